@@ -40,7 +40,8 @@ def cases() -> list[tuple[str, str, str]]:
     found = []
     for name in board_names():
         board = load_board(name)
-        for npu in {npu[:10]: npu for npu in board.npu.configurations}.values():
+        own = board.npu.configurations if board.npu else ()
+        for npu in {npu[:10]: npu for npu in own}.values():
             found += [(name, npu, mode) for mode in board.memory_modes(board.accelerator(npu))]
     return found
 
@@ -57,6 +58,7 @@ def startable(board: Board) -> Board:
     if "baremetal" in board.platforms:
         return board
     known = load_board("corstone300")
+    assert board.npu and known.npu
     npu = board.npu.model_copy(update={"base_addr": known.npu.base_addr, "irq": known.npu.irq})
     update = {"platforms": ["baremetal"], "console": known.console, "npu": npu}
     return board.model_copy(update=update)

@@ -23,7 +23,10 @@ def test_every_board_is_listed_with_what_matters() -> None:
     assert "baremetal, zephyr, csolution; runs on qemu, fvp, serial" in text
     rows = json.loads(run("--json").stdout)
     assert [row["name"] for row in rows] == board_names()
-    assert rows[3]["memory_modes"] == ["shared_sram", "sram_only", "dedicated_sram"]
+    corstone300 = rows[board_names().index("corstone300")]
+    assert corstone300["memory_modes"] == ["shared_sram", "sram_only", "dedicated_sram"]
+    assert "aarch64, no NPU; ram 4096 MiB" in text
+    assert "linux; runs on qemu, ssh, serial" in text
 
 
 def test_a_board_is_shown_with_its_doubts() -> None:

@@ -146,7 +146,8 @@ class ExternalFiles:
     """Sources that a build finds at a path of the user's: the value of the variable `option`.
 
     `slug` names their CMake target; `owner` is who needs them. Below the path are the file
-    `marker`, the C files `sources` (* stands for names), and folders of headers.
+    `marker`, the C files `sources` (* stands for names), folders of headers, and compiled
+    `libraries` to link.
     """
 
     slug: str
@@ -156,6 +157,7 @@ class ExternalFiles:
     marker: str
     sources: tuple[str, ...]
     includes: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,9 @@ class ProjectFiles:
     `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
     files there, on the platforms in `instead` to others. Every build compiles `sources`. The
     network's C includes `headers`. `copies` are files of the library as they are, and `includes`
-    folders there in which `sources` find headers. `external` are sources outside the project.
+    folders there in which `sources` find headers. `external` are sources outside the project,
+    `libraries` the names of the system's that are linked. `platforms` are the only ones that can
+    have it, () for all.
     """
 
     templates: str = ""
@@ -176,6 +180,8 @@ class ProjectFiles:
     copies: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     includes: Sequence[str] = ()
     external: Sequence[ExternalFiles] = ()
+    libraries: Sequence[str] = ()
+    platforms: Sequence[str] = ()
 
     def on(self, platform: str) -> Mapping[str, str]:
         """Return the files on a platform."""

@@ -96,6 +96,12 @@ class Board(BoardFacts):
 
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's; InputError if the board lacks it."""
+        if self.npu is None:
+            raise InputError(
+                f"board '{self.name}' has no NPU"
+                f"{': an Ethos-U under Linux needs its kernel driver' if self.linux else ''}; omit "
+                "--npu, and pass networks that are not compiled for one"
+            )
         wanted = name or self.npu.default
         found = find_accelerator(wanted)
         if found.name not in self.npu.configurations:

@@ -33,8 +33,8 @@ class Facts(BaseModel):
 class Cpu(Facts):
     """The processor."""
 
-    core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85"]
-    """The core's name in lower case."""
+    core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85", "aarch64"]
+    """The core's name in lower case; aarch64 is any 64-bit Arm core, for Linux."""
     mve: bool | None = None
     """Whether it has Helium (MVE) [default: as the core usually has]."""
     mve_float: bool = True
@@ -54,12 +54,14 @@ class Cpu(Facts):
             raise ValueError("mve: a cortex-m33 has no Helium; delete the line")
         if self.core == "cortex-m33" and (self.icache or self.dcache):
             raise ValueError("dcache: a cortex-m33 has no data cache; delete the line")
+        if self.core == "aarch64" and (self.icache or self.dcache or self.mve):
+            raise ValueError("dcache: Linux sees to the caches of an aarch64; delete the line")
         return self
 
     @property
     def has_mve(self) -> bool:
         """Whether code may use vector registers."""
-        return self.core != "cortex-m33" if self.mve is None else self.mve
+        return self.core not in ("cortex-m33", "aarch64") if self.mve is None else self.mve
 
     @property
     def gcc_cpu(self) -> str:
@@ -391,6 +393,15 @@ class Cmsis(Facts):
     """VENDOR::BOARD, if a pack also describes the board."""
 
 
+class Linux(Facts):
+    """Linux on the board: how its programs are compiled."""
+
+    compiler: Annotated[str, Field(pattern=r"^[a-z0-9_]+-linux-gnu$")]
+    """What the names of the compiler's programs begin with, such as aarch64-linux-gnu."""
+    options: list[Annotated[str, Field(pattern=r"^-m[\w.,=+-]+$")]] = []
+    """Options that name its processor, such as -mcpu=cortex-a53."""
+
+
 class Run(Facts):
     """Ways to run the board, and its Zephyr names."""
 
@@ -415,22 +426,22 @@ class BoardFacts(Facts):
     """Facts of this file, by path, that nobody has checked on the board or in its manual."""
     notes: list[str] = []
     """Notes to read before using it."""
-    platforms: list[Literal["baremetal", "zephyr", "csolution"]] = ["baremetal"]
+    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux"]] = ["baremetal"]
     """The platforms that projects can be generated for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE
     """The mode used without --memory-mode."""
     cpu: Cpu
     """The processor that runs the firmware."""
-    npu: Npu
-    """The NPU that it uses."""
+    npu: Npu | None = None
+    """The NPU that it uses; only a board with Linux may omit it."""
     memories: Mapping[MemoryName, Memory] = Field(min_length=1)
     """Memories by name."""
     placements: Mapping[MemoryMode, Placement] = Field(min_length=1)
     """The placement for each memory mode that the board supports."""
-    console: ConsoleFacts
-    """The connection to the host."""
-    counter: Counter
-    """The time counter."""
+    console: ConsoleFacts | None = None
+    """The connection to the host; only a board with Linux may omit it."""
+    counter: Counter | None = None
+    """The time counter; only a board with Linux may omit it."""
     links: list[LinkLine] = Field(default=[], max_length=2)
     """The lines to the elements before and behind in a pipeline."""
     run: Run = Run()
@@ -439,3 +450,5 @@ class BoardFacts(Facts):
     """Ways to flash it, by the tool's name."""
     cmsis: Cmsis | None = None
     """Its names in CMSIS-Toolbox."""
+    linux: Linux | None = None
+    """Its compiler, if it runs Linux."""

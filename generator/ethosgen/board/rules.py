@@ -15,6 +15,7 @@ _ENDS = ("*/", '"""', "\\")
 def faults(board: BoardFacts) -> Iterator[str]:
     """Yield the faults, each as "field: fault"."""
     yield from _words(board)
+    yield from _linux(board)
     yield from _overlaps(board)
     yield from _modes(board)
     for mode, placement in board.placements.items():
@@ -35,6 +36,24 @@ def _words(board: BoardFacts) -> Iterator[str]:
             "description: must be one line of plain text, without "
             f"{' '.join(_ENDS)}: generated comments contain it"
         )
+
+
+def _linux(board: BoardFacts) -> Iterator[str]:
+    """Yield contradictions between Linux, and the tables that only other boards have."""
+    has_linux = board.linux is not None
+    if ("linux" in board.platforms) != has_linux:
+        yield 'linux: set both "linux" in platforms and a [linux], or neither'
+    if (board.cpu.core == "aarch64") != has_linux:
+        yield "cpu.core: must be aarch64 for a board with [linux], and only there"
+    if has_linux and board.platforms != ["linux"]:
+        yield 'platforms: a board with "linux" has no other platform; write one file for each'
+    for table in ("npu", "console", "counter"):
+        if (getattr(board, table) is None) != has_linux:
+            yield (
+                f"{table}: Linux has its own driver for it; delete the table"
+                if has_linux
+                else f"{table}: missing; only a board with [linux] has none"
+            )
 
 
 def _overlaps(board: BoardFacts) -> Iterator[str]:
@@ -70,7 +89,7 @@ def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[
             )
             return
     for part, memory in placement.npu_parts().items():
-        if board.memories[memory].npu_port is None:
+        if board.npu is not None and board.memories[memory].npu_port is None:
             yield f"{where}.{part}: the NPU does not reach '{memory}'"
     for part in _WRITTEN:
         memory = getattr(placement, part)
@@ -88,6 +107,8 @@ def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[
 
 def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
     """Yield contradictions between a placement and Vela's definition of the mode (vela.ini)."""
+    if board.npu is None:
+        return
     where = f"placements.{mode}"
     memories = board.memories
     if mode == "dedicated_sram" and placement.fast is None:
@@ -128,7 +149,7 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
 def _baremetal(board: BoardFacts) -> Iterator[str]:
     """Yield missing facts that the start-up code of a bare-metal project needs."""
     platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
-    if not platforms:
+    if not platforms or board.npu is None or board.console is None:
         return
     needed = {
         "npu.base_addr": board.npu.base_addr,

@@ -128,7 +128,8 @@ class Element:
     @property
     def clock_hz(self) -> int:
         """The rate of the processor's cycles."""
-        return self.board.cpu.clock_hz or self.board.counter.hz
+        counter = self.board.counter
+        return self.board.cpu.clock_hz or (counter.hz if counter else 1)
 
 
 class System:

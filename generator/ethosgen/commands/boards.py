@@ -11,6 +11,9 @@ import click
 from ethosgen.commands.choices import Group
 from ethosgen.values.grammar import counted
 
+LINUX_WAYS = ("qemu", "ssh", "serial")
+"""The targets that run every program for Linux."""
+
 
 @click.group(cls=Group, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -121,16 +124,19 @@ def _list(as_json: bool) -> None:
 
 
 def _summary(board: Any) -> dict[str, Any]:
-    others = len(board.npu.configurations) - 1
+    others = len(board.npu.configurations) - 1 if board.npu else 0
+    npu = board.npu.default if board.npu else "no NPU"
     return {
         "name": board.name,
         "description": board.description,
         "cpu": board.cpu.core,
-        "npu": board.npu.default + (f" (or {others} more)" if others else ""),
+        "npu": npu + (f" (or {others} more)" if others else ""),
         "memories": [f"{name} {_size(m.size_bytes)}" for name, m in board.memories.items()],
         "platforms": list(board.platforms),
         "memory_modes": list(board.placements),
-        "run": [name for name in ("qemu", "fvp", "serial") if getattr(board.run, name)],
+        "run": list(LINUX_WAYS)
+        if board.linux
+        else [name for name in ("qemu", "fvp", "serial") if getattr(board.run, name)],
         "unverified": len(board.unverified),
     }
 

@@ -14,13 +14,19 @@ from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
 
+LINUX_BOARD = "aarch64-linux"
+"""The board of --platform linux without --board."""
+
 BOARD = click.option(
-    "--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300."
+    "--board",
+    metavar="BOARD",
+    help="Board name, e.g. corstone300 [default with --platform linux: aarch64-linux].",
 )
 BOARD_OR_NONE = click.option(
     "--board",
     metavar="BOARD",
-    help="Board name, e.g. corstone300; with --platform library, --npu alone is enough.",
+    help="Board name, e.g. corstone300; with --platform library, --npu alone is enough "
+    "[default with --platform linux: aarch64-linux].",
 )
 NPU = click.option(
     "--npu",
@@ -38,7 +44,8 @@ ACCELERATORS = click.option(
 ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
 ON_THE_BOARDS = click.option(
     "--on",
-    help="Target to run on [default: qemu; fvp or serial if QEMU does not have the board].",
+    help="Target to run on: qemu, fvp, serial, or with Linux ssh [default: qemu; fvp or serial if "
+    "QEMU does not have the board].",
 )
 SAMPLES = click.option(
     "--samples",
@@ -74,17 +81,15 @@ IO = click.option(
 )
 PLATFORM = click.option(
     "--platform",
-    type=ValueChoice(["baremetal", "zephyr", "csolution"]),
-    default="baremetal",
-    show_default=True,
-    help="Build system of the firmware.",
+    type=ValueChoice(["baremetal", "zephyr", "csolution", "linux"]),
+    help="Build system of the firmware, or linux for a program [default: baremetal, or linux if "
+    "the board runs it].",
 )
 PLATFORM_OR_LIBRARY = click.option(
     "--platform",
-    type=ValueChoice(["baremetal", "zephyr", "csolution", "library"]),
-    default="baremetal",
-    show_default=True,
-    help="Build system of the firmware; library: only the model, for your own application.",
+    type=ValueChoice(["baremetal", "zephyr", "csolution", "linux", "library"]),
+    help="Build system of the firmware; linux: a program; library: only the model, for your own "
+    "application [default: baremetal, or linux if the board runs it].",
 )
 MEMORY_MODE = click.option(
     "--memory-mode",
@@ -247,6 +252,12 @@ def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
+def _usual_platform(board: str | None) -> str:
+    from ethosgen.board import load_board
+
+    return "linux" if board and load_board(board).linux else "baremetal"
+
+
 def with_recipe(
     board_option: Callable[..., Any], platform_option: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -273,10 +284,12 @@ def with_recipe(
             io: str,
             options: OffloadOptions,
             reading: ReadOptions,
-            platform: str,
+            platform: str | None,
             memory_mode: str | None,
             **arguments: Any,
         ) -> Any:
+            platform = platform or _usual_platform(board)
+            board = board or (LINUX_BOARD if platform == "linux" else None)
             recipe = Recipe(
                 networks,
                 board,
@@ -298,8 +311,12 @@ def with_recipe(
 
 
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --port, --baud and --reset to a command, passed as `line`, None without --port."""
+    """Add --port, --baud, --reset and --host to a command, passed as `line`.
 
+    It is None without --port and --host.
+    """
+
+    @click.option("--host", metavar="USER@HOST", help="Linux: the computer, as ssh takes it.")
     @click.option("--port", metavar="URL", help="The board's serial port, or a pyserial URL.")
     @click.option("--baud", type=click.IntRange(1), help="Baud rate [default: the board's].")
     @click.option(
@@ -309,10 +326,21 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @functools.wraps(function)
     def wrapped(
-        port: str | None, baud: int | None, reset: str | None, on: str | None, **arguments: Any
+        host: str | None,
+        port: str | None,
+        baud: int | None,
+        reset: str | None,
+        on: str | None,
+        **arguments: Any,
     ) -> Any:
         if port is None and (baud is not None or reset is not None):
             raise click.UsageError("--baud and --reset need a serial port; name it with --port")
+        if host is not None:
+            if port is not None or on not in ("ssh", None):
+                raise click.UsageError("--host needs --on ssh, and excludes --port")
+            from ethosgen.target import SshHost
+
+            return function(on="ssh", line=SshHost(host), **arguments)
         if port is None:
             return function(on=on, line=None, **arguments)
         if on not in ("serial", None):

@@ -222,6 +222,10 @@ def report_text(report: Any) -> str:
             f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
             f"{report.init_instructions} once; {report.stack_bytes} B of stack"
         )
+    if report.run_ns:
+        times = ", ".join(f"{key} {value:,}" for key, value in report.run_ns.items())
+        simulated = " in QEMU, not of a processor" if report.on == "qemu" else ""
+        lines.append(f"  time      ns of an inference{simulated}: {times}")
     if report.npu_pmu:
         counts = ", ".join(f"{key} {value}" for key, value in report.npu_pmu.items())
         lines.append(f"  PMU       {counts}")

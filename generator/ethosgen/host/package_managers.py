@@ -23,6 +23,9 @@ MANAGERS = (
             "cmake": "cmake",
             "ninja": "ninja-build",
             "qemu-system-arm": "qemu-system-arm",
+            "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "qemu-aarch64": "qemu-user",
+            "ssh": "openssh-client",
         },
     ),
     PackageManager(
@@ -67,7 +70,7 @@ The names were looked up in November 2026, where the comments say.
 def how_to_install(tool: str) -> str:
     """Return the command that installs a tool here, or Debian's names for an unknown system."""
     for manager in MANAGERS:
-        if shutil.which(manager.program):
+        if shutil.which(manager.program) and tool in manager.packages:
             return f"{manager.install} {manager.packages[tool]}"
-    debian = MANAGERS[0].packages[tool]
+    debian = MANAGERS[0].packages.get(tool, tool)
     return f"the package manager of your system (Debian's packages: {debian})"

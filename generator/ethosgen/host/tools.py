@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ethosgen.host.package_managers import how_to_install
 from ethosgen.host.termination import hold_signals
@@ -28,9 +29,14 @@ class CommandError(Exception):
 
 
 def run_command(
-    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+    command: Sequence[str],
+    limit_s: float,
+    environment: Mapping[str, str] | None = None,
+    given: IO[bytes] | None = None,
 ) -> str:
-    """Run a program, without a shell and without input, and return all its output.
+    """Run a program, without a shell, and return all its output.
+
+    Its input is the file `given`, or nothing.
 
     Raises CommandError, whose text gives the cause in a few words.
     """
@@ -40,7 +46,7 @@ def run_command(
         with hold_signals():
             started = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if given is None else given,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=environment,
@@ -144,5 +150,16 @@ HOST_GCC = Tool(
 )
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
+QEMU_USER = Tool("qemu-aarch64", "ETHOSGEN_QEMU_USER", "runs programs for 64-bit Arm Linux")
+SSH = Tool("ssh", "ETHOSGEN_SSH", "runs programs on another computer")
+
+
+def linux_gcc(prefix: str = "aarch64-linux-gnu") -> Tool:
+    """Return the C compiler for Linux whose name begins with `prefix`."""
+    return Tool(f"{prefix}-gcc", "ETHOSGEN_LINUX_GCC", "the C compiler for 64-bit Arm Linux")
+
+
+LINUX_TOOLS = (linux_gcc(), QEMU_USER)
+"""Those for --platform linux alone."""
 TOOLS = (GCC, CMAKE, NINJA, QEMU)
 """All of them, in the order in which a user needs them."""

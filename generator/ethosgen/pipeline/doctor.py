@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ethosgen.backend import backends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
-from ethosgen.host.tools import CBUILD, GCC, TOOLS, CommandError, Tool, run_command
+from ethosgen.host.tools import CBUILD, GCC, LINUX_TOOLS, TOOLS, CommandError, Tool, run_command
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.watch import Watch
 
@@ -57,7 +57,8 @@ def examine() -> list[Finding]:
     examined if a variable names them.
     """
     environments = map(_environment, ENVIRONMENTS.values())
-    return [*_packages(), *map(_tool, TOOLS), *_configured(), *environments]
+    linux = (_tool(tool, optional=True) for tool in LINUX_TOOLS)
+    return [*_packages(), *map(_tool, TOOLS), *linux, *_configured(), *environments]
 
 
 def install_environment(name: str, watch: Watch) -> Finding:
@@ -91,14 +92,16 @@ def _requirements() -> dict[str, str]:
     return {name: needed.get(name, name) for name in _PACKAGES}
 
 
-def _tool(tool: Tool) -> Finding:
+def _tool(tool: Tool, optional: bool = False) -> Finding:
+    """Find a tool; an optional one that a variable names must be there all the same."""
     named = os.environ.get(tool.variable)
     remedy = f"correct or unset {tool.variable}" if named else tool.install_command
     try:
         path = tool.find()
     except ToolError as error:
         detail = str(error) if named else f"neither on PATH nor in {tool.variable}"
-        return Finding(tool.name, False, f"{tool.purpose}; {detail}", remedy)
+        is_absent = optional and not named
+        return Finding(tool.name, False, f"{tool.purpose}; {detail}", remedy, is_absent)
     fault = _fault(tool, path)
     return Finding(tool.name, not fault, f"{path}; {fault or tool.purpose}", remedy)
 

@@ -18,7 +18,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.target import SerialLine
+    from ethosgen.target import Line
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
 
@@ -74,8 +74,8 @@ def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "B
 
 
 def _build(info: "ProjectInfo", way: str, watch: Watch) -> "Built":
-    from ethosgen.project import CSOLUTION, ZEPHYR
-    from ethosgen.toolchain import build, build_csolution, build_zephyr
+    from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
+    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr
 
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
@@ -83,6 +83,9 @@ def _build(info: "ProjectInfo", way: str, watch: Watch) -> "Built":
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
             return build_csolution(info.directory, way)
+    if info.platform == LINUX:
+        with watch.stage("build", "compiling the program"):
+            return build_linux(info, way)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
         return build(info.directory, way)
 
@@ -96,16 +99,16 @@ def run_project(
     output_path: Path | None = None,
     criteria: Criteria = USUAL,
     build: Path | None = None,
-    line: "SerialLine | None" = None,
+    line: "Line | None" = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden outputs.
 
     All its networks run in turn, or only `network`; with several, each has a Report.
     """
-    from ethosgen.project import ZEPHYR
+    from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target import default_target, require_target
-    from ethosgen.toolchain import find_built, find_zephyr
+    from ethosgen.toolchain import find_built, find_linux, find_zephyr
 
     info = _open_application(directory)
     on = on or default_target(info.board)
@@ -113,8 +116,12 @@ def run_project(
     _check_target(info.board, on, info.platform)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
-    is_zephyr = info.platform == ZEPHYR
-    built = find_zephyr(info, way, build, on) if is_zephyr else find_built(directory, way, on)
+    if info.platform == ZEPHYR:
+        built = find_zephyr(info, way, build, on)
+    elif info.platform == LINUX:
+        built = find_linux(info, way, on)
+    else:
+        built = find_built(directory, way, on)
     turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
     built = replace(built, on=on)
     return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line)
@@ -126,7 +133,7 @@ def verify(
     on: str = "qemu",
     inputs: Inputs,
     criteria: Criteria = USUAL,
-    line: "SerialLine | None" = None,
+    line: "Line | None" = None,
     flasher: str | None = None,
     watch: Watch,
 ) -> Report | FirmwareReport:
@@ -137,7 +144,7 @@ def verify(
     from ethosgen.project import open_project
 
     if recipe.board is None:
-        raise InputError("name the board with --board")
+        raise InputError("name the board with --board, or use --platform linux")
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
     _check_target(load_board(recipe.board), on, recipe.platform)

@@ -61,10 +61,11 @@ def choose_accelerator(
 ) -> Accelerator | None:
     """Return the NPU to compile for: the named one, else the file's, else the board's.
 
-    None for NO_NPU, if all runs on the CPU. InputError if the board has no such NPU.
+    None for NO_NPU, or a board without an NPU: all runs on the CPU. InputError if the board does
+    not have the named one.
     """
     name = choose_npu(network, npu)
-    if name == NO_NPU:
+    if name == NO_NPU or (name is None and board is not None and board.npu is None):
         return None
     if board is not None:
         return board.accelerator(name)

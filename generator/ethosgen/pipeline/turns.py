@@ -24,7 +24,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
-    from ethosgen.target import Attach, SerialLine
+    from ethosgen.target import Attach, Line
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
 
@@ -45,7 +45,7 @@ def run_and_judge(
     output_path: Path | None,
     criteria: Criteria,
     watch: Watch,
-    line: "SerialLine | None" = None,
+    line: "Line | None" = None,
 ) -> Report | FirmwareReport:
     """Run samples of each network, one of each in turn so that they interfere, and compare all.
 
@@ -115,7 +115,7 @@ def _run(
     info: "ProjectInfo",
     built: "Built",
     watch: Watch,
-    line: "SerialLine | None",
+    line: "Line | None",
 ) -> Outcome:
     from ethosgen.target import run
 
@@ -208,6 +208,7 @@ def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
         "init_instructions": worst([s.init_instructions for s in samples]),
         "stack_bytes": worst([s.stack_bytes for s in samples]),
         "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
+        "run_ns": _spread([s.run_ns for s in samples if s.run_ns is not None]),
     }
 
 
@@ -215,6 +216,14 @@ def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
     """Return the largest of each figure; not every sample has all, as runs take turns."""
     names = dict.fromkeys(name for one in figures for name in one)
     return {name: max(one.get(name, 0) for one in figures) for name in names} or None
+
+
+def _spread(times_ns: Sequence[int]) -> dict[str, int] | None:
+    """Return the least, the median and the most."""
+    if not times_ns:
+        return None
+    ordered = sorted(times_ns)
+    return {"least": ordered[0], "median": ordered[len(ordered) // 2], "most": ordered[-1]}
 
 
 def _report_samples(watch: Watch, on: str) -> Callable[[int, int], None]:

@@ -8,7 +8,7 @@ application: generated once, then the user's.
 from ethosgen.project.capacity import link_remedy, part_capacities
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
-from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, PLATFORMS, ZEPHYR
+from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.values.project_info import ProjectInfo
@@ -17,6 +17,7 @@ __all__ = [
     "BAREMETAL",
     "CSOLUTION",
     "LIBRARY_ONLY",
+    "LINUX",
     "PLATFORMS",
     "ZEPHYR",
     "Project",

@@ -11,8 +11,9 @@ from ethosgen.values.errors import InputError
 BAREMETAL = "baremetal"
 ZEPHYR = "zephyr"
 CSOLUTION = "csolution"
+LINUX = "linux"
 LIBRARY_ONLY = "library"
-PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LIBRARY_ONLY)
+PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LINUX, LIBRARY_ONLY)
 """Platforms of projects; the first is the default. The last has no application, so it needs only
 the board's memories."""
 _LINKS = 2
@@ -48,6 +49,8 @@ def find_layout(platform: str, board: Board) -> Layout:
         return _zephyr(board)
     if platform == CSOLUTION:
         return _with_board(_CSOLUTION, board)
+    if platform == LINUX:
+        return _LINUX
     if platform == LIBRARY_ONLY:
         return _LIBRARY_ONLY
     raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
@@ -146,6 +149,20 @@ _CSOLUTION = replace(
         "firmware.cproject.yml": "cproject.yml",
     },
 )
+_LINUX = replace(
+    _BAREMETAL,
+    templates=("linux", *_BAREMETAL.templates),
+    application={
+        **{f: made for f, made in _BAREMETAL.application.items() if f.startswith("app/")},
+        "CMakeLists.txt": "CMakeLists.txt",
+        "README.md": "README.md",
+        "cmake/linux.cmake": "cmake/linux.cmake",
+        "board/board.c": "board/board.c",
+        "board/board.h": "board/board.h",
+        ".gitignore": "gitignore",
+    },
+    way=None,
+)
 _LIBRARY_ONLY = replace(
     _BAREMETAL,
     templates=("library", *_BAREMETAL.templates),
@@ -156,9 +173,10 @@ _LIBRARY_ONLY = replace(
 
 def _with_board(layout: Layout, board: Board) -> Layout:
     """Return a layout with the files that depend on the board's console and simulator."""
-    files = {"board/console.c": f"board/console_{board.console.uart}.c"}
+    uart = board.console.uart if board.console else ""
+    files = {"board/console.c": f"board/console_{uart}.c"}
     qemu = board.run.qemu
-    if board.console.uart == "cmsdk" or (qemu and qemu.bell):
+    if uart == "cmsdk" or (qemu and qemu.bell):
         files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
     if qemu:
         files["app/semihosting.h"] = "app/semihosting.h"

@@ -25,7 +25,7 @@ def npu_base_addr(board: Board, way: str) -> int | None:
     """Return the address of the NPU's registers, None if the board file does not have it."""
     if way == "qemu" and board.run.qemu is not None:
         return board.run.qemu.npu_base_addr
-    return board.npu.base_addr
+    return board.npu.base_addr if board.npu else None
 
 
 def placement(board: Board, way: str, memory_mode: str) -> Placement:

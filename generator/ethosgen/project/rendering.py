@@ -18,12 +18,14 @@ from ethosgen.project.devices import device_facts, device_files, require_devices
 from ethosgen.project.layout import (
     BAREMETAL,
     LIBRARY_ONLY,
+    LINUX,
     ZEPHYR,
     Layout,
     find_layout,
     with_element,
 )
 from ethosgen.project.linkage import device_addrs, memory_map, npu_base_addr, ways
+from ethosgen.project.linux import check_wrapped, linux_facts
 from ethosgen.project.manifest import (
     LIBRARY,
     MANIFEST,
@@ -87,8 +89,7 @@ def render(
         *facts["shared_sources"],
         "ethosgen_networks.c",
     ]
-    if platform == ZEPHYR:
-        facts |= zephyr_facts(board, driver_facts)
+    facts |= _platform_facts(platform, board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     digest = digest_of(library)
@@ -112,6 +113,18 @@ def render(
     )
 
 
+def _platform_facts(
+    platform: str,
+    board: Board,
+    driver_facts: Mapping[str, Any],
+    wrapped: Sequence[ProjectFiles],
+) -> Mapping[str, Any]:
+    """Return the templates' values that only one platform has."""
+    if platform == ZEPHYR:
+        return zephyr_facts(board, driver_facts)
+    return linux_facts(wrapped) if platform == LINUX else {}
+
+
 def _checked_layout(
     programs: Sequence[Program], board: Board, platform: str, handover: Handover | None
 ) -> Layout:
@@ -126,20 +139,9 @@ def _wrapped_files(programs: Sequence[Program], platform: str) -> list[ProjectFi
     """Return the files of users' accelerators, each once."""
     plans = [program.plan for program in programs]
     found = {one.name: one for plan in plans for one in wrapped_of(plan)}
-    files = [one.files(plans) for one in found.values()]
-    _check_external(files, platform)
-    return files
-
-
-def _check_external(wrapped: Sequence[ProjectFiles], platform: str) -> None:
-    """Raise InputError if a platform's build cannot find sources outside the project."""
-    for external in (external for one in wrapped for external in one.external):
-        if platform not in (BAREMETAL, LIBRARY_ONLY):
-            raise InputError(
-                f"the accelerator '{external.owner}' needs {external.title}, which a {platform} "
-                f"project cannot take from {external.option}; use --platform {BAREMETAL} or "
-                f"{LIBRARY_ONLY}"
-            )
+    files = {name: one.files(plans) for name, one in found.items()}
+    check_wrapped(files, platform)
+    return list(files.values())
 
 
 def _copies(wrapped: Sequence[ProjectFiles]) -> dict[str, bytes]:
@@ -155,6 +157,7 @@ def _with_wrapped(facts: Mapping[str, Any], wrapped: Sequence[ProjectFiles]) -> 
         "wrapped_sources": sources,
         "wrapped_includes": [folder for one in wrapped for folder in one.includes],
         "wrapped_options": WRAPPED_OPTIONS,
+        "wrapped_libraries": [library for one in wrapped for library in one.libraries],
         "external": [external for one in wrapped for external in one.external],
     }
 
@@ -260,8 +263,8 @@ def _irqs(board: Board, has_npu: bool, has_bell: bool, has_links: bool) -> list[
     """Return the interrupts that the application uses, without those of devices."""
     qemu = board.run.qemu
     irqs = [
-        board.console.rx_irq,
-        board.npu.irq if has_npu else None,
+        board.console.rx_irq if board.console else None,
+        board.npu.irq if board.npu and has_npu else None,
         qemu.bell.rx_irq if qemu and has_bell else None,
         *(link.rx_irq for link in board.links if has_links),
     ]

@@ -15,12 +15,14 @@ from ethosgen.target.buffers import Place
 from ethosgen.target.kinds import (
     TARGETS,
     Firmware,
+    Line,
     Target,
     TargetKind,
     default_target,
     require_target,
     targets_of,
 )
+from ethosgen.target.linux import SshHost
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.device import Device
@@ -36,9 +38,11 @@ __all__ = [
     "TARGETS",
     "Attach",
     "Firmware",
+    "Line",
     "NpuModel",
     "SerialLine",
     "SharedMemory",
+    "SshHost",
     "Target",
     "TargetKind",
     "check_hello",
@@ -81,7 +85,7 @@ def run(
     on: str = "qemu",
     order: Sequence[int] = (),
     attach: Attach | None,
-    line: SerialLine | None = None,
+    line: Line | None = None,
     timeout_s: float = 120.0,
     progress: Progress = _silent,
     cache_seed: int | None = None,
@@ -189,6 +193,9 @@ def _run_sample(
         else:
             data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
         outputs[tensor.name] = _output_array(data, tensor)
+    if info.board.linux is not None:
+        tick_ns = _NANOSECONDS // hello.ticks_hz
+        return Sample(outputs=outputs, run_ns=reply.cpu_ticks * tick_ns)
     if not kind.counts_instructions:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1

@@ -14,6 +14,7 @@ from ethosgen.host.tools import QEMU
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
 from ethosgen.target.fvp import FvpTarget
+from ethosgen.target.linux import QemuUserTarget, SshHost, SshTarget
 from ethosgen.target.native import NativeTarget
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.serial_port import SerialLine, SerialTarget
@@ -55,6 +56,10 @@ class Target(Protocol):
         """Return the firmware's exit status, None if it does not exit."""
 
 
+Line = SerialLine | SshHost
+"""The connection to a board."""
+
+
 @dataclass(frozen=True)
 class Firmware:
     """The data that a target needs: the ELF, its project, the NPU model, the line to a board."""
@@ -62,7 +67,7 @@ class Firmware:
     elf: Path
     info: ProjectInfo
     attach: Attach | None = None
-    line: SerialLine | None = None
+    line: Line | None = None
     cache_seed: int | None = None
 
 
@@ -89,6 +94,8 @@ class TargetKind:
 
 def _start_qemu(firmware: Firmware) -> Target:
     info = firmware.info
+    if info.board.linux is not None:
+        return QemuUserTarget(firmware.elf, info.board)
     return QemuTarget(
         QEMU.find(), firmware.elf, info.board, firmware.attach, info, firmware.cache_seed
     )
@@ -99,11 +106,15 @@ TARGETS: Mapping[str, TargetKind] = {
         _start_qemu,
         variant="qemu",
         counts_instructions=True,
-        can_run=lambda board: board.run.qemu is not None,
+        can_run=lambda board: board.run.qemu is not None or board.linux is not None,
     ),
     "fvp": TargetKind(
         lambda firmware: FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu),
         can_run=lambda board: board.run.fvp is not None,
+    ),
+    "ssh": TargetKind(
+        lambda firmware: SshTarget(firmware.elf, firmware.line),
+        can_run=lambda board: board.linux is not None,
     ),
     "serial": TargetKind(lambda firmware: SerialTarget(firmware.info.board, firmware.line)),
     "native": TargetKind(

@@ -38,10 +38,10 @@ class NativeTarget(ProcessTarget):
             env={_COMMAND: _own_command(), **os.environ, _CONSOLE: "stdio"},
         )
         if process.stdin is not None and process.stdout is not None:
-            self._console = _Pipes(process.stdin, process.stdout)
+            self._console = Pipes(process.stdin, process.stdout)
 
 
-class _Pipes:
+class Pipes:
     """A console on a program's stdin and stdout."""
 
     def __init__(self, to_program: IO[bytes], from_program: IO[bytes]) -> None:
@@ -49,6 +49,7 @@ class _Pipes:
         self._from = from_program
 
     def write(self, data: bytes) -> None:
+        """Send all of `data`; TargetError if the program has gone."""
         try:
             self._to.write(data)
             self._to.flush()
@@ -56,6 +57,7 @@ class _Pipes:
             raise TargetError(f"lost the application's console: {error}") from None
 
     def read(self, timeout_s: float) -> bytes:
+        """Return the bytes received within `timeout_s`; TargetError if the program has gone."""
         ready, _, _ = select.select([self._from], [], [], timeout_s)
         data = os.read(self._from.fileno(), _CHUNK) if ready else b""
         if ready and not data:
@@ -63,6 +65,7 @@ class _Pipes:
         return data
 
     def close(self) -> None:
+        """Close both ends."""
         with suppress(OSError):  # unsent data no longer matters
             self._to.close()
         self._from.close()

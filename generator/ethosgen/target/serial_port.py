@@ -11,6 +11,8 @@ from ethosgen.target.console import Console, SerialConsole
 from ethosgen.values.errors import InputError, TargetError
 
 _PULSE_S = 0.1
+_USUAL_BAUD = 115_200
+"""The rate of most consoles of Linux."""
 _RESET_COMMAND_S = 60.0
 _SAID_CHARACTERS = 500
 
@@ -30,8 +32,8 @@ class SerialLine:
 class SerialTarget:
     """A flashed board, from entering the context to leaving it."""
 
-    def __init__(self, board: Board, line: SerialLine | None) -> None:
-        if line is None:
+    def __init__(self, board: Board, line: object) -> None:
+        if not isinstance(line, SerialLine):
             raise InputError(
                 f"where is board '{board.name}'? name its serial port with --port, for example "
                 "--port /dev/ttyACM0"
@@ -41,7 +43,9 @@ class SerialTarget:
         self._console: SerialConsole | None = None
 
     def __enter__(self) -> Self:
-        self._console = SerialConsole(self._line.url, self._line.baud or self._board.console.baud)
+        facts = self._board.console
+        baud = self._line.baud or (facts.baud if facts else _USUAL_BAUD)
+        self._console = SerialConsole(self._line.url, baud)
         try:
             self._reset(self._console)
         except BaseException:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ethosgen.toolchain.baremetal import build
 from ethosgen.toolchain.csolution import build_csolution
+from ethosgen.toolchain.linux import build_linux, find_linux
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
 from ethosgen.toolchain.turn import take_turn
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
@@ -15,8 +16,10 @@ __all__ = [
     "Sizes",
     "build",
     "build_csolution",
+    "build_linux",
     "build_zephyr",
     "find_built",
+    "find_linux",
     "find_zephyr",
     "measure_elf",
     "take_turn",

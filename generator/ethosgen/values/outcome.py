@@ -94,7 +94,8 @@ class Sample:
     """One inference as the target reports it; None for figures that the target cannot measure.
 
     cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
-    npu_pmu is what the firmware read from the NPU's performance monitor, by event.
+    npu_pmu is what the firmware read from the NPU's performance monitor, by event. run_ns is the
+    time on the wall, where the target's clock measures that.
     """
 
     outputs: Arrays
@@ -102,6 +103,7 @@ class Sample:
     init_instructions: int | None = None
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
+    run_ns: int | None = None
 
 
 @dataclass(frozen=True)

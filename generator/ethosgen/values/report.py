@@ -112,6 +112,8 @@ class Report:
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
+    run_ns: Mapping[str, int] | None = None
+    """The least, the median and the most nanoseconds of an inference, by the target's own clock."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
     network_bytes: Mapping[str, int] | None = None
     """With several networks in a firmware, the bytes of this one alone."""
@@ -182,6 +184,7 @@ class Report:
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
+            "run_ns": dict(self.run_ns) if self.run_ns else None,
             "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
                 "name": self.plan.npu,

@@ -133,6 +133,8 @@ class WrappedAccelerator:
             headers=self.folder.headers,
             includes=tuple(f"{self.name}/{path}" for path in declaration.include),
             external=external_files(self.folder),
+            libraries=tuple(declaration.link),
+            platforms=tuple(declaration.platforms),
         )
 
     def runner(self, plan: Plan) -> ProgramRunner:

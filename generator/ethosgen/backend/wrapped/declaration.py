@@ -93,6 +93,8 @@ class External(Table):
     """C files below the path; * and ** stand for names."""
     include: list[str] = Field(default_factory=list)
     """Folders below the path with headers."""
+    libraries: list[str] = Field(default_factory=list)
+    """Compiled libraries below the path (.a, .so), in the order in which they are linked."""
 
 
 class Operation(Table):
@@ -205,11 +207,17 @@ class Declaration(Table):
     headers: Annotated[list[str], Field(min_length=1)]
     """Files with the declarations of its functions."""
     sources: list[str] = Field(default_factory=list)
-    """C files of the folder."""
+    """C files of the folder; with Linux also C++ (.cpp, .cc, .cxx)."""
     include: list[str] = Field(default_factory=list)
     """Folders with more headers; all of their .h files belong to the accelerator."""
     files: list[str] = Field(default_factory=list)
     """More files that the sources include."""
+    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux", "library"]] = Field(
+        default_factory=list
+    )
+    """The only platforms whose projects can have it [default: all]."""
+    link: list[Annotated[str, Field(pattern=r"^\w[\w.+-]*$")]] = Field(default_factory=list)
+    """Libraries of the system that a program links: "pthread" stands for -lpthread."""
     host: bool = True
     """Whether its C compiles for this machine too; if not, our kernels stand in for it here."""
     external: External | None = None

@@ -28,6 +28,7 @@ def external_files(folder: AcceleratorFolder) -> tuple[ExternalFiles, ...]:
             external.marker,
             tuple(external.sources),
             tuple(external.include),
+            tuple(external.libraries),
         ),
     )
 

@@ -1,0 +1,145 @@
+/*
+ * {{ board.description }}: its clock, and the console on standard input and output.
+ *
+ * The other side of the console may be a pipe (qemu-user, ssh), or a terminal on a serial line.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#define _DEFAULT_SOURCE /* cfmakeraw() */
+
+#include "board.h"
+
+#include "frames.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+#define BUFFER_BYTES 4096u
+
+/* The exit status if the other side has gone. */
+enum { EXIT_LOST = 3 };
+
+static struct {
+    uint8_t bytes[BUFFER_BYTES];
+    size_t count;
+    size_t next; /* the first byte that is not yet used */
+} received;
+
+static struct {
+    uint8_t bytes[BUFFER_BYTES];
+    size_t count;
+} sending;
+
+static struct termios usual; /* the terminal's mode before the program */
+static bool is_terminal;
+
+static void restore_terminal(void)
+{
+    if (is_terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &usual);
+    }
+}
+
+static void end_by_signal(int number)
+{
+    restore_terminal();
+    _exit(128 + number);
+}
+
+void board_init(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN); /* write() says it too */
+}
+
+uint32_t board_ticks(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    return (uint32_t)(ns / BOARD_TICK_NS);
+}
+
+/* Let a terminal pass all bytes as they are; pipes do that anyway. */
+void console_init(void)
+{
+    is_terminal = tcgetattr(STDIN_FILENO, &usual) == 0;
+    if (is_terminal) {
+        struct termios raw = usual;
+
+        cfmakeraw(&raw);
+        (void)signal(SIGHUP, end_by_signal);
+        (void)signal(SIGTERM, end_by_signal);
+        (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+    }
+}
+
+static void flush(void)
+{
+    size_t done = 0;
+
+    while (done < sending.count) {
+        ssize_t count = write(STDOUT_FILENO, &sending.bytes[done], sending.count - done);
+
+        if (count > 0) {
+            done += (size_t)count;
+        } else if (errno != EINTR) {
+            restore_terminal();
+            exit(EXIT_LOST);
+        }
+    }
+    sending.count = 0;
+}
+
+void console_put(uint8_t byte)
+{
+    if (sending.count == BUFFER_BYTES) {
+        flush();
+    }
+    sending.bytes[sending.count++] = byte;
+}
+
+static void receive(void)
+{
+    ssize_t count = read(STDIN_FILENO, received.bytes, BUFFER_BYTES);
+
+    if (count > 0) {
+        received.count = (size_t)count;
+        received.next = 0;
+    } else if (count == 0 || errno != EINTR) {
+        restore_terminal();
+        exit(EXIT_LOST);
+    }
+}
+
+/* No interrupt sets the event, but a byte that is received here. */
+void board_wait(const volatile bool *event)
+{
+    flush();
+    while (!*event) {
+        if (received.next == received.count) {
+            receive();
+        } else {
+            frames_take(received.bytes[received.next++]);
+        }
+    }
+}
+
+void board_exit(uint32_t status)
+{
+    flush();
+    restore_terminal();
+    exit(status == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+}
+
+/* Linux grows the stack as needed; nobody counts it. */
+uint32_t board_stack_bytes(void)
+{
+    return 0;
+}

@@ -11,12 +11,13 @@ import simpy
 from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import _Run, default_samples, simulate
+from ethosgen.mesh.simulation import _Event, _Run, default_samples, simulate
 from ethosgen.mesh.traffic import link_bytes, route
 from ethosgen.values.errors import InternalError
 from ethosgen.values.watch import Watch
 from tests.support.task_graphs import (
     BYTES_PER_S,
+    CLOCK_HZ,
     chain,
     graph,
     layout,
@@ -112,6 +113,23 @@ def test_no_simulation_is_faster_than_the_bound(seed: int) -> None:
     assert run.link_busy_s / 400 == pytest.approx(loads, rel=0.02)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_the_slowest_stage_alone_decides_where_links_and_buffers_do_not(seed: int) -> None:
+    """Throughput is 1 / max(cycles / replicas), and the latency the sum of work and ways."""
+    rng = random.Random(seed)
+    cycles = [rng.randint(50, 400) for _ in range(5)]
+    counts = [rng.randint(1, 4) for _ in cycles]
+    places = [(x, y) for x in range(5) for y in range(4)]
+    mesh = system(5, 4, 0.0001)
+    placed = layout(chain(cycles, 1), mesh, rng.sample(places, sum(counts)), counts)
+    run = simulate(placed, 300, QUIET)
+    period = max(c / n for c, n in zip(cycles, counts, strict=True)) / CLOCK_HZ
+    assert run.period_s == pytest.approx(period, rel=0.005)
+    least = sum(cycles) / CLOCK_HZ + 4 / BYTES_PER_S
+    assert (run.latencies_s >= least).all()
+    assert (run.latencies_s <= least + 4 * 7 * 0.0001 + 0.004).all(), "and hardly any waiting"
+
+
 def test_every_sample_comes_out_once_and_in_order() -> None:
     rng = random.Random(7)
     tasks = random_graph(rng, 6)
@@ -131,7 +149,7 @@ def test_a_sample_that_is_lost_or_doubled_is_a_bug(counts: list[int]) -> None:
     run.environment.run()
     run.check()
     with pytest.raises(InternalError, match=r"'b'.* came to sample 0 instead of"):
-        run.finish(1, 0, 0)
+        run.finish(_Event((), counts[0], 0))
     run.done[counts[0]] -= 1
     with pytest.raises(InternalError, match=r"'b'.* came to sample"):
         run.check()

@@ -11,9 +11,13 @@
 - Sample s is let in at s times the least period, so that a placement which reaches it is not
   disturbed by a rush at the start.
 
-What happens is a callback of a simpy event, not a process: a third of the events. A link needs no
-simpy.Resource, since for "first come, first served" the time until which it is taken says all. A
-test compares with processes and resources.
+The events are those that a time cannot be told for in advance. First come, first served, the time
+until which a link is taken says all; so when a transfer takes its last link, its arrival is known,
+and with the last arrival the start and the end of the work. An output buffer is free when the
+output has left over its first link, which is known when it starts. So a sample has an event for
+each task, and one for each link of a transfer but the first. An event is a callback, not a process,
+and a transfer is one object that goes from link to link. A test compares with processes and
+resources.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +40,8 @@ FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""
 _LEAST_MEASURED = 200
 _SAY_EVERY = 1 << 18
+_NORMAL = 1
+"""The priority of all events, as simpy counts it."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,7 @@ class Simulated:
 def default_samples(layout: Layout) -> int:
     """Return the number of samples that fill the mesh, and are then enough to measure."""
     flight = _in_flight(layout)
-    wanted = 2 * flight + max(flight // 4, _LEAST_MEASURED)
+    wanted = 2 * flight + max(flight // 8, _LEAST_MEASURED)
     return max(FEWEST_SAMPLES, min(wanted, _affordable(layout)))
 
 
@@ -98,7 +104,7 @@ def simulate(layout: Layout, samples: int, watch: Watch) -> Simulated:
     is_full = samples - 2 * flight >= _LEAST_MEASURED // 10
     first = flight if is_full else samples // 3
     measured = slice(first, samples - first)
-    return Simulated(entered, left, measured, is_full, np.array(run.link_busy), run.events)
+    return Simulated(entered, left, measured, is_full, run.link_busy_s, run.events)
 
 
 def _in_flight(layout: Layout) -> int:
@@ -122,17 +128,57 @@ def _affordable(layout: Layout) -> int:
     ways = hops(flows, layout.elements, layout.system.mesh)
     edges = len(layout.replication.graph.edges)
     mean = float(ways.mean()) if len(ways) else 0.0
-    return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + edges * (mean + 1)))
+    return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + edges * mean))
+
+
+class _Event:
+    """What simpy asks of an event: the functions that it calls once, and that it has not failed."""
+
+    __slots__ = ("callbacks", "number", "sample")
+    _ok = True
+
+    def __init__(self, callbacks: "_Callbacks", number: int, sample: int) -> None:
+        self.callbacks = callbacks
+        self.number, self.sample = number, sample
+
+
+class _Transfer(_Event):
+    """A transfer of edge `number`, which comes to `links[hop]` and keeps a link for `seconds`."""
+
+    __slots__ = ("hop", "links", "seconds")
+
+    def __init__(self, edge: int, sample: int, links: Sequence[int], seconds: float) -> None:
+        super().__init__((), edge, sample)
+        self.hop, self.links, self.seconds = 0, links, seconds
+
+
+_Callbacks = Sequence[Callable[[Any], object]]
+
+
+@dataclass(slots=True)
+class _Route:
+    """The links between two replicas, and for how long it has kept each busy."""
+
+    links: Sequence[int]
+    busy_s: float = 0.0
 
 
 class _Run:
-    """The state of a simulation. `turns[r]` is the number of samples that replica r has begun."""
+    """The state of a simulation.
+
+    `turns[r]` is the number of samples that replica r has begun, `done[r]` that it has finished.
+    `inputs[r]` has for each sample how many inputs it lacks, and when the last one arrives.
+    `unsent[r]` has for each sample how many outputs have not begun to leave, and when the last one
+    is gone; `leaving[r]` are these times for those that have all begun to.
+    """
 
     def __init__(self, layout: Layout, samples: int, watch: Watch) -> None:
         self.environment = _environment()
+        self.schedule = self.environment.schedule
         self.layout, self.samples, self.watch = layout, samples, watch
         replication, graph = layout.replication, layout.replication.graph
         self.counts, self.first = replication.counts, replication.first
+        self.task_of = replication.task_of.tolist()
         self.incoming, self.outgoing = graph.incoming, graph.outgoing
         self.ends, self.depths = graph.ends, layout.depths
         self.sizes = [edge.bytes / layout.system.link.bytes_per_s for edge in graph.edges]
@@ -141,68 +187,84 @@ class _Run:
         self.seconds = layout.seconds.tolist()
         total = replication.total
         self.is_busy, self.turns, self.done = [False] * total, [0] * total, [0] * total
-        self.full_outputs = [0] * total
-        self.inputs: list[dict[int, int]] = [{} for _ in range(total)]
-        self.staying: list[dict[int, int]] = [{} for _ in range(total)]
+        self.inputs: list[dict[int, list[Any]]] = [{} for _ in range(total)]
+        self.unsent: list[dict[int, list[Any]]] = [{} for _ in range(total)]
+        self.leaving: list[list[float]] = [[] for _ in range(total)]
         self.waiting: list[set[int]] = [set() for _ in graph.edges]
         self.free_at = [0.0] * (4 * layout.system.mesh.elements)
-        self.link_busy = [0.0] * len(self.free_at)
-        self.routes: dict[tuple[int, int], Sequence[int]] = {}
+        self.numbers = list(range(len(self.free_at)))  # one object for each, near each other
+        self.routes: dict[tuple[int, int], _Route] = {}
         self.entered = np.full(samples, np.inf)
         self.left = np.zeros(samples)
         self.events = 0
-        self.let_in = [-1] * total
-        self.sources = [not edges for edges in graph.incoming]
+        self.on_finish, self.on_retry = (self.finish,), (self.retry,)
+        self.take_link = self._link_taker()
 
     def start(self) -> None:
-        """Let the first sample of each replica of a first task in."""
-        for task, is_source in enumerate(self.sources):
-            for number in range(self.counts[task]) if is_source else ():
-                if number < self.samples:
-                    self.after(number * self.period, self.let, task, number, number)
+        """Start the first sample of each replica of a first task."""
+        for replica in range(len(self.turns)):
+            self.try_start(replica)
 
-    def after(self, delay_s: float, function: Callable[..., None], *arguments: Any) -> None:
-        """Call a function later."""
-        event = self.environment.timeout(max(delay_s, 0.0), (function, arguments))
-        event.callbacks.append(_call)
-        self.events += 1
-        if self.events % _SAY_EVERY == 0:
-            out = int(np.count_nonzero(self.left))
-            self.watch.say(f"simulating: {out:,} of {counted(self.samples, 'sample')} begun to end")
-
-    def let(self, task: int, number: int, sample: int) -> None:
-        """Let a sample in, to a first task."""
-        self.let_in[self.first[task] + number] = sample
-        self.try_start(task, number)
-
-    def try_start(self, task: int, number: int) -> None:
-        """Start a replica's next sample if nothing is lacking."""
-        replica = self.first[task] + number
-        sample = number + self.turns[replica] * self.counts[task]
-        if self.is_busy[replica] or self.full_outputs[replica] >= LEAST or sample >= self.samples:
+    def try_start(self, replica: int) -> None:
+        """Start a replica's next sample as soon as nothing is lacking, if that time is known."""
+        if self.is_busy[replica]:
             return
-        if self.sources[task]:
-            if self.let_in[replica] < sample:
+        task = self.task_of[replica]
+        sample = replica - self.first[task] + self.turns[replica] * self.counts[task]
+        if sample >= self.samples:
+            return
+        when = self.environment.now
+        if incoming := self.incoming[task]:
+            lacking = self.inputs[replica].get(sample)
+            if lacking is None or lacking[0]:
                 return
-            self.entered[sample] = min(self.entered[sample], self.environment.now)
-            if (following := sample + self.counts[task]) < self.samples:
-                delay = following * self.period - self.environment.now
-                self.after(delay, self.let, task, number, following)
-        elif self.inputs[replica].get(sample, 0) < len(self.incoming[task]):
-            return
+            when = max(when, lacking[1])
         else:
+            when = max(when, sample * self.period)
+        if self.outgoing[task]:
+            free = self._output_free(replica)
+            if free is None:
+                return
+            when = max(when, free)
+            self.unsent[replica][sample] = [len(self.outgoing[task]), 0.0]
+        if incoming:
             del self.inputs[replica][sample]
+        else:
+            self.entered[sample] = min(self.entered[sample], when)
         self.is_busy[replica] = True
         self.turns[replica] += 1
-        if self.outgoing[task]:
-            self.full_outputs[replica] += 1
-            self.staying[replica][sample] = len(self.outgoing[task])
-        self.after(self.seconds[replica], self.finish, task, number, sample)
+        event = _Event(self.on_finish, replica, sample)
+        self.schedule(event, _NORMAL, when + self.seconds[replica] - self.environment.now)
 
-    def finish(self, task: int, number: int, sample: int) -> None:
+    def _output_free(self, replica: int) -> float | None:
+        """Return when an output buffer is free, None if that is not known yet.
+
+        A buffer whose output has not begun to leave may be free before another one whose output
+        has. So if both are in use, this waits for the first news of either.
+        """
+        unsent, now = len(self.unsent[replica]), self.environment.now
+        if not unsent and len(self.leaving[replica]) < LEAST:
+            return 0.0
+        leaving = self.leaving[replica] = sorted(t for t in self.leaving[replica] if t > now)
+        if unsent + len(leaving) < LEAST:
+            return 0.0
+        if not unsent:
+            return leaving[len(leaving) - LEAST]
+        if leaving:
+            self.schedule(_Event(self.on_retry, replica, 0), _NORMAL, leaving[0] - now)
+        return None
+
+    def retry(self, event: _Event) -> None:
+        """Try to start a replica whose output buffers were in use."""
+        self._count()
+        self.try_start(event.number)
+
+    def finish(self, event: _Event) -> None:
         """End a sample's work: its input buffers are free, its outputs want to leave."""
-        replica = self.first[task] + number
-        self._check_turn(task, number, sample)
+        self._count()
+        replica, sample = event.number, event.sample
+        task = self.task_of[replica]
+        self._check_turn(task, replica - self.first[task], sample)
         self.is_busy[replica] = False
         self.done[replica] += 1
         self.left[sample] = max(self.left[sample], self.environment.now)
@@ -218,52 +280,81 @@ class _Run:
                 self.send(edge, sample)
             else:
                 self.waiting[edge].add(sample)
-        self.try_start(task, number)
+        self.try_start(replica)
 
     def send(self, edge: int, sample: int) -> None:
-        """Begin the transfer of an output."""
+        """Begin the transfer of an output, which takes its first link when that is free."""
         i, j = self.ends[edge]
-        pair = (
-            self.first[i] + sample % self.counts[i],
-            self.first[j] + sample % self.counts[j],
-        )
-        links = self.routes.get(pair)
-        if links is None:
-            one, other = (int(self.layout.elements[replica]) for replica in pair)
-            links = self.routes[pair] = route(one, other, self.layout.system.mesh)
-        self.pass_on(edge, sample, links, 0)
+        replica = self.first[i] + sample % self.counts[i]
+        pair = (replica, self.first[j] + sample % self.counts[j])
+        found = self.routes.get(pair)
+        if found is None:
+            one, other = (int(self.layout.elements[end]) for end in pair)
+            found = self.routes[pair] = _Route(
+                [self.numbers[link] for link in route(one, other, self.layout.system.mesh)]
+            )
+        found.busy_s += self.sizes[edge]
+        self.events += len(found.links) - 1
+        transfer = _Transfer(edge, sample, found.links, self.sizes[edge])
+        gone = self.take_link(transfer) + self.sizes[edge]
+        output = self.unsent[replica][sample]
+        output[0] -= 1
+        output[1] = max(output[1], gone)
+        if not output[0]:
+            del self.unsent[replica][sample]
+            self.leaving[replica].append(output[1])
+            self.try_start(replica)
 
-    def pass_on(self, edge: int, sample: int, links: Sequence[int], hop: int) -> None:
-        """Take the next link of a transfer, when it is free."""
-        now, size, link = self.environment.now, self.sizes[edge], links[hop]
-        start = max(now, self.free_at[link])
-        self.free_at[link] = start + size
-        self.link_busy[link] += size
-        if hop == 0:
-            self.after(start + size - now, self.depart, edge, sample)
-        if hop + 1 == len(links):
-            self.after(start + size + self.latency - now, self.arrive, edge, sample)
-        else:
-            self.after(start + self.latency - now, self.pass_on, edge, sample, links, hop + 1)
+    def _link_taker(self) -> Callable[[_Transfer], float]:
+        """Return a function that lets a transfer take its next link, and says when it does.
 
-    def depart(self, edge: int, sample: int) -> None:
-        """Free the output buffer of a sample when all of it has left."""
-        task = self.ends[edge][0]
-        number = sample % self.counts[task]
-        replica = self.first[task] + number
-        self.staying[replica][sample] -= 1
-        if not self.staying[replica][sample]:
-            del self.staying[replica][sample]
-            self.full_outputs[replica] -= 1
-            self.try_start(task, number)
+        Most events are calls of it: what it needs are local names, which are quicker.
+        """
+        environment, schedule, expect = self.environment, self.schedule, self.expect
+        free_at, latency = self.free_at, self.latency
 
-    def arrive(self, edge: int, sample: int) -> None:
-        """Give an input to the receiver."""
+        def take_link(transfer: _Transfer) -> float:
+            links, hop = transfer.links, transfer.hop
+            now: float = environment.now
+            link = links[hop]
+            start = free_at[link]
+            if start < now:  # noqa: PLR1730 - max() costs more
+                start = now
+            free_at[link] = start + transfer.seconds
+            hop += 1
+            if hop == len(links):
+                expect(transfer.number, transfer.sample, start + transfer.seconds + latency)
+            else:
+                transfer.hop, transfer.callbacks = hop, callbacks
+                schedule(transfer, _NORMAL, start + latency - now)
+            return start
+
+        callbacks: _Callbacks = (take_link,)
+        return take_link
+
+    def expect(self, edge: int, sample: int, arrival: float) -> None:
+        """Note when an input arrives at its receiver."""
         task = self.ends[edge][1]
-        number = sample % self.counts[task]
-        inputs = self.inputs[self.first[task] + number]
-        inputs[sample] = inputs.get(sample, 0) + 1
-        self.try_start(task, number)
+        replica = self.first[task] + sample % self.counts[task]
+        lacking = self.inputs[replica].setdefault(sample, [len(self.incoming[task]), 0.0])
+        lacking[0] -= 1
+        lacking[1] = max(lacking[1], arrival)
+        if not lacking[0]:
+            self.try_start(replica)
+
+    def _count(self) -> None:
+        self.events += 1
+        if self.events % _SAY_EVERY == 0:
+            out = int(np.count_nonzero(self.left))
+            self.watch.say(f"simulating: {out:,} of {counted(self.samples, 'sample')} begun to end")
+
+    @property
+    def link_busy_s(self) -> Floats:
+        """The time for which each link has been busy."""
+        found = np.zeros(len(self.free_at))
+        for one in self.routes.values():
+            found[one.links] += one.busy_s
+        return found
 
     def check(self) -> None:
         """Raise InternalError unless every replica has done all its samples."""
@@ -282,11 +373,6 @@ class _Run:
         if sample != following:
             name = self.layout.title(replica)
             raise InternalError(f"{name} came to sample {sample} instead of {following}")
-
-
-def _call(event: Any) -> None:
-    function, arguments = event.value
-    function(*arguments)
 
 
 def _environment() -> Any:

@@ -133,13 +133,14 @@ def _rounding(flows: Flows) -> float:
 def route(sender: int, receiver: int, mesh: Mesh) -> list[int]:
     """Return the numbers of the links between two elements, in order."""
     (y, x), (y1, x1) = divmod(sender, mesh.width), divmod(receiver, mesh.width)
-    links = []
-    across = EAST if x1 > x else WEST
-    while x != x1:
-        links.append(4 * (y * mesh.width + x) + across)
-        x += STEPS[across][0]
-    along = SOUTH if y1 > y else NORTH
-    while y != y1:
-        links.append(4 * (y * mesh.width + x) + along)
-        y += STEPS[along][1]
+    row, column = 4 * mesh.width * y, 4 * x1
+    if x < x1:
+        links = list(range(row + 4 * x + EAST, row + 4 * x1 + EAST, 4))
+    else:
+        links = list(range(row + 4 * x + WEST, row + 4 * x1 + WEST, -4))
+    down = 4 * mesh.width
+    if y < y1:
+        links += range(down * y + column + SOUTH, down * y1 + column + SOUTH, down)
+    else:
+        links += range(down * y + column + NORTH, down * y1 + column + NORTH, -down)
     return links

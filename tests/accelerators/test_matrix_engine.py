@@ -24,7 +24,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
-from ethosgen.values.errors import BuildError, DeviceFault, UnsupportedError
+from ethosgen.values.errors import BuildError, DeviceFault
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -283,10 +283,3 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
     pipeline.create_project(recipe, directory=place, watch=Watch())
     with pytest.raises(BuildError, match=r"this is for the board|address of soft-adder"):
         build(place, "board", {})
-
-
-@needs_gcc
-def test_zephyr_applications_have_no_devices_yet() -> None:
-    recipe = Recipe((DIGITS,), "corstone300", "none", platform="zephyr", accelerators=(ENGINE,))
-    with pytest.raises(UnsupportedError, match="'matrix-engine' is in no Zephyr application yet"):
-        pipeline.create_project(recipe, directory=Path("/nowhere/p"), watch=Watch())

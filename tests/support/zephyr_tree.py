@@ -37,6 +37,14 @@ config COMMON_LIBC_MALLOC_ARENA_SIZE
 	default 0
 config DT_HAS_ETHOSGEN_NPU_BELL_ENABLED
 	def_bool y
+config DT_HAS_ETHOSGEN_DEVICE_ENABLED
+	def_bool y
+config CPU_HAS_FPU
+	def_bool y
+config FPU
+	bool "floating point"
+config FPU_SHARING
+	bool "for all threads"
 """
 
 OLDER = """
@@ -75,6 +83,12 @@ DEVICETREE = """
 	#address-cells = <1>;
 	#size-cells = <1>;
 	compatible = "test,board";
+	nvic: interrupt-controller@e000e100 {
+		compatible = "arm,v8.1m-nvic";
+		reg = <0xe000e100 0xc00>;
+		interrupt-controller;
+		#interrupt-cells = <2>;
+	};
 	soc {
 		#address-cells = <1>;
 		#size-cells = <1>;
@@ -102,6 +116,14 @@ properties:
   reg: {type: array}
   reg-names: {type: string-array}
   status: {type: string, enum: ["okay", "disabled"]}
+  interrupts: {type: array}
+  interrupt-parent: {type: phandle}
+""",
+    "arm,v8.1m-nvic.yaml": """
+description: An interrupt controller.
+compatible: "arm,v8.1m-nvic"
+include: base.yaml
+interrupt-cells: [irq, priority]
 """,
     "zephyr,memory-region.yaml": """
 description: A region of memory.

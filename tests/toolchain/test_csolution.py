@@ -70,9 +70,15 @@ class Solution:
     def sources(self) -> list[tuple[Path, list[str]]]:
         found = []
         for node, folder in ((self.project, self.place), (self.layer, self.layer_folder)):
-            for group in node["groups"]:
-                found += [(folder / f["file"], self.flags(f, "C")) for f in group["files"]]
+            files = [file for group in node["groups"] for file in group["files"]]
+            for file in filter(self._is_ours, files):
+                defines = [f"-D{_definition(define)}" for define in file.get("define", [])]
+                found.append((folder / file["file"], [*self.flags(file, "C"), *defines]))
         return found
+
+    def _is_ours(self, file: dict[str, Any]) -> bool:
+        way = f"+{self.target['type']}"
+        return file.get("for-context", way) == way and file.get("not-for-context") != way
 
     def build(self, cpu: str, elf: Path) -> None:
         """Compile each file and link them, with Release's -Os."""

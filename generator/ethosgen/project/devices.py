@@ -1,39 +1,35 @@
 """The templates' values for devices besides the NPU."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ethosgen.board import Board
-from ethosgen.project.layout import ZEPHYR
+from ethosgen.project.layout import LIBRARY_ONLY, ZEPHYR
 from ethosgen.values.device import Device, bell_byte
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError
 
-_LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", "ethosgen_devices.c")
+_SOURCE = "ethosgen_devices.c"
+_LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", _SOURCE)
 _SPARE_IRQS = range(63, 15, -1)
 """Interrupts of the processor that stand for those of devices that the board's facts lack: only
 QEMU runs such a firmware."""
 
 
-def require_devices(platform: str, devices: Sequence[Device]) -> None:
-    """Raise UnsupportedError for a platform whose applications have no devices of the user's."""
-    if devices and platform == ZEPHYR:
-        raise UnsupportedError(
-            f"device '{devices[0].name}' is in no Zephyr application yet: use --platform "
-            "baremetal, csolution or library"
-        )
-
-
-def device_files(devices: Sequence[Device]) -> Mapping[str, str]:
+def device_files(platform: str, devices: Sequence[Device]) -> Mapping[str, str]:
     """Return the library's files for them, as a layout maps files to templates."""
-    return {file: f"model/{file}" for file in _LIBRARY} if devices else {}
+    if not devices:
+        return {}
+    own = {_SOURCE: f"zephyr/{_SOURCE}"} if platform == ZEPHYR else {}
+    return {file: f"model/{file}" for file in _LIBRARY} | own
 
 
 def device_facts(
-    board: Board, devices: Sequence[Device], used: Sequence[int]
+    board: Board, devices: Sequence[Device], used: Sequence[int], platform: str
 ) -> list[dict[str, Any]]:
     """Return each device's values; `used` are the interrupts of the rest of the firmware.
 
-    InputError if a device's interrupt is another's.
+    A library may run on other boards than QEMU's, so it guesses no interrupt. InputError if a
+    device's interrupt is another's.
     """
     taken = dict.fromkeys(used, "the console, the NPU or QEMU's bell")
     placed = {d.name: d.places[board.name].irq for d in devices if board.name in d.places}
@@ -47,21 +43,38 @@ def device_facts(
                 f"{taken[irq]}; correct device.boards.{board.name}.irq in its accelerator.toml"
             )
         taken[irq] = f"device '{device.name}'"
-    spare = iter([irq for irq in _SPARE_IRQS if irq not in taken])
+    spares = () if platform == LIBRARY_ONLY else _SPARE_IRQS
+    spare = iter([irq for irq in spares if irq not in taken])
+    irqs = {d.name: _irq(d, placed.get(d.name), spare) for d in devices}
     return [
         {
             "name": device.name,
             "c_name": device.c_name,
             "handler": device.handler,
-            "irq": _irq(device, placed.get(device.name), spare),
+            "irq": irqs[device.name],
+            **_irq_text(device, irqs[device.name]),
+            "base_addr": _base_addr(device, board),
             "bell_byte": bell_byte(index),
             "has_model": device.model is not None,
+            "register_bytes": device.register_bytes,
         }
         for index, device in enumerate(devices)
     ]
 
 
-def _irq(device: Device, placed: int | None, spare: Any) -> int | None:
+def _irq(device: Device, placed: int | None, spare: Iterator[int]) -> int | None:
     if not device.has_interrupt:
         return None
-    return placed if placed is not None else next(spare)
+    return placed if placed is not None else next(spare, None)
+
+
+def _irq_text(device: Device, irq: int | None) -> dict[str, Any]:
+    """Return the interrupt as C has it: a number, or a macro for one that nobody has said."""
+    if device.has_interrupt and irq is None:
+        return {"irq_text": f"ETHOSGEN_{device.c_name.upper()}_IRQ", "is_irq_unknown": True}
+    return {"irq_text": str(-1 if irq is None else irq), "is_irq_unknown": False}
+
+
+def _base_addr(device: Device, board: Board) -> int | None:
+    place = device.places.get(board.name)
+    return place.base_addr if place else None

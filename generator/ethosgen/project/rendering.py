@@ -14,7 +14,7 @@ from ethosgen.host.resources import template_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
-from ethosgen.project.devices import device_facts, device_files, require_devices
+from ethosgen.project.devices import device_facts, device_files
 from ethosgen.project.layout import (
     BAREMETAL,
     LIBRARY_ONLY,
@@ -74,14 +74,13 @@ def render(
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
     devices = unite([device for program in programs for device in program.plan.devices])
-    require_devices(platform, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
-    facts = _facts(programs, board, memory_mode, driver, own, (devices, handover))
+    facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
     facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
     facts["sources"] = [
@@ -90,7 +89,7 @@ def render(
         "ethosgen_networks.c",
     ]
     facts |= _platform_facts(platform, board, driver_facts, wrapped)
-    more = {**driver.on(platform), **device_files(devices)}
+    more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     digest = digest_of(library)
     facts["digest"] = digest
@@ -200,15 +199,15 @@ def _facts(
     memory_mode: str,
     driver: ProjectFiles,
     networks: Sequence[Mapping[str, Any]],
-    extras: tuple[Sequence[Device], Handover | None],
+    extras: tuple[Sequence[Device], Handover | None, str],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
-    devices, handover = extras
+    devices, handover, platform = extras
     npu = programs[0].plan.accelerator
     bell = board.run.qemu.bell if board.run.qemu and (npu or devices) else None
     irqs = _irqs(board, npu is not None, bell is not None, handover is not None)
-    known_devices = device_facts(board, devices, irqs)
-    irqs += [device["irq"] for device in known_devices]
+    known_devices = device_facts(board, devices, irqs, platform)
+    irqs += [device["irq"] for device in known_devices if device["irq"] is not None]
     is_shared = len(programs) > 1
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
     names = [program.name for program in programs]

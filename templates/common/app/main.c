@@ -147,7 +147,7 @@ static ethosgen_status init(void)
 #if ETHOSGEN_HAS_NPU
     status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
 #endif
-{% for device in devices %}
+{% for device in devices if platform is not defined or platform != "zephyr" %}
     ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
 {% endfor %}
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {

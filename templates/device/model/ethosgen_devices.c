@@ -13,7 +13,12 @@
 
 /* Their interrupts are facts of the board; ethosgen_device_init() adds the addresses. */
 {% for device in devices %}
-struct ethosgen_device ethosgen_device_{{ device.c_name }} = { .base_addr = 0, .irq = {{ device.irq if device.irq is not none else -1 }} };
+{% if device.is_irq_unknown %}
+#ifndef ETHOSGEN_{{ device.c_name|upper }}_IRQ
+#define ETHOSGEN_{{ device.c_name|upper }}_IRQ (-1) /* define it on the compiler's command line; else the device is polled */
+#endif
+{% endif %}
+struct ethosgen_device ethosgen_device_{{ device.c_name }} = { .base_addr = 0, .irq = {{ device.irq_text }} };
 {% endfor %}
 
 /* The NVIC. */

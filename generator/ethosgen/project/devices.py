@@ -4,15 +4,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ethosgen.board import Board
-from ethosgen.project.layout import LIBRARY_ONLY, ZEPHYR
+from ethosgen.project.layout import LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.device import Device, bell_byte
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, UnsupportedError
 
 _SOURCE = "ethosgen_devices.c"
 _LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", _SOURCE)
 _SPARE_IRQS = range(63, 15, -1)
 """Interrupts of the processor that stand for those of devices that the board's facts lack: only
 QEMU runs such a firmware."""
+
+
+def require_devices(platform: str, devices: Sequence[Device]) -> None:
+    """Raise UnsupportedError for a platform whose programs reach no registers."""
+    if devices and platform == LINUX:
+        raise UnsupportedError(
+            f"a program for Linux cannot drive the device '{devices[0].name}': use --platform "
+            "baremetal, zephyr, csolution or library"
+        )
 
 
 def device_files(platform: str, devices: Sequence[Device]) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from ethosgen.host.resources import template_folder
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
-from ethosgen.project.devices import device_facts, device_files
+from ethosgen.project.devices import device_facts, device_files, require_devices
 from ethosgen.project.layout import (
     BAREMETAL,
     LIBRARY_ONLY,
@@ -74,6 +74,7 @@ def render(
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
     devices = unite([device for program in programs for device in program.plan.devices])
+    require_devices(platform, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()

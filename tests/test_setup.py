@@ -14,6 +14,8 @@ ORDINARY = (
 TOOLS = {
     "arm-none-eabi-gcc": "echo /opt/arm/libc.a",
     "qemu-system-arm": "",
+    "aarch64-linux-gnu-g++": "echo /opt/arm64/libc.a",
+    "qemu-aarch64": "",
     "cmake": "",
     "ninja": "",
     "make": "",
@@ -134,11 +136,13 @@ def test_root_on_a_bare_machine_updates_once_and_installs_what_is_missing(
 
 def test_a_compiler_without_its_c_library_is_seen(computer: Computer) -> None:
     computer.add_everything()
-    computer.add("arm-none-eabi-gcc", "echo libc.a")
+    for name in ("arm-none-eabi-gcc", "aarch64-linux-gnu-g++"):
+        computer.add(name, "echo libc.a")
     computer.add_apt()
     computer.be_user(0)
     assert computer.setup().returncode == 0
     assert "libnewlib-arm-none-eabi" in computer.called("apt-get install")[0]
+    assert "libc6-dev-arm64-cross" in computer.called("apt-get install")[0]
 
 
 def test_a_user_without_sudo_is_told_the_command(computer: Computer) -> None:

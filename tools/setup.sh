@@ -36,6 +36,11 @@ have_newlib() {
     have arm-none-eabi-gcc && [[ $(arm-none-eabi-gcc -print-file-name=libc.a) == */* ]]
 }
 
+# The same is true of the compiler for 64-bit Arm Linux.
+have_glibc() {
+    have aarch64-linux-gnu-g++ && [[ $(aarch64-linux-gnu-g++ -print-file-name=libc.a) == */* ]]
+}
+
 suits() {
     have "$1" && "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null
 }
@@ -68,6 +73,8 @@ missing_packages() {
     local python
     have_newlib || printf '%s\n' gcc-arm-none-eabi libnewlib-arm-none-eabi
     have qemu-system-arm || echo qemu-system-arm
+    have_glibc || printf '%s\n' gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross
+    have qemu-aarch64 || echo qemu-user
     have cmake || echo cmake
     have ninja || echo ninja-build
     have make || echo make

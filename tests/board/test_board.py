@@ -139,6 +139,41 @@ def test_what_is_wrong_is_named_with_file_line_and_field(
     assert "\n" not in str(caught.value)
 
 
+LINUX = (ROOT / "boards" / "aarch64-linux.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('platforms = ["linux"]', "platforms = []"), r'linux: set both "linux" in platforms and'),
+        (('core = "aarch64"', 'core = "cortex-m55"'), r"cpu\.core: must be aarch64 for a board"),
+        (('["linux"]', '["linux", "baremetal"]'), r'platforms: a board with "linux" has no other'),
+        (("[linux]", "dcache = true\n[linux]"), r"cpu\.dcache: Linux sees to the caches"),
+        (('"aarch64-linux-gnu"', '"gcc; rm"'), r"linux\.compiler: String should match"),
+        (
+            ("[memories.ram]", '[console]\nuart = "dw"\nbaud = 9600\n[memories.ram]'),
+            r"console: Linux has its own driver for it; delete the table",
+        ),
+    ],
+)
+def test_what_is_wrong_with_linux_is_named(
+    tmp_path: Path, change: tuple[str, str], said: str
+) -> None:
+    assert LINUX.count(change[0]) == 1
+    file = tmp_path / "mine.toml"
+    file.write_text(LINUX.replace(*change))
+    with pytest.raises(InputError, match=rf"mine\.toml', line \d+: .*{said}"):
+        load_board(str(file))
+
+
+def test_only_a_board_with_linux_has_no_npu(tmp_path: Path) -> None:
+    start, end = CORSTONE300.index("[npu]"), CORSTONE300.index("[memories.")
+    with pytest.raises(InputError, match=r"npu: missing; only a board with \[linux\] has none"):
+        load_board(write_board(tmp_path, (CORSTONE300[start:end], "")))
+    with pytest.raises(InputError, match="'aarch64-linux' has no NPU: an Ethos-U under Linux"):
+        load_board("aarch64-linux").accelerator("ethos-u55-128")
+
+
 def test_the_line_is_the_fields_own_or_its_tables(tmp_path: Path) -> None:
     lines = CORSTONE300.splitlines()
     with pytest.raises(InputError, match=f"line {lines.index('irq = 56') + 1}: npu.irq"):

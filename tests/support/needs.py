@@ -46,6 +46,10 @@ needs_gcc = pytest.mark.compiler("gcc")
 needs_arm_gcc = pytest.mark.compiler("arm-none-eabi-gcc")
 needs_build = pytest.mark.compiler(*BUILD)
 needs_qemu = pytest.mark.qemu
+needs_native = pytest.mark.compiler("gcc", "cmake", "ninja")
+"""A build of a program for this machine."""
+needs_qemu_user = pytest.mark.qemu("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
+"""A program for 64-bit Arm Linux."""
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
@@ -100,8 +104,8 @@ def _without_package(name: str) -> str | None:
 NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "compiler": ("compiles with the programs named", _without_programs),
     "qemu": (
-        "builds firmware and runs it on QEMU",
-        lambda: _without_programs(*BUILD, "qemu-system-arm"),
+        "builds firmware, or with the programs named another program, and runs it on QEMU",
+        lambda *names: _without_programs(*(names or (*BUILD, "qemu-system-arm"))),
     ),
     "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),

@@ -11,7 +11,16 @@ from pathlib import Path
 
 from ethosgen.backend import backends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
-from ethosgen.host.tools import CBUILD, GCC, LINUX_TOOLS, TOOLS, CommandError, Tool, run_command
+from ethosgen.host.tools import (
+    CBUILD,
+    GCC,
+    LINUX_TOOLS,
+    TOOLS,
+    CommandError,
+    Tool,
+    linux_gcc,
+    run_command,
+)
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.watch import Watch
 
@@ -23,6 +32,8 @@ _PACKAGES = {
 }
 _LIMIT_S = 30.0
 _C_LIBRARY = "libc.a"
+_COMPILERS = {GCC.name: "newlib", linux_gcc().name: "glibc"}
+"""The C library of each compiler, without which it compiles nothing that runs."""
 _NAME = re.compile(r"[\w.-]+")
 
 
@@ -123,10 +134,10 @@ def _fault(tool: Tool, path: Path) -> str:
     """Return the fault of an installed program, which is started for this; "" if it works."""
     try:
         run_command([str(path), "--version"], _LIMIT_S)
-        if tool is GCC:
+        if tool.name in _COMPILERS:
             library = run_command([str(path), f"-print-file-name={_C_LIBRARY}"], _LIMIT_S).strip()
             if library == _C_LIBRARY:  # GCC repeats the name of a file that it cannot find
-                return "it has no C library (newlib)"
+                return f"it has no C library ({_COMPILERS[tool.name]})"
     except CommandError as error:
         return str(error)
     return ""

@@ -40,6 +40,11 @@ class Layout:
     copies: Mapping[str, Path] = field(default_factory=dict)
     application_copies: Mapping[str, Path] = field(default_factory=dict)
 
+    @property
+    def is_built(self) -> bool:
+        """Whether the project is built as it is, in build/; a library is a part of another."""
+        return self.way is not None or "CMakeLists.txt" in self.application
+
 
 def find_layout(platform: str, board: Board) -> Layout:
     """Return a platform's layout; InputError lists the known platforms."""
@@ -159,7 +164,6 @@ _LINUX = replace(
         "cmake/linux.cmake": "cmake/linux.cmake",
         "board/board.c": "board/board.c",
         "board/board.h": "board/board.h",
-        ".gitignore": "gitignore",
     },
     way=None,
 )

@@ -375,9 +375,10 @@ def _render_application(
     templates = {**layout.application, **(CI_FILES if with_ci else {})}
     files = {path: source.read_bytes() for path, source in layout.application_copies.items()}
     files |= {path: _render(environment, template, facts) for path, template in templates.items()}
+    if layout.is_built:
+        files[".gitignore"] = b"/build/\n"
     if layout.way is None:
         return files
-    files[".gitignore"] = b"/build/\n"
     path, template = layout.way
     for way in facts["ways_facts"]:
         way_facts = {**facts, **way, "way_comment": way["comment"]}

@@ -16,6 +16,8 @@ from ethosgen.values.errors import InputError, TargetError, ToolError
 
 _COPY_S = 120.0
 """Time limit in seconds for a program's way to another computer."""
+_REMOVAL_S = 30.0
+"""Time limit in seconds for the program to end there, and for its folder to be removed."""
 _QUESTION_S = 30.0
 _C_LIBRARY = "libc.so.6"
 _SAID_CHARACTERS = 500
@@ -84,6 +86,10 @@ class SshTarget(PipedTarget):
         self._program = program
         self._ssh = (*_BATCH, "--", host.address)
         self._address = host.address
+
+    def wait_for_exit(self) -> int | None:
+        """Return the program's exit status, None if it has not exited in time."""
+        return self._wait(_REMOVAL_S)
 
     def _open(self) -> None:
         ssh = str(SSH.find())

@@ -22,13 +22,13 @@ demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
 
 check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS) -m "not (slow or compiler or qemu)"
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not (slow or compiler or qemu)"
 
 $(BIN)/pytest:
 	@tools/setup.sh
 
 test: setup  ## run the whole test suite (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS) $(ONCE_MORE)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ONCE_MORE)
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

@@ -1,13 +1,18 @@
 """Skips tests whose needs are not met, and prints the new seeds at the end."""
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; numpy reads it
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from tests.support.asker import shared_asker, use_asker
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
+from tests.support.torch_server import TorchServer, use_torch_server
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -38,9 +43,12 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def children() -> Iterator[None]:
-    """Fork the child processes of Vela and the oracles, whose imports take most of their time."""
+    """Fork the children of Vela, the oracles and PyTorch, whose imports take most of their time."""
     use_asker(shared_asker())
+    torch = TorchServer()
+    use_torch_server(torch)
     yield
+    torch.close()
     shared_asker().close()
 
 

@@ -30,6 +30,7 @@ def start_verify(
     temporary = folder / "temporary"
     temporary.mkdir()
     command = [sys.executable, "-m", "ethosgen", "verify", "net.tflite", "--board", "corstone300"]
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, say, ignores it
     started = subprocess.Popen(
         [*command, *options],
         cwd=folder,
@@ -44,6 +45,7 @@ def start_verify(
         text=True,
         start_new_session=True,
     )
+    signal.signal(signal.SIGHUP, inherited)
     return started, temporary
 
 

@@ -13,7 +13,13 @@ from click.testing import CliRunner
 from ethosgen.board import load_board
 from ethosgen.board.system import uniform_system
 from ethosgen.cli import cli
-from ethosgen.pipeline.elements import build_pipeline, members_of, open_pipeline, run_pipeline
+from ethosgen.pipeline.elements import (
+    Rig,
+    build_pipeline,
+    members_of,
+    open_pipeline,
+    run_pipeline,
+)
 from ethosgen.pipeline.judgement import Criteria, Inputs
 from ethosgen.pipeline.planning import read
 from ethosgen.pipeline.staging import create_pipeline
@@ -250,7 +256,7 @@ class Flip:
 @pytest.mark.parametrize("line", [1, 3])
 def test_an_element_that_answers_wrongly_is_named(three: Path, line: int) -> None:
     tap = Flip(line, frame_of(three, line), [1, 3])  # the second run begins with frame 2
-    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), tap)
+    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), Rig(tap=tap))
     assert report.verdict == "FAIL"
     assert report.suspect is not None and report.suspect.difference is not None
     assert report.suspect.element == f"stage_{line - 1}"
@@ -262,7 +268,7 @@ def test_an_element_that_answers_wrongly_is_named(three: Path, line: int) -> Non
 
 def test_a_fault_that_does_not_repeat_blames_nobody(three: Path) -> None:
     tap = Flip(3, frame_of(three, 3), [1])
-    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), tap)
+    report = run_pipeline(three, Inputs(None, 2, 0), Criteria(), None, Watch(), Rig(tap=tap))
     assert report.verdict == "FAIL"
     assert report.suspect is not None and report.suspect.element is None
     assert "the fault does not repeat" in report.findings["element"]

@@ -1,7 +1,8 @@
 """Options that several commands share."""
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -313,11 +314,19 @@ def with_recipe(
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --port, --baud, --reset and --host to a command, passed as `line`.
 
-    It is None without --port and --host.
+    It is None without --port and --host. Ports of a pipeline's elements are a dictionary by the
+    elements' names.
     """
 
     @click.option("--host", metavar="USER@HOST", help="Linux: the computer, as ssh takes it.")
-    @click.option("--port", metavar="URL", help="The board's serial port, or a pyserial URL.")
+    @click.option(
+        "--port",
+        "ports",
+        metavar="[NAME=]URL",
+        multiple=True,
+        help="The board's serial port, or a pyserial URL; NAME=, NAME.before= and NAME.behind= for "
+        "the console and the lines of a pipeline's element.",
+    )
     @click.option("--baud", type=click.IntRange(1), help="Baud rate [default: the board's].")
     @click.option(
         "--reset",
@@ -327,29 +336,64 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapped(
         host: str | None,
-        port: str | None,
+        ports: tuple[str, ...],
         baud: int | None,
         reset: str | None,
         on: str | None,
         **arguments: Any,
     ) -> Any:
-        if port is None and (baud is not None or reset is not None):
+        if not ports and (baud is not None or reset is not None):
             raise click.UsageError("--baud and --reset need a serial port; name it with --port")
         if host is not None:
-            if port is not None or on not in ("ssh", None):
+            if ports or on not in ("ssh", None):
                 raise click.UsageError("--host needs --on ssh, and excludes --port")
             from ethosgen.target import SshHost
 
             return function(on="ssh", line=SshHost(host), **arguments)
-        if port is None:
+        if not ports:
             return function(on=on, line=None, **arguments)
         if on not in ("serial", None):
             raise click.UsageError("--port needs --on serial")
         from ethosgen.target import SerialLine
 
-        return function(on="serial", line=SerialLine(port, baud, reset), **arguments)
+        named = [_NAMED_PORT.fullmatch(port) for port in ports]
+        if all(named):
+            found = _element_ports([match for match in named if match], baud, reset)
+            return function(on="serial", line=found, **arguments)
+        if len(ports) > 1:
+            raise click.UsageError("a board has one --port; a pipeline's have names: NAME=URL")
+        return function(on="serial", line=SerialLine(ports[0], baud, reset), **arguments)
 
     return wrapped
+
+
+_NAMED_PORT = re.compile(r"([a-z][a-z0-9_]*)(?:\.(before|behind))?=(.+)")
+
+
+def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str | None) -> Any:
+    """Return the ports of a pipeline's elements by name."""
+    from ethosgen.target import SerialLine
+    from ethosgen.target.relay import Ports
+
+    urls = {(match[1], match[2]): match[3] for match in named}
+    names = dict.fromkeys(name for name, _ in urls)
+    silent = next((name for name in names if (name, None) not in urls), None)
+    if silent is not None:
+        raise click.UsageError(f"element '{silent}' needs a console too: --port {silent}=URL")
+    return {
+        name: Ports(
+            SerialLine(urls[name, None], baud, reset),
+            urls.get((name, "before")),
+            urls.get((name, "behind")),
+        )
+        for name in names
+    }
+
+
+def require_board(line: Any) -> None:
+    """Raise InputError for ports of elements, where one board runs."""
+    if isinstance(line, dict):
+        raise InputError("--port NAME=URL is for a pipeline's elements; leave out the name")
 
 
 def require_qemu(on: str | None, **options: Any) -> None:

@@ -19,12 +19,14 @@ from ethosgen.commands.options import (
     OUTPUT,
     SAMPLES,
     SEED,
+    require_board,
     require_qemu,
     with_line,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.stage_table import run_text
 from ethosgen.commands.wording import edits_line
+from ethosgen.values.errors import InputError
 
 
 @click.command()
@@ -70,12 +72,16 @@ def run(
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
-        require_qemu(on, network=network, build=build_directory, port=line)
+        ports = line if isinstance(line, dict) else None
+        if on == "serial" and line is not None and ports is None:
+            raise InputError("name the element of a pipeline's serial port: --port NAME=URL")
+        require_qemu(None if ports else on, network=network, build=build_directory)
         inputs = pipeline.Inputs(input_path, samples, seed)
         criteria = pipeline.Criteria(golden, oracle, fidelity)
-        _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json)
+        _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json, ports or {})
         return
 
+    require_board(line)
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = pipeline.run_project(
             directory,
@@ -102,10 +108,12 @@ def _run_pipeline(
     output_path: Path | None,
     junit_path: Path | None,
     as_json: bool,
+    ports: Any,
 ) -> None:
-    from ethosgen.pipeline.elements import run_pipeline
+    from ethosgen.pipeline.elements import Rig, run_pipeline
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
-        report = run_pipeline(directory, inputs, criteria, output_path, progress.watch())
+        watch = progress.watch()
+        report = run_pipeline(directory, inputs, criteria, output_path, watch, Rig(ports))
         junit.record(report)
     answer(report, as_json, must_compare=False, text=run_text)

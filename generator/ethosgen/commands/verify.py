@@ -18,6 +18,7 @@ from ethosgen.commands.options import (
     PLATFORM,
     SAMPLES,
     SEED,
+    require_board,
     with_line,
     with_recipe,
 )
@@ -57,6 +58,7 @@ def verify(
     """
     from ethosgen import pipeline
 
+    require_board(line)
     with (
         JUnitFile(junit_path, "_".join(network.stem for network in recipe.networks)) as junit,
         Progress() as progress,

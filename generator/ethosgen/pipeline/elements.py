@@ -1,7 +1,7 @@
 """Builds and runs the elements of a pipeline together, and judges the outputs of the last."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from ethosgen.stages.schedule import Times, schedule
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.fitting import fitting
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.handover import ROOM
 from ethosgen.values.network import Graph, Network
 from ethosgen.values.outcome import Arrays, Comparison
@@ -33,6 +33,7 @@ from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.target.elements import Measured, Member
+    from ethosgen.target.relay import Ports
     from ethosgen.target.wires import Tap
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
@@ -60,6 +61,18 @@ class Opened:
         """Return the folders of all projects."""
         alone = [self.manifest.alone] if self.manifest.alone else []
         return [*(element.name for element in self.manifest.elements), *alone]
+
+
+@dataclass(frozen=True)
+class Rig:
+    """How elements run: on boards at `ports`, by name, the others on QEMU.
+
+    `tap` and `timeout_s` are as for Elements.
+    """
+
+    ports: "Mapping[str, Ports]" = field(default_factory=dict)
+    tap: "Tap | None" = None
+    timeout_s: float = 120.0
 
 
 @dataclass(frozen=True)
@@ -106,18 +119,19 @@ def run_pipeline(
     criteria: Criteria,
     output_path: Path | None,
     watch: Watch,
-    tap: "Tap | None" = None,
-    timeout_s: float = 120.0,
+    rig: "Rig | None" = None,
 ) -> PipelineReport:
-    """Run samples through all elements on QEMU, and compare the outputs with the golden ones.
+    """Run samples through all elements, and compare the outputs with the golden ones.
 
-    `tap` and `timeout_s` are as for Elements. TargetError names the element that failed.
+    TargetError names the element that failed.
     """
+    rig = rig or Rig()
     opened = open_pipeline(directory, watch)
     network, manifest = opened.network, opened.manifest
     require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
-    done = _run(opened, samples, watch, tap, timeout_s)
+    require_ports(opened, rig.ports)
+    done = _run(opened, samples, watch, rig)
     if output_path is not None:
         save_samples(output_path, done.outputs)
     criteria = replace(criteria, oracle=criteria.oracle or manifest.oracle)
@@ -139,7 +153,7 @@ def run_pipeline(
         is_alone_equal=is_equal,
         seed=drawn.seed if drawn else None,
         fidelity=measure_fidelity(network, samples, done.outputs, criteria, watch),
-        suspect=_suspect(opened, samples, golden, criteria, watch, tap, timeout_s),
+        suspect=_suspect(opened, samples, golden, criteria, watch, rig),
         wall_s=watch.wall_s,
     )
 
@@ -150,15 +164,16 @@ def _suspect(
     golden: Comparison | None,
     criteria: Criteria,
     watch: Watch,
-    tap: "Tap | None",
-    timeout_s: float,
+    rig: "Rig",
 ) -> Suspect | None:
     """Run again up to the first sample that differs, and find the element that is wrong."""
     if golden is None or golden.first is None or criteria.golden is not None:
         return None
+    if rig.ports:
+        return Suspect(None, note="run the pipeline on QEMU alone to see which element is wrong")
     some = samples[: golden.first.sample + 1]
     with watch.stage("blame", "asking who was wrong"):
-        frames = _run(opened, some, watch, tap, timeout_s, is_recording=True).frames
+        frames = _run(opened, some, watch, rig, is_recording=True).frames
         names = [element.name for element in opened.manifest.elements]
         return find_suspect(opened.graph, opened.stages, names, frames, criteria.oracle)
 
@@ -171,8 +186,34 @@ def _info(opened: Opened, folder: str) -> "ProjectInfo":
     return replace(info, devices=devices_of(info, "qemu"))
 
 
-def members_of(opened: Opened) -> "list[Member]":
-    """Return the built elements; InputError for one that is not built."""
+def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
+    """Raise InputError unless all lines that boards need are named, and no others."""
+    manifest = opened.manifest
+    names = [element.name for element in manifest.elements]
+    strange = next((name for name in ports if name not in names), None)
+    if strange is not None:
+        raise InputError(f"--port: {unknown('element', strange, names)}")
+    if ports and manifest.link != "serial":
+        raise InputError("--port is for elements on serial lines; these share memory")
+    for k in range(len(names) + 1):
+        left = ports.get(names[k - 1]) if k else None
+        right = ports.get(names[k]) if k < len(names) else None
+        ends = {}
+        if left is not None:
+            ends[f"{names[k - 1]}.behind"] = left.behind
+        if right is not None:
+            ends[f"{names[k]}.before"] = right.before
+        is_direct = len(ends) == 2 and not any(ends.values())
+        missing = next((end for end, url in ends.items() if url is None), None)
+        if missing is not None and not is_direct:
+            raise InputError(
+                f"the line {missing} ends at this machine: name its serial port with --port "
+                f"{missing}=PORT"
+            )
+
+
+def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "list[Member]":
+    """Return the built elements, boards for those in `ports`; InputError for one without build."""
     from ethosgen.target.elements import Member
     from ethosgen.toolchain import find_built
 
@@ -180,10 +221,14 @@ def members_of(opened: Opened) -> "list[Member]":
     for element in opened.manifest.elements:
         place = opened.directory / element.name
         info = _info(opened, element.name)
+        if ports and element.name in ports:
+            members.append(Member(element.name, info, None, None, ports[element.name]))
+            continue
         attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
         if info.board.run.qemu is None:
             raise InputError(
-                f"element '{element.name}' cannot run here: QEMU has no board '{info.board.name}'"
+                f"element '{element.name}' cannot run here: QEMU has no board '{info.board.name}'; "
+                f"for a real one, name its serial ports with --port {element.name}=PORT and so on"
             )
         members.append(Member(element.name, info, find_built(place, "qemu", "qemu").elf, attach))
     return members
@@ -193,8 +238,7 @@ def _run(
     opened: Opened,
     samples: Sequence[Arrays],
     watch: Watch,
-    tap: "Tap | None",
-    timeout_s: float,
+    rig: "Rig",
     is_recording: bool = False,
 ) -> "_Done":
     from ethosgen.target.elements import Elements
@@ -203,12 +247,12 @@ def _run(
     rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
     frames = [_encode(graph, stages[0].receives, sample) for sample in samples]
     size = tensor_bytes(graph, stages[-1].sends)
-    members = members_of(opened)
+    members = members_of(opened, rig.ports)
     count = counted(len(samples), "sample")
     with (
         watch.stage("run", f"running {counted(len(members), 'element')} on QEMU"),
         Elements(
-            members, size, rooms, tap=tap, timeout_s=timeout_s, is_recording=is_recording
+            members, size, rooms, tap=rig.tap, timeout_s=rig.timeout_s, is_recording=is_recording
         ) as elements,
     ):
         found = elements.run(frames, lambda done: watch.say(f"running on QEMU: {done} of {count}"))
@@ -256,10 +300,10 @@ def _figures(
 ) -> tuple[ElementFigures, ...]:
     manifest, figures = opened.manifest, []
     for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
-        qemu = _info(opened, element.name).board.run.qemu
-        assert qemu is not None  # it ran there
         report = one.report
-        per_cycle = one.hello.ticks_hz * qemu.instruction_ns / _NANOSECONDS * samples
+        per_cycle = one.hello.ticks_hz / element.clock_hz * samples
+        if one.instruction_ns is not None:
+            per_cycle = one.hello.ticks_hz * one.instruction_ns / _NANOSECONDS * samples
         sends = opened.stages[k].sends
         wire = 0.0
         if k < len(manifest.links):

@@ -1,4 +1,4 @@
-"""Where a network can be cut, what crosses each cut, and the parts between cuts as networks.
+"""Find where a network can be cut and what crosses; make networks of the parts between cuts.
 
 Operators keep the file's order. A cut at `position` is before the operator of that index: 0 is the
 start, the number of operators is the end. Variables and resources stay within one stage.

@@ -25,7 +25,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a pipeline was made of; `boundaries` are the cuts in the network, both ends included.
+    """A pipeline's ingredients; `boundaries` are the cuts in the network, both ends included.
 
     `source` is the network's file, of `file_format`. `links` are bytes a second and seconds of
     latency. `window` is where shared memory for frames starts, and its size. `alone` is the folder

@@ -141,7 +141,7 @@ class PipelineReport:
 
     @property
     def _is_near(self) -> bool:
-        """Whether the outputs are near enough to those of the network's own runtime."""
+        """Return whether outputs are near enough to those of the network's own runtime."""
         return self.fidelity is None or self.fidelity.passed
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When each sample passes each element, from what the elements take for one.
+"""Compute when each sample passes each element, from the times of an element for one.
 
 An element receives, computes and sends one sample after the other; while it does, the next frame
 arrives in its second buffer. It sends only what the next element has room for.

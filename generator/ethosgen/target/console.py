@@ -57,6 +57,12 @@ class SerialConsole:
         except (serial.SerialException, OSError, ValueError) as error:
             raise TargetError(f"lost the connection to the target's console: {error}") from None
 
+    def fileno(self) -> int:
+        """Return what `select` waits for; TargetError for a port that it cannot wait for."""
+        if not self._has_file:
+            raise TargetError(f"'{self._port.port}' is neither a serial device nor a socket")
+        return int(self._port.fileno())
+
     def pulse(self, line: str, duration_s: float) -> None:
         """Assert a control line ("dtr" or "rts") for a while, to reset a board."""
         try:

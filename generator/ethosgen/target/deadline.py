@@ -20,7 +20,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether no time is left."""
+        """Return whether no time is left."""
         return self.remaining_s == 0.0
 
     def check(self) -> None:

@@ -9,13 +9,11 @@ which it is identified, and asked about its progress if the outputs stay out.
 import os
 import select
 import socket
-import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -23,7 +21,10 @@ import numpy as np
 from ethosgen.backend import Attach
 from ethosgen.host.tools import QEMU
 from ethosgen.target import check_hello, status_name
+from ethosgen.target.kinds import Target
 from ethosgen.target.qemu import QemuTarget, make_ram, map_ram
+from ethosgen.target.relay import End, Ports, Relay, SerialEnd, wire
+from ethosgen.target.serial_port import SerialTarget
 from ethosgen.target.session import ElementReport, Hello, Session
 from ethosgen.target.wires import (
     Collector,
@@ -34,9 +35,9 @@ from ethosgen.target.wires import (
     Recorder,
     Slots,
     Tap,
-    wire,
+    drain,
 )
-from ethosgen.values.errors import InputError, TargetError
+from ethosgen.values.errors import DeviceFault, InputError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import ROOM, Window
 from ethosgen.values.project_info import ProjectInfo
@@ -45,6 +46,7 @@ from ethosgen.values.status import Status
 _HELLO_S = 30.0
 """Time limit for the first answer: several processes start at once."""
 _ANSWER_S = 10.0
+_USUAL_BAUD = 115_200
 _IDLE_S = 1.0
 """The time without an output after which the elements are asked."""
 _SLICE_S = 0.02
@@ -55,23 +57,31 @@ DAMAGED, LOST, OVERRUN, CREDIT = 0x101, 0x102, 0x103, 0x104
 
 @dataclass(frozen=True)
 class Member:
-    """An element to run: its name, its project and firmware, its NPU model if it has an NPU."""
+    """An element to run: its name, its project and firmware, its NPU model if it has an NPU.
+
+    `ports` are those of a board; None stands for QEMU, which needs the firmware.
+    """
 
     name: str
     info: ProjectInfo
-    elf: Path
+    elf: Path | None
     attach: Attach | None
+    ports: Ports | None = None
 
 
 @dataclass(frozen=True)
 class Measured:
-    """An element's own account, in ticks of its counter."""
+    """An element's own account, in ticks of its counter.
+
+    `instruction_ns` is the time of an instruction on QEMU, None for a board.
+    """
 
     report: ElementReport
     hello: Hello
+    instruction_ns: int | None
 
 
-class Elements:
+class Elements(ExitStack):
     """The running elements of a pipeline, from entering the context to leaving it.
 
     `sent_bytes` is the size of an output frame's tensors, `windows` the places of frames in shared
@@ -89,34 +99,26 @@ class Elements:
         timeout_s: float = 120.0,
         is_recording: bool = False,
     ) -> None:
+        super().__init__()
         self.members = members
         self.recorders: list[Recorder] = []
         self._is_recording = is_recording
-        self.targets: list[QemuTarget] = []
+        self.targets: list[Target] = []
+        self._relays: list[tuple[int, Relay]] = []
         self._sent_bytes = sent_bytes
         self._windows = windows
         self._tap = tap
         self._timeout_s = timeout_s
-        self._stack = ExitStack()
         self._sessions: list[Session] = []
         self._hellos: list[Hello] = []
         self._names = [member.name for member in members]
 
     def __enter__(self) -> Self:
-        try:
+        with ExitStack() as opened:
+            opened.push(self)
             self._start()
-        except BaseException:
-            self._stack.close()
-            raise
+            opened.pop_all()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
 
     def run(
         self, samples: Sequence[bytes], progress: Callable[[int], None] = lambda _: None
@@ -167,7 +169,10 @@ class Elements:
                     f"sent {report.sent} and failed {counted(marker.failed, 'time')}, but "
                     f"{counted(samples, 'sample')} went through the pipeline"
                 )
-            found.append(Measured(report, self._hellos[k]))
+            member = self.members[k]
+            qemu = None if member.ports else member.info.board.run.qemu
+            instruction_ns = qemu.instruction_ns if qemu else None
+            found.append(Measured(report, self._hellos[k], instruction_ns))
         for k, (session, target) in enumerate(zip(self._sessions, self.targets, strict=True)):
             session.bye()
             status = target.wait_for_exit()
@@ -186,24 +191,63 @@ class Elements:
             places = slots or (None,) * (len(self.members) + 1)
             self.recorders = [Recorder(place) for place in places]
         ends = [self._line(k) for k in range(len(self.members) + 1)]
-        for number, member in enumerate(self.members):
-            wires = self._wires(member, ends[number][1], ends[number + 1][0])
-            board = member.info.board
-            target = QemuTarget(
-                QEMU.find(), member.elf, board, member.attach, member.info, wires=wires, ram=ram
-            )
+        for number in range(len(self.members)):
             with self._named(number):
-                self.targets.append(self._stack.enter_context(target))
+                target = self._target(number, ends[number][1], ends[number + 1][0], ram)
+                self.targets.append(self.enter_context(target))
         self._feeder = Feeder(ends[0][0], slots[0] if slots else None)
         self._collector = Collector(ends[-1][1], slots[-1] if slots else None, self._sent_bytes)
-        for number, target in enumerate(self.targets):
-            session = Session(target.console, target.check)
+        self._sessions = [Session(target.console, target.check) for target in self.targets]
+        if any(member.ports for member in self.members):
+            self._greet()  # a board may still send what is left of another run to its neighbour
+        self._hellos = self._greet()
+        for line in (self._feeder.line, self._collector.line):
+            drain(line)
+
+    def _greet(self) -> list[Hello]:
+        """Begin each element's session; all frames are forgotten."""
+        hellos = []
+        for number, (target, session) in enumerate(zip(self.targets, self._sessions, strict=True)):
             with self._named(number):
-                self._hellos.append(session.hello(_HELLO_S))
+                hellos.append(session.hello(_HELLO_S))
                 target.settle()
-                check_hello(self._hellos[-1], self.members[number].info)
+                check_hello(hellos[-1], self.members[number].info)
                 session.report(_HELLO_S)  # behind any repeated greeting, which forgets frames
-            self._sessions.append(session)
+        return hellos
+
+    def _target(
+        self, number: int, before: socket.socket, behind: socket.socket, ram: Path | None
+    ) -> Target:
+        """Return an element's target, with its lines."""
+        member = self.members[number]
+        board, ports = member.info.board, member.ports
+        if ports is None:
+            assert member.elf is not None  # only boards have theirs already
+            wires = self._wires(member, before, behind)
+            return QemuTarget(
+                QEMU.find(), member.elf, board, member.attach, member.info, wires=wires, ram=ram
+            )
+        lines = zip((before, behind), (ports.before, ports.behind), board.links, strict=False)
+        for place, (end, url, facts) in enumerate(lines):
+            if url is not None:
+                port = SerialEnd(url, facts.baud or _USUAL_BAUD)
+                port.fileno()
+                self._relay(number + place, port, end)
+        return SerialTarget(board, ports.console)
+
+    def _relay(
+        self,
+        number: int,
+        one: End,
+        other: End,
+        forward: Callable[[bytes], bytes] = lambda data: data,
+    ) -> None:
+        """Carry what the line before element `number` carries."""
+        relay = Relay(one, other, forward)
+        for end in (one, other):
+            self.callback(end.close)
+        self._relays.append((number, relay))
+        relay.start()
 
     def _wires(
         self, member: Member, before: socket.socket, behind: socket.socket
@@ -220,12 +264,12 @@ class Elements:
         """Return the ends of the line before an element, through the tap if there is one."""
         near, far = wire()
         for end in (near, far):
-            self._stack.callback(end.close)
+            self.callback(end.close)
         if self._tap is None and not self.recorders:
             return near, far
         middle, end = wire()
-        self._stack.callback(end.close)
-        _Relay(far, middle, lambda data: self._carry(number, data)).start()
+        self.callback(end.close)
+        self._relay(number, far, middle, lambda data: self._carry(number, data))
         return near, end
 
     def _carry(self, number: int, data: bytes) -> bytes:
@@ -244,7 +288,7 @@ class Elements:
             raise InputError(f"element '{self._names[0]}' does not run on QEMU")
         need = sum(window.stride * ROOM for window in self._windows)
         path, handle = make_ram(facts, need + len(self.members) * _ELF_ROOM)
-        self._stack.callback(path.unlink, missing_ok=True)
+        self.callback(path.unlink, missing_ok=True)
         last = self._windows[-1]
         start = self._windows[0].start_addr
         size = last.start_addr + ROOM * last.stride - start
@@ -258,10 +302,23 @@ class Elements:
 
     # ---- who is to blame -----------------------------------------------------------------------
 
-    def _named(self, number: int) -> "_Named":
-        return _Named(self._names[number])
+    @contextmanager
+    def _named(self, number: int) -> Iterator[None]:
+        """Name the element in errors of a block."""
+        try:
+            yield
+        except TargetError as error:
+            raise type(error)(f"element '{self._names[number]}': {error}") from None
+        except DeviceFault as error:
+            raise TargetError(f"element '{self._names[number]}': {error}") from None
 
     def _check(self) -> None:
+        for number, relay in self._relays:
+            if relay.error is not None:
+                where = f"behind element '{self._names[-1]}'"
+                if number < len(self._names):
+                    where = f"before element '{self._names[number]}'"
+                raise TargetError(f"the line {where} is lost: {relay.error}")
         for number, target in enumerate(self.targets):
             with self._named(number):
                 target.check()
@@ -353,25 +410,6 @@ _ELF_ROOM = 4 << 20
 """Bytes of shared memory for an element's own data, which is checked to be free beforehand."""
 
 
-class _Named:
-    """Names the element in errors of a block."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, TargetError):
-            raise type(error)(f"element '{self._name}': {error}") from None
-
-
 class _Patience:
     """The time since the last event, and the elements' reports then."""
 
@@ -387,12 +425,12 @@ class _Patience:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is time to ask again."""
+        """Return whether it is time to ask again."""
         return time.monotonic() - self._asked > _IDLE_S
 
     @property
     def is_over(self) -> bool:
-        """Whether the time limit has passed."""
+        """Return whether the time limit has passed."""
         return time.monotonic() - self._since > self._limit_s
 
     def is_same(self, said: object) -> bool:
@@ -402,28 +440,3 @@ class _Patience:
         if not is_same:
             self._since = self._asked
         return is_same
-
-
-class _Relay(threading.Thread):
-    """Carries bytes between two lines; what goes forward passes a tap."""
-
-    def __init__(
-        self, one: socket.socket, other: socket.socket, forward: Callable[[bytes], bytes]
-    ) -> None:
-        super().__init__(daemon=True)
-        self._lines = {one: (other, forward), other: (one, lambda data: data)}
-
-    def run(self) -> None:
-        try:
-            while True:
-                for line in select.select(list(self._lines), [], [])[0]:
-                    to, change = self._lines[line]
-                    data = line.recv(4096)
-                    if not data:
-                        return
-                    to.sendall(change(data))
-        except (OSError, ValueError):  # the pipeline was closed
-            return
-        finally:
-            for line in self._lines:
-                line.close()

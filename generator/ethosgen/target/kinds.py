@@ -88,7 +88,7 @@ class TargetKind:
 
     @property
     def has_own_npu(self) -> bool:
-        """Whether the target has an NPU; otherwise it needs our model."""
+        """Return whether the target has an NPU; otherwise it needs our model."""
         return self.variant == "board"
 
 

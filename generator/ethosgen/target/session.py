@@ -110,7 +110,7 @@ class EndMarker:
 
 @dataclass(frozen=True)
 class ElementReport:
-    """What an element of a pipeline has done since its greeting: frames, and ticks in all."""
+    """The account of an element of a pipeline since its greeting: frames, and ticks in all."""
 
     received: int
     sent: int

@@ -49,11 +49,6 @@ class Slots:
         return self._memory[start : start + self._stride]
 
 
-def wire() -> tuple[socket.socket, socket.socket]:
-    """Return both ends of a line."""
-    return socket.socketpair()
-
-
 class Recorder:
     """Keeps the tensors of each frame that goes over one line, as its receiver gets it."""
 
@@ -83,6 +78,12 @@ class Recorder:
         return int(stop + END_BYTES)
 
 
+def drain(line: socket.socket) -> None:
+    """Forget what has arrived on a line."""
+    while select.select([line], [], [], 0)[0] and line.recv(_CHUNK):
+        pass
+
+
 class Feeder:
     """Sends frames to the first element, as many as it has room for."""
 
@@ -101,7 +102,7 @@ class Feeder:
 
     @property
     def is_busy(self) -> bool:
-        """Whether bytes wait that the line does not take yet."""
+        """Return whether bytes wait that the line does not take yet."""
         return bool(self._rest)
 
     def work(self) -> None:

@@ -1,6 +1,5 @@
 """What becomes of PyTorch's operators in ExecuTorch's programs, whose delegates Vela compiled."""
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,9 @@ import numpy as np
 
 from ethosgen import frontend
 from ethosgen.backend import compiled_for
-from ethosgen.host.environments import ENVIRONMENTS, child_variables
+from ethosgen.host import worker
+from ethosgen.host.child import ChildError
+from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import load_samples
@@ -38,19 +39,15 @@ class PteRow:
     fidelity: Fidelity
 
 
-def export(folder: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Export networks as files in a folder; see the script."""
+def export(folder: Path, names: Sequence[str]) -> None:
+    """Export networks as files in a folder; see the script. RuntimeError if one cannot be."""
     python = ENVIRONMENTS["torch"].find()
     vela = Path(sys.executable).with_name("vela")
-    return subprocess.run(
-        [python, EXPORT, vela, folder, *names],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=child_variables(python),
-        cwd=folder,
-        timeout=LIMIT_S,
-    )
+    command = [str(python), "-P", str(EXPORT), str(vela), str(folder), *names]
+    try:
+        worker._wait(command, python, LIMIT_S)
+    except ChildError as error:
+        raise RuntimeError(f"{error}: {error.log}") from None
 
 
 def row(folder: Path, name: str) -> PteRow:

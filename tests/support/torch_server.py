@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import traceback
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,7 @@ def _serve() -> None:
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    for package in PACKAGES:
-        importlib.import_module(package)
+    _import_packages()
     while True:
         try:
             arguments, limit_s = pickle.load(questions)
@@ -110,6 +110,24 @@ def _serve() -> None:
             return
         pickle.dump(_answer(arguments, limit_s), answers)
         answers.flush()
+
+
+class _Vela:
+    """The module that a script provides as `ethosu.vela.vela`; ExecuTorch imports it early."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules["ethosu.vela"].vela, name)
+
+
+def _import_packages() -> None:
+    package = types.ModuleType("ethosu.vela")
+    package.__dict__["vela"] = _Vela()
+    stand_ins = {"ethosu": types.ModuleType("ethosu"), "ethosu.vela": package}
+    sys.modules.update(stand_ins)
+    for name in PACKAGES:
+        importlib.import_module(name)
+    for name in stand_ins:
+        del sys.modules[name]
 
 
 def _answer(arguments: list[str], limit_s: float) -> tuple[int | None, bytes]:
@@ -138,6 +156,8 @@ def _run(arguments: list[str], prints: int) -> None:
         sys.argv = arguments
         runpy.run_path(arguments[0], run_name="__main__")
         status = 0
+    except SystemExit as ended:
+        status = int(bool(ended.code))
     except BaseException:
         traceback.print_exc()
     finally:

@@ -173,7 +173,13 @@ def frame_of(path: Path, line: int) -> int:
 @pytest.mark.parametrize("element", [0, 1, 2])
 def test_an_element_that_dies_is_named(three: Path, element: int) -> None:
     with pytest.raises(TargetError, match=f"element 'stage_{element}': QEMU ended early"):
-        run_with_fault(three, signal_after(2, element, signal.SIGKILL))
+        run_with_fault(three, signal_after(2, element, signal.SIGKILL), samples=12)
+
+
+@pytest.mark.parametrize("element", [0, 1, 2])
+def test_an_element_that_dies_at_the_end_is_named(three: Path, element: int) -> None:
+    with pytest.raises(TargetError, match=f"^element 'stage_{element}': QEMU ended early"):
+        run_with_fault(three, signal_after(6, element, signal.SIGKILL))
 
 
 @pytest.mark.parametrize("element", [0, 1, 2])

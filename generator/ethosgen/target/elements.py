@@ -135,7 +135,7 @@ class Elements(ExitStack):
         while len(outputs) < len(samples):
             self._check()
             try:
-                self._feeder.work()
+                has_sent = self._feeder.work()
                 frames = self._collector.work()
             except (LostFrameError, DamagedFrameError) as error:
                 raise TargetError(self._end_fault(error)) from None
@@ -147,7 +147,7 @@ class Elements(ExitStack):
                     raise TargetError(self._status_text(frame.sequence, frame))
                 outputs.append(frame.tensors if frame.status == Status.OK else None)
                 progress(len(outputs))
-            if frames or self._feeder.is_busy:
+            if frames or has_sent:
                 watched.begin()
             elif watched.is_idle:
                 self._ask_around(watched)
@@ -159,9 +159,13 @@ class Elements(ExitStack):
         """End all sessions; TargetError unless every element has run each sample once."""
         found = []
         for k, session in enumerate(self._sessions):
-            with self._named(k):
-                report = session.report(_ANSWER_S)
-                marker = session.end(_ANSWER_S)
+            try:
+                with self._named(k):
+                    report = session.report(_ANSWER_S)
+                    marker = session.end(_ANSWER_S)
+            except TargetError:
+                self._explain_loss()
+                raise
             ran = (report.received, report.sent)
             if ran != (samples, samples) or marker.failed:
                 raise TargetError(
@@ -325,29 +329,33 @@ class Elements(ExitStack):
 
     def _explain_loss(self) -> None:
         """Raise the reason of a lost line once the process at its end has ended, a moment later."""
-        ends = time.monotonic() + _IDLE_S
+        ends = time.monotonic() + _ANSWER_S
         while time.monotonic() < ends:
             self._check()
             time.sleep(_SLICE_S)
 
     def _ask_around(self, watched: "_Patience") -> None:
-        """Ask elements for their progress; raise once it is certain that nothing more comes."""
-        reports = [self._report(number) for number in range(len(self.members))]
+        """Ask elements for their progress; raise once it is certain that nothing more comes.
+
+        An element on a busy machine may answer late: before one is blamed, it has more time.
+        """
+        is_over = watched.is_over
+        limit_s = min(self._timeout_s, _ANSWER_S) if is_over else _IDLE_S
+        reports = [self._report(number, limit_s) for number in range(len(self.members))]
         self._check()
         if None not in reports:
             if watched.is_same(reports):
                 raise TargetError(self._stall(reports))
-            return
-        if watched.is_over:
+        elif is_over:
             hung = max(number for number, report in enumerate(reports) if report is None)
             raise TargetError(
                 f"element '{self._names[hung]}' hangs: it has neither handed on a frame nor "
                 f"answered on its console for {self._timeout_s:g} s"
             )
 
-    def _report(self, number: int) -> ElementReport | None:
+    def _report(self, number: int, limit_s: float) -> ElementReport | None:
         try:
-            return self._sessions[number].report(_IDLE_S)
+            return self._sessions[number].report(limit_s)
         except TargetError:
             self._check()
             return None

@@ -100,13 +100,12 @@ class Feeder:
         """Queue a frame."""
         self._waiting.append(tensors)
 
-    @property
-    def is_busy(self) -> bool:
-        """Return whether bytes wait that the line does not take yet."""
-        return bool(self._rest)
+    def work(self) -> bool:
+        """Send what the line and the first element take now; return whether that was anything.
 
-    def work(self) -> None:
-        """Send what the line and the first element take now; TargetError if the line is lost."""
+        TargetError if the line is lost.
+        """
+        has_sent = False
         try:
             self._take_back()
             while self._rest or (self._waiting and self.sent - self._given_back < ROOM):
@@ -114,10 +113,12 @@ class Feeder:
                     self._rest = self._encode(self._waiting.popleft())
                     self.sent += 1
                 self._rest = self._rest[self.line.send(self._rest) :]
+                has_sent = True
         except BlockingIOError:
-            return
+            return has_sent
         except OSError as error:
             raise TargetError(f"lost the line to the first element: {error.strerror}") from None
+        return has_sent
 
     def _encode(self, tensors: bytes) -> bytes:
         header = _HEADER.pack(MAGIC, self.sent, 0, 0, 0, len(tensors))

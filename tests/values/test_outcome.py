@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethosgen.values.outcome import compare
+from ethosgen.values.outcome import FLOAT_STEP, compare
 
 
 def test_equal_outputs_have_no_mismatch() -> None:
@@ -63,3 +63,21 @@ def test_the_last_bit_of_64_counts() -> None:
     golden = [{"y": np.array([2**63 + 1, 5], np.uint64)}]
     result = compare("tflm", [{"y": np.array([2**63, 5], np.uint64)}], golden)
     assert (result.mismatches, result.close) == (1, 0)
+
+
+def test_the_user_may_allow_steps() -> None:
+    golden = [{"y": np.array([10, 20, 30], np.int8), "z": np.array([0.0, 4.0], np.float32)}]
+    near = [
+        {"y": np.array([11, 20, 29], np.int8), "z": np.array([4 * FLOAT_STEP, 4.0], np.float32)}
+    ]
+    assert compare("tflm", near, golden).mismatches == 3
+    allowed = compare("tflm", near, golden, steps=1)
+    assert (allowed.mismatches, allowed.close, allowed.steps) == (0, 3, 1)
+    assert compare("tflm", near, golden, steps=0.5).mismatches == 3
+    far = [{"y": np.array([12, 20, 30], np.int8), "z": np.array([0.0, 4.1], np.float32)}]
+    assert compare("tflm", far, golden, steps=1).mismatches == 2
+
+
+def test_no_step_makes_true_false() -> None:
+    golden = [{"y": np.array([True, False])}]
+    assert compare("tflm", [{"y": np.array([False, False])}], golden, steps=3).mismatches == 1

@@ -158,6 +158,10 @@ class ExternalFiles:
     sources: tuple[str, ...]
     includes: tuple[str, ...]
     libraries: tuple[str, ...] = ()
+    default: str = ""
+    """The path if the variable is not set."""
+    install: str = ""
+    """The command that installs them."""
 
 
 @dataclass(frozen=True)
@@ -324,12 +328,16 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
 
 @dataclass(frozen=True)
 class Chain:
-    """One operation of a user's accelerator: its operators, "RELU6?" if optional, and its call."""
+    """One operation of a user's accelerator: its operators, "RELU6?" if optional, and its call.
+
+    `steps` is the declared difference from TensorFlow Lite Micro.
+    """
 
     number: int
     members: tuple[str, ...]
     dtypes: tuple[str, ...]
     call: str
+    steps: float = 0.0
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -368,6 +376,9 @@ class Wrapped(Backend[Plan, Plan], Protocol):
 
     def only(self, number: int) -> "Wrapped":
         """Return it with one of its operations, watched for wrong accesses to memory."""
+
+    def allowing(self, steps: float) -> "Wrapped":
+        """Return it with the operations whose results differ from TFLite Micro's by so much."""
 
     @property
     def is_simulated(self) -> bool:

@@ -10,7 +10,7 @@ import click
 
 from ethosgen.commands.choices import Group
 from ethosgen.commands.progress import Progress
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, steps_text
 
 MOST_FINDINGS = 6
 """The number of differing networks that are described."""
@@ -62,7 +62,7 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     """Try each operation on random networks, against our kernels and TensorFlow Lite Micro.
 
     The accelerator's C is compiled for this machine, and runs watched for wrong accesses to memory.
-    Exit status 0 means that each operation was tried and nothing differs.
+    Exit status 0 means that each operation was tried and nothing differs by more than declared.
     """
     from ethosgen.backend import load_wrapped
     from ethosgen.pipeline.acceptance import check_accelerator
@@ -118,8 +118,16 @@ def _lines(result: Any) -> list[str]:
         f"{counted(result.networks, 'network')}, {counted(result.samples, 'sample')}, "
         f"{counted(result.elements, 'element')}"
     )
+    near = ""
+    if result.steps:
+        share = f"{100 * result.differing / result.elements:.2g} %"
+        near = f"{share} differ, by up to {result.largest:.2g} of {steps_text(result.steps)}"
     if not result.findings:
-        return [f"{head}: {tried} equal {' and '.join(result.compared)}", *notes]
+        compared = " and ".join(result.compared)
+        return [
+            f"{head}: {tried} {f'near {compared}: {near}' if near else f'equal {compared}'}",
+            *notes,
+        ]
     found = [f"  {one.text()}" for one in result.findings]
     left = len(found) - MOST_FINDINGS
     if left > 1:

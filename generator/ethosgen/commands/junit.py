@@ -9,7 +9,7 @@ from ethosgen.host.storage import explain_storage
 from ethosgen.stages.report import PipelineReport
 from ethosgen.values.errors import EthosgenError, cannot_write
 from ethosgen.values.fidelity import Fidelity
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.report import FirmwareReport, Report
 
 Recorded = Report | FirmwareReport | PipelineReport
@@ -110,7 +110,8 @@ def _cases(name: str, report: Report | PipelineReport) -> list[ET.Element]:
     group = f"ethosgen.{name}"
     golden = report.golden
     oracle = (golden.title if golden else "") or _ORACLE
-    outputs = ET.Element("testcase", classname=group, name=f"outputs equal {oracle}'s")
+    near = f"within {steps_text(golden.steps)} of" if golden and golden.steps else "equal"
+    outputs = ET.Element("testcase", classname=group, name=f"outputs {near} {oracle}'s")
     if golden is None:
         ET.SubElement(outputs, "skipped", message="no golden output; pass --golden")
     elif golden.mismatches or not golden.elements:

@@ -180,6 +180,15 @@ CHECK = click.option(
     default=True,
     help="First compare the plan's outputs on the NPU model with the oracle's [default: check].",
 )
+ALLOW_DIFFERENCE = click.option(
+    "--allow-difference",
+    "steps",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="STEPS",
+    help="Also use what accelerators compute with another rounding, if all outputs stay within so "
+    "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
+)
 
 
 def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,6 +199,7 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
     @TRUST_COMPILER
     @CHECK
     @ORACLE
+    @ALLOW_DIFFERENCE
     @functools.wraps(function)
     def wrapped(
         cpu_ops: tuple[str, ...],
@@ -197,10 +207,11 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
         trust_compiler: bool,
         check: bool,
         oracle: str | None,
+        steps: float,
         **arguments: Any,
     ) -> Any:
         mode = OffloadMode(offload)
-        options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle)
+        options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle, steps)
         return function(options=options, **arguments)
 
     return wrapped

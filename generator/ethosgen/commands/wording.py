@@ -7,7 +7,7 @@ from typing import Any
 
 from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
 from ethosgen.values.report import FirmwareReport
@@ -64,7 +64,7 @@ def plan_lines(plan: Any) -> list[str]:
             *shares,
             f"  CPU       {counted(len(plan.cpu_operators), 'operator')}, no NPU",
             *fused,
-            *_check_lines(plan.check, "this machine"),
+            *_check_lines(plan, "this machine"),
         ]
     count = counted(plan.npu_operators or 0, "operator")
     if plan.npu_operators is None:
@@ -79,7 +79,7 @@ def plan_lines(plan: Any) -> list[str]:
         *([] if plan.shares else map(_choice_line, plan.choices)),
         *([] if plan.shares else _reason_lines(plan.cpu_operators)),
         *fused,
-        *_check_lines(plan.check),
+        *_check_lines(plan),
     ]
 
 
@@ -128,14 +128,16 @@ _ACCESSES = {
 }
 
 
-def _check_lines(check: Check | None, place: str = "the NPU model") -> list[str]:
+def _check_lines(plan: Any, place: str = "the NPU model") -> list[str]:
     """Describe the check that ran on the plan before anything was written."""
+    check: Check | None = plan.check
     if check is None:
         return []
     if check.oracle is None:
         return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
-    lines = [f"  check     {of} on {place} equal {_title(check.oracle)}'s"]
+    near = f"are within {steps_text(plan.steps)} of" if plan.steps else "equal"
+    lines = [f"  check     {of} on {place} {near} {_title(check.oracle)}'s"]
     if check.left_out:
         count = counted(check.left_out, "output")
         lines.append(f"            {count} left out: {check.left_out_why}")
@@ -290,6 +292,9 @@ def comparison_text(comparison: Comparison) -> str:
         return f"skipped, {comparison.skipped}"
     if comparison.mismatches:
         return f"{comparison.mismatches} differ, {far}"
+    if comparison.steps:
+        within = f"within {steps_text(comparison.steps)}, as allowed"
+        return f"{comparison.close} differ, {far}, {within}" if comparison.close else "equal"
     if comparison.close and comparison.oracle not in ORACLES:
         return f"{comparison.close} differ, {far}, within the limit of --fidelity"
     if comparison.close:

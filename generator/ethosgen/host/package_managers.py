@@ -24,6 +24,7 @@ MANAGERS = (
             "ninja": "ninja-build",
             "qemu-system-arm": "qemu-system-arm",
             "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu",
             "qemu-aarch64": "qemu-user",
             "ssh": "openssh-client",
         },

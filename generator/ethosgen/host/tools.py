@@ -159,6 +159,11 @@ def linux_gcc(prefix: str = "aarch64-linux-gnu") -> Tool:
     return Tool(f"{prefix}-gcc", "ETHOSGEN_LINUX_GCC", "the C compiler for 64-bit Arm Linux")
 
 
+def linux_gxx(prefix: str = "aarch64-linux-gnu") -> Tool:
+    """Return the C++ compiler for Linux whose name begins with `prefix`."""
+    return Tool(f"{prefix}-g++", "ETHOSGEN_LINUX_GXX", "the C++ compiler for 64-bit Arm Linux")
+
+
 LINUX_TOOLS = (linux_gcc(), QEMU_USER)
 """Those for --platform linux alone."""
 TOOLS = (GCC, CMAKE, NINJA, QEMU)

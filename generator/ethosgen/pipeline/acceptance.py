@@ -23,7 +23,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.outcome import FLOAT_STEP, Arrays, compare
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
 
@@ -61,7 +61,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """How the trials of one operation ended; `notes` say what could not be tried, and why."""
+    """How the trials of one operation ended; `notes` say what could not be tried, and why.
+
+    `steps` is the declared difference. Of the elements, `differing` differ from the oracle's, and
+    the `largest` difference is in steps.
+    """
 
     number: int
     chain: str
@@ -73,10 +77,13 @@ class Acceptance:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     is_possible: bool = True
+    steps: float = 0.0
+    differing: int = 0
+    largest: float = 0.0
 
     @property
     def passed(self) -> bool:
-        """Whether something was compared and nothing differed."""
+        """Whether something was compared and nothing differed by more than declared."""
         return self.elements > 0 and not self.findings
 
 
@@ -92,7 +99,7 @@ def check_accelerator(one: Wrapped, seed: int, watch: Watch) -> Iterator[Accepta
 
 
 def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
-    empty = Acceptance(chain.number, title, chain.call)
+    empty = Acceptance(chain.number, title, chain.call, steps=chain.steps)
     if not one.is_simulated:
         note = "its C does not run on this machine (host = false); verify a network on a board"
         return replace(empty, notes=(note,))
@@ -159,10 +166,15 @@ def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: i
         finding
         for name, wanted, tolerance in references
         for place, trial in enumerate(trials)
-        for finding in _differences(network, place, trial, name, (got, wanted), tolerance)
+        for finding in _differences(
+            network, place, trial, name, (got, wanted), tolerance, result.steps
+        )
     ]
+    differing, largest = _measured(got, references[-1][1]) if references else (0, 0.0)
     return replace(
         result,
+        differing=differing,
+        largest=largest,
         networks=len(trials),
         samples=len(samples),
         elements=sum(array.size for outputs in got for array in outputs.values()),
@@ -170,6 +182,24 @@ def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: i
         findings=tuple(findings),
         notes=tuple(notes),
     )
+
+
+def _measured(got: Sequence[Arrays], wanted: Sequence[Arrays]) -> tuple[int, float]:
+    """Return the number of elements that differ, and the largest difference in steps."""
+    differing, largest = 0, 0.0
+    for ours, theirs in zip(got, wanted, strict=True):
+        for name, right in theirs.items():
+            mine = ours[name]
+            same = (mine == right) | (np.isnan(mine) & np.isnan(right))
+            with np.errstate(invalid="ignore"):
+                far = np.abs(mine.astype(np.float64) - right.astype(np.float64))
+            far = np.where(same, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
+            if right.dtype.kind == "f":
+                step = FLOAT_STEP * float(np.abs(right[np.isfinite(right)]).max(initial=0.0))
+                far = far / (step or 1.0)
+            differing += int(np.count_nonzero(far))
+            largest = max(largest, float(far.max(initial=0.0)))
+    return differing, largest
 
 
 _Reference = tuple[str, list[Arrays], float]
@@ -195,12 +225,13 @@ def _differences(
     against: str,
     outputs: tuple[list[Arrays], list[Arrays]],
     tolerance: float,
+    steps: float,
 ) -> Iterator[Finding]:
     """Yield how one trial's output differs, if it does."""
     graph = network.graph
     tensor = graph.output_tensors()[place]
     got, wanted = (_only(each, tensor.name) for each in outputs)
-    found = compare("", got, wanted, tolerance)
+    found = compare("", got, wanted, tolerance, steps=steps)
     if not found.mismatches:
         return
     for number, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):

@@ -130,7 +130,8 @@ def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | 
     except NpuFault as fault:
         return _Look(plan, None, str(fault))
     oracle, golden = decisive_outputs(network, samples, asked)
-    return _Look(plan, compare_defined(network, samples, oracle, outputs, golden).first)
+    found = compare_defined(network, samples, oracle, outputs, golden, plan.steps)
+    return _Look(plan, found.first)
 
 
 def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:

@@ -94,7 +94,7 @@ def _look(
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault as fault:
         return _Found(oracle, golden, (), f"{plan.npu}: {fault}", compiler)
-    found = compare_defined(network, samples, oracle, outputs, golden)
+    found = compare_defined(network, samples, oracle, outputs, golden, plan.steps)
     if not found.mismatches:
         return None
     of = counted(found.elements, "value")

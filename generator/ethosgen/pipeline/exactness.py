@@ -309,7 +309,7 @@ class _Check:
             outputs = simulate_samples(plan, self._samples, Watch())
         except NpuFault as fault:
             return str(fault)
-        found = self._golden.against(outputs)
+        found = self._golden.against(outputs, plan.steps)
         if not found.mismatches:
             return ""
         return (

@@ -53,12 +53,14 @@ class Criteria:
 
     `golden` is the uncompiled original of a compiled network, or golden outputs for the samples,
     which then decide. `oracle` decides instead of the default one. `fidelity` is the limit of
-    differences from the network's own runtime, in steps.
+    differences from the network's own runtime, in steps; `steps` is what the user allows from the
+    oracle's, 0 for equality.
     """
 
     golden: Path | None = None
     oracle: str | None = None
     fidelity: float | None = None
+    steps: float = 0.0
 
 
 USUAL = Criteria()
@@ -104,7 +106,7 @@ def judge(
         answer, second = _ask_both(network, samples, criteria.oracle)
 
     def against(who: Oracle, theirs: list[Arrays], why: str) -> Comparison:
-        compared = compare_defined(network, samples, who.name, outputs, theirs)
+        compared = compare_defined(network, samples, who.name, outputs, theirs, criteria.steps)
         return replace(compared, title=who.title, version=who.version, note=why)
 
     decided = against(answer.oracle, answer.outputs, answer.note)
@@ -124,9 +126,10 @@ def compare_defined(
     oracle: str,
     outputs: Sequence[Arrays],
     golden: Sequence[Arrays],
+    steps: float = 0.0,
 ) -> Comparison:
     """Compare outputs with an oracle's; if they differ, without what C++ leaves undefined."""
-    return Reference(network, samples, oracle, golden).against(outputs)
+    return Reference(network, samples, oracle, golden).against(outputs, steps)
 
 
 class Reference:
@@ -149,17 +152,18 @@ class Reference:
         self._tolerance = tolerance_of(network, oracle)
         self._has_looked = False
 
-    def against(self, outputs: Sequence[Arrays]) -> Comparison:
+    def against(self, outputs: Sequence[Arrays], steps: float = 0.0) -> Comparison:
         """Compare outputs; find undefined elements once, and only if outputs differ."""
-        found = self._compare(outputs)
+        found = self._compare(outputs, steps)
         if not found.mismatches or self._has_looked:
             return found
         self._has_looked = True
         self.left_out = undefined_outputs(*self._asked)
-        return found if self.left_out is None else self._compare(outputs)
+        return found if self.left_out is None else self._compare(outputs, steps)
 
-    def _compare(self, outputs: Sequence[Arrays]) -> Comparison:
-        return compare(self.oracle, list(outputs), self.outputs, self._tolerance, self.left_out)
+    def _compare(self, outputs: Sequence[Arrays], steps: float) -> Comparison:
+        left_out = self.left_out
+        return compare(self.oracle, list(outputs), self.outputs, self._tolerance, left_out, steps)
 
 
 @dataclass(frozen=True)

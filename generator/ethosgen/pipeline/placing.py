@@ -34,9 +34,11 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     """Return where each operator of the network runs, and why."""
     is_auto = plan.options.mode is OffloadMode.AUTO
     libraries = {one.name for one in wrapped_of(plan) if one.is_library}
+    unknown = {share.name for share in plan.shares if share.cycles is None}
     found: dict[int, tuple[str, str]] = {}
     for partition in plan.partitions:
         is_cheapest = is_auto or partition.backend in libraries
+        is_cheapest &= partition.backend not in unknown
         why = "estimated as the cheapest" if is_cheapest else "the first that takes it"
         found |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
     for cpu in plan.cpu_operators:

@@ -102,7 +102,9 @@ def make_plan(
     from ethosgen import aot
 
     is_none = options.mode is OffloadMode.NONE
-    used, others = (None, ()) if is_none else (accelerator, tuple(wrapped))
+    used, others = (
+        (None, ()) if is_none else (accelerator, [one.allowing(options.steps) for one in wrapped])
+    )
     helpers = Helpers(others, options, aot)
 
     def task_of(part: Network) -> Task | None:

@@ -56,7 +56,7 @@ def simulate(
     if output_path is not None:
         save_samples(output_path, outputs)
     golden, second = judge(
-        network, samples, outputs, watch, replace(criteria, oracle=options.oracle)
+        network, samples, outputs, watch, replace(criteria, oracle=options.oracle, steps=plan.steps)
     )
     return Report(
         network=network.name,

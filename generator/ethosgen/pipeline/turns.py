@@ -64,7 +64,9 @@ def run_and_judge(
         results = done[turn.index]
         given, outputs = samples[turn.index], [sample.outputs for sample in results]
         asked = criteria.oracle or info.networks[turn.index].options.oracle
-        golden, second = judge(turn.network, given, outputs, watch, replace(criteria, oracle=asked))
+        steps = info.networks[turn.index].summary.steps
+        wanted = replace(criteria, oracle=asked, steps=steps)
+        golden, second = judge(turn.network, given, outputs, watch, wanted)
         reports.append(
             Report(
                 **_counters(results),

@@ -131,6 +131,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "trust_compiler": asked.trust_compiler,
         "check": asked.check,
         "oracle": asked.oracle,
+        "steps": asked.steps,
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
     }
@@ -200,6 +201,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             trust_compiler=bool(network.get("trust_compiler", network.get("trust_vela"))),
             check=bool(network.get("check", True)),
             oracle=network.get("oracle"),
+            steps=float(network.get("steps", 0)),
         ),
     )
 

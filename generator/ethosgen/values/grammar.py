@@ -19,3 +19,8 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """Return "unknown board 'x' (did you mean 'y'?); choose one of: y, z"."""
     names = list(known)
     return f"unknown {kind} '{name}'{nearest(name, names)}; choose one of: {', '.join(names)}"
+
+
+def steps_text(steps: float) -> str:
+    """Return a difference in steps with its unit: "1 step", "0.1 steps"."""
+    return f"{steps:g} {'step' if steps == 1 else 'steps'}"

@@ -7,6 +7,10 @@ from typing import Any
 
 import numpy as np
 
+FLOAT_STEP = 2.0**-8
+"""A step of a float output, by which it may differ if the user allows steps: a part of the largest
+magnitude in its tensor, as of 8 bits."""
+
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 """Tensors by name: one sample's inputs or outputs."""
 
@@ -68,7 +72,8 @@ class LeftOut:
 class Comparison:
     """The comparison of outputs with an oracle's: number of mismatches, largest difference.
 
-    `close` counts float elements that differ within the tolerance: they are not mismatches. `first`
+    `close` counts elements that differ within the tolerance, or within the `steps` that the user
+    allows: they are not mismatches. With `steps` the outputs are not claimed to be equal. `first`
     is the first mismatch, None if there is none. `left_out` counts elements that are not in
     `elements`, for the reason `left_out_why`. `version` and `title` are the oracle's, and `note`
     says why this oracle decides where it usually does not, or why it may disagree with the other.
@@ -87,6 +92,7 @@ class Comparison:
     skipped: str = ""
     left_out: int = 0
     left_out_why: str = ""
+    steps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -126,13 +132,14 @@ def compare(
     golden: list[Arrays],
     tolerance: float = 0.0,
     left_out: LeftOut | None = None,
+    steps: float = 0.0,
 ) -> Comparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as
     a mismatch. NaN equals NaN. Float elements may differ by `tolerance` times the largest finite
-    magnitude expected in their tensor; integers must be equal. Elements in `left_out` are counted
-    and not compared.
+    magnitude expected in their tensor; integers must be equal, unless the user allows `steps`
+    (FLOAT_STEP for floats). Elements in `left_out` are counted and not compared.
     """
     mismatches, elements, max_abs_diff, close, omitted = 0, 0, 0.0, 0, 0
     first: Difference | None = None
@@ -155,15 +162,14 @@ def compare(
                 continue
             if expected.size:
                 differs, diff = ~_equal(actual, expected) & taken, _difference(actual, expected)
-                near = differs & (diff <= _allowed(expected, tolerance))
+                near = differs & (diff <= _allowed(expected, tolerance, steps))
                 mismatches += int(np.count_nonzero(differs & ~near))
                 close += int(np.count_nonzero(near))
                 max_abs_diff = max(max_abs_diff, float(np.where(differs, diff, 0.0).max()))
                 first = first or _first(index, name, differs & ~near, expected, actual)
     why = left_out.why if left_out else ""
-    return Comparison(
-        oracle, mismatches, elements, max_abs_diff, close, first, left_out=omitted, left_out_why=why
-    )
+    told: dict[str, Any] = {"left_out": omitted, "left_out_why": why, "steps": steps}
+    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first, **told)
 
 
 def _first(
@@ -189,9 +195,12 @@ def _difference(
     return np.asarray(np.nan_to_num(diff, nan=np.inf, posinf=np.inf))
 
 
-def _allowed(expected: np.ndarray[Any, Any], tolerance: float) -> float:
+def _allowed(expected: np.ndarray[Any, Any], tolerance: float, steps: float) -> float:
     """Return the largest difference allowed for any element, -1 if elements must be equal."""
-    if not tolerance or not np.issubdtype(expected.dtype, np.floating):
+    if not np.issubdtype(expected.dtype, np.floating):
+        return steps if steps and expected.dtype != np.bool_ else -1.0
+    tolerance = max(tolerance, steps * FLOAT_STEP)
+    if not tolerance:
         return -1.0
     finite = expected[np.isfinite(expected)]
     return tolerance * float(np.abs(finite).max()) if finite.size else -1.0

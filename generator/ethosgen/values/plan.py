@@ -165,6 +165,9 @@ class Partition:
     why_it_ends: str = ""
     payload: object = field(default=None, repr=False)
     backend: str = ""
+    steps: float = 0.0
+    """The steps by which network outputs may differ from the oracle's, as the user allows and it
+    may need; 0 if it computes what the oracle does."""
 
     @property
     def on_npu(self) -> bool:
@@ -234,7 +237,8 @@ class OffloadOptions:
 
     `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_compiler` ignores the errata,
     `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
-    Micro wherever it can run the network.
+    Micro wherever it can run the network. `steps` is the difference that the user allows, for
+    accelerators that round otherwise.
     """
 
     cpu_ops: tuple[str, ...] = ()
@@ -242,6 +246,7 @@ class OffloadOptions:
     trust_compiler: bool = False
     check: bool = True
     oracle: str | None = None
+    steps: float = 0.0
 
 
 EXACT = OffloadOptions()
@@ -342,6 +347,8 @@ class PlanSummary:
     """What users' accelerators run, in the order in which they were asked."""
     placings: tuple[Placing, ...] = ()
     """For each operator of the network; () for a precompiled file."""
+    steps: float = 0.0
+    """The steps by which outputs may differ from the oracle's, as the user allows; 0: exact."""
 
 
 @dataclass(frozen=True)
@@ -438,7 +445,13 @@ class Plan:
             quantize_with=command_for(self.network) if is_float(self.network) else "",
             shares=self.shares,
             placings=self.placings,
+            steps=self.steps,
         )
+
+    @property
+    def steps(self) -> float:
+        """The steps by which outputs may differ: 0 if all that runs on accelerators is exact."""
+        return max((partition.steps for partition in self.partitions), default=0.0)
 
     def _decompressed(self) -> Mapping[str, int] | None:
         was = self.network.compression

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.values.fidelity import Fidelity
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import PlanSummary
 
@@ -150,11 +150,20 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL, or NOT COMPARED for a complete run that has no golden output."""
+        """PASS, FAIL, or NOT COMPARED for a complete run that has no golden output.
+
+        "PASS within N steps" if the user allows so much, and a part of the plan is not exact.
+        """
         if self.passed:
-            return "PASS"
+            return self._within or "PASS"
         is_open = self.golden is None and (self.fidelity is None or self.fidelity.passed)
         return "NOT COMPARED" if self.ended and is_open else "FAIL"
+
+    @property
+    def _within(self) -> str:
+        """The verdict of outputs that are near the oracle's, "" if they must be equal."""
+        steps = self.golden.steps if self.golden else 0
+        return f"PASS within {steps_text(steps)}" if steps else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
@@ -228,9 +237,10 @@ class FirmwareReport:
 
     @property
     def verdict(self) -> str:
-        """PASS, FAIL if any network fails, or NOT COMPARED."""
+        """PASS, FAIL if any network fails, or NOT COMPARED; the widest "PASS within N steps"."""
         if self.passed:
-            return "PASS"
+            steps = [one.golden.steps if one.golden else 0 for one in self.reports]
+            return self.reports[steps.index(max(steps))].verdict
         verdicts = {report.verdict for report in self.reports}
         return "NOT COMPARED" if "FAIL" not in verdicts and verdicts else "FAIL"
 
@@ -270,6 +280,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     return {
         "mismatches": comparison.mismatches,
         "close": comparison.close,
+        "allowed_steps": comparison.steps,
         "elements": comparison.elements,
         "max_abs_diff": _finite(comparison.max_abs_diff),
         "left_out": comparison.left_out,

@@ -1,10 +1,12 @@
 """A user's accelerator through everything: read, asked, folded, simulated, rendered, run."""
 
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
 from ethosgen import pipeline
+from ethosgen.commands.junit import make_suite
 from ethosgen.commands.wording import report_text
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
@@ -63,6 +65,35 @@ def test_the_check_keeps_what_it_computes_wrongly_on_the_cpu(tmp_path: Path, mod
     assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}
     trusted = simulate(model, wrong, trust_compiler=True)
     assert not trusted.passed
+
+
+@needs_gcc
+def test_a_declared_difference_is_used_only_if_the_user_allows_it(
+    tmp_path: Path, model: Path
+) -> None:
+    near = write_folder(
+        tmp_path / "near",
+        changed('call = "toy_add"\n', 'call = "toy_add"\ndifference = 1\n'),
+        source=DRIVER.replace("total > 127", "++total > 127"),
+    )
+    exact = simulate(model, near)
+    assert exact.verdict == "PASS" and exact.plan.shares[0].operators == 0
+    assert "allowed by --allow-difference 1" in report_text(exact)
+    report = simulate(model, near, steps=3)
+    assert report.verdict == "PASS within 3 steps" and report.plan.shares[0].operators == 2
+    assert report.golden is not None and report.golden.close > 0
+    assert "as allowed" in report_text(report) and "are within 3 steps of" in report_text(report)
+    assert "within 3 steps of" in ET.tostring(make_suite("sums", report, None), "unicode")
+    strict = simulate(model, near, steps=1)  # the sum of sums has twice the difference
+    assert strict.passed and strict.plan.shares[0].operators < 2
+
+
+@needs_gcc
+def test_an_allowed_difference_that_nothing_needs_changes_no_verdict(
+    toy: Path, model: Path
+) -> None:
+    report = simulate(model, toy, steps=1)
+    assert report.verdict == "PASS" and report.plan.steps == 0
 
 
 @needs_gcc

@@ -20,6 +20,7 @@ from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import steps_text
 from ethosgen.values.network import Operator
 from ethosgen.values.plan import Kept, Plan, Share
 
@@ -38,6 +39,8 @@ class WrappedAccelerator:
     """The operations that it offers, None for all."""
     flags: tuple[str, ...] = ()
     """More options of the compiler for this machine."""
+    steps: float = 0.0
+    """The difference that the user allows."""
 
     @property
     def name(self) -> str:
@@ -72,20 +75,27 @@ class WrappedAccelerator:
     @property
     def is_simulated(self) -> bool:
         """Whether its C compiles for this machine."""
-        return self.folder.declaration.host
+        return bool(self.folder.declaration.host)
 
     @property
     def chains(self) -> tuple[Chain, ...]:
         """Its operations."""
         return tuple(
-            Chain(number, tuple(one.chain), tuple(one.dtypes), one.call)
+            Chain(number, tuple(one.chain), tuple(one.dtypes), one.call, one.difference)
             for number, one in enumerate(self.folder.declaration.operator)
         )
 
     def only(self, number: int) -> "WrappedAccelerator":
         """Return it with one operation, its C watched by sanitizers."""
-        flags = () if self.device else SANITIZERS  # a device's memory has fixed addresses
-        return replace(self, numbers=(number,), flags=flags)
+        is_here = self.folder.declaration.host is True
+        # A device's memory has fixed addresses, and an emulated machine's sanitizer is slow.
+        flags = SANITIZERS if is_here and not self.device else ()
+        steps = self.folder.declaration.operator[number].difference
+        return replace(self, numbers=(number,), flags=flags, steps=steps)
+
+    def allowing(self, steps: float) -> "WrappedAccelerator":
+        """Return it with the operations whose results differ by up to `steps`."""
+        return replace(self, steps=steps)
 
     def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
@@ -102,7 +112,7 @@ class WrappedAccelerator:
     def compile(self, asked: Plan, kept: Mapping[int, Kept]) -> Plan:
         """Return the plan with the chains that it takes as partitions."""
         taken, _ = self._divide(asked, kept)
-        folded = fold(asked, self.folder, taken)
+        folded = fold(asked, self.folder, taken, self.steps)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
         devices = (self.device,) if self.device and taken else ()
         return replace(
@@ -209,6 +219,16 @@ class WrappedAccelerator:
             refusal_of(match.operation, site, where)
             or self.engine.takes(site)
             or place_fault(plan, match, self.folder.declaration.memory.alignment)
+            or self._difference(match.operation.difference)
+        )
+
+    def _difference(self, steps: float) -> str:
+        """Return why results that differ by so much are not wanted, "" if they are."""
+        if steps <= self.steps:
+            return ""
+        return (
+            f"its results differ from TensorFlow Lite Micro's by up to {steps_text(steps)}, "
+            f"allowed by --allow-difference {steps:g}"
         )
 
     @cached_property

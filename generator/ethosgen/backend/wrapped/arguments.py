@@ -117,8 +117,9 @@ class _Maker:
         site = self.match.site
         if not name.endswith("bias"):
             raise Refusal(f"there is no {name} to pass to {self.match.operation.call}")
-        is_wide = site.graph.tensors[site.main.inputs[0]].dtype == "int16"
-        return f"const {'int64_t' if is_wide else 'int32_t'} *"
+        kinds = {"int16": "int64", "float32": "float32"}
+        kind = kinds.get(site.graph.tensors[site.main.inputs[0]].dtype, "int32")
+        return f"const {C_TYPES[kind]} *"
 
 
 def make_parameters(

@@ -95,6 +95,12 @@ class External(Table):
     """Folders below the path with headers."""
     libraries: list[str] = Field(default_factory=list)
     """Compiled libraries below the path (.a, .so), in the order in which they are linked."""
+    default: str = ""
+    """The path if the variable is not set."""
+    install: str = ""
+    """The command that installs what is missing, for messages."""
+    version: dict[str, str] = Field(default_factory=dict)
+    """Texts by the files below the path that must have them: another version is refused."""
 
 
 class Operation(Table):
@@ -116,6 +122,8 @@ class Operation(Table):
     """The bytes of memory that a call needs while it runs: a number or a formula."""
     cycles: Formula | None = None
     """The cycles of a call, without its start: a number or a formula."""
+    difference: Annotated[float, Field(ge=0)] = 0.0
+    """Steps by which outputs may differ from the oracle's; --allow-difference must allow them."""
     cycles_table: str = ""
     """A .csv file of measured cycles: columns of terms, and the column cycles."""
     awaited: str = ""
@@ -218,8 +226,8 @@ class Declaration(Table):
     """The only platforms whose projects can have it [default: all]."""
     link: list[Annotated[str, Field(pattern=r"^\w[\w.+-]*$")]] = Field(default_factory=list)
     """Libraries of the system that a program links: "pthread" stands for -lpthread."""
-    host: bool = True
-    """Whether its C compiles for this machine too; if not, our kernels stand in for it here."""
+    host: bool | Literal["aarch64"] = True
+    """If its C also runs on this machine: true; "aarch64": by QEMU; false: our kernels stand in."""
     external: External | None = None
     """Sources elsewhere, such as a library's."""
     python: str = ""

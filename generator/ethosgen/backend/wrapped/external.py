@@ -5,7 +5,8 @@ between the user and them.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.backend import ExternalFiles
@@ -29,36 +30,63 @@ def external_files(folder: AcceleratorFolder) -> tuple[ExternalFiles, ...]:
             tuple(external.sources),
             tuple(external.include),
             tuple(external.libraries),
+            external.default,
+            external.install,
         ),
     )
 
 
-def find_external(folder: AcceleratorFolder) -> tuple[list[Path], list[Path]]:
-    """Return the C files and the folders of headers; InputError says which path to set."""
+@dataclass(frozen=True)
+class Found:
+    """External C files, folders of headers, and compiled libraries."""
+
+    sources: Sequence[Path] = ()
+    include: Sequence[Path] = ()
+    libraries: Sequence[Path] = ()
+
+
+def find_external(folder: AcceleratorFolder) -> Found:
+    """Return an accelerator's external files; InputError says which path to set."""
     external = folder.declaration.external
     if external is None:
-        return [], []
+        return Found()
     root = _root(folder.name, external)
     sources = [path for pattern in external.sources for path in _found(folder, root, pattern)]
-    return list(dict.fromkeys(sources)), [root / one for one in external.include]
+    libraries = [path for one in external.libraries for path in _found(folder, root, one)]
+    return Found(list(dict.fromkeys(sources)), [root / one for one in external.include], libraries)
 
 
 def _root(name: str, external: External) -> Path:
-    told = os.environ.get(external.option, "")
+    told = os.environ.get(external.option, "") or external.default
     needs = f"the accelerator '{name}' needs {external.title}"
     wanted = f"the folder that has {external.marker}"
+    how = f"install it with: {external.install}, or " if external.install else ""
     if not told:
-        raise InputError(f"{needs}: set {external.option} to {wanted}")
+        raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
     root = Path(told).absolute()
     if not (root / external.marker).is_file():
+        if not os.environ.get(external.option):
+            raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
         raise InputError(f"{needs}, but {external.option}, '{told}', is not {wanted}")
+    for file, text in external.version.items():
+        if text not in _text_of(root / file):
+            raise InputError(
+                f"{needs}, but '{root}' has another version: there is no '{text}' in {file}"
+            )
     return root
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _found(folder: AcceleratorFolder, root: Path, pattern: str) -> Iterator[Path]:
     found = sorted(root.glob(pattern))
     if not found:
-        line = folder.line("external.sources")
+        line = folder.line("external")
         raise InputError(
             f"'{root}' has no file {pattern}, which '{folder.toml}'"
             f"{f', line {line}' if line else ''}, names; use another version of it"

@@ -23,8 +23,8 @@ class Taken:
     cycles: int | None
 
 
-def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken]) -> Plan:
-    """Return the plan with a partition for each chain."""
+def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: float = 0.0) -> Plan:
+    """Return the plan with a partition for each chain; `steps` is the difference allowed."""
     graph, partitions = plan.residual, []
     for number, one in enumerate(taken):
         graph, operator = _folded(graph, one.match, folder.name)
@@ -38,6 +38,7 @@ def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken]) -> Plan:
             tuple(plan.origins[index] for index in members if index in plan.origins),
             payload=one,
             backend=folder.name,
+            steps=steps if one.match.operation.difference else 0.0,
         )
         partitions.append(made)
     gone = {op.index for one in taken for op in one.match.site.operators}

@@ -24,8 +24,9 @@ import numpy as np
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
 from ethosgen.backend.wrapped.host_device import HostDevice
+from ethosgen.backend.wrapped.machine import EMULATED, HERE, Machine, Parts
 from ethosgen.host.child import cause_of_death
-from ethosgen.host.tools import HOST_GCC, CommandError, run_command
+from ethosgen.host.tools import CommandError
 from ethosgen.values.calling import function_around
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, InputError
@@ -33,11 +34,11 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Address, Argument, Partition, Plan
 from ethosgen.values.status import Status
 
-COMPILE_S = 300.0
 CALL_S = 20.0
 """Time limit of one call in seconds."""
+EMULATED_FACTOR = 10
+"""The limit is so many times longer on an emulated machine."""
 _LOOK_S = 0.1
-FLAGS = ("-std=gnu11", "-O2", "-g", "-fno-strict-aliasing")
 _ERROR = re.compile(
     r"^(?P<where>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
 )
@@ -241,7 +242,7 @@ class HostProgram:
     @cached_property
     def executable(self) -> Path:
         """The compiled program; InputError has the compiler's first error."""
-        external, headers = find_external(self._folder)
+        external = find_external(self._folder)
         root = Path(self._place.name)
         for path, data in self._folder.files.items():
             file = root / self._folder.name / path
@@ -251,19 +252,29 @@ class HostProgram:
         declaration = self._folder.declaration
         sources = [root / self._folder.name / source for source in declaration.sources]
         includes = [f"-I{root / self._folder.name / one}" for one in declaration.include]
-        includes += [f"-I{one}" for one in headers]
+        includes += [f"-isystem{one}" for one in external.include]
         made = root / "program"
-        command = [str(HOST_GCC.find()), *FLAGS, *self._flags, f"-I{root}", *includes]
-        files = [str(root / "calls.c"), *map(str, [*sources, *external])]
+        flags = [*self._flags, f"-I{root}", *includes]
+        files = [root / "calls.c"]
         if self._device is not None:
-            command += self._device.options(root)
-            files += self._device.sources
-        environment = {**os.environ, "LC_ALL": "C"}  # its messages are read
+            flags += self._device.options(root)
+            files += map(Path, self._device.sources)
+        found = [*external.libraries, *(f"-l{one}" for one in declaration.link)]
+        parts = Parts(files, flags, list(map(str, found)), [*sources, *external.sources])
         try:
-            run_command([*command, "-o", str(made), *files, "-lm"], COMPILE_S, environment)
+            self._machine.build(made, parts)
         except CommandError as error:
             raise InputError(self._compiler_words(error.words or str(error), root)) from None
         return made
+
+    @property
+    def _limit_s(self) -> float:
+        return CALL_S * (EMULATED_FACTOR if self._machine.emulator else 1)
+
+    @property
+    def _machine(self) -> Machine:
+        host = self._folder.declaration.host
+        return HERE if isinstance(host, bool) else EMULATED[host]
 
     def _compiler_words(self, said: str, root: Path) -> str:
         """Return one sentence for the compiler's first error."""
@@ -289,7 +300,7 @@ class HostProgram:
 
     def _start(self) -> "subprocess.Popen[bytes]":
         if self._running is None:
-            program = [str(self.executable)]
+            program = self._machine.command(self.executable)
             environment, handles = self._device.start() if self._device else ({}, ())
             started = subprocess.Popen(
                 program,
@@ -313,7 +324,7 @@ class HostProgram:
 
         def watch() -> None:
             """End the program when its time is up, or its device's model has failed."""
-            ends = time.monotonic() + CALL_S
+            ends = time.monotonic() + self._limit_s
             while not ended.wait(_LOOK_S) and not faults:
                 if self._device and (fault := self._device.fault()):
                     faults.append(fault)
@@ -343,7 +354,7 @@ class HostProgram:
     def _late(self, partition: Partition) -> AcceleratorFault:
         return AcceleratorFault(
             f"{self._call_text(partition)} failed on this machine: it did not return in "
-            f"{CALL_S:g} s"
+            f"{self._limit_s:g} s"
         )
 
     def _watched(self) -> str:

@@ -353,6 +353,8 @@ def _only_ratio(site: Site) -> dict[str, float]:
 def keeps_values(graph: Graph, operator: Operator) -> bool:
     """Return whether a clamp neither rescales nor moves its input."""
     source, target = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
+    if source.dtype == target.dtype == "float32":
+        return True
     try:
         same = (scale_of(source), zero_point_of(source)) == (
             scale_of(target),

@@ -14,9 +14,10 @@ help:  ## list these targets
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
 
-environments: setup  ## install ONNX Runtime, PyTorch and TOSA's reference model, 2 GB, for their tests
+environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,convert]'
 	@$(BIN)/ethosgen doctor --install torch --install tosa
+	@tools/acl.sh .acl
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)

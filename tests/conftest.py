@@ -10,13 +10,16 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; numpy reads it
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from tests import ROOT
 from tests.support.asker import shared_asker, use_asker
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
 from tests.support.torch_server import TorchServer, use_torch_server
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the markers."""
+    """Declare the markers; find the library that `make environments` unpacks."""
+    if (ROOT / ".acl" / "usr").is_dir():
+        os.environ.setdefault("ARM_COMPUTE_PATH", str(ROOT / ".acl" / "usr"))
     config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")
     for name, (what, _) in NEEDS.items():
         config.addinivalue_line("markers", f"{name}: {what}")

@@ -15,12 +15,15 @@ from typing import Any
 
 import pytest
 
+from ethosgen.backend.wrapped.accelerator import load_wrapped
+from ethosgen.backend.wrapped.external import find_external
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.tools import TOOLS
-from ethosgen.values.errors import ToolError
+from ethosgen.values.errors import InputError, ToolError
 from tests.support.small_models import SHARED_MODELS
 
 BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
+LINUX = ("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
 
 _GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*")
 """Programs that only marked tests may start."""
@@ -48,7 +51,7 @@ needs_build = pytest.mark.compiler(*BUILD)
 needs_qemu = pytest.mark.qemu
 needs_native = pytest.mark.compiler("gcc", "cmake", "ninja")
 """A build of a program for this machine."""
-needs_qemu_user = pytest.mark.qemu("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
+needs_qemu_user = pytest.mark.qemu(*LINUX)
 """A program for 64-bit Arm Linux."""
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
@@ -56,6 +59,12 @@ needs_cmsis_nn = pytest.mark.cmsisnn
 needs_packs = pytest.mark.packs
 needs_torch = pytest.mark.environment("torch")
 needs_tosa = pytest.mark.environment("tosa")
+
+
+def needs_acl(test: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a test that needs Arm Compute Library, and what compiles and runs it."""
+    marked: Callable[..., Any] = pytest.mark.acl(needs_qemu_user(test))
+    return marked
 
 
 def _without_programs(*names: str) -> str | None:
@@ -74,6 +83,15 @@ def _without_programs(*names: str) -> str | None:
 
 def _without_variable(name: str) -> str | None:
     return None if name in os.environ else f"{name} is not set"
+
+
+def _without_acl() -> str | None:
+    """Return why Arm Compute Library cannot be used; None if it can."""
+    try:
+        find_external(load_wrapped("acl").folder)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _without_environment(name: str) -> str | None:
@@ -111,6 +129,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
     "cmsisnn": ("compiles Arm's CMSIS-NN", lambda: _without_variable("CMSIS_NN_PATH")),
     "environment": ("uses the Python environment named", _without_environment),
+    "acl": ("compiles with Arm Compute Library for arm64", _without_acl),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
     "models": (
         "reads the networks in ../shared/models",

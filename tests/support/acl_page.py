@@ -1,0 +1,71 @@
+"""Measures accelerators/acl against TensorFlow Lite Micro; writes docs/acl.json and docs/acl.md.
+
+ARM_COMPUTE_PATH=… python -m tests.support.acl_page [--table] (--table: only the table, as measured)
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ethosgen.backend.wrapped.accelerator import load_wrapped
+from ethosgen.values.watch import Watch
+from tests import ROOT
+
+PAGE, FIGURES = ROOT / "docs" / "acl.md", ROOT / "docs" / "acl.json"
+START, END = "<!-- measured: start -->", "<!-- measured: end -->"
+ADVICE = "run: python -m tests.support.acl_page --table"
+SEEDS = (0, 10_000, 20_000)
+_HEAD = (
+    "| operator | type | networks | outputs | differ | largest difference | taken with |",
+    "| --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def measure() -> list[dict[str, Any]]:
+    """Try each operation with networks of each seed; the largest difference is in steps."""
+    from ethosgen.pipeline.acceptance import check_accelerator
+
+    found: dict[int, dict[str, Any]] = {}
+    one = load_wrapped("acl")
+    dtypes = {chain.number: chain.dtypes[0] for chain in one.chains}
+    for seed in SEEDS:
+        for result in check_accelerator(one, seed, Watch()):
+            row = dataclasses.asdict(result)
+            own = found.setdefault(
+                result.number,
+                {"operator": result.chain, "dtype": dtypes[result.number], "steps": result.steps}
+                | dict.fromkeys(("networks", "elements", "differing", "largest"), 0),
+            )
+            for key in ("networks", "elements", "differing"):
+                own[key] += row[key]
+            own["largest"] = max(own["largest"], row["largest"])
+            print(own, flush=True)
+    return list(found.values())
+
+
+def with_table(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page with the table of what was measured."""
+    head, _, rest = page.partition(START)
+    _, _, tail = rest.partition(END)
+    return "\n".join([f"{head}{START}", *_HEAD, *_lines(rows), f"{END}{tail}"])
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        share = f"{100 * row['differing'] / row['elements']:.2g} %" if row["differing"] else "none"
+        largest = f"{row['largest']:.2g}" if row["differing"] else "0"
+        largest += " steps" if row["dtype"] == "float32" and row["differing"] else ""
+        need = f"`--allow-difference {row['steps']:g}`" if row["steps"] else "always"
+        code = next(one for one in row["operator"].split(" + ") if not one.endswith("?"))
+        yield (
+            f"| {code} | {row['dtype']} | {row['networks']} | {row['elements']:,} | {share} | "
+            f"{largest} | {need} |"
+        )
+
+
+if __name__ == "__main__":
+    if "--table" not in sys.argv:
+        FIGURES.write_text(json.dumps(measure(), indent=1) + "\n")
+    PAGE.write_text(with_table(PAGE.read_text(), json.loads(FIGURES.read_text())))

@@ -150,3 +150,25 @@ def test_a_run_of_the_folder_one_is_in_names_its_suite(
 def test_a_negative_seed_is_a_usage_error(command: str) -> None:
     more = ("--board", "corstone300") if command == "verify" else ()
     assert run(command, "x", *more, "--seed", "-1") == 2
+
+
+def test_linux_has_a_board_and_a_platform_of_its_own(tmp_path: Path) -> None:
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    for number, option in enumerate((("--platform", "linux"), ("--board", "aarch64-linux"))):
+        place = tmp_path / str(number)
+        assert run("project", network, *option, "-o", str(place)) == 0
+        info = open_project(place)
+        assert (info.board.name, info.platform, info.npu) == ("aarch64-linux", "linux", "none")
+        with pytest.raises(InputError, match=r"program for Linux, which nobody flashes; "):
+            run("flash", str(place))
+    with pytest.raises(InputError, match=r"'aarch64-linux' does not run on fvp"):
+        run("build", str(tmp_path / "0"), "--on", "fvp")
+    with pytest.raises(InputError, match="an element of a pipeline is a firmware"):
+        run("pipeline", network, "--stages", "2", "--board", "aarch64-linux")
+
+
+def test_a_host_is_for_ssh_alone(project: Path) -> None:
+    for more in (("--on", "qemu"), ("--port", "/dev/none")):
+        assert run("run", str(project), "--host", "pi@board", *more) == 2
+    with pytest.raises(InputError, match="'alif-e7-hp' does not run on ssh"):
+        run("run", str(project), "--host", "pi@board")

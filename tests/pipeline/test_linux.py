@@ -78,7 +78,7 @@ def create(model: Path, place: Path, folder: Path, platform: str, board: str) ->
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        (CXX_TOML, "'toy' is for --platform linux, not baremetal; omit --accelerator toy"),
+        (CXX_TOML, "'toy' is only for --platform linux, not baremetal; use that, or omit --acc"),
         (
             CXX_TOML.replace('platforms = ["linux"]\n', ""),
             r"'toy/toy_add\.cpp' of the accelerator 'toy' is C\+\+, but a baremetal project",

@@ -118,6 +118,11 @@ class Element:
         parts: tuple[str, ...] = (),
         accelerators: tuple[str, ...] = (),
     ) -> None:
+        if board.linux is not None:
+            raise InputError(
+                f"board '{board.name}' runs Linux, but an element of a pipeline is a firmware: "
+                "name another board"
+            )
         self.name = name
         self.board = board
         self.npu = npu

@@ -15,7 +15,7 @@ from ethosgen.commands.wording import size_lines
 @DIR
 @ON_THE_BOARDS
 def build(directory: Path, on: str | None) -> None:
-    """Compile a project, or each of a pipeline, with cmake and arm-none-eabi-gcc."""
+    """Compile a project, or each of a pipeline, with cmake and the platform's compiler."""
     from ethosgen import pipeline
     from ethosgen.stages.manifest import is_pipeline
 

@@ -1,5 +1,6 @@
 """Builds, flashes, runs and judges firmware."""
 
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -174,13 +175,18 @@ def _check_one(
 
 def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
     """Write a project's firmware to its board, for which it was built; return the ELF."""
-    from ethosgen.project import ZEPHYR
+    from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target.flasher import flash
     from ethosgen.toolchain import find_built
 
     info = _open_application(directory)
     if info.platform == ZEPHYR:
         raise InputError(f"'{directory}' is a Zephyr application; flash it with: west flash")
+    if info.platform == LINUX:
+        raise InputError(
+            f"'{directory}' is a program for Linux, which nobody flashes; run it with: ethosgen "
+            f"run {shlex.quote(str(directory))} --on ssh --host USER@HOST"
+        )
     elf = find_built(directory, "board", "serial").elf
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash(elf, info.board, tool)

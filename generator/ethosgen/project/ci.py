@@ -47,6 +47,11 @@ def ci_facts(
     program: Program, board: Board, platform: str, source: str | None = None
 ) -> dict[str, Any]:
     """Return the templates' values; InputError if the board cannot be simulated."""
+    if platform == "linux":
+        raise InputError(
+            "--with-ci needs --platform baremetal; in a workflow of your own, check a program for "
+            "Linux with: ethosgen build DIR && ethosgen run DIR"
+        )
     if platform != "baremetal":
         raise InputError(
             "--with-ci needs --platform baremetal; test a Zephyr project with twister, which reads "

@@ -21,8 +21,8 @@ def check_wrapped(wrapped: Mapping[str, ProjectFiles], platform: str) -> None:
     for name, files in wrapped.items():
         if files.platforms and platform not in files.platforms:
             raise InputError(
-                f"the accelerator '{name}' is for --platform {' or '.join(files.platforms)}, not "
-                f"{platform}; omit --accelerator {name}, or choose that platform"
+                f"the accelerator '{name}' is only for --platform {' or '.join(files.platforms)}, "
+                f"not {platform}; use that, or omit --accelerator {name}"
             )
         for source in files.sources if platform != LINUX else ():
             if _is_cxx(source):

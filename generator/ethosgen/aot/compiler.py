@@ -7,12 +7,13 @@ import tvm
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
-from ethosgen.aot.code.module import partition_name
+from ethosgen.aot.code.module import partition_name, wait_symbol
 from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location, generator_passes
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.graph.variables import initial_byte, state_bytes
+from ethosgen.aot.graph.waits import describe_waits
 from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
@@ -27,7 +28,8 @@ def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
     schedule = fuse_chains(make_schedule(plan), libraries=libraries())
     body = make_body(schedule, name)
-    kernels, constants, memory = body.kernels, body.constants, body.memory
+    schedule, kernels = body.schedule, body.kernels
+    constants, memory = body.constants, body.memory
     check_memory(schedule, memory)
     comments = describe_functions(schedule, kernels, name)
     functions = [p.call.function.symbol.format(name=name) for p in plan.partitions]
@@ -44,6 +46,7 @@ def compile_program(plan: Plan, name: str) -> Program:
     module = tvm.transform.Sequential(generator_passes(callees))(module)
     code, headers = library_code(by_step(kernels))
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
+    inlined += [wait_symbol(schedule, step, name) for step in schedule.waits]
     sources = generate(module, signature, comments, constants, plan, name, headers, inlined)
     return Program(
         name=name,
@@ -60,6 +63,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         state_bytes=state,
         variables=_variables(schedule, memory),
         fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
+        overlapped=describe_waits(schedule),
     )
 
 

@@ -55,6 +55,7 @@ def plan_lines(plan: Any) -> list[str]:
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]
+    shares += [f"            overlapped: {one}" for one in plan.overlapped]
     if plan.shares:
         shares += placing_lines(plan.placings)
     if plan.npu == NO_NPU and not shares:

@@ -243,6 +243,7 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
         "cpu_operators": operators,
         "choices": choices,
         "fused": fused,
+        "overlapped": tuple(plan.get("overlapped", ())),
         "check": check,
         "shares": shares,
         "placings": placings,

@@ -139,6 +139,15 @@ class Call:
         return self.around or self.function.symbol
 
     @property
+    def waiting(self) -> "Function | None":
+        """The function that waits for the end, None for a call that does so itself."""
+        if not self.awaited:
+            return None
+        folder = self.function.headers[0].split("/")[0] if self.function.headers else ""
+        told = f"{self.awaited} is not declared as {folder}/accelerator.toml awaits it: "
+        return Function(self.awaited, (), f"{told}int32_t (void)", headers=self.function.headers)
+
+    @property
     def memories(self) -> frozenset[str]:
         """The names of the blobs and scratches whose addresses it passes."""
         return frozenset(
@@ -335,6 +344,8 @@ class PlanSummary:
     choices: tuple[Choice, ...] = ()
     fused: tuple[str, ...] = ()
     """CPU operators that share a function, "CONV_2D + RELU6"; () before compilation."""
+    overlapped: tuple[str, ...] = ()
+    """What accelerators compute while the CPU works, "'sum' on toy beside RELU, ADD"."""
     npu_operations: int | None = None
     """For a precompiled file: the operations in its command streams, without copies."""
     decompressed: Mapping[str, int] | None = None

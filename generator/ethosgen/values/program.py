@@ -87,6 +87,8 @@ class Program:
     variables: tuple[Variable, ...] = ()
     fused: tuple[str, ...] = ()
     """CPU operators that share a function, "CONV_2D + RELU6"."""
+    overlapped: tuple[str, ...] = ()
+    """See PlanSummary."""
 
     @property
     def may_wait(self) -> bool:
@@ -95,4 +97,4 @@ class Program:
 
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with the fused operators."""
-        return replace(self.plan.summary(), fused=self.fused)
+        return replace(self.plan.summary(), fused=self.fused, overlapped=self.overlapped)

@@ -206,6 +206,7 @@ class Report:
             "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
             "fused": list(self.plan.fused),
+            "overlapped": list(self.plan.overlapped),
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason, "erratum": c.erratum}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ethosgen.aot.code.module import partition_name
+from ethosgen.aot.code.module import partition_name, wait_symbol
 from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
 
@@ -18,6 +18,9 @@ def describe_functions(
             why = step.partition.why_it_ends
             where = step.partition.backend or "NPU"
             comments[symbol] = f"{where}: {step.partition.name}" + (f"; {why}" if why else "")
+            if index in schedule.waits:
+                awaited = f"{where}: wait for {step.partition.name}"
+                comments[wait_symbol(schedule, index, name)] = awaited
         else:
             comments |= {callee.name: callee.comment for callee in kernels[index].kernel.callees}
             comments[kernels[index].name] = describe_step(schedule, index)

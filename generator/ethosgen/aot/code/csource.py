@@ -67,8 +67,11 @@ def generate(
         declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
     parts += [f"\n{function.type_check}" for function in called if function.headers]
-    around = dict.fromkeys(function_around(p.call) for p in plan.partitions if p.call.around)
-    parts += [f"\n{text}" for text in around]
+    wrapping = [p.call for p in plan.partitions if p.call.around and f"{p.call.around}(" in text]
+    around = dict.fromkeys(map(function_around, wrapping))
+    waits = dict.fromkeys(p.call.waiting.type_check for p in plan.partitions if p.call.waiting)
+    parts += [f"\n{check}" for check in waits]
+    parts += [f"\n{one}" for one in around]
     for symbol, comment in comments.items():
         if symbol in functions:
             returns, parameters, body = bodies[symbol]

@@ -4,7 +4,7 @@ Networks and subgraphs take this path; only the parameters of their entries diff
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tvm
@@ -14,14 +14,18 @@ from ethosgen.aot.code.module import (
     build_module,
     value_name,
     variable_name,
+    waited_name,
     workspace_name,
 )
 from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
 from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.graph.waits import find_waits
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
 from ethosgen.values.program import Constant
+
+_STATUS = tvm.ir.PrimType("int32")
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,10 @@ class Body:
 
 
 def make_body(schedule: Schedule, name: str) -> Body:
-    """Choose the kernels of a schedule, and plan its memory."""
+    """Choose the kernels of a schedule and the waits between them, and plan its memory."""
     kernels, constants = choose_kernels(schedule, name, libraries())
+    statuses = {i for i, one in kernels.items() if one.kernel.function.ret_type == _STATUS}
+    schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
 
 
@@ -69,6 +75,7 @@ def find_addresses(
     found |= {constant.c_name: Location(constant.c_name) for constant in body.constants}
     found |= {blob_name(b): Location(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs}
     outside = Location(arena)
+    found |= {waited_name(step): outside for step in body.schedule.waits}
     return found | {
         scratch.name: address(memory.scratches[scratch.name])
         if scratch.name in memory.scratches

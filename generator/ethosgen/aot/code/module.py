@@ -29,6 +29,17 @@ def partition_name(schedule: Schedule, partition: Partition, name: str) -> str:
     return f"{name}_partition_{schedule.plan.partitions.index(partition)}"
 
 
+def waited_name(step: int) -> str:
+    """Return the name of the Relax variable for the wait for a started step: it has no bytes."""
+    return f"awaited_{step}"
+
+
+def wait_symbol(schedule: Schedule, step: int, name: str) -> str:
+    """Return the name of the C function that waits for a started step."""
+    partition = schedule.steps[step].partition
+    return f"{partition_name(schedule, partition, name)}_wait" if partition else ""
+
+
 def workspace_name(step: int) -> str:
     """Return the name of the Relax variable for a step's workspace."""
     return f"workspace_{step}"
@@ -60,13 +71,30 @@ def build_module(
     with builder.function("main", list(values.values()), attrs={"num_input": len(inputs)}):
         with builder.dataflow():
             for index, step in enumerate(schedule.steps):
+                _emit_waits(builder, schedule, index, name)
                 _emit_step(
                     builder, schedule, index, step, kernels.get(index), values, name, in_place
                 )
+            _emit_waits(builder, schedule, len(schedule.steps), name)
             outputs = [values[value_name(i)] for i in schedule.graph.outputs]
             result = builder.emit_output(relax.Tuple(outputs))
         builder.emit_func_output(result)
     return builder.get()
+
+
+def _emit_waits(builder: Any, schedule: Schedule, before: int, name: str) -> None:
+    """Call the PrimFunc that awaits a started accelerator, if its wait comes before a step."""
+    for started in (s for s, at in schedule.waits.items() if at == before):
+        partition, symbol = schedule.steps[started].partition, wait_symbol(schedule, started, name)
+        awaited = tirx.call_extern("int32", partition.call.awaited if partition else "")
+        result = waited_name(started)
+        function = tirx.PrimFunc(
+            [pointer(result, "void")], tirx.Return(awaited), ir.PrimType("int32")
+        )
+        function = function.with_attr(READS, 0).with_attr("global_symbol", symbol)
+        target = builder.add_func(function, symbol)
+        nothing = relax.TensorType((1,), "int8")
+        builder.emit(relax.call_tir(target, [], [nothing]), name_hint=result)
 
 
 def _emit_step(
@@ -86,7 +114,7 @@ def _emit_step(
     if step.partition:
         arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan, step)]
         symbol = partition_name(schedule, step.partition, name)
-        function = partition_function(schedule, step, step.partition, name)
+        function = partition_function(schedule, step, step.partition, name, index in schedule.waits)
     elif named:
         arguments = [a if isinstance(a, str) else value_name(a) for a in named.arguments]
         symbol = named.name
@@ -111,8 +139,10 @@ def _emit_step(
         values[result] = builder.emit(relax.TupleGetItem(everything, position), name_hint=result)
 
 
-def partition_function(schedule: Schedule, step: Step, partition: Partition, name: str) -> Any:
-    """Return the PrimFunc of a partition: its call.
+def partition_function(
+    schedule: Schedule, step: Step, partition: Partition, name: str, is_start: bool = False
+) -> Any:
+    """Return the PrimFunc of a partition: its call, or only its start.
 
     Its parameters are the blobs and tensors that it reads, then the scratches and tensors that it
     writes. It returns the status of the call, if there is one.
@@ -137,8 +167,9 @@ def partition_function(schedule: Schedule, step: Step, partition: Partition, nam
 
     target = partition.call.function
     kind = "int32" if target.returns_status else "void"
+    symbol = target.symbol if is_start else partition.call.symbol
     call = tirx.call_extern(
-        kind, partition.call.symbol.format(name=name), *map(expression, partition.call.arguments)
+        kind, symbol.format(name=name), *map(expression, partition.call.arguments)
     )
     if target.returns_status:
         function = tirx.PrimFunc(list(pointers.values()), tirx.Return(call), ir.PrimType(kind))

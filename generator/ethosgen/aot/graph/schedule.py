@@ -1,6 +1,7 @@
 """The residual graph prepared for code generation: ordered steps, each output a separate value."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from ethosgen.aot.graph.fusion import fuse_paddings
 from ethosgen.aot.graph.halves import widen_constants
@@ -38,13 +39,15 @@ class Step:
 class Schedule:
     """The steps, in order. `graph` is the residual graph with COPY operators appended.
 
-    `place` names the subgraph for messages; it is empty for the entry graph.
+    `place` names the subgraph for messages; it is empty for the entry graph. `waits` has, for each
+    step that only starts an accelerator, the step before which its end is awaited (`waits.py`).
     """
 
     plan: Plan
     graph: Graph
     steps: tuple[Step, ...]
     place: str = ""
+    waits: Mapping[int, int] = field(default_factory=dict)
 
     def reads(self, step: Step) -> tuple[int, ...]:
         """Return the tensors that a step reads, without constants and variables."""

@@ -6,8 +6,8 @@ A violation is a bug of ethosgen, whichever stage moved an operator or a tensor.
 from collections.abc import Iterable
 from itertools import combinations
 
-from ethosgen.aot.graph.schedule import Schedule
-from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes
+from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.memory.plan import SAME_BYTES, Block, MemoryPlan, lifetimes
 from ethosgen.values.errors import InternalError
 from ethosgen.values.lives import outgrows, times
 
@@ -22,6 +22,37 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
     for one, other in combinations(memory.blocks, 2):
         if one.overlaps(other) and _needed_together(one, other, on_npu):
             raise InternalError(f"'{one.name}' and '{other.name}' share bytes of the arena")
+    check_waits(schedule, memory)
+
+
+def check_waits(schedule: Schedule, memory: MemoryPlan) -> None:
+    """Raise InternalError if a step disturbs an accelerator that was started and not awaited.
+
+    It looks at final addresses and at the steps alone, not at lifetimes.
+    """
+    for started, before in schedule.waits.items():
+        step = schedule.steps[started]
+        made = schedule.writes(step)
+        calls = step.partition.call.memories if step.partition else ()
+        used = [memory.by_tensor[i] for i in (*schedule.reads(step), *made)]
+        used += [memory.scratches[name] for name in calls if name in memory.scratches]
+        for index in range(started + 1, before):
+            other = schedule.steps[index]
+            written = [] if _keeps_bytes(schedule, memory, other) else schedule.writes(other)
+            blocks = [memory.by_tensor[i] for i in written]
+            blocks += [memory.workspaces[index]] if index in memory.workspaces else []
+            is_bad = other.partition or set(made).intersection(schedule.reads(other))
+            if is_bad or any(a is b or a.overlaps(b) for a in used for b in blocks):
+                name = schedule.graph.tensors[made[0]].name
+                raise InternalError(f"the accelerator that computes '{name}' is disturbed")
+
+
+def _keeps_bytes(schedule: Schedule, memory: MemoryPlan, step: Step) -> bool:
+    """Return whether a step does nothing: its output is where its input is."""
+    if step.operator.code not in SAME_BYTES or step.tail or not schedule.reads(step):
+        return False
+    source, target = (f(step)[0] for f in (schedule.reads, schedule.writes))
+    return memory.by_tensor[source] is memory.by_tensor[target]
 
 
 def check_lives(schedule: Schedule) -> None:

@@ -13,6 +13,9 @@ from ethosgen.values.plan import IoStyle
 ALIGNMENT = 16
 """In bytes. Ethos-U requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
 
+LINE_BYTES = 32
+"""A line of a data cache. What a device writes while the CPU works shares no line with others."""
+
 SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY, "TOSA_RESHAPE", "TOSA_IDENTITY"})
 """Operators whose output has the bytes of the first input, so both can share an address."""
 
@@ -104,7 +107,7 @@ def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
     """Return the steps during which each tensor is live.
 
     Inputs are written before the first step. Outputs are read after the last one, which counts as
-    an additional step.
+    an additional step. What a started accelerator reads and writes is live until its wait.
     """
     graph, after = schedule.graph, len(schedule.steps)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
@@ -113,13 +116,32 @@ def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
             first[tensor] = last[tensor] = index
         for tensor in schedule.reads(step):
             last[tensor] = index
+    for started, before in schedule.waits.items():
+        for tensor in _ends(schedule, started):
+            last[tensor] = max(last[tensor], before - 1)
     last.update(dict.fromkeys(graph.outputs, after))
     return {i: frozenset(range(first.get(i, 0), last[i] + 1)) for i in sorted(last)}
+
+
+def _ends(schedule: Schedule, index: int) -> tuple[int, ...]:
+    """Return the tensors that a step reads or writes."""
+    step = schedule.steps[index]
+    return (*schedule.reads(step), *schedule.writes(step))
+
+
+def _in_use(schedule: Schedule) -> dict[int, set[int]]:
+    """Return, by tensor, the CPU's steps during which a started accelerator uses it."""
+    found: dict[int, set[int]] = {}
+    for started, before in schedule.waits.items():
+        for tensor in _ends(schedule, started):
+            found.setdefault(tensor, set()).update(range(started + 1, before))
+    return found
 
 
 def _tensor_blocks(schedule: Schedule) -> list[Block]:
     graph, plan = schedule.graph, schedule.plan
     ports = {*graph.inputs, *graph.outputs} if plan.io is IoStyle.CALLER else set()
+    beside = {i for s in schedule.waits for i in schedule.writes(schedule.steps[s])}
     blocks = []
     for index, steps in lifetimes(schedule).items():
         tensor = graph.tensors[index]
@@ -127,9 +149,15 @@ def _tensor_blocks(schedule: Schedule) -> list[Block]:
         offset = plan.offsets.get(index) if port is None else None
         size = plan.buffer_bytes(tensor)
         block = Block(tensor.name, size, steps, (index,), offset, port, offset is not None)
-        aligned = max(ALIGNMENT, plan.alignments.get(index, 0))
-        blocks.append(replace(block, alignment=aligned))
+        block = replace(block, alignment=max(ALIGNMENT, plan.alignments.get(index, 0)))
+        blocks.append(_in_lines(block) if index in beside and port is None else block)
     return blocks
+
+
+def _in_lines(block: Block) -> Block:
+    """Return a block that has whole lines of a data cache."""
+    size = -(-block.bytes // LINE_BYTES) * LINE_BYTES
+    return replace(block, bytes=size, alignment=max(LINE_BYTES, block.alignment))
 
 
 def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Block]:
@@ -152,7 +180,7 @@ def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Bl
 def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
     # Tensors that only partitions use are not in the graph, and can be live between partitions.
     throughout = frozenset(range(min(on_npu), max(on_npu) + 1)) if on_npu else on_npu
-    return [
+    blocks = [
         Block(
             scratch.name,
             scratch.bytes,
@@ -164,14 +192,16 @@ def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
         for scratch in schedule.plan.scratches
         if scratch.bytes and (on_npu or _users(schedule, scratch.name))
     ]
+    return [_in_lines(b) if b.offset is None and len(b.steps) > 1 else b for b in blocks]
 
 
 def _users(schedule: Schedule, scratch: str) -> frozenset[int]:
-    """Return the steps of wrapped accelerators that get a scratch's address."""
+    """Return the steps while wrapped accelerators may use a scratch."""
     return frozenset(
-        i
+        during
         for i, step in enumerate(schedule.steps)
         if step.partition and not step.on_npu and scratch in step.partition.call.memories
+        for during in range(i, schedule.waits.get(i, i + 1))
     )
 
 
@@ -192,7 +222,7 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
 
 def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block], frozenset[int]]:
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
-    in_place = set()
+    in_place, in_use = set(), _in_use(schedule)
     for index, step in enumerate(schedule.steps):
         if not (step.in_place or (goes_in_place(step.operator) and step.kernel is None)):
             continue
@@ -202,10 +232,15 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
             source = next((b for b in blocks if read in b.values), None)
             if source is None or target is None or not _is_alike(schedule, read, output):
                 continue
+            if any(index in in_use.get(value, ()) for value in source.values):
+                continue
             if source.is_homeless and target.is_homeless and _follows(target, source, index):
                 steps, values = source.steps | target.steps, (*source.values, *target.values)
                 alignment = max(source.alignment, target.alignment)
-                merged = replace(source, steps=steps, values=values, alignment=alignment)
+                size = max(source.bytes, target.bytes)
+                merged = replace(
+                    source, bytes=size, steps=steps, values=values, alignment=alignment
+                )
                 blocks = [*(b for b in blocks if b not in (source, target)), merged]
                 in_place.add(index)
                 break
@@ -234,7 +269,9 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
     alignment = max(source.alignment, target.alignment)
     if alignment > ALIGNMENT and not (source.is_homeless and target.is_homeless):
         return None
-    return replace(home, steps=steps, values=(*source.values, *target.values), alignment=alignment)
+    values = (*source.values, *target.values)
+    size = max(source.bytes, target.bytes) if alignment > ALIGNMENT else home.bytes
+    return replace(home, bytes=size, steps=steps, values=values, alignment=alignment)
 
 
 def _outlives(steps: frozenset[int], known: frozenset[int], on_npu: frozenset[int]) -> bool:

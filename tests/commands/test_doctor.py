@@ -61,6 +61,16 @@ def test_without_a_known_manager_debians_packages_are_named(bare: Path) -> None:
     assert "Debian's packages: qemu-system-arm" in finding("qemu-system-arm").remedy
 
 
+def test_tools_for_linux_alone_are_optional(bare: Path) -> None:
+    for name in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+        assert not finding(name).found and finding(name).optional
+    assert "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" in finding("aarch64-linux-gnu-gcc").remedy
+    program(bare / "aarch64-linux-gnu-gcc", "echo libc.a")
+    broken = finding("aarch64-linux-gnu-gcc")
+    assert not broken.found and not broken.optional
+    assert "it has no C library (glibc)" in broken.detail
+
+
 def test_each_manager_has_each_tool() -> None:
     for manager in MANAGERS:
         assert set(manager.packages) >= {tool.name for tool in TOOLS}, manager.program

@@ -97,7 +97,11 @@ def test_words_of_a_login_are_not_the_folder(made: Made, computer: Path) -> None
         ("cat >/dev/null; exit 0", "'pi@board' did not say where the program is"),
         (
             'case "$*" in *mktemp*) ;; *) echo no such machine >&2; exit 7;; esac',
-            r"over ssh ended early with status 7: no such machine",
+            r"ssh ended early with status 7: no such machine",
+        ),
+        (
+            'case "$*" in *mktemp*) ;; *) exec sh -c "kill -SEGV \\$\\$; exit 139";; esac',
+            "ssh: the program was ended by SIGSEGV",
         ),
     ],
 )
@@ -135,9 +139,9 @@ def test_a_terminal_is_raw_for_the_session_alone(made: Made) -> None:
         assert session.hello(60.0).digest == info.digest
         assert termios.tcgetattr(theirs) != before
         data = bytes(range(256))
-        session.write_input(0, data, 10.0)
+        session.write_input(0, data, 60.0)
         assert session.run(10.0).status == 0
-        assert session.read_output(0, len(data), 10.0) == bytes((b + 1) % 256 for b in data)
+        assert session.read_output(0, len(data), 60.0) == bytes((b + 1) % 256 for b in data)
         assert session.end(10.0).runs == 1
         session.bye()
         assert program.wait(60.0) == 0

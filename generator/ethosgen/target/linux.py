@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 
 from ethosgen.board import Board
 from ethosgen.host.tools import QEMU_USER, SSH, CommandError, linux_gcc, run_command
@@ -19,6 +20,8 @@ _COPY_S = 120.0
 _REMOVAL_S = 30.0
 """Time limit in seconds for the program to end there, and for its folder to be removed."""
 _QUESTION_S = 30.0
+_SIGNAL_STATUS = 128
+"""A shell adds it to the number of the signal that ended a program."""
 _C_LIBRARY = "libc.so.6"
 _SAID_CHARACTERS = 500
 _BATCH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
@@ -27,6 +30,14 @@ _BATCH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 
 class PipedTarget(ProcessTarget):
     """A program whose console is its standard input and output."""
+
+    def _death(self, status: int) -> str:
+        """Return the message that the program has ended; a signal is what a crash looks like."""
+        number = -status if status < 0 else status - _SIGNAL_STATUS
+        try:
+            return f"{self._title}: the program was ended by {Signals(number).name}"
+        except ValueError:
+            return super()._death(status)
 
     def _start(self, command: list[str]) -> None:
         process = self._spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -80,7 +91,7 @@ class SshTarget(PipedTarget):
     """
 
     def __init__(self, program: Path, host: object) -> None:
-        super().__init__("the program over ssh")
+        super().__init__("ssh")
         if not isinstance(host, SshHost):
             raise InputError("where is the computer? name it with --host, e.g. --host pi@10.0.0.7")
         self._program = program

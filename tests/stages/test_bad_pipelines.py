@@ -53,6 +53,13 @@ def small(path: Path, count: int, size: int) -> Path:
     return path
 
 
+def test_a_pipeline_allows_no_difference(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="omit --allow-difference"):
+        run("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", tmp_path / "p",
+            "--allow-difference", "1")  # fmt: skip
+    assert not list(tmp_path.iterdir())
+
+
 def test_more_stages_than_the_network_can_be_cut_into(tmp_path: Path) -> None:
     says = r"'digits_int8' can be cut into at most 10 stages, but 11 are asked for"
     with pytest.raises(InputError, match=says):

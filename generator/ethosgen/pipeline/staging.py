@@ -88,6 +88,8 @@ def create_pipeline(
     Nothing is written unless all stages fit. InputError if the network cannot be cut into so many
     stages, CapacityError if a stage fits no element.
     """
+    if options.steps:
+        raise InputError("a pipeline's outputs must equal the oracle's; omit --allow-difference")
     _require_cuttable(network, system)
     estimates = Estimates(network, system, options)
     place = directory or Path(f"{network.name}_pipeline")

@@ -361,25 +361,22 @@ class Elements(ExitStack):
             return None
 
     def _stall(self, reports: Sequence[ElementReport | None]) -> str:
-        """Name the element at which a frame stopped, from counts of frames."""
-        came = self._feeder.sent
-        for number, report in enumerate(reports):
+        """Name the element at which a frame stopped, from counts of frames.
+
+        An element that waits for room holds up all before it, so the last one that stopped counts.
+        """
+        arrived, place, behind = self._collector.received, "at the host", "the host"
+        for name, report in zip(reversed(self._names), reversed(reports), strict=True):
             assert report is not None
-            if report.received < came:
-                return (
-                    f"{self._source(number)} dropped frame {report.received}: {self._never(number)}"
-                )
+            if arrived < report.sent:
+                return f"element '{name}' dropped frame {arrived}: it did not arrive {place}"
             if report.sent < report.received:
                 return (
-                    f"element '{self._names[number]}' dropped frame {report.sent}: it received the "
-                    "frame, and waits for nothing, but has not handed it on"
+                    f"element '{name}' received frame {report.sent} and has not handed it on, or "
+                    f"{behind} has not given back the room for it"
                 )
-            came = report.sent
-        dropped = f"element '{self._names[-1]}' dropped frame {self._collector.received}"
-        return f"{dropped}: it did not arrive at the host"
-
-    def _never(self, number: int) -> str:
-        return f"it did not arrive at '{self._names[number]}' whole"
+            arrived, place, behind = report.received, f"at '{name}' whole", f"element '{name}'"
+        return f"the line from the host dropped frame {arrived}: it did not arrive {place}"
 
     def _source(self, number: int) -> str:
         """Return the name of an element's predecessor."""

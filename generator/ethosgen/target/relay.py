@@ -3,7 +3,8 @@
 import select
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,6 +47,7 @@ class SerialEnd:
     """A serial port as an end of a line."""
 
     def __init__(self, url: str, baud: int) -> None:
+        self._url = url
         self._port = SerialConsole(url, baud)
 
     def fileno(self) -> int:
@@ -54,18 +56,27 @@ class SerialEnd:
 
     def recv(self, _size: int) -> bytes:
         """Return what has arrived; TargetError if the port is lost."""
-        data = self._port.read(0)
+        with self._named():
+            data = self._port.read(0)
         if not data:
-            raise TargetError("lost the connection to its serial port: it was closed")
+            raise TargetError(f"'{self._url}' was closed")
         return data
 
     def sendall(self, data: bytes) -> None:
         """Send all of `data`; TargetError if the port is lost."""
-        self._port.write(data)
+        with self._named():
+            self._port.write(data)
 
     def close(self) -> None:
         """Close the port."""
         self._port.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except TargetError as error:
+            raise TargetError(f"'{self._url}': {error}") from None
 
 
 class Relay(threading.Thread):

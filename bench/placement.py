@@ -8,6 +8,7 @@ them is simulated.
 import random
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import click
@@ -19,10 +20,11 @@ from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.graph import TaskGraph
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.placer import place
+from ethosgen.mesh.ports import pulls_of
 from ethosgen.mesh.replication import lanes
 from ethosgen.mesh.simulation import default_samples, simulate
 from ethosgen.mesh.system import Element, Mesh, System
-from ethosgen.mesh.traffic import Ints, hop_bytes, link_bytes
+from ethosgen.mesh.traffic import Ints
 from ethosgen.values.watch import Watch
 
 MESH = Mesh(width=192, height=38)
@@ -34,7 +36,7 @@ def pipeline(stages: int, seed: int) -> TaskGraph:
     sizes = (2048, 4096, 8192, 16384)
     edges = {pair: rng.choice(sizes) for pair in pairwise(range(stages))}
     edges |= {(i, i + 2): 4096 for i in range(0, stages - 2, 3)}
-    return _graph("pipeline", [rng.randint(20_000, 400_000) for _ in range(stages)], edges)
+    return _graph("pipeline", [rng.randint(20_000, 400_000) for _ in range(stages)], edges, 4096)
 
 
 def stencil(width: int, height: int) -> TaskGraph:
@@ -46,7 +48,7 @@ def stencil(width: int, height: int) -> TaskGraph:
         for near in ((x + 1, y), (x, y + 1))
         if near in points
     }
-    return _graph("stencil", [20_000] * len(points), edges)
+    return _graph("stencil", [20_000] * len(points), edges, 1000)
 
 
 def irregular(tasks: int, hand_overs: int, seed: int) -> TaskGraph:
@@ -57,16 +59,26 @@ def irregular(tasks: int, hand_overs: int, seed: int) -> TaskGraph:
         sender = rng.randrange(tasks - 1)
         receiver = min(tasks - 1, sender + 1 + int(rng.expovariate(1 / 20)))
         edges[sender, receiver] = rng.randint(100, 4000)
-    return _graph("irregular", [rng.randint(10_000, 40_000) for _ in range(tasks)], edges)
+    return _graph("irregular", [rng.randint(10_000, 40_000) for _ in range(tasks)], edges, 1000)
 
 
-def _graph(name: str, cycles: list[int], edges: dict[tuple[int, int], int]) -> TaskGraph:
+def _graph(
+    name: str, cycles: list[int], edges: dict[tuple[int, int], int], outside: int
+) -> TaskGraph:
+    """Return a graph whose first tasks get, and whose last ones send, `outside` bytes by ports."""
+    senders, receivers = {i for i, _ in edges}, {j for _, j in edges}
     return TaskGraph.model_validate(
         {
             "schema_version": 1,
             "name": name,
             "tasks": [
-                {"name": f"t{i}", "cycles": each, "memory_bytes": 1000}
+                {
+                    "name": f"t{i}",
+                    "cycles": each,
+                    "memory_bytes": 1000,
+                    "input_bytes": 0 if i in receivers else outside,
+                    "output_bytes": 0 if i in senders else outside,
+                }
                 for i, each in enumerate(cycles)
             ],
             "edges": [{"from": f"t{i}", "to": f"t{j}", "bytes": b} for (i, j), b in edges.items()],
@@ -100,7 +112,8 @@ def others(found: Layout) -> Iterator[tuple[str, Callable[[], Ints]]]:
     yield "snake, task by task", lambda: along(np.zeros(total, np.int64))
     yield "snake, lane by lane", lambda: along(number % lanes(replication.counts))
     links = adjacency_of(replication.flows, total)
-    yield "bipartitioning", lambda: bisect(links, np.sort(snake()[:total]), MESH, 0)
+    pulls = pulls_of(replication, found.gates)
+    yield "bipartitioning", lambda: bisect(links, np.sort(snake()[:total]), MESH, 0, pulls)
 
 
 def measure(graph: TaskGraph) -> None:
@@ -109,13 +122,12 @@ def measure(graph: TaskGraph) -> None:
     started = time.process_time()
     found = place(graph, system, None, 0, Watch())
     took = time.process_time() - started
-    flows, total = found.replication.flows, flows_total(found)
+    total = float(found.flows.bytes.sum())
     rows = [*others(found), ("bipartitioning and exchanges", lambda: found.elements)]
     for name, make in rows:
-        elements = make()
-        far = hop_bytes(flows, elements, MESH) / total
-        hottest = float(link_bytes(flows, elements, MESH).max())
-        click.echo(f"| {graph.name} | {name} | {far:.2f} | {hottest:,.0f} |")
+        one = replace(found, elements=make())
+        hottest = float(one.link_bytes.max())
+        click.echo(f"| {graph.name} | {name} | {one.hop_bytes / total:.2f} | {hottest:,.0f} |")
     started = time.process_time()
     run = simulate(found, default_samples(found), Watch())
     simulated = time.process_time() - started
@@ -125,11 +137,6 @@ def measure(graph: TaskGraph) -> None:
         f"{run.samples:,} samples and {run.events:,} events in {simulated:.1f} s of one core; "
         f"{best / run.period_s:.1%} of the bound, full: {run.is_full}",
     )
-
-
-def flows_total(found: Layout) -> float:
-    """Return the bytes that are handed over for each sample."""
-    return float(found.replication.flows.bytes.sum())
 
 
 if __name__ == "__main__":

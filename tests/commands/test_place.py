@@ -113,8 +113,12 @@ def test_a_networks_stages_keep_its_cycles_weights_and_tensors(tmp_path: Path) -
     assert [(e.sender[0], e.receiver[0], e.bytes) for e in whole.edges] == [
         ("0", "1", 256), ("0", "2", 256), ("1", "2", 256),
     ]  # fmt: skip
+    assert [(task.input_bytes, task.output_bytes) for task in whole.tasks] == [
+        (256, 0), (0, 0), (0, 256),
+    ]  # fmt: skip
     one = task_graph(network, 1, None)
     assert one.edges == ()
+    assert (one.tasks[0].input_bytes, one.tasks[0].output_bytes) == (256, 256)
     assert one.tasks[0].cycles == sum(task.cycles for task in whole.tasks)
     assert one.tasks[0].memory_bytes == 512, "both tensors are alive at once"
 

@@ -20,7 +20,8 @@ from ethosgen.mesh.files import (
     write_mapping,
 )
 from ethosgen.mesh.mapping import Mapped, laid_out, mapped
-from ethosgen.mesh.system import Element, Link, Mesh
+from ethosgen.mesh.ports import gates_of
+from ethosgen.mesh.system import Element, Link, Mesh, Ports
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from tests import ROOT
 from tests.support.task_graphs import chain, graph_json, layout, random_graph, system
@@ -76,6 +77,9 @@ def test_a_task_graph_is_read_as_it_was_written(seed: int, tmp_path: Path) -> No
 
 def test_all_fields_of_a_task_graph_are_kept(tmp_path: Path) -> None:
     given = changed(changed(GOOD, "tasks", 0, "replicas", to=2), "edges", 1, "buffers", to=3)
+    given = changed(
+        changed(given, "tasks", 0, "input_bytes", to=8), "tasks", 2, "output_bytes", to=9
+    )
     one = read_graph(put(tmp_path / "g.json", given))
     assert one.tasks[0].replicas == 2
     assert one.edges[1].buffers == 3
@@ -101,6 +105,9 @@ def test_a_system_is_the_same_as_toml_and_json(tmp_path: Path) -> None:
     one = read_system(put(tmp_path / "e.toml", ELEMENTS), None)
     assert (one.alive.tolist(), one.clocks[0]) == ([True, True, True, False, False, True], 1e9)
     assert one.memories.tolist() == [4096, 4096, 4096, -1, -1, 4096]
+    ports = '[ports]\ninput = "south"\noutput = [[2, 0], [0, 1]]\n'
+    one = read_system(put(tmp_path / "e.toml", ELEMENTS + ports), None)
+    assert [gate.elements.tolist() for gate in gates_of(one)] == [[3, 4, 5], [2, 3]]
     other = read_system(put(tmp_path / "e.json", one.model_dump_json()), Mesh(width=3, height=2))
     assert other == one
     assert read_system(None, Mesh(width=4, height=1)).alive.all()
@@ -129,7 +136,7 @@ BAD_GRAPHS = [
     (changed(GOOD, "edges", 1, "from"), r"edges\[1\]\.from: it is missing"),
     (changed(GOOD, "edges", 1, to=GOOD["edges"][0]), r"edges\[0\] also leads from 'a' to 'b'"),
     (changed(GOOD, "tasks", 1, "name", to="a"), r"tasks\[1\]\.name: 'a' is also the name of"),
-    (changed(GOOD, "tasks", to=[]), "tasks: it must"),
+    (changed(GOOD, "tasks", to=[]), "tasks: it is empty; name at least one"),
     ([], r"g\.json': it must be"),
     ("null", r"g\.json': it must be"),
     ('{"schema_version": 1, "tasks": [', "is not JSON: .* line 1 column"),
@@ -158,7 +165,7 @@ BAD_MAPPINGS = [
      r"the mesh of 3x2; the last one is \(2, 1\)"),
     (changed(MAPPING, "tasks", "c", to=[[-1, 0]]), r"tasks\.c\[0\]\[0\]: it must be greater"),
     (changed(MAPPING, "tasks", "c", to=[[1]]), r"tasks\.c\[0\]\[1\]: it is missing"),
-    (changed(MAPPING, "tasks", "c", to=[]), r"tasks\.c: it must"),
+    (changed(MAPPING, "tasks", "c", to=[]), r"tasks\.c: it is empty; name at least"),
     (changed(MAPPING, "tasks", "c"), "tasks: 'c' is missing; give it an element"),
     (changed(MAPPING, "tasks", "d", to=[[2, 1]]), "tasks: unknown task 'd'; choose one of: a, b"),
     (changed(MAPPING, "tasks", "c", to=[[0, 1]]), r"tasks\.c\[0\]: element \(0, 1\) is dead"),
@@ -209,6 +216,15 @@ def test_a_mapping_to_an_element_with_too_little_memory_says_by_how_much() -> No
         ),
         ("[mesh]", "[mesh", "is not TOML"),
         ("[mesh]\nwidth = 3\nheight = 2", "", "mesh: it is missing"),
+        (
+            "[link]",
+            "[ports]\ninput = 'up'\n[link]",
+            r"ports\.input: it must be 'west', 'east', 'no",
+        ),
+        ("[link]", "[ports]\ninput = []\n[link]", r"ports\.input: it is empty; name at least"),
+        ("[link]", "[ports]\noutput = [[0]]\n[link]", r"ports\.output\[0\]\[1\]: it is missing"),
+        ("[link]", "[ports]\noutput = [[3, 0]]\n[link]", r"output\[0\]: element \(3, 0\) is outs"),
+        ("[link]", "[ports]\ninput = [[1, 0], [1, 0]]\n[link]", r"ports\.input\[1\]: .* twice"),
     ],
 )
 def test_a_bad_elements_file_is_one_sentence(old: str, new: str, says: str, tmp_path: Path) -> None:
@@ -239,7 +255,9 @@ def test_the_documented_files_are_good(tmp_path: Path) -> None:
     one = read_mapping(put(tmp_path / "m.json", given))
     laid_out(one, tasks, read_system(None, Mesh(width=4, height=1)), "m.json")
     system = read_system(put(tmp_path / "e.toml", elements), None)
-    assert (system.element, system.link) == (Element(), Link()), "it shows the defaults"
+    assert (system.element, system.link, system.ports) == (Element(), Link(), Ports()), (
+        "it shows the defaults"
+    )
     assert system.alive.sum() == 7296 - 4
 
 

@@ -9,7 +9,7 @@ from ethosgen.mesh.picture import draw
 from ethosgen.mesh.report import report_of
 from ethosgen.mesh.simulation import simulate
 from ethosgen.values.watch import Watch
-from tests.support.task_graphs import chain, graph, layout, system
+from tests.support.task_graphs import chain, graph, layout, system, with_ports
 
 RUN = re.compile(r"M\d+ \d+h(\d+)v1h-(\d+)z")
 
@@ -30,6 +30,15 @@ def test_it_shows_elements_and_links() -> None:
     assert areas.pop("#f0f0f0") == 18 - 2 - 4, "unused"
     assert sorted(areas.values()) == [0, 0, 2, 2], "two colours of links, two tasks"
     assert sum(d.count("h1") for d in shown.values() if "v1h" not in d) == 3
+
+
+def test_it_shows_ports_that_are_used() -> None:
+    ports = {"input": [[0, 0], [2, 1]], "output": "east"}
+    tasks = with_ports(chain([5], 0), {"a": 1}, {"a": 4})
+    placed = layout(tasks, system(3, 2, ports=ports), [(2, 0)])
+    shown = paths(draw(report_of(placed, simulate(placed, 60, Watch()))))
+    squares = {d for way in shown.values() for d in re.findall(r"M(\S+ \S+)h.4v.4h-.4z", way)}
+    assert squares == {"1.8 0.8", "1.8 -0.2"}, "the nearest input port, the output port of the row"
 
 
 @pytest.mark.parametrize("name", ["<a&b>", "x" * 90, "ä"])

@@ -13,13 +13,14 @@ from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.graph import TaskGraph
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.placer import place
-from ethosgen.mesh.refinement import refine
+from ethosgen.mesh.ports import gates_of, pulls_of
+from ethosgen.mesh.refinement import _Exchange, refine
 from ethosgen.mesh.region import compact, fitted
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.mesh.traffic import Replication, hop_bytes
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.watch import Watch
-from tests.support.task_graphs import chain, graph, random_graph, system
+from tests.support.task_graphs import chain, graph, random_graph, system, with_ports
 
 QUIET = Watch()
 
@@ -128,6 +129,30 @@ def test_slow_elements_are_left_out_if_they_hold_up_the_others() -> None:
     faster = [{"x": [2, 3], "y": 0, "clock_hz": 900.0}]
     both = place(chain([10, 10], 1), system(4, 1, override=faster), None, 0, QUIET)
     assert sorted(both.elements.tolist()) == [0, 1, 2, 3]
+
+
+def test_tasks_are_near_the_ports_that_they_use() -> None:
+    ports = {"input": [[7, 0]], "output": [[7, 3]]}
+    tasks = with_ports(chain([5, 5, 5], 1), {"a": 50}, {"c": 50})
+    found = place(tasks, system(8, 4, ports=ports), 1, 0, QUIET)
+    assert found.elements[[0, 2]].tolist() == [7, 31]
+
+
+def test_the_same_exchanges_save_what_they_are_thought_to() -> None:
+    """The cost that exchanges keep up to date is the one computed anew, with ports."""
+    rng = random.Random(1)
+    tasks = with_ports(random_graph(rng, 12), {"t0": 9}, {"t11": 30})
+    mesh = system(5, 4, ports={"input": "north", "output": [[4, 3], [0, 2]]})
+    replication = Replication(tasks, [1] * 12)
+    links = adjacency_of(replication.flows, 12)
+    pulls = pulls_of(replication, gates_of(mesh))
+    placed = np.array(rng.sample(range(20), 12))
+    work = _Exchange(links, placed, [0] * 12, [0] * 20, mesh.mesh, pulls)
+    for vertex in range(12):
+        work.improve(vertex)
+        found = Layout(replication, mesh, work.elements(), [2] * len(tasks.edges))
+        assert work.cost == pytest.approx(found.hop_bytes)
+    assert work.cost < Layout(replication, mesh, placed, [2] * len(tasks.edges)).hop_bytes
 
 
 def test_links_that_limit_get_lanes() -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.support.task_graphs import (
     layout,
     random_graph,
     system,
+    with_ports,
 )
 
 QUIET = Watch()
@@ -50,6 +52,49 @@ def test_a_link_that_is_shared_limits_and_makes_wait_by_hand() -> None:
     assert run.period_s == pytest.approx(0.012)
     assert run.left_s[0] == pytest.approx(0.001 + 0.012 + 0.001)
     assert run.link_loads.max() == pytest.approx(1.0)
+
+
+def test_inputs_and_outputs_take_links_by_hand() -> None:
+    """2 ms in over 3 links of 1 ms latency, 10 ms of work, 3 ms out over 1 link; 2 buffers."""
+    tasks = with_ports(chain([10], 0), {"a": 2}, {"a": 3})
+    mesh = system(4, 1, 0.001, ports={"input": [[0, 0]], "output": "east"})
+    near = layout(tasks, mesh, [(2, 0)])
+    run = simulate(near, 40, QUIET)
+    assert run.entered_s == pytest.approx(0.010 * np.arange(40))
+    assert run.left_s - run.entered_s == pytest.approx(0.003 + 0.002 + 0.010 + 0.002 + 0.003)
+    busy = {i: load for i, load in enumerate(run.link_loads) if load}
+    assert busy == pytest.approx({0: 0.2, 4: 0.2, 16: 0.2, 8: 0.3, 17: 0.3})
+    loads = {i: size for i, size in enumerate(near.link_bytes) if size}
+    assert loads == {0: 2, 4: 2, 16: 2, 8: 3, 17: 3}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "limit"),
+    [
+        (12, 1, "the link input → (0, 0)"),
+        (1, 12, "the link (0, 0) → output"),
+    ],
+)
+def test_a_port_that_is_shared_limits(inputs: int, outputs: int, limit: str) -> None:
+    """Two replicas of 14 ms could do a sample in 7 ms, but all bytes take one port."""
+    ports = {"input": [[0, 0]], "output": [[0, 0]]}
+    tasks = with_ports(chain([14], 0), {"a": inputs}, {"a": outputs})
+    placed = layout(tasks, system(2, 1, ports=ports), [(0, 0), (1, 0)], [2])
+    assert (bound_of(placed).limit, bound_of(placed).is_link) == (limit, False)
+    run = simulate(placed, 60, QUIET)
+    assert run.period_s == pytest.approx(0.012)
+    assert run.link_loads.max() == pytest.approx(1.0)
+    hottest = report_of(placed, run).hottest
+    assert hottest is not None
+    assert f"the link {hottest[0]}" == limit
+
+
+def test_an_input_that_is_too_long_for_two_buffers_limits() -> None:
+    tasks = with_ports(chain([10], 0), {"a": 1}, {})
+    placed = layout(tasks, system(9, 1, 0.002), [(8, 0)])
+    assert bound_of(placed).limit == "the input of 'a'"
+    assert bound_of(placed).period_s == pytest.approx((9 * 0.002 + 0.001 + 0.010) / 2)
+    assert simulate(placed, 60, QUIET).period_s == pytest.approx(bound_of(placed).period_s)
 
 
 def test_replicas_take_turns_by_hand() -> None:
@@ -91,7 +136,11 @@ def test_it_equals_processes_and_resources(seed: int) -> None:
     counts = [rng.choice((1, 1, 2, 3)) for _ in tasks.tasks]
     places = [(x, y) for x in range(4) for y in range(4)]
     rng.shuffle(places)
-    placed = layout(tasks, system(4, 4, 0.00137), places[: sum(counts)], counts)
+    ports = {"input": [[0, 1], [3, 2]], "output": "east"}
+    if seed % 2:
+        first, other = rng.sample(range(5), 2)
+        tasks = with_ports(tasks, {"t0": 7, f"t{first}": 11}, {"t4": 9, f"t{other}": 3})
+    placed = layout(tasks, system(4, 4, 0.00137, ports=ports), places[: sum(counts)], counts)
     run = simulate(placed, 30, QUIET)
     assert run.left_s == pytest.approx(Reference(placed, 30).left(), rel=1e-9)
 
@@ -110,7 +159,8 @@ def test_no_simulation_is_faster_than_the_bound(seed: int) -> None:
     assert run.period_s >= bound - 2 * blur - 1e-9
     flows = placed.replication.flows
     loads = link_bytes(flows, placed.elements, placed.system.mesh) / BYTES_PER_S
-    assert run.link_busy_s / 400 == pytest.approx(loads, rel=0.02)
+    assert run.link_busy_s[:144] / 400 == pytest.approx(loads, rel=0.02)
+    assert not run.link_busy_s[144:].any(), "ports"
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -163,9 +213,9 @@ class Reference:
         self.placed, self.samples = placed, samples
         self.graph, self.counts = placed.replication.graph, placed.replication.counts
         self.period = bound_of(placed).period_s
-        self.links: dict[int, Any] = defaultdict(lambda: simpy.Resource(self.env))
-        self.arrived: dict[tuple[int, int], Any] = defaultdict(self.env.event)
-        self.slots: dict[tuple[int, int, int], Any] = defaultdict(self.env.event)
+        self.links: dict[Any, Any] = defaultdict(lambda: simpy.Resource(self.env))
+        self.arrived: dict[Any, Any] = defaultdict(self.env.event)
+        self.slots: dict[Any, Any] = defaultdict(self.env.event)
         self.done = np.zeros(samples)
 
     def left(self) -> np.ndarray:
@@ -173,6 +223,11 @@ class Reference:
             receiver = self.graph.ends[edge][1]
             for sample in range(min(self.samples, depth * self.counts[receiver])):
                 self.slots[edge, receiver, sample].succeed()
+        for task, count in enumerate(self.counts):
+            for sample in range(self.samples if self.graph.tasks[task].input_bytes else 0):
+                if sample < 2 * count:
+                    self.slots["in", task, sample].succeed()
+                self.env.process(self.input(task, sample))
         for task, count in enumerate(self.counts):
             for number in range(count):
                 self.env.process(self.element(task, number))
@@ -184,7 +239,9 @@ class Reference:
         outputs = simpy.Resource(self.env, 2)
         seconds = self.placed.seconds[self.placed.replication.first[task] + number]
         for sample in range(number, self.samples, count):
-            if not self.graph.incoming[task]:
+            if self.graph.tasks[task].input_bytes:
+                yield self.arrived["in", sample, task]
+            elif not self.graph.incoming[task]:
                 yield self.env.timeout(max(0.0, sample * self.period - self.env.now))
             for edge in self.graph.incoming[task]:
                 yield self.arrived[edge, sample]
@@ -196,9 +253,13 @@ class Reference:
                 later = sample + self.placed.depths[edge] * count
                 if later < self.samples:
                     self.slots[edge, task, later].succeed()
+            if self.graph.tasks[task].input_bytes and sample + 2 * count < self.samples:
+                self.slots["in", task, sample + 2 * count].succeed()
             gone = [
                 self.env.process(self.transfer(edge, sample)) for edge in self.graph.outgoing[task]
             ]
+            if self.graph.tasks[task].output_bytes:
+                gone.append(self.env.process(self.output(task, sample)))
             self.env.process(self.release(outputs, room, gone))
 
     def release(self, outputs: Any, room: Any, gone: list[Any]) -> Any:
@@ -218,7 +279,35 @@ class Reference:
         self.env.process(self.head(edge, sample, links, size, gone))
         yield gone
 
-    def head(self, edge: int, sample: int, links: list[int], size: float, gone: Any) -> Any:
+    def input(self, task: int, sample: int) -> Any:
+        """Come by the nearest of the ports."""
+        yield self.slots["in", task, sample]
+        yield self.env.timeout(max(0.0, sample * self.period - self.env.now))
+        there = self.element_of(task, sample)
+        here = min((4, 11), key=lambda port: len(route(port, there, self.placed.system.mesh)))
+        links = [("in", here), *route(here, there, self.placed.system.mesh)]
+        size = self.graph.tasks[task].input_bytes / BYTES_PER_S
+        arrived = self.env.process(self.head(None, sample, links, size, self.env.event()))
+        yield arrived
+        self.arrived["in", sample, task].succeed()
+
+    def output(self, task: int, sample: int) -> Any:
+        """Leave by the port in the east of the row."""
+        here = self.element_of(task, sample)
+        there = here // 4 * 4 + 3
+        links = [*route(here, there, self.placed.system.mesh), ("out", there)]
+        gone = self.env.event()
+        size = self.graph.tasks[task].output_bytes / BYTES_PER_S
+        self.env.process(self.head(None, sample, links, size, gone))
+        yield gone
+
+    def element_of(self, task: int, sample: int) -> int:
+        first = self.placed.replication.first[task]
+        return int(self.placed.elements[first + sample % self.counts[task]])
+
+    def head(
+        self, edge: int | None, sample: int, links: Sequence[Any], size: float, gone: Any
+    ) -> Any:
         latency = self.placed.system.link.latency_s
         for number, link in enumerate(links):
             turn = self.links[link].request()
@@ -226,7 +315,10 @@ class Reference:
             self.env.process(self.body(link, turn, size, gone if number == 0 else None))
             yield self.env.timeout(latency)
         yield self.env.timeout(size)
-        self.arrived[edge, sample].succeed()
+        if edge is not None:
+            self.arrived[edge, sample].succeed()
+        elif isinstance(links[-1], tuple) and links[-1][0] == "out":
+            self.done[sample] = max(self.done[sample], self.env.now)
 
     def body(self, link: int, turn: Any, size: float, gone: Any) -> Any:
         yield self.env.timeout(size)

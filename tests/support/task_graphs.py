@@ -68,6 +68,17 @@ def layout(
     return Layout(Replication(tasks, numbers), mesh, elements, buffers)
 
 
+def with_ports(one: TaskGraph, inputs: dict[str, int], outputs: dict[str, int]) -> TaskGraph:
+    """Return a task graph with bytes of inputs and of outputs by task."""
+    given = one.model_dump(by_alias=True)
+    for task in given["tasks"]:
+        task |= {
+            "input_bytes": inputs.get(task["name"], 0),
+            "output_bytes": outputs.get(task["name"], 0),
+        }
+    return TaskGraph.model_validate(given)
+
+
 def random_graph(rng: random.Random, tasks: int, longest: int = 40) -> TaskGraph:
     """Return a graph in which every task but the first receives from one or two earlier ones."""
     names = [f"t{i}" for i in range(tasks)]

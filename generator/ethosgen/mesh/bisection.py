@@ -12,6 +12,7 @@ import numpy as np
 import pymetis
 
 from ethosgen.mesh.adjacency import Adjacency
+from ethosgen.mesh.ports import Pulls
 from ethosgen.mesh.system import Mesh
 from ethosgen.mesh.traffic import Floats, Ints
 
@@ -19,9 +20,11 @@ _LARGEST_WEIGHT = 1 << 20
 """METIS counts in integers of 32 bits."""
 
 
-def bisect(graph: Adjacency, elements: Ints, mesh: Mesh, seed: int) -> Ints:
+def bisect(
+    graph: Adjacency, elements: Ints, mesh: Mesh, seed: int, outside: Pulls | None = None
+) -> Ints:
     """Return one of `elements` for each vertex of the graph; there are as many of both."""
-    work = _Bisection(graph, mesh, seed)
+    work = _Bisection(graph, mesh, seed, outside)
     parts = [(np.arange(len(elements)), np.sort(elements))]
     while parts:  # level by level, so that all know roughly where the others will be
         parts = [half for part in parts for half in work.halve(*part)]
@@ -33,6 +36,7 @@ class _Bisection:
     graph: Adjacency
     mesh: Mesh
     seed: int
+    outside: Pulls | None
 
     def __post_init__(self) -> None:
         count = len(self.graph.starts) - 1
@@ -62,7 +66,7 @@ class _Bisection:
         return found
 
     def _pulls(self, vertices: Ints, halves: tuple[Ints, Ints]) -> list[Floats]:
-        """Return the hop-bytes of each vertex to those outside, if it is in either half."""
+        """Return the hop-bytes of each vertex to all outside, if it is in either half."""
         places, owners = self.graph.rows(vertices)
         others = self.graph.neighbours[places]
         self._scratch[vertices] = 0
@@ -74,8 +78,11 @@ class _Bisection:
         for half in halves:
             y, x = np.divmod(half, self.mesh.width)
             far = np.abs(self._x[others] - x.mean()) + np.abs(self._y[others] - y.mean())
-            pull = np.bincount(owners, weights * far, minlength=len(vertices))
-            pulls.append(pull.astype(np.float64))
+            inner = np.bincount(owners, weights * far, minlength=len(vertices))
+            pull: Floats = inner.astype(np.float64)
+            if self.outside is not None:
+                pull = pull + self.outside.hop_bytes(vertices, half)
+            pulls.append(pull)
         return pulls
 
 

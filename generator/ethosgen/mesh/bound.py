@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethosgen.mesh.buffers import LEAST
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.traffic import STEPS, hops
 
@@ -24,7 +25,8 @@ class Bound:
 
 def bound_of(layout: Layout) -> Bound:
     """Return the least period that any simulation of a placement can reach."""
-    return max((_of_elements(layout), _of_links(layout), _of_hand_overs(layout)), key=_period)
+    kinds = (_of_elements, _of_links, _of_hand_overs, _of_inputs)
+    return max((kind(layout) for kind in kinds), key=_period)
 
 
 def _period(bound: Bound) -> float:
@@ -43,7 +45,8 @@ def _of_links(layout: Layout) -> Bound:
     loads = layout.link_bytes
     hottest = int(np.argmax(loads))
     period = float(loads[hottest]) / layout.system.link.bytes_per_s
-    return Bound(period, f"the link {link_title(layout, hottest)}", is_link=True)
+    is_link = hottest < 4 * layout.system.mesh.elements  # a port is what it is
+    return Bound(period, f"the link {link_title(layout, hottest)}", is_link)
 
 
 def _of_hand_overs(layout: Layout) -> Bound:
@@ -64,8 +67,30 @@ def _of_hand_overs(layout: Layout) -> Bound:
     return Bound(float(periods[worst]), f"the hand-over from {one} to {other}")
 
 
+def _of_inputs(layout: Layout) -> Bound:
+    replication, link = layout.replication, layout.system.link
+    sizes = np.array([task.input_bytes for task in replication.graph.tasks])
+    some = np.flatnonzero(sizes[replication.task_of])
+    if not len(some):
+        return Bound(0.0, "nothing")
+    tasks = replication.task_of[some]
+    ways = layout.gates[0].links[layout.elements[some]]
+    transfers = ways * link.latency_s + sizes[tasks] / link.bytes_per_s
+    counts = np.array(replication.counts)[tasks]
+    periods = (transfers + layout.seconds[some]) / (LEAST * counts)
+    worst = int(np.argmax(periods))
+    return Bound(float(periods[worst]), f"the input of {layout.title(int(some[worst]))}")
+
+
 def link_title(layout: Layout, link: int) -> str:
-    """Return a link's two elements for people."""
+    """Return a link's two ends for people."""
+    inner = 4 * layout.system.mesh.elements
+    if link >= inner:
+        inputs, outputs = (gate.elements for gate in layout.gates)
+        port = link - inner
+        if port < len(inputs):
+            return f"input → {layout.system.place(int(inputs[port]))}"
+        return f"{layout.system.place(int(outputs[port - len(inputs)]))} → output"
     x, y = layout.system.place(link // 4)
     dx, dy = STEPS[link % 4]
     return f"({x}, {y}) → ({x + dx}, {y + dy})"

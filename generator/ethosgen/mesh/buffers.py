@@ -16,11 +16,12 @@ LEAST = 2
 
 def base_bytes(graph: TaskGraph, task: int) -> int:
     """Return the memory of a task with the fewest buffers that its edges allow."""
+    one = graph.tasks[task]
     inputs = sum(
         graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
     )
-    outputs = sum(LEAST * graph.edges[e].bytes for e in graph.outgoing[task])
-    return graph.tasks[task].memory_bytes + inputs + outputs
+    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + one.output_bytes
+    return one.memory_bytes + inputs + LEAST * (one.input_bytes + outputs)
 
 
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:

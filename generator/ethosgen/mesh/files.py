@@ -82,7 +82,8 @@ def mesh_of(width: int, height: int) -> Mesh:
 
 def write_graph(graph: TaskGraph) -> str:
     """Return a task graph's file, a line for each task and edge."""
-    return _lines(graph.model_dump(by_alias=True, exclude_none=True), ("tasks", "edges"))
+    content = graph.model_dump(by_alias=True, exclude_defaults=True)
+    return _lines({**content, "edges": content.get("edges", ())}, ("tasks", "edges"))
 
 
 def write_mapping(mapped: Mapped) -> str:
@@ -181,7 +182,7 @@ def _read(name: str, model: type[Read], path: Path, given: Any, text: str = "") 
 def _first_fault(error: ValidationError, model: type[Table], given: Any, text: str) -> str:
     fault = error.errors()[0]
     place, owner, here = "", "", given
-    loc = [part for part in fault["loc"] if part != "[key]"]
+    loc = [part for part in fault["loc"] if not str(part).startswith("[")]
     for part in loc:
         place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
         try:
@@ -205,7 +206,10 @@ def _wrong(fault: Any, model: type[Table]) -> str:
         return "it is missing; add it"
     if kind == "value_error":
         return str(fault["msg"]).removeprefix("Value error, ")
-    said = str(fault["msg"]).removeprefix("Input should be ").removeprefix("Value should have ")
+    said = str(fault["msg"])
+    if said.startswith("Tuple should have at least 1 item"):
+        return "it is empty; name at least one"
+    said = said.removeprefix("Input should be ").removeprefix("Value should have ")
     return f"it must be {said}, but is {_short(json.dumps(given, default=str))}"
 
 

@@ -44,6 +44,10 @@ class Task(Table):
     """The cycles of an element for one sample."""
     memory_bytes: Figure
     """The memory that it takes on an element, without the buffers for handing over."""
+    input_bytes: Figure = 0
+    """The bytes of the network's inputs that it gets from an input port for each sample."""
+    output_bytes: Figure = 0
+    """The bytes of the network's outputs that it sends to an output port for each sample."""
     replicas: Replicas | None = None
     """The number of elements that do it, sample by sample in turn [default: what --replicas says].
     """
@@ -73,8 +77,7 @@ class TaskGraph(Table):
     tasks: Annotated[tuple[Task, ...], Field(min_length=1, strict=False)]
     """The tasks, in any order."""
     edges: Annotated[tuple[Edge, ...], Field(strict=False)] = ()
-    """The hand-overs between them; they form no cycle. A task that receives nothing gets the
-    network's inputs, one that sends nothing gives its outputs."""
+    """The hand-overs between them; they form no cycle."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.mesh.ports import Gate, gates_of, port_flows
 from ethosgen.mesh.system import System
-from ethosgen.mesh.traffic import Floats, Ints, Replication, link_bytes
+from ethosgen.mesh.traffic import Floats, Flows, Ints, Replication, hops, link_bytes
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,41 @@ class Layout:
         return seconds
 
     @cached_property
+    def gates(self) -> tuple[Gate, Gate]:
+        """The ports for inputs and those for outputs."""
+        return gates_of(self.system)
+
+    @cached_property
+    def flows(self) -> Flows:
+        """The traffic between replicas, then that with ports, as `port_flows` numbers them."""
+        return self.replication.flows + port_flows(self.replication, self.elements, self.gates)
+
+    @cached_property
+    def hops(self) -> Ints:
+        """The links of each flow."""
+        with_port = np.arange(len(self.flows.bytes)) >= len(self.replication.flows.bytes)
+        return hops(self.flows, self._ends, self.system.mesh) + with_port
+
+    @property
+    def hop_bytes(self) -> float:
+        """The bytes of each sample, counted on every link that they pass."""
+        return float(self.flows.bytes @ self.hops)
+
+    @cached_property
     def link_bytes(self) -> Floats:
-        """The bytes of each link for each sample."""
-        return link_bytes(self.replication.flows, self.elements, self.system.mesh)
+        """The bytes of each link for each sample; the ports' links come last."""
+        flows, total = self.flows, self.replication.total
+        inner = link_bytes(flows, self._ends, self.system.mesh)
+        outer = np.zeros(len(self._ends) - total)
+        for ends in (flows.senders, flows.receivers):
+            some = ends >= total
+            np.add.at(outer, ends[some] - total, flows.bytes[some])
+        return np.concatenate((inner, outer))
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """The elements of replicas, and those with the ports."""
+        return np.concatenate((self.elements, *(gate.elements for gate in self.gates)))
 
     def title(self, replica: int) -> str:
         """Return a replica's name for people."""

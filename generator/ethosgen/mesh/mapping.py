@@ -9,13 +9,10 @@ from pydantic import Field
 from ethosgen.mesh.buffers import base_bytes, depths, describe_need
 from ethosgen.mesh.graph import Name, Table, TaskGraph
 from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.system import Coordinate, Mesh, System
+from ethosgen.mesh.system import Mesh, Place, System
 from ethosgen.mesh.traffic import Replication
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.grammar import counted, unknown
-
-Place = Annotated[tuple[Coordinate, Coordinate], Field(strict=False)]
-"""x and y of an element."""
 
 
 class Mapped(Table):

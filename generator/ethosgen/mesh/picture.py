@@ -105,16 +105,20 @@ def _tasks(layout: Layout) -> Iterator[str]:
 
 
 def _links(layout: Layout, loads: Floats) -> Iterator[str]:
-    """Yield a path for each colour, with a line for each pair of neighbours."""
+    """Yield a path for each colour: a line for each pair of neighbours, a square for each port."""
     mesh = layout.system.mesh
-    grid = loads.reshape(mesh.height, mesh.width, 4)
+    inner = 4 * mesh.elements
+    grid = loads[:inner].reshape(mesh.height, mesh.width, 4)
     across = np.maximum(grid[:, :-1, EAST], grid[:, 1:, WEST])
     along = np.maximum(grid[:-1, :, SOUTH], grid[1:, :, NORTH])
     paths: list[list[str]] = [[] for _ in _HEAT]
     for pairs, step in ((across, "h1"), (along, "v1")):
         for y, x in np.argwhere(pairs > 0).tolist():
-            heat = min(len(_HEAT) - 1, int(pairs[y, x] * len(_HEAT)))
-            paths[heat].append(f"M{x} {y}{step}")
+            paths[_heat(pairs[y, x])].append(f"M{x} {y}{step}")
+    ports = np.concatenate([gate.elements for gate in layout.gates])
+    for port in np.flatnonzero(loads[inner:]).tolist():
+        x, y = layout.system.place(int(ports[port]))
+        paths[_heat(loads[inner + port])].append(f"M{x - 0.2:.1f} {y - 0.2:.1f}h.4v.4h-.4z")
     yield f'<rect width="{mesh.width}" height="{mesh.height}" fill="#f7f7f7"/>'
     for colour, some in zip(_HEAT, paths, strict=True):
         if some:
@@ -122,6 +126,11 @@ def _links(layout: Layout, loads: Floats) -> Iterator[str]:
                 f'<path fill="none" stroke="{colour}" stroke-width=".45" '
                 f'transform="translate(.5 .5)" d="{"".join(some)}"/>'
             )
+
+
+def _heat(load: float) -> int:
+    """Return the number of a link's colour."""
+    return min(len(_HEAT) - 1, int(load * len(_HEAT)))
 
 
 def _panel(y: float, scale: float, parts: Iterator[str]) -> str:

@@ -16,11 +16,12 @@ from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.buffers import base_bytes, depths, describe_need
 from ethosgen.mesh.graph import TaskGraph
 from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.ports import gates_of, pulls_of
 from ethosgen.mesh.refinement import refine
 from ethosgen.mesh.region import compact, fitted
 from ethosgen.mesh.replication import Demand, balance, balance_in_lanes, slowest
 from ethosgen.mesh.system import System
-from ethosgen.mesh.traffic import Ints, Replication, hop_bytes
+from ethosgen.mesh.traffic import Ints, Replication
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
@@ -154,8 +155,7 @@ class _Choice:
 
 def _merit(layout: Layout) -> tuple[float, float]:
     """Return the objective to minimize: the time of each sample, then the traffic."""
-    flows = layout.replication.flows
-    return bound_of(layout).period_s, hop_bytes(flows, layout.elements, layout.system.mesh)
+    return bound_of(layout).period_s, layout.hop_bytes
 
 
 def _placed(
@@ -170,7 +170,9 @@ def _placed(
     needs = choice.needs[replication.task_of]
     limits = np.where(system.clocks >= choice.clock, system.memories, -1)
     elements = compact(choice.usable, replication.total, system.mesh)
-    first = fitted(bisect(links, elements, system.mesh, seed), needs, limits, system.mesh)
-    better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, seed)
+    pulls = pulls_of(replication, gates_of(system))
+    halved = bisect(links, elements, system.mesh, seed, pulls)
+    first = fitted(halved, needs, limits, system.mesh)
+    better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, seed, pulls)
     layouts = [Layout(replication, system, one, buffers) for one in (first, better)]
     return min(layouts, key=_merit)

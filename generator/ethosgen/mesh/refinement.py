@@ -12,11 +12,12 @@ from itertools import pairwise
 import numpy as np
 
 from ethosgen.mesh.adjacency import Adjacency
+from ethosgen.mesh.ports import Pulls
 from ethosgen.mesh.system import Mesh
 from ethosgen.mesh.traffic import Ints
 
 _MOST_PASSES = 40
-_MOST_EFFORT = 20_000_000
+_MOST_EFFORT = 10_000_000
 """The most distances that are computed: some seconds. A clock would make results differ."""
 _WORTH = 0.001
 """A pass that saves a smaller share of the hop-bytes is the last."""
@@ -30,12 +31,13 @@ def refine(
     limits: Sequence[int],
     mesh: Mesh,
     seed: int,
+    outside: Pulls | None = None,
 ) -> Ints:
     """Return a placement with no more hop-bytes; elements without a replica may be taken too.
 
     A replica may be on an element whose limit is its need at least.
     """
-    work = _Exchange(graph, placed, needs, limits, mesh)
+    work = _Exchange(graph, placed, needs, limits, mesh, outside)
     turns = list(range(len(placed)))
     rng = random.Random(seed)
     for _ in range(_MOST_PASSES):
@@ -51,7 +53,7 @@ def refine(
 
 
 class _Exchange:
-    """A placement, and what it costs."""
+    """A placement, and what it costs: `own[v]` are the hop-bytes of vertex v with all others."""
 
     def __init__(
         self,
@@ -60,6 +62,7 @@ class _Exchange:
         needs: Sequence[int],
         limits: Sequence[int],
         mesh: Mesh,
+        outside: Pulls | None,
     ) -> None:
         self.width, self.height = mesh.width, mesh.height
         self.needs, self.limits = needs, limits
@@ -73,7 +76,15 @@ class _Exchange:
             list(zip(names[a:b], weights[a:b], strict=True))
             for a, b in pairwise(graph.starts.tolist())
         ]
-        self.cost = sum(self._cost(v, self.x[v], self.y[v], -1) for v in range(len(placed))) / 2
+        self.weights = [dict(row) for row in self.rows]
+        self.ports = _ports(outside, len(placed), mesh)
+        self.own = [self._cost(v, self.x[v], self.y[v]) for v in range(len(placed))]
+        outer = sum(
+            pull[0] * pull[1][element]
+            for element, pulls in zip(placed.tolist(), self.ports, strict=True)
+            for pull in pulls
+        )
+        self.cost = (sum(self.own) + outer) / 2
 
     def elements(self) -> Ints:
         """Return the element of each vertex."""
@@ -92,11 +103,15 @@ class _Exchange:
             self.cost += best
 
     def _wanted(self, vertex: int) -> Iterator[tuple[int, int]]:
-        row = self.rows[vertex]
-        if not row:
+        xs = [(self.x[other], weight) for other, weight in self.rows[vertex]]
+        ys = [(self.y[other], weight) for other, weight in self.rows[vertex]]
+        here = self.y[vertex] * self.width + self.x[vertex]
+        for weight, _, near_x, near_y in self.ports[vertex]:
+            xs.append((near_x[here], weight))
+            ys.append((near_y[here], weight))
+        if not xs:
             return
-        x = _median([(self.x[other], weight) for other, weight in row])
-        y = _median([(self.y[other], weight) for other, weight in row])
+        x, y = _median(xs), _median(ys)
         for dx, dy in _AROUND:
             if 0 <= x + dx < self.width and 0 <= y + dy < self.height:
                 yield x + dx, y + dy
@@ -107,30 +122,64 @@ class _Exchange:
         other = self.on[element]
         if self.needs[vertex] > self.limits[element]:
             return math.inf
-        change = self._cost(vertex, *there, other) - self._cost(vertex, *here, other)
+        change = self._cost(vertex, *there) - self.own[vertex]
         if other >= 0:
             if self.needs[other] > self.limits[here[1] * self.width + here[0]]:
                 return math.inf
-            change += self._cost(other, *here, vertex) - self._cost(other, *there, vertex)
+            change += self._cost(other, *here) - self.own[other]
+            # both were computed as if the other one stayed, but they stay as far apart as they are
+            between = self.weights[vertex].get(other, 0.0)
+            change += 2 * between * (abs(here[0] - there[0]) + abs(here[1] - there[1]))
         return change
 
-    def _cost(self, vertex: int, x: int, y: int, without: int) -> float:
-        """Return the hop-bytes of a vertex at x, y, except to the one that it changes with."""
+    def _cost(self, vertex: int, x: int, y: int) -> float:
+        """Return the hop-bytes of a vertex at x, y."""
         xs, ys = self.x, self.y
         self.effort += len(self.rows[vertex])
-        return math.fsum(
-            weight * (abs(xs[other] - x) + abs(ys[other] - y))
-            for other, weight in self.rows[vertex]
-            if other != without
+        found: float = sum(
+            [
+                weight * (abs(xs[other] - x) + abs(ys[other] - y))
+                for other, weight in self.rows[vertex]
+            ]
         )
+        for weight, links, _, _ in self.ports[vertex]:
+            found += weight * links[y * self.width + x]
+        return found
 
     def _exchange(self, vertex: int, here: tuple[int, int], there: tuple[int, int]) -> None:
         old, new = (place[1] * self.width + place[0] for place in (here, there))
         other = self.on[new]
         self.on[old], self.on[new] = other, vertex
-        self.x[vertex], self.y[vertex] = there
+        self._move(vertex, here, there)
         if other >= 0:
-            self.x[other], self.y[other] = here
+            self._move(other, there, here)
+            self.own[other] = self._cost(other, *here)
+        self.own[vertex] = self._cost(vertex, *there)
+
+    def _move(self, vertex: int, here: tuple[int, int], there: tuple[int, int]) -> None:
+        (x0, y0), (x1, y1), own = here, there, self.own
+        self.x[vertex], self.y[vertex] = there
+        for other, weight in self.rows[vertex]:
+            x, y = self.x[other], self.y[other]
+            own[other] += weight * (abs(x - x1) + abs(y - y1) - abs(x - x0) - abs(y - y0))
+
+
+_Pull = tuple[float, Sequence[int], Sequence[int], Sequence[int]]
+"""Bytes, and for each element the links to the nearest port, and that port's x and y."""
+
+
+def _ports(outside: Pulls | None, vertices: int, mesh: Mesh) -> list[list[_Pull]]:
+    """Return what draws each vertex to ports."""
+    found: list[list[_Pull]] = [[] for _ in range(vertices)]
+    if outside is None:
+        return found
+    for gate, sizes in zip(outside.gates, outside.bytes, strict=True):
+        nearest = gate.elements[gate.nearest]
+        links, x, y = gate.links.tolist(), nearest % mesh.width, nearest // mesh.width
+        pull = links, x.tolist(), y.tolist()
+        for vertex in np.flatnonzero(sizes).tolist():
+            found[vertex].append((float(sizes[vertex]), *pull))
+    return found
 
 
 def _median(values: list[tuple[int, float]]) -> int:

@@ -10,7 +10,6 @@ from ethosgen.mesh.buffers import wanted_depths
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.replication import lanes
 from ethosgen.mesh.simulation import Simulated
-from ethosgen.mesh.traffic import hop_bytes
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,15 @@ class PlacementReport:
 
     @property
     def bytes_per_sample(self) -> int:
-        """The bytes that tasks hand over for each sample."""
-        return sum(edge.bytes for edge in self.layout.replication.graph.edges)
+        """The bytes that tasks hand over for each sample, with inputs and outputs."""
+        graph = self.layout.replication.graph
+        outside = sum(task.input_bytes + task.output_bytes for task in graph.tasks)
+        return outside + sum(edge.bytes for edge in graph.edges)
 
     @property
     def hop_bytes(self) -> float:
         """The same, counted on every link that it passes."""
-        replication = self.layout.replication
-        return hop_bytes(replication.flows, self.layout.elements, self.layout.system.mesh)
+        return self.layout.hop_bytes
 
     @property
     def hops(self) -> float:
@@ -83,6 +83,7 @@ class PlacementReport:
         return {
             "graph": replication.graph.name,
             "mesh": self.layout.system.mesh.model_dump(),
+            "ports": self.layout.system.ports.model_dump(),
             "elements": int(self.layout.system.alive.sum()),
             "used_elements": replication.total,
             "lanes": self.lanes,

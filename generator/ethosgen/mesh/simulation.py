@@ -8,6 +8,8 @@
   first served, and takes bytes / bandwidth for it. Switching is virtual cut-through: a transfer
   goes on to the next link one latency after it started on this one, and waits in the router if that
   is busy.
+- The inputs of the network come by ports, each with a link of its own, and go to their task when
+  it has a free buffer; its outputs leave by ports, which take them at any time.
 - Sample s is let in at s times the least period, so that a placement which reaches it is not
   disturbed by a rush at the start.
 
@@ -29,7 +31,7 @@ import numpy as np
 from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.buffers import LEAST
 from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.traffic import Floats, hops, route
+from ethosgen.mesh.traffic import Floats, route
 from ethosgen.values.errors import InternalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
@@ -40,6 +42,7 @@ FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""
 _LEAST_MEASURED = 200
 _SAY_EVERY = 1 << 18
+_OUTSIDE = -1
 _NORMAL = 1
 """The priority of all events, as simpy counts it."""
 
@@ -112,23 +115,24 @@ def _in_flight(layout: Layout) -> int:
     graph, link = layout.replication.graph, layout.system.link
     seconds = np.zeros(len(graph.tasks))
     np.maximum.at(seconds, layout.replication.task_of, layout.seconds)
-    far = int(hops(layout.replication.flows, layout.elements, layout.system.mesh).max(initial=0))
+    latency_s = int(layout.hops.max(initial=0)) * link.latency_s
+
+    def way(size: int) -> float:
+        return size / link.bytes_per_s + latency_s if size else 0.0
+
     done = [0.0] * len(graph.tasks)
     for task in graph.order:
-        arrivals = (
-            done[graph.ends[e][0]] + graph.edges[e].bytes / link.bytes_per_s + far * link.latency_s
-            for e in graph.incoming[task]
-        )
-        done[task] = max(arrivals, default=0.0) + float(seconds[task])
-    return int(np.ceil(max(done) / bound_of(layout).period_s)) + 1
+        arrivals = [way(graph.tasks[task].input_bytes)]
+        for e in graph.incoming[task]:
+            arrivals.append(done[graph.ends[e][0]] + way(graph.edges[e].bytes))
+        done[task] = max(arrivals) + float(seconds[task])
+    out = (time + way(task.output_bytes) for time, task in zip(done, graph.tasks, strict=True))
+    return int(np.ceil(max(out) / bound_of(layout).period_s)) + 1
 
 
 def _affordable(layout: Layout) -> int:
-    flows = layout.replication.flows
-    ways = hops(flows, layout.elements, layout.system.mesh)
-    edges = len(layout.replication.graph.edges)
-    mean = float(ways.mean()) if len(ways) else 0.0
-    return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + edges * mean))
+    transfers = float(layout.flows.shares @ layout.hops)
+    return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + transfers))
 
 
 class _Event:
@@ -164,7 +168,7 @@ class _Route:
 
 
 class _Run:
-    """The state of a simulation.
+    """The state of a simulation. An edge leads from a task to another one; either may be _OUTSIDE.
 
     `turns[r]` is the number of samples that replica r has begun, `done[r]` that it has finished.
     `inputs[r]` has for each sample how many inputs it lacks, and when the last one arrives.
@@ -179,9 +183,20 @@ class _Run:
         replication, graph = layout.replication, layout.replication.graph
         self.counts, self.first = replication.counts, replication.first
         self.task_of = replication.task_of.tolist()
-        self.incoming, self.outgoing = graph.incoming, graph.outgoing
-        self.ends, self.depths = graph.ends, layout.depths
-        self.sizes = [edge.bytes / layout.system.link.bytes_per_s for edge in graph.edges]
+        self.incoming, self.outgoing = [[*one] for one in graph.incoming], [*graph.outgoing]
+        self.ends, self.depths = [*graph.ends], [*layout.depths]
+        sizes = [edge.bytes for edge in graph.edges]
+        for task, one in enumerate(graph.tasks):
+            if one.input_bytes:
+                self.incoming[task] = [*self.incoming[task], len(sizes)]
+                self.ends.append((_OUTSIDE, task))
+                sizes.append(one.input_bytes)
+            if one.output_bytes:
+                self.outgoing[task] = [*self.outgoing[task], len(sizes)]
+                self.ends.append((task, _OUTSIDE))
+                sizes.append(one.output_bytes)
+        self.depths += [LEAST] * (len(sizes) - len(self.depths))
+        self.sizes = [size / layout.system.link.bytes_per_s for size in sizes]
         self.latency = layout.system.link.latency_s
         self.period = bound_of(layout).period_s
         self.seconds = layout.seconds.tolist()
@@ -190,20 +205,36 @@ class _Run:
         self.inputs: list[dict[int, list[Any]]] = [{} for _ in range(total)]
         self.unsent: list[dict[int, list[Any]]] = [{} for _ in range(total)]
         self.leaving: list[list[float]] = [[] for _ in range(total)]
-        self.waiting: list[set[int]] = [set() for _ in graph.edges]
-        self.free_at = [0.0] * (4 * layout.system.mesh.elements)
+        self.waiting: list[set[int]] = [set() for _ in self.ends]
+        self.free_at = [0.0] * len(layout.link_bytes)
         self.numbers = list(range(len(self.free_at)))  # one object for each, near each other
         self.routes: dict[tuple[int, int], _Route] = {}
         self.entered = np.full(samples, np.inf)
         self.left = np.zeros(samples)
         self.events = 0
+        self.outputs = 0
         self.on_finish, self.on_retry = (self.finish,), (self.retry,)
+        self.on_let = (self.let,)
         self.take_link = self._link_taker()
 
     def start(self) -> None:
-        """Start the first sample of each replica of a first task."""
+        """Let in the first inputs, and start the first sample of each replica without inputs."""
+        for edge, (sender, receiver) in enumerate(self.ends):
+            if sender == _OUTSIDE:
+                for sample in range(min(self.samples, LEAST * self.counts[receiver])):
+                    self.let_in(edge, sample)
         for replica in range(len(self.turns)):
             self.try_start(replica)
+
+    def let_in(self, edge: int, sample: int) -> None:
+        """Send an input as soon as its sample may come."""
+        delay_s = max(0.0, sample * self.period - self.environment.now)
+        self.schedule(_Event(self.on_let, edge, sample), _NORMAL, delay_s)
+
+    def let(self, event: _Event) -> None:
+        """Send an input."""
+        self._count()
+        self.send(event.number, event.sample)
 
     def try_start(self, replica: int) -> None:
         """Start a replica's next sample as soon as nothing is lacking, if that time is known."""
@@ -270,11 +301,17 @@ class _Run:
         self.left[sample] = max(self.left[sample], self.environment.now)
         for edge in self.incoming[task]:
             allowed = sample + self.depths[edge] * self.counts[task]
-            if allowed in self.waiting[edge]:
+            if self.ends[edge][0] == _OUTSIDE:
+                if allowed < self.samples:
+                    self.let_in(edge, allowed)
+            elif allowed in self.waiting[edge]:
                 self.waiting[edge].remove(allowed)
                 self.send(edge, allowed)
         for edge in self.outgoing[task]:
             receiver = self.ends[edge][1]
+            if receiver == _OUTSIDE:
+                self.send(edge, sample)
+                continue
             turn, other = divmod(sample, self.counts[receiver])
             if turn < self.done[self.first[receiver] + other] + self.depths[edge]:
                 self.send(edge, sample)
@@ -283,20 +320,20 @@ class _Run:
         self.try_start(replica)
 
     def send(self, edge: int, sample: int) -> None:
-        """Begin the transfer of an output, which takes its first link when that is free."""
+        """Begin a transfer, which takes its first link when that is free."""
         i, j = self.ends[edge]
-        replica = self.first[i] + sample % self.counts[i]
-        pair = (replica, self.first[j] + sample % self.counts[j])
-        found = self.routes.get(pair)
+        replica = self.first[i] + sample % self.counts[i] if i != _OUTSIDE else _OUTSIDE
+        other = self.first[j] + sample % self.counts[j] if j != _OUTSIDE else _OUTSIDE
+        found = self.routes.get((replica, other))
         if found is None:
-            one, other = (int(self.layout.elements[end]) for end in pair)
-            found = self.routes[pair] = _Route(
-                [self.numbers[link] for link in route(one, other, self.layout.system.mesh)]
-            )
+            found = self.routes[replica, other] = self._route(replica, other)
         found.busy_s += self.sizes[edge]
         self.events += len(found.links) - 1
-        transfer = _Transfer(edge, sample, found.links, self.sizes[edge])
-        gone = self.take_link(transfer) + self.sizes[edge]
+        start = self.take_link(_Transfer(edge, sample, found.links, self.sizes[edge]))
+        if i == _OUTSIDE:
+            self.entered[sample] = min(self.entered[sample], start)
+            return
+        gone = start + self.sizes[edge]
         output = self.unsent[replica][sample]
         output[0] -= 1
         output[1] = max(output[1], gone)
@@ -304,6 +341,27 @@ class _Run:
             del self.unsent[replica][sample]
             self.leaving[replica].append(output[1])
             self.try_start(replica)
+
+    def _route(self, sender: int, receiver: int) -> _Route:
+        """Return the links between two replicas, or from or to the nearest port."""
+        layout = self.layout
+        inputs, outputs = layout.gates
+        port = 4 * layout.system.mesh.elements
+        if sender == _OUTSIDE:
+            there = int(layout.elements[receiver])
+            nearest = int(inputs.nearest[there])
+            here = int(inputs.elements[nearest])
+            links = [port + nearest, *route(here, there, layout.system.mesh)]
+        elif receiver == _OUTSIDE:
+            here = int(layout.elements[sender])
+            nearest = int(outputs.nearest[here])
+            there = int(outputs.elements[nearest])
+            last = port + len(inputs.elements) + nearest
+            links = [*route(here, there, layout.system.mesh), last]
+        else:
+            here, there = int(layout.elements[sender]), int(layout.elements[receiver])
+            links = route(here, there, layout.system.mesh)
+        return _Route([self.numbers[link] for link in links])
 
     def _link_taker(self) -> Callable[[_Transfer], float]:
         """Return a function that lets a transfer take its next link, and says when it does.
@@ -333,8 +391,12 @@ class _Run:
         return take_link
 
     def expect(self, edge: int, sample: int, arrival: float) -> None:
-        """Note when an input arrives at its receiver."""
+        """Note when an input arrives at its receiver, or an output outside."""
         task = self.ends[edge][1]
+        if task == _OUTSIDE:
+            self.left[sample] = max(self.left[sample], arrival)
+            self.outputs += 1
+            return
         replica = self.first[task] + sample % self.counts[task]
         lacking = self.inputs[replica].setdefault(sample, [len(self.incoming[task]), 0.0])
         lacking[0] -= 1
@@ -357,7 +419,10 @@ class _Run:
         return found
 
     def check(self) -> None:
-        """Raise InternalError unless every replica has done all its samples."""
+        """Raise InternalError unless every replica has done all its samples, and all came out."""
+        expected = self.samples * sum(receiver == _OUTSIDE for _, receiver in self.ends)
+        if self.outputs != expected:
+            raise InternalError(f"{self.outputs} outputs came out instead of {expected}")
         for task, count in enumerate(self.counts):
             for number in range(count):
                 self._check_turn(task, number, number + count * self._share(task, number))

@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ethosgen.mesh.graph import MOST, MOST_ELEMENTS, Figure, Table
 from ethosgen.values.grammar import counted
@@ -24,6 +24,25 @@ Span = Annotated[
     Field(strict=False),
 ]
 """A coordinate, or the first and the last of several."""
+
+Place = Annotated[tuple[Coordinate, Coordinate], Field(strict=False)]
+"""x and y of an element."""
+
+Side = Literal["west", "east", "north", "south"]
+
+
+def _port_kind(given: Any) -> str:
+    return "[side]" if isinstance(given, str) else "[places]"
+
+
+PortPlaces = Annotated[
+    Annotated[Side, Tag("[side]")]
+    | Annotated[
+        tuple[Place, ...], Field(min_length=1, max_length=1024, strict=False), Tag("[places]")
+    ],
+    Discriminator(_port_kind),
+]
+"""A side of the mesh, or elements."""
 
 
 class Mesh(Table):
@@ -70,6 +89,16 @@ class Link(Table):
     """The time from the start of a transfer on it until the next link can start."""
 
 
+class Ports(Table):
+    """The elements with a port: one more link, which leads into the mesh or out of it."""
+
+    input: PortPlaces = "west"
+    """Ports by which the network's inputs come: all elements of a side, or these, as [x, y]. An
+    input takes the port with the shortest way."""
+    output: PortPlaces = "west"
+    """Ports by which its outputs leave, likewise."""
+
+
 class Override(Table):
     """A rectangle of elements that differ; later ones win."""
 
@@ -105,6 +134,8 @@ class System(Table):
     """What every element has."""
     link: Link = Link()
     """What every link has."""
+    ports: Ports = Ports()
+    """Where inputs and outputs enter and leave."""
     override: Annotated[tuple[Override, ...], Field(strict=False)] = ()
     """Elements that differ."""
 
@@ -120,6 +151,16 @@ class System(Table):
                         f"override[{index}].{name}: {last} is outside the mesh of {self.mesh}, "
                         f"whose last {name} is {size - 1}"
                     )
+        for name, given in (("input", self.ports.input), ("output", self.ports.output)):
+            for index, place in enumerate(() if isinstance(given, str) else given):
+                where = f"ports.{name}[{index}]"
+                if place[0] >= self.mesh.width or place[1] >= self.mesh.height:
+                    raise ValueError(
+                        f"{where}: element {place} is outside the mesh of {self.mesh}; the last "
+                        f"one is ({self.mesh.width - 1}, {self.mesh.height - 1})"
+                    )
+                if place in given[:index]:
+                    raise ValueError(f"{where}: element {place} occurs twice; name it once")
         return self
 
     def place(self, element: int) -> tuple[int, int]:

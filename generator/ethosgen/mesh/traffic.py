@@ -62,25 +62,40 @@ class Replication:
     @cached_property
     def flows(self) -> "Flows":
         """The traffic by sender and receiver."""
-        senders, receivers, loads = [], [], []
+        senders, receivers, loads, shares = [], [], [], []
         for edge, (i, j) in zip(self.graph.edges, self.graph.ends, strict=True):
             turns = np.arange(self.pairs(i, j))
             senders.append(self.first[i] + turns % self.counts[i])
             receivers.append(self.first[j] + turns % self.counts[j])
             loads.append(np.full(len(turns), edge.bytes / len(turns)))
+            shares.append(np.full(len(turns), 1 / len(turns)))
         if not loads:
             none = np.zeros(0, np.int64)
-            return Flows(none, none, np.zeros(0))
-        return Flows(np.concatenate(senders), np.concatenate(receivers), np.concatenate(loads))
+            return Flows(none, none, np.zeros(0), np.zeros(0))
+        return Flows(*map(np.concatenate, (senders, receivers, loads, shares)))
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Pairs of replicas, and the bytes between them for each sample, on average."""
+    """Pairs of replicas, or of a replica and a port.
+
+    `bytes` are those between them for each sample, on average; `shares` are the samples for which
+    they meet, of all.
+    """
 
     senders: Ints
     receivers: Ints
     bytes: Floats
+    shares: Floats
+
+    def __add__(self, other: "Flows") -> "Flows":
+        """Return both together."""
+        return Flows(
+            np.concatenate((self.senders, other.senders)),
+            np.concatenate((self.receivers, other.receivers)),
+            np.concatenate((self.bytes, other.bytes)),
+            np.concatenate((self.shares, other.shares)),
+        )
 
 
 def hop_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> float:

@@ -110,7 +110,13 @@ def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGra
     ends = [*starts[1:], count]
     names = [_name(graph, *span) for span in zip(starts, ends, strict=True)]
     tasks = tuple(
-        Stage(name=name, cycles=sum(cycles[a:b]), memory_bytes=lives.memory(a, b))
+        Stage(
+            name=name,
+            cycles=sum(cycles[a:b]),
+            memory_bytes=lives.memory(a, b),
+            input_bytes=lives.inputs(a, b),
+            output_bytes=lives.outputs(a, b),
+        )
         for name, a, b in zip(names, starts, ends, strict=True)
     )
     stage_of = [s for s, (a, b) in enumerate(zip(starts, ends, strict=True)) for _ in range(a, b)]
@@ -232,6 +238,22 @@ class _Lives:
         ]
         alive = [sum(size for a, b, size in inner if a <= op <= b) for op in range(first, end)]
         return sum(self.graph.tensors[t].bytes for t in constants) + max(alive)
+
+    def inputs(self, first: int, end: int) -> int:
+        """Return the bytes of the graph's inputs that operators use."""
+        return sum(
+            self.graph.tensors[tensor].bytes
+            for tensor in dict.fromkeys(self.graph.inputs)
+            if any(first <= user < end for user in self.used.get(tensor, ()))
+        )
+
+    def outputs(self, first: int, end: int) -> int:
+        """Return the bytes of the graph's outputs that operators make."""
+        return sum(
+            self.graph.tensors[tensor].bytes
+            for tensor in dict.fromkeys(self.graph.outputs)
+            if first <= self.made.get(tensor, -1) < end
+        )
 
     def hand_overs(self, stage_of: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the bytes from each stage to each other one that needs its tensors."""

@@ -1,0 +1,96 @@
+"""The ports of a mesh: an input enters, and an output leaves, at the port with the shortest way.
+
+A port is one more link of an element's router, with the bandwidth and the latency of all links.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.mesh.system import Mesh, PortPlaces, System
+from ethosgen.mesh.traffic import Floats, Flows, Ints, Replication
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All ports for inputs, or all for outputs.
+
+    `elements` has the element of each port; `nearest` has for each element of the mesh the number
+    of its port, and `links` the links that a transfer to or from there takes, with the port's own.
+    """
+
+    elements: Ints
+    nearest: Ints
+    links: Ints
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """What draws replicas to ports: the bytes of each replica for each sample, by gate."""
+
+    gates: Sequence[Gate]
+    bytes: Sequence[Floats]
+
+    def hop_bytes(self, replicas: Ints, elements: Ints) -> Floats:
+        """Return the bytes on the ways of each replica, on average over the elements."""
+        found = np.zeros(len(replicas))
+        for gate, sizes in zip(self.gates, self.bytes, strict=True):
+            found += sizes[replicas] * gate.links[elements].mean()
+        return found
+
+
+def gates_of(system: System) -> tuple[Gate, Gate]:
+    """Return the ports for inputs and those for outputs."""
+    return _gate(system.ports.input, system.mesh), _gate(system.ports.output, system.mesh)
+
+
+def pulls_of(replication: Replication, gates: Sequence[Gate]) -> Pulls:
+    """Return what replicas get from the ports and send to them."""
+    counts = np.array(replication.counts, np.float64)
+    tasks = replication.graph.tasks
+    each = (
+        np.array([task.input_bytes for task in tasks]) / counts,
+        np.array([task.output_bytes for task in tasks]) / counts,
+    )
+    return Pulls(gates, [sizes[replication.task_of] for sizes in each])
+
+
+def port_flows(replication: Replication, elements: Ints, gates: Sequence[Gate]) -> Flows:
+    """Return the traffic between replicas and ports.
+
+    Ports are numbered after the replicas, those for inputs first.
+    """
+    inputs, outputs = gates
+    pulls = pulls_of(replication, gates)
+    shares = 1 / np.array(replication.counts, np.float64)[replication.task_of]
+    receiving, sending = (np.flatnonzero(sizes) for sizes in pulls.bytes)
+    first = replication.total
+    senders = first + inputs.nearest[elements[receiving]]
+    receivers = first + len(inputs.elements) + outputs.nearest[elements[sending]]
+    some = np.concatenate((receiving, sending))
+    return Flows(
+        np.concatenate((senders, sending)),
+        np.concatenate((receiving, receivers)),
+        np.concatenate((pulls.bytes[0][receiving], pulls.bytes[1][sending])),
+        shares[some],
+    )
+
+
+def _gate(given: PortPlaces, mesh: Mesh) -> Gate:
+    y, x = np.divmod(np.arange(mesh.elements), mesh.width)
+    grid = np.arange(mesh.elements).reshape(mesh.height, mesh.width)
+    if isinstance(given, str):
+        elements, nearest, far = {
+            "west": (grid[:, 0], y, x),
+            "east": (grid[:, -1], y, mesh.width - 1 - x),
+            "north": (grid[0], x, y),
+            "south": (grid[-1], x, mesh.height - 1 - y),
+        }[given]
+        return Gate(elements, nearest, far + 1)
+    nearest, far = np.zeros(mesh.elements, np.int64), np.full(mesh.elements, mesh.elements)
+    for number, (port_x, port_y) in enumerate(given):
+        here = np.abs(x - port_x) + np.abs(y - port_y)
+        nearer = here < far
+        nearest[nearer], far[nearer] = number, here[nearer]
+    return Gate(np.array([grid[port_y, port_x] for port_x, port_y in given]), nearest, far + 1)

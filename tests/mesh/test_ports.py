@@ -28,7 +28,8 @@ def test_every_element_has_its_nearest_port(given: object, elements: list[tuple[
 
 def test_the_traffic_with_ports_is_that_of_all_replicas() -> None:
     tasks = with_ports(chain([1, 1], 10), {"a": 6}, {"a": 4, "b": 8})
-    placed = layout(tasks, system(3, 1), [(0, 0), (1, 0), (2, 0)], [2, 1])
+    west = system(3, 1, ports={"input": "west", "output": "west"})
+    placed = layout(tasks, west, [(0, 0), (1, 0), (2, 0)], [2, 1])
     assert placed.flows.bytes.tolist() == [5, 5, 3, 3, 2, 2, 8]
     assert placed.hops.tolist() == [2, 1, 1, 2, 1, 2, 3]
     assert placed.hop_bytes == 10 + 5 + 3 + 6 + 2 + 4 + 24

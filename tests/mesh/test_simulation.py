@@ -91,7 +91,7 @@ def test_a_port_that_is_shared_limits(inputs: int, outputs: int, limit: str) -> 
 
 def test_an_input_that_is_too_long_for_two_buffers_limits() -> None:
     tasks = with_ports(chain([10], 0), {"a": 1}, {})
-    placed = layout(tasks, system(9, 1, 0.002), [(8, 0)])
+    placed = layout(tasks, system(9, 1, 0.002, ports={"input": "west"}), [(8, 0)])
     assert bound_of(placed).limit == "the input of 'a'"
     assert bound_of(placed).period_s == pytest.approx((9 * 0.002 + 0.001 + 0.010) / 2)
     assert simulate(placed, 60, QUIET).period_s == pytest.approx(bound_of(placed).period_s)

@@ -21,6 +21,7 @@ from ethosgen.commands.options import (
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.stage_table import written_text
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
 
@@ -50,6 +51,14 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     "--link",
     type=ValueChoice(["serial", "shared"]),
     help="Hand over on a serial line, or in shared memory with doorbells [default: serial].",
+)
+@click.option(
+    "--task-graph",
+    "task_graph",
+    metavar="FILE.json",
+    type=click.Path(path_type=Path),
+    help="Cut as this task graph says, which ethosgen place or your own partitioner wrote; instead "
+    "of --stages.",
 )
 @NPU
 @ACCELERATORS
@@ -81,6 +90,7 @@ def pipeline(
     board: str | None,
     system_path: Path | None,
     link: str | None,
+    task_graph: Path | None,
     npu: str | None,
     accelerators: tuple[str, ...],
     memory_mode: str | None,
@@ -99,13 +109,43 @@ def pipeline(
     from ethosgen.pipeline.planning import read
     from ethosgen.pipeline.staging import create_pipeline
 
+    spans = _cuts(task_graph, stages)
+    if spans and system_path is None:
+        stages = len(spans)
     system = _system(stages, board, system_path, link, npu, memory_mode, accelerators)
     with Progress() as progress:
         watch = progress.watch()
         found = read(network, name, watch, reading)
-        written = create_pipeline(found, system, options, directory, watch)
+        cuts = None
+        if task_graph is not None:
+            cuts = _boundaries(spans, found, system, f"task graph '{task_graph}'")
+        written = create_pipeline(found, system, options, directory, watch, cuts)
     click.echo(json.dumps(written.as_json(), indent=2) if as_json else written_text(written))
     suggest_next(f"ethosgen build {shlex.quote(str(written.directory))}", quiet=as_json)
+
+
+def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
+    """Return the operators of a task graph's tasks, none without one."""
+    if path is None:
+        return ()
+    if stages is not None:
+        raise InputError("--task-graph says how many stages there are; omit --stages")
+    from ethosgen.pipeline.given_cuts import read_cuts
+
+    return read_cuts(path)
+
+
+def _boundaries(
+    spans: tuple[tuple[int, int], ...], network: Any, system: Any, title: str
+) -> tuple[int, ...]:
+    from ethosgen.pipeline.given_cuts import boundaries_of
+
+    if len(spans) != len(system.elements):
+        raise InputError(
+            f"{title} has {counted(len(spans), 'task')}, but the system has "
+            f"{counted(len(system.elements), 'element')}; each does one task"
+        )
+    return boundaries_of(spans, network, title)
 
 
 def _system(
@@ -135,7 +175,8 @@ def _system(
         return load_system(path)
     if stages is None or board is None:
         raise InputError(
-            "name the elements: --stages K and --board BOARD for equal ones, or --system FILE.toml"
+            "name the elements: --stages K and --board BOARD for equal ones, with --task-graph "
+            "FILE.json instead of --stages for your own cuts, or --system FILE.toml"
         )
     kind = next(one for one in LINK_KINDS if one == (link or LINK_KINDS[0]))
     return uniform_system(load_board(board), npu, memory_mode, stages, kind, accelerators)

@@ -48,9 +48,20 @@ class Task(Table):
     """The bytes of the network's inputs that it gets from an input port for each sample."""
     output_bytes: Figure = 0
     """The bytes of the network's outputs that it sends to an output port for each sample."""
+    operators: Annotated[tuple[Figure, Figure], Field(strict=False)] | None = None
+    """The network's operators in it, by the index of the first and the last one. Only `ethosgen
+    pipeline --task-graph` needs it."""
     replicas: Replicas | None = None
     """The number of elements that do it, sample by sample in turn [default: what --replicas says].
     """
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.operators is not None and self.operators[0] > self.operators[1]:
+            raise ValueError(
+                f"operators: the first, {self.operators[0]}, is after the last, {self.operators[1]}"
+            )
+        return self
 
 
 class Edge(Table):

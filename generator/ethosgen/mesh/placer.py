@@ -29,6 +29,9 @@ from ethosgen.values.watch import Watch
 TOLERANCES = (0.02, 0.1, 0.3)
 """The shares by which lanes may make the slowest stage slower, tried while links are slower."""
 
+_FEW, _TRIES = 1024, 4
+"""Placements of at most _FEW replicas take so little time that the best of _TRIES is taken."""
+
 
 def place(
     graph: TaskGraph, system: System, replicas: int | None, seed: int, watch: Watch
@@ -171,8 +174,11 @@ def _placed(
     limits = np.where(system.clocks >= choice.clock, system.memories, -1)
     elements = compact(choice.usable, replication.total, system.mesh)
     pulls = pulls_of(replication, gates_of(system))
-    halved = bisect(links, elements, system.mesh, seed, pulls)
-    first = fitted(halved, needs, limits, system.mesh)
-    better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, seed, pulls)
-    layouts = [Layout(replication, system, one, buffers) for one in (first, better)]
+    layouts = []
+    for attempt in range(_TRIES if replication.total <= _FEW else 1):
+        number = _TRIES * seed + attempt
+        halved = bisect(links, elements, system.mesh, number, pulls)
+        first = fitted(halved, needs, limits, system.mesh)
+        better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, number, pulls)
+        layouts += [Layout(replication, system, one, buffers) for one in (first, better)]
     return min(layouts, key=_merit)

@@ -92,10 +92,10 @@ class Link(Table):
 class Ports(Table):
     """The elements with a port: one more link, which leads into the mesh or out of it."""
 
-    input: PortPlaces = "west"
+    input: PortPlaces = "north"
     """Ports by which the network's inputs come: all elements of a side, or these, as [x, y]. An
     input takes the port with the shortest way."""
-    output: PortPlaces = "west"
+    output: PortPlaces = "north"
     """Ports by which its outputs leave, likewise."""
 
 

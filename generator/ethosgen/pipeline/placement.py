@@ -116,6 +116,7 @@ def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGra
             memory_bytes=lives.memory(a, b),
             input_bytes=lives.inputs(a, b),
             output_bytes=lives.outputs(a, b),
+            operators=(a, b - 1),
         )
         for name, a, b in zip(names, starts, ends, strict=True)
     )

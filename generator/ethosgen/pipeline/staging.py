@@ -82,11 +82,13 @@ def create_pipeline(
     options: OffloadOptions,
     directory: Path | None,
     watch: Watch,
+    cuts: Sequence[int] | None = None,
 ) -> WrittenPipeline:
     """Cut a network for a system's elements, and write a project for each.
 
-    Nothing is written unless all stages fit. InputError if the network cannot be cut into so many
-    stages, CapacityError if a stage fits no element.
+    `cuts` are the boundaries between stages, with both ends, if they are given. Nothing is written
+    unless all stages fit. InputError if the network cannot be cut into so many stages,
+    CapacityError if a stage fits no element.
     """
     if options.steps:
         raise InputError("a pipeline's outputs must equal the oracle's; omit --allow-difference")
@@ -94,7 +96,7 @@ def create_pipeline(
     estimates = Estimates(network, system, options)
     place = directory or Path(f"{network.name}_pipeline")
     _require_new_or_same(place, network, system)
-    boundaries, made = _fitting(network, system, estimates, options, watch)
+    boundaries, made = _fitting(network, system, estimates, options, watch, cuts)
     stages = cut(network, boundaries)
     alone, why_not = _alone(network, system.elements[0], options, watch)
     manifest = _manifest(network, system, estimates, boundaries, why_not, options)
@@ -124,21 +126,24 @@ def create_pipeline(
 
 
 def find_boundaries(
-    estimates: Estimates, forbidden: Sequence[tuple[int, int, int]] = ()
+    estimates: Estimates,
+    forbidden: Sequence[tuple[int, int, int]] = (),
+    given: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """Return the best cuts by estimate; CapacityError says by how much the best stage is too large.
 
-    `forbidden` are stages, as element and boundaries, that proved too large.
+    `forbidden` are stages, as element and boundaries, that proved too large. `given` are the only
+    places to cut, all places where it is possible if None.
     """
     network, system = estimates.network, estimates.system
-    cuts = positions(network.graph)
+    cuts = given or positions(network.graph)
 
     def cost(stage: int, start: int, stop: int) -> float:
         return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
 
     found = balance(cuts, len(system.elements), cost)
     if found is None:
-        raise CapacityError(_too_large(estimates, cuts))
+        raise CapacityError((_given_too_large if given else _too_large)(estimates, cuts))
     return found
 
 
@@ -179,6 +184,19 @@ def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     )
 
 
+def _given_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
+    """Say which stage between given cuts does not fit its element."""
+    network = estimates.network
+    for k, (start, stop) in enumerate(pairwise(cuts)):
+        if lack := estimates.lack(k, start, stop):
+            return (
+                f"operators {start} to {stop - 1} of '{network.name}' do not fit element "
+                f"'{estimates.system.elements[k].name}': they need {counted(lack.bytes, 'byte')} "
+                f"more than '{lack.memory}' has; cut elsewhere, or use a board with more memory"
+            )
+    return f"'{network.name}' does not fit its elements, cut as given; cut elsewhere"
+
+
 def _least_lack(estimates: Estimates, cuts: Sequence[int]) -> int:
     """Return the bytes that the worst stage lacks in the cut that lacks least."""
 
@@ -199,6 +217,7 @@ def _fitting(
     estimates: Estimates,
     options: OffloadOptions,
     watch: Watch,
+    cuts: Sequence[int] | None,
 ) -> tuple[tuple[int, ...], list[tuple[Project, PlanSummary]]]:
     """Return cuts whose compiled stages fit, with each stage's project and plan."""
     forbidden: list[tuple[int, int, int]] = []
@@ -206,7 +225,7 @@ def _fitting(
     error: CapacityError | None = None
     for _ in range(_MOST_TRIES):
         try:
-            boundaries = find_boundaries(estimates, forbidden)
+            boundaries = find_boundaries(estimates, forbidden, cuts)
         except CapacityError:
             if error is not None:
                 raise error from None

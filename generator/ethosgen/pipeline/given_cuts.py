@@ -1,0 +1,69 @@
+"""Cuts that a task graph gives: another partitioner's instead of ours."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ethosgen.mesh.files import read_graph
+from ethosgen.mesh.graph import Task
+from ethosgen.stages.cuts import positions
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+
+
+def read_cuts(path: Path) -> tuple[tuple[int, int], ...]:
+    """Read the first and the last operator of each task of a task graph, in order.
+
+    InputError if a task does not say which operators it has, or is for several elements.
+    """
+    graph = read_graph(path)
+    for index, task in enumerate(graph.tasks):
+        where = f"task graph '{path}': tasks[{index}] ('{task.name}')"
+        if task.operators is None:
+            raise InputError(
+                f"{where}: operators is missing; give it the indices of the task's first and last "
+                "operator, as `ethosgen place NETWORK --graph` does"
+            )
+        if task.replicas not in (None, 1):
+            raise InputError(
+                f"{where}: replicas is {task.replicas}, but a pipeline has one element for each "
+                "stage; remove it"
+            )
+    return tuple(sorted(_operators(task) for task in graph.tasks))
+
+
+def boundaries_of(
+    spans: Sequence[tuple[int, int]], network: Network, title: str
+) -> tuple[int, ...]:
+    """Return the boundaries between stages of these first and last operators, with both ends.
+
+    InputError if an operator is in no stage or in two, or if the network cannot be cut there.
+    """
+    count = len(network.graph.operators)
+    has = f"'{network.name}' has {counted(count, 'operator')}"
+    if spans[-1][1] >= count:
+        raise InputError(
+            f"{title}: there is no operator {spans[-1][1]}: {has}; correct the tasks' operators"
+        )
+    for (_, last), (first, _) in pairwise([(0, -1), *spans, (count, count)]):
+        if first != last + 1:
+            wrong = "is in no task" if first > last + 1 else "is in two tasks"
+            raise InputError(
+                f"{title}: operator {min(first, last + 1)} {wrong}: {has}, and each is in one; "
+                "correct the tasks' operators"
+            )
+    possible = positions(network.graph)
+    for first, _ in spans:
+        if first not in possible:
+            raise InputError(
+                f"{title}: '{network.name}' cannot be cut before operator {first} "
+                f"({network.graph.operators[first].title}): variables and resources stay within "
+                f"one stage; cut before one of: {', '.join(map(str, possible[1:-1])) or 'none'}"
+            )
+    return (*(first for first, _ in spans), count)
+
+
+def _operators(task: Task) -> tuple[int, int]:
+    assert task.operators is not None
+    return task.operators

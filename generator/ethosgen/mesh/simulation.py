@@ -425,7 +425,7 @@ class _Run:
         """Raise InternalError unless every replica has done all its samples, and all came out."""
         expected = self.samples * sum(receiver == _OUTSIDE for _, receiver in self.ends)
         if self.outputs != expected:
-            raise InternalError(f"{self.outputs} outputs came out instead of {expected}")
+            raise InternalError(f"{counted(self.outputs, 'output')} came out instead of {expected}")
         for task, count in enumerate(self.counts):
             for number in range(count):
                 self._check_turn(task, number, number + count * self._share(task, number))

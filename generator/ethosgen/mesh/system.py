@@ -160,7 +160,7 @@ class System(Table):
                         f"one is ({self.mesh.width - 1}, {self.mesh.height - 1})"
                     )
                 if place in given[:index]:
-                    raise ValueError(f"{where}: element {place} occurs twice; name it once")
+                    raise ValueError(f"{where}: element {place} is named twice; remove one")
         return self
 
     def place(self, element: int) -> tuple[int, int]:

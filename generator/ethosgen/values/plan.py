@@ -121,7 +121,8 @@ class LocalCopy:
 class Call:
     """A call of a C function.
 
-    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end. With
+    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, as line
+    `awaited_line` of the accelerator's file says. With
     `copies`, arguments are in the accelerator's own memory `local`. In both cases the network's C
     calls the function `around` it, which it defines (`ethosgen.values.calling`).
     """
@@ -132,6 +133,7 @@ class Call:
     around: str = ""
     local: "Local | None" = None
     copies: "tuple[LocalCopy, ...]" = ()
+    awaited_line: int | None = None
 
     @property
     def symbol(self) -> str:
@@ -144,8 +146,11 @@ class Call:
         if not self.awaited:
             return None
         folder = self.function.headers[0].split("/")[0] if self.function.headers else ""
-        told = f"{self.awaited} is not declared as {folder}/accelerator.toml awaits it: "
-        return Function(self.awaited, (), f"{told}int32_t (void)", headers=self.function.headers)
+        told = (
+            f"{self.awaited} is not declared as line {self.awaited_line} of "
+            f"{folder}/accelerator.toml awaits it: int32_t (void)"
+        )
+        return Function(self.awaited, (), told, headers=self.function.headers)
 
     @property
     def memories(self) -> frozenset[str]:

@@ -28,6 +28,11 @@ CASES = {
         "activation = 'NONE'",
         r"line 10: operator.0.where: 'activation = 'NONE'' is not an expression",
     ),
+    "a predicate that is never true": (
+        "activation == 'NONE'",
+        "1 == 2",
+        r"line 10: operator.0.where: '1 == 2' is never true",
+    ),
     "what is not allowed": (
         "activation == 'NONE'",
         "activation.upper() == 'NONE'",

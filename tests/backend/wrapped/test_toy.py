@@ -15,6 +15,7 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from tests.support.lazy_accelerator import write_lazy_folder
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.toy_accelerator import changed, sums_file, write_folder
 from tests.support.toy_adder import DRIVER
@@ -101,7 +102,7 @@ def test_an_allowed_difference_that_nothing_needs_changes_no_verdict(
     ("statement", "said"),
     [
         ("*(volatile int *)0 = 0;", "toy_add of .* failed on this machine: it was ended by SIG"),
-        ("return 7;", "toy_add of .* returned status 7"),
+        ("return 7;", r"toy_add of .*, line 16 \('add_2'\) returned status 7"),
     ],
 )
 def test_what_crashes_or_refuses_is_one_sentence(
@@ -147,6 +148,22 @@ def test_our_kernels_stand_in_for_what_cannot_run_here(tmp_path: Path, model: Pa
     (share,) = report.plan.shares
     assert share.operators == 2 and not share.is_simulated
     assert "NOT simulated: our kernels stand in" in report_text(report)
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("int32_t toy_wait(int32_t more);", "toy_wait is not declared as line 19 of bad/acc"),
+        ("", r"toml', line 19: no header declares toy_wait\(\)"),
+    ],
+)
+def test_another_wait_is_refused(tmp_path: Path, model: Path, header: str, said: str) -> None:
+    bad = write_lazy_folder(tmp_path / "bad", "")
+    text = (bad / "toy_add.h").read_text()
+    (bad / "toy_add.h").write_text(changed("int32_t toy_wait(void);", header, text))
+    with pytest.raises(InputError, match=said):
+        simulate(model, bad)
 
 
 @needs_gcc

@@ -69,8 +69,8 @@ def generate(
     parts += [f"\n{function.type_check}" for function in called if function.headers]
     wrapping = [p.call for p in plan.partitions if p.call.around and f"{p.call.around}(" in text]
     around = dict.fromkeys(map(function_around, wrapping))
-    waits = dict.fromkeys(p.call.waiting.type_check for p in plan.partitions if p.call.waiting)
-    parts += [f"\n{check}" for check in waits]
+    waits = dict.fromkeys(p.call.waiting for p in plan.partitions if p.call.waiting)
+    parts += [f"\n{wait.type_check}" for wait in waits if wait.headers]
     parts += [f"\n{one}" for one in around]
     for symbol, comment in comments.items():
         if symbol in functions:

@@ -137,7 +137,12 @@ def make_parameters(
         f"it: int32_t ({', '.join(kind for kind, _ in made) or 'void'})",
         headers=folder.headers,
     )
-    call = Call(function, tuple(value for _, value in made), operation.awaited)
+    call = Call(
+        function,
+        tuple(value for _, value in made),
+        operation.awaited,
+        awaited_line=folder.line(f"operator.{match.number}.awaited"),
+    )
     if folder.declaration.memory.local is not None:
         return _in_local_memory(folder.declaration.memory.local, maker, call)
     if operation.awaited:

@@ -252,7 +252,10 @@ class Declaration(Table):
                 field = _field_of(operation)
                 raise ValueError(f"operator.{number}.{field}: {error}") from None
             for field, expression in found:
-                self._check_names(expression, known, pointers, f"operator.{number}.{field}")
+                place = f"operator.{number}.{field}"
+                self._check_names(expression, known, pointers, place)
+                if field == "where" and not expression.names and not expression.evaluate({}):
+                    raise ValueError(f"{place}: '{expression.text}' is never true")
             if (operation.pack_method) and not self.python:
                 raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
         if self.device and self.kind == "library":

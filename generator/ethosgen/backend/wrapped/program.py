@@ -44,6 +44,7 @@ _ERROR = re.compile(
 )
 _WATCHED = re.compile(r"AddressSanitizer: (?P<what>[\w-]+)")
 _FRAME = re.compile(r"^ *#\d+ 0x\w+ in \w+ (?P<where>\S+:\d+)", re.MULTILINE)
+_UNDECLARED = re.compile(r"'(?P<name>\w+)' undeclared here")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>\w+)'")
 
 HEAD = """\
@@ -218,8 +219,9 @@ class HostProgram:
         headers = "".join(f'#include "{header}"\n' for header in self._folder.headers)
         device = self._device.declarations if self._device else NO_DEVICE
         lines = [HEAD, headers, device, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
-        checks = dict.fromkeys(p.call.function.type_check for p in self._partitions)
-        lines += checks
+        called = [p.call.function for p in self._partitions]
+        called += [p.call.waiting for p in self._partitions if p.call.waiting]
+        lines += dict.fromkeys(function.type_check for function in called)
         lines += dict.fromkeys(function_around(p.call) for p in self._partitions if p.call.around)
         for number, partition in enumerate(self._partitions):
             lines.append(_caller(number, partition))
@@ -286,6 +288,9 @@ class HostProgram:
             if "static assertion failed" in what:
                 told = what.partition(":")[2].strip().strip('"')
                 return f"{toml}: {told}"
+            if missing := _UNDECLARED.search(what):
+                line = self._line_of(missing["name"])
+                return f"{toml}, line {line}: no header declares {missing['name']}()"
             if where.startswith(str(root)):
                 return f"the calls that {toml} declares do not compile: {what}"
             return f"the C of {toml} does not compile for this machine: {where}: {what}"
@@ -370,7 +375,17 @@ class HostProgram:
 
     def _call_text(self, partition: Partition) -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)
-        return f"{partition.call.function.symbol} of '{self._folder.origin / FILE}' ({names})"
+        symbol = partition.call.function.symbol
+        line = self._line_of(symbol)
+        return f"{symbol} of '{self._folder.origin / FILE}', line {line} ({names})"
+
+    def _line_of(self, function: str) -> int | None:
+        """Return the line of the declaration that names a C function, None if none does."""
+        for number, operation in enumerate(self._folder.declaration.operator):
+            for field in ("call", "awaited"):
+                if getattr(operation, field) == function:
+                    return self._folder.line(f"operator.{number}.{field}")
+        return None
 
 
 def _status_text(status: int) -> str:

@@ -1,5 +1,7 @@
 """Devices of the user's on QEMU: several models at once, with an NPU and without; their faults."""
 
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -172,6 +174,14 @@ def test_a_model_that_cannot_start_says_why(
     (tmp_path / "bad.py").write_text(text)
     with pytest.raises(DeviceFault, match=words):
         run(toys, adder=DeviceModel(tmp_path, entry))
+
+
+def test_a_process_that_dies_before_it_reads_its_task_is_told(
+    toys: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    with pytest.raises(DeviceFault, match="exited with status 1"):
+        run(toys)
 
 
 def test_c_that_does_not_compile_is_quoted(toys: Built, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,8 @@ class DeviceProcess:
                 pass_fds=handles,
             )
         assert self._process.stdin is not None
-        with self._process.stdin as stdin:
-            stdin.write(json.dumps(task).encode() + b"\n")
+        with suppress(BrokenPipeError), self._process.stdin as stdin:
+            stdin.write(json.dumps(task).encode() + b"\n")  # if it has died, its end is told
 
     def _await_start(self) -> None:
         ends = time.monotonic() + _START_S

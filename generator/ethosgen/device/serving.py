@@ -90,8 +90,9 @@ def main() -> None:
         _tell(control, {"ready": True})
         _serve(poll, control, counts)
     except DeviceFault as fault:
-        _tell(control, {"fault": fault.kind, "reason": fault.reason})
-        control.recv(64)  # the other side ends this process when it has read the fault
+        with contextlib.suppress(OSError):  # the target has ended
+            _tell(control, {"fault": fault.kind, "reason": fault.reason})
+            control.recv(64)  # the other side ends this process when it has read the fault
     except (BrokenPipeError, ConnectionResetError):
         pass  # the target has ended
     os._exit(0)  # run no destructors of the model's

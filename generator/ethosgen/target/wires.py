@@ -9,6 +9,7 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,9 +80,10 @@ class Recorder:
 
 
 def drain(line: socket.socket) -> None:
-    """Forget what has arrived on a line."""
-    while select.select([line], [], [], 0)[0] and line.recv(_CHUNK):
-        pass
+    """Forget what has arrived on a line; who works with it next says that it is lost."""
+    with suppress(OSError):
+        while select.select([line], [], [], 0)[0] and line.recv(_CHUNK):
+            pass
 
 
 class Feeder:

@@ -53,11 +53,11 @@ def start_verify(
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signals) -> None:
     started, temporary = start_verify(tmp_path)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while not list(temporary.glob("ethosgen-*/project/model")) and time.monotonic() < deadline:
         time.sleep(0.01)
     started.send_signal(number)
-    _, words = started.communicate(timeout=60)
+    _, words = started.communicate(timeout=240)
     assert started.returncode == 128 + number, words
     assert sentences(words) == [f"ethosgen: ended by {number.name}"]
     assert not list(temporary.iterdir())
@@ -66,7 +66,7 @@ def test_verify_leaves_no_temporary_folder(tmp_path: Path, number: signal.Signal
 def wait_for(
     what: Callable[[], re.Match[str] | None], started: "subprocess.Popen[str]"
 ) -> re.Match[str]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while (found := what()) is None:
         assert started.poll() is None, started.communicate()
         assert time.monotonic() < deadline
@@ -91,7 +91,7 @@ def test_verify_takes_qemu_and_what_they_share_along(tmp_path: Path, frozen: str
     assert list(temporary.glob("ethosgen-*/project")), "nothing is there that could stay"
     assert ram.exists() == bool(frozen)
     started.send_signal(signal.SIGTERM)
-    _, words = started.communicate(timeout=60)
+    _, words = started.communicate(timeout=240)
     assert started.returncode == 128 + signal.SIGTERM, words
     assert sentences(words) == ["ethosgen: ended by SIGTERM"]
     assert not Path(f"/proc/{pid}").exists(), "QEMU still runs"

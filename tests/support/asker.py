@@ -5,6 +5,7 @@ die or hang: that raises the same ChildError as in ethosgen.host.child.
 """
 
 import contextlib
+import gc
 import importlib.util
 import os
 import pickle
@@ -97,6 +98,7 @@ def _serve() -> None:
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     _preload()
+    gc.freeze()  # else a fork's collector copies all pages
     while True:
         try:
             script, function, arguments, limit_s = _read(questions)

@@ -5,6 +5,7 @@ damaged files that takes most of an hour. A fork can crash as a child can.
 """
 
 import contextlib
+import gc
 import os
 import pickle
 import resource
@@ -55,6 +56,7 @@ def _main() -> None:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    gc.freeze()  # else a fork's collector copies all pages
     for steps, folder in _questions():
         pickle.dump(_forked(module, steps, folder), answers)
         answers.flush()

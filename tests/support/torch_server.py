@@ -4,6 +4,7 @@ ethosgen starts a Python for each script, and importing PyTorch and ExecuTorch t
 of processor time. A fork can crash, hang and print as a child can.
 """
 
+import gc
 import importlib
 import os
 import pickle
@@ -103,6 +104,7 @@ def _serve() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _import_packages()
+    gc.freeze()  # else a fork's collector copies all pages
     while True:
         try:
             arguments, limit_s = pickle.load(questions)

@@ -98,7 +98,7 @@ def test_a_port_that_vanishes(info: ProjectInfo, terminal: Callable[[Twin], str]
     started = time.monotonic()
     with pytest.raises(TargetError, match="lost the connection to the target's console"):
         run(info, terminal(Twin(info.digest, vanishes=(2,))), make_samples(3))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60  # not the inference's 120
 
 
 def test_a_firmware_of_another_project(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
@@ -131,7 +131,7 @@ def test_a_url_that_is_no_file() -> None:
     console = SerialConsole("loop://")
     console.write(b"abc")
     got = b""
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 60
     while got != b"abc" and time.monotonic() < deadline:
         got += console.read(0.1)
     assert got == b"abc"
@@ -213,7 +213,7 @@ def test_qemus_serial_line_is_as_good_as_a_boards(tmp_path: Path) -> None:
     try:
         url = f"socket://127.0.0.1:{port}"
         samples = make_samples(3)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             try:
                 outcome = run(open_project(place), url, samples)

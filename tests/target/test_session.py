@@ -51,13 +51,13 @@ def session(answer: Answer, retry_s: float = 0.01) -> tuple[Session, ScriptedCon
 def greeted(answer: Answer) -> tuple[Session, ScriptedConsole]:
     """Return a session that has said hello and is too patient to repeat anything."""
     made, console = session(lambda f, n: say(f, HELLO) if f.type == 1 else answer(f, n), 5.0)
-    made.hello(1)
+    made.hello(60)
     console.asked.clear()
     return made, console
 
 
 def test_hello() -> None:
-    hello = session(lambda frame, _: say(frame, HELLO))[0].hello(1)
+    hello = session(lambda frame, _: say(frame, HELLO))[0].hello(60)
     assert (hello.name, hello.digest, hello.body_max) == ("net", "0123456789abcdef", 64)
     assert (hello.inputs, hello.outputs, hello.init_ticks) == (1, 1, 100)
 
@@ -65,9 +65,9 @@ def test_hello() -> None:
 def test_silence_ends_at_the_deadline() -> None:
     started = time.monotonic()
     quiet, console = session(lambda *_: [])
-    with pytest.raises(TargetError, match=r"did not answer on its console within 0\.1 s"):
-        quiet.hello(0.1)
-    assert 0.1 <= time.monotonic() - started < 10
+    with pytest.raises(TargetError, match=r"did not answer on its console within 0\.5 s"):
+        quiet.hello(0.5)
+    assert 0.5 <= time.monotonic() - started < 60
     assert len(console.asked) > 2
     assert len({frame.sequence for frame in console.asked}) == 1
 
@@ -180,7 +180,7 @@ def test_a_dead_target_ends_the_wait_at_once() -> None:
     with pytest.raises(TargetError, match="ended early"):
         Session(ScriptedConsole(lambda *_: []), dead).hello(30)
     assert asked == 1
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25  # not the greeting's 30
 
 
 def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:

@@ -237,7 +237,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
         began = time.monotonic()
         with pytest.raises(InputError, match="was not fetched within 1 s"):
             start_from_pack("AE722F40", index=address, limit_s=1)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
 
 
 def test_without_cmsis_pack_manager_it_says_how_to_get_it(

@@ -124,7 +124,7 @@ def test_a_shape_of_stride_zero_is_bounded() -> None:
     start = time.monotonic()
     with pytest.raises(NpuFault, match="too large for the model"):
         bench.run(copy(0, 0x100)[:-1], huge, AVERAGE)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 60  # its 2**48 elements would take days
 
 
 def test_tiles_are_put_together() -> None:
@@ -210,7 +210,7 @@ def test_mutated_streams_stop_or_fault(batch: int) -> None:
             except NpuFault as fault:
                 assert fault.kind in ("bus", "parse", "weights", "timeout")
                 assert 0 <= fault.offset <= len(stream)
-        assert time.monotonic() - start < 5
+        assert time.monotonic() - start < 60
         assert np.array_equal(bench.constants, guard)
 
 

@@ -149,6 +149,134 @@ int32_t cmsis_nn_mul(const int8_t *input, const int8_t *input2, int8_t *output,
                                   layer->activation_max, layer->elements);
 }
 
+int32_t cmsis_nn_minimum(const int8_t *input, const int8_t *input2, int8_t *output, int32_t elements)
+{
+    const cmsis_nn_context context = { NULL, 0 };
+    const cmsis_nn_dims dims = { 1, 1, 1, elements };
+
+    return arm_minimum_s8(&context, input, &dims, input2, &dims, output, &dims);
+}
+
+int32_t cmsis_nn_maximum(const int8_t *input, const int8_t *input2, int8_t *output, int32_t elements)
+{
+    const cmsis_nn_context context = { NULL, 0 };
+    const cmsis_nn_dims dims = { 1, 1, 1, elements };
+
+    return arm_maximum_s8(&context, input, &dims, input2, &dims, output, &dims);
+}
+
+int32_t cmsis_nn_transpose_conv(const int8_t *input, const int8_t *weights, const int32_t *bias,
+                                int8_t *output, const int32_t *multipliers, const int32_t *shifts,
+                                void *scratch, const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    int32_t turned_bytes = layer->output_channels * layer->kernel_h * layer->kernel_w *
+                           layer->input_channels;
+    int32_t sums_bytes = layer->scratch_bytes - turned_bytes;
+    const cmsis_nn_context context = { scratch, sums_bytes };
+    const cmsis_nn_context turned = { (int8_t *)scratch + sums_bytes, turned_bytes };
+    const cmsis_nn_transpose_conv_params params = {
+        .input_offset = layer->input_offset,
+        .output_offset = layer->output_offset,
+        .stride = { layer->stride_w, layer->stride_h },
+        .padding = { layer->pad_left, layer->pad_top },
+        .dilation = { 1, 1 },
+        .activation = { layer->activation_min, layer->activation_max },
+    };
+    const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
+    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
+    const cmsis_nn_dims filter = { layer->output_channels, layer->kernel_h, layer->kernel_w,
+                                   layer->input_channels };
+    const cmsis_nn_dims biases = { 1, 1, 1, layer->output_channels };
+
+    return arm_transpose_conv_wrapper_s8(&context, &turned, &params, &quantization, &from, input,
+                                         &filter, weights, &biases, bias, &to, output);
+}
+
+/* Write each matrix of `depth` rows as one of `columns` rows. */
+static void turn(const struct cmsis_nn_products *layer, const int8_t *from, int8_t *to)
+{
+    for (int32_t i = 0; i < layer->batches; i++) {
+        for (int32_t column = 0; column < layer->columns; column++) {
+            for (int32_t k = 0; k < layer->depth; k++) {
+                *to++ = from[k * layer->columns + column];
+            }
+        }
+        from += layer->depth * layer->columns;
+    }
+}
+
+int32_t cmsis_nn_products(const int8_t *input, const int8_t *input2, int8_t *output, void *scratch,
+                          const int32_t *numbers)
+{
+    const struct cmsis_nn_products *layer = (const struct cmsis_nn_products *)(const void *)numbers;
+    int32_t sums_bytes = layer->columns * (int32_t)sizeof(int32_t);
+    const cmsis_nn_context context = { scratch, sums_bytes };
+    const cmsis_nn_bmm_params params = {
+        .adj_x = false,
+        .adj_y = true,
+        .fc_params = { layer->input_offset, layer->input2_offset, layer->output_offset,
+                       { INT8_MIN, INT8_MAX } },
+    };
+    const cmsis_nn_per_tensor_quant_params quantization = { layer->multiplier, layer->shift };
+    const cmsis_nn_dims left = { 1, layer->batches, layer->rows, layer->depth };
+    const cmsis_nn_dims right = { 1, layer->batches, layer->columns, layer->depth };
+    const cmsis_nn_dims to = { 1, layer->batches, layer->rows, layer->columns };
+
+    if (!layer->is_turned) {
+        int8_t *turned = (int8_t *)scratch + sums_bytes;
+        turn(layer, input2, turned);
+        input2 = turned;
+    }
+    return arm_batch_matmul_s8(&context, &params, &quantization, &left, input, &right, input2, &to,
+                               output);
+}
+
+int32_t cmsis_nn_add_s16(const int16_t *input, const int16_t *input2, int16_t *output,
+                         const int32_t *numbers)
+{
+    const struct cmsis_nn_sum *layer = (const struct cmsis_nn_sum *)(const void *)numbers;
+
+    return arm_elementwise_add_s16(input, input2, 0, layer->input_multiplier, layer->input_shift, 0,
+                                   layer->input2_multiplier, layer->input2_shift,
+                                   layer->left_shift, output, 0, layer->output_multiplier,
+                                   layer->output_shift, layer->activation_min,
+                                   layer->activation_max, layer->elements);
+}
+
+int32_t cmsis_nn_mul_s16(const int16_t *input, const int16_t *input2, int16_t *output,
+                         const int32_t *numbers)
+{
+    const struct cmsis_nn_sum *layer = (const struct cmsis_nn_sum *)(const void *)numbers;
+
+    return arm_elementwise_mul_s16(input, input2, 0, 0, output, 0, layer->output_multiplier,
+                                   layer->output_shift, layer->activation_min,
+                                   layer->activation_max, layer->elements);
+}
+
+int32_t cmsis_nn_average_pool_s16(const int16_t *input, int16_t *output, void *scratch,
+                                  const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    const cmsis_nn_context context = { scratch, layer->scratch_bytes };
+    const cmsis_nn_pool_params params = pool_of(layer);
+    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
+    const cmsis_nn_dims filter = { 1, layer->kernel_h, layer->kernel_w, 1 };
+
+    return arm_avgpool_s16(&context, &params, &from, input, &filter, &to, output);
+}
+
+int32_t cmsis_nn_max_pool_s16(const int16_t *input, int16_t *output, const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    const cmsis_nn_context context = { NULL, 0 };
+    const cmsis_nn_pool_params params = pool_of(layer);
+    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
+    const cmsis_nn_dims filter = { 1, layer->kernel_h, layer->kernel_w, 1 };
+
+    return arm_max_pool_s16(&context, &params, &from, input, &filter, &to, output);
+}
+
 int32_t cmsis_nn_softmax(const int8_t *input, int8_t *output, int32_t rows, int32_t columns,
                          int32_t multiplier, int32_t shift, int32_t least_difference)
 {

@@ -23,6 +23,12 @@ struct cmsis_nn_matrix {
     int32_t input_offset, output_offset, activation_min, activation_max;
 };
 
+/* Products of matrices: each is rows x depth times columns x depth, the second one turned. */
+struct cmsis_nn_products {
+    int32_t batches, rows, depth, columns, is_turned;
+    int32_t input_offset, input2_offset, output_offset, multiplier, shift;
+};
+
 struct cmsis_nn_sum {
     int32_t input_offset, input_multiplier, input_shift;
     int32_t input2_offset, input2_multiplier, input2_shift;
@@ -52,6 +58,30 @@ int32_t cmsis_nn_max_pool(const int8_t *input, int8_t *output, const int32_t *la
 int32_t cmsis_nn_add(const int8_t *input, const int8_t *input2, int8_t *output, const int32_t *layer);
 
 int32_t cmsis_nn_mul(const int8_t *input, const int8_t *input2, int8_t *output, const int32_t *layer);
+
+int32_t cmsis_nn_minimum(const int8_t *input, const int8_t *input2, int8_t *output, int32_t elements);
+
+int32_t cmsis_nn_maximum(const int8_t *input, const int8_t *input2, int8_t *output, int32_t elements);
+
+/* `scratch` has room for the sums or windows, and from `turned_at` of `layer` on for turned weights. */
+int32_t cmsis_nn_transpose_conv(const int8_t *input, const int8_t *weights, const int32_t *bias,
+                                int8_t *output, const int32_t *multipliers, const int32_t *shifts,
+                                void *scratch, const int32_t *layer);
+
+/* `scratch` has room for a sum for each column and, unless it is turned already, the second factor. */
+int32_t cmsis_nn_products(const int8_t *input, const int8_t *input2, int8_t *output, void *scratch,
+                          const int32_t *layer);
+
+int32_t cmsis_nn_add_s16(const int16_t *input, const int16_t *input2, int16_t *output,
+                         const int32_t *layer);
+
+int32_t cmsis_nn_mul_s16(const int16_t *input, const int16_t *input2, int16_t *output,
+                         const int32_t *layer);
+
+int32_t cmsis_nn_average_pool_s16(const int16_t *input, int16_t *output, void *scratch,
+                                  const int32_t *layer);
+
+int32_t cmsis_nn_max_pool_s16(const int16_t *input, int16_t *output, const int32_t *layer);
 
 int32_t cmsis_nn_softmax(const int8_t *input, int8_t *output, int32_t rows, int32_t columns,
                          int32_t multiplier, int32_t shift, int32_t least_difference);

@@ -12,6 +12,8 @@ _SUM += ("input2_shift", "left_shift", "output_offset", "output_multiplier", "ou
 _SUM += ("activation_min", "activation_max", "output_elements")
 _BLOCK = 124
 """The channels that CMSIS-NN's depthwise convolution with Helium copies at a time."""
+_TURNED = 16
+"""A transposed convolution with more channels than these turns its weights and convolves."""
 _INTEGER_BITS = 5
 """Of the differences in softmax."""
 
@@ -22,8 +24,10 @@ class CmsisNn:
     def arrays(self, site):
         """Return the numbers of a layer (cmsis_nn.h), and what FULLY_CONNECTED adds to its sums."""
         code, terms = site.main.code, site.terms
-        if code == "SOFTMAX":
+        if code in ("SOFTMAX", "MINIMUM", "MAXIMUM"):
             return {}
+        if code == "BATCH_MATMUL":
+            return {"layer": _whole(_products(site))}
         if code == "FULLY_CONNECTED":
             weights = site.tensors["weights"].array().astype(np.int64)
             sums = weights.sum(axis=1) * -terms["input_zero_point"]
@@ -46,15 +50,16 @@ class CmsisNn:
     def terms(self, site):
         """Return the sizes of a product of matrices, and the constants of softmax."""
         terms = site.terms
-        columns = terms["output_channels"]
+        columns = terms["output_channels"] if terms["output_rank"] else 1
         rows = terms["output_elements"] // columns
         found = {"rows": rows, "columns": columns, "fours": rows // 4, "ones": rows % 4}
-        depth, taps = terms["input_channels"], 1
+        depth, taps = terms["input_channels"] if terms["input_rank"] else 1, 1
         if site.main.code == "FULLY_CONNECTED":
             depth = terms["weights_channels"]
         elif "kernel_h" in terms:
             taps = terms["kernel_h"] * terms["kernel_w"]
             found |= _kinds(terms, taps)
+            found["pixels"] = terms["input_batches"] * terms["input_h"] * terms["input_w"]
         found |= {"taps": taps, "blocks": -(-depth * taps // 16), "input_blocks": -(-depth // 16)}
         if site.main.code == "SOFTMAX":
             found |= _softmax(terms["beta"], terms["input_scale"])
@@ -80,6 +85,11 @@ class CmsisNn:
             if terms["input_channels"] == 1:  # Helium transposes the weights and convolves
                 most = max(most, _conv_bytes(terms) + terms["output_channels"] * window)
             return most
+        if site.main.code == "TRANSPOSE_CONV":
+            return _transposed_bytes(terms)
+        if site.main.code == "BATCH_MATMUL":
+            _, _, _, columns, is_turned, *_ = _products(site)
+            return 4 * columns + (0 if is_turned else terms["input2_elements"])
         return 4 * terms["input_channels"] if site.main.code == "AVERAGE_POOL_2D" else 0
 
 
@@ -92,12 +102,44 @@ def _conv_bytes(terms):
     return max(blocks, halves, padded)
 
 
+def _transposed_bytes(terms):
+    """Return the bytes of the sums or windows, and of the weights in the opposite order behind."""
+    window = terms["kernel_h"] * terms["kernel_w"] * terms["input_channels"]
+    width = (terms["input_w"] - 1) * terms["stride_w"]
+    width += max(terms["kernel_w"], terms["stride_w"], terms["stride_h"])
+    sums = 4 * width * terms["output_channels"] * max(terms["kernel_h"], terms["stride_h"])
+    windows = max(4 * _up(window, 16), 2 * 2 * _up(window, 4))
+    return _up(max(sums, windows), 16) + window * terms["output_channels"]
+
+
+def _products(site):
+    """Return struct cmsis_nn_products."""
+    terms = site.terms
+    rows, depth = terms["input_shape"][-2:]
+    is_turned = int(terms["adj_y"])
+    columns = terms["input2_shape"][-2 if is_turned else -1]
+    scale = terms["input_scale"] * terms["input2_scale"] / terms["output_scale"]
+    multiplier, shift = _multiplier(scale)
+    offsets = [-terms["input_zero_point"], -terms["input2_zero_point"], terms["output_zero_point"]]
+    batches = terms["input_elements"] // (rows * depth)
+    return [batches, rows, depth, columns, is_turned, *offsets, multiplier, shift]
+
+
+def _multiplier(real):
+    """Return TensorFlow Lite's multiplier and shift of a factor."""
+    part, shift = math.frexp(real)
+    multiplier = math.floor(part * (1 << 31) + 0.5)
+    return (multiplier // 2, shift + 1) if multiplier == 1 << 31 else (multiplier, shift)
+
+
 def _kinds(terms, taps):
-    """Return the name of the CMSIS-NN function for a convolution."""
+    """Return which of CMSIS-NN's functions computes a convolution."""
     is_dense = terms.get("dilation_h", 1) == terms.get("dilation_w", 1) == 1
     depth, columns = terms["input_channels"], terms["output_channels"]
     return {
         "is_point": taps == 1 and not (terms["pad_top"] or terms["pad_left"]),
+        "is_row": terms["input_h"] == terms["kernel_h"] == 1 and terms["kernel_w"] > 1 and is_dense,
+        "is_turned": depth > _TURNED and max(terms["stride_h"], terms["stride_w"]) <= 2,
         "is_simple": is_dense and depth == columns and terms["input_batches"] == 1,
         "is_quadruple": is_dense and columns // depth % 4 == 0,
     }
@@ -123,10 +165,7 @@ def _offsets(terms):
 def _softmax(beta, scale):
     """Return the values of TensorFlow Lite's PreprocessSoftmaxScaling and CalculateInputRadius."""
     real = min(beta * scale * (1 << (31 - _INTEGER_BITS)), float((1 << 31) - 1))
-    part, shift = math.frexp(real)
-    multiplier = math.floor(part * (1 << 31) + 0.5)
-    if multiplier == 1 << 31:
-        multiplier, shift = multiplier // 2, shift + 1
+    multiplier, shift = _multiplier(real)
     radius = ((1 << _INTEGER_BITS) - 1) * (1 << (31 - _INTEGER_BITS)) / (1 << shift)
     return {
         "softmax_multiplier": multiplier,

@@ -77,6 +77,11 @@ static struct span find_span(const struct axis *axis, int32_t first)
     struct span found = { .first = first, .count = 1 };
 
     clip(axis, &found);
+    if (found.kernel_count == axis->kernel) { /* nothing is padding up to the last such window */
+        int32_t last = (axis->inputs + axis->pad - axis->kernel) / axis->stride;
+        found.count = (last < axis->outputs ? last + 1 : axis->outputs) - first;
+        return found;
+    }
     while (first + found.count < axis->outputs) {
         struct span next = { .first = first + found.count };
         clip(axis, &next);

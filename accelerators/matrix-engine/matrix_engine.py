@@ -1,5 +1,7 @@
 """What accelerator.toml cannot say: the table of a layer's sizes that the driver reads."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -17,7 +19,20 @@ class MatrixEngine:
             "rows": sizes["batches"] * sizes["output_h"] * sizes["output_w"],
             "columns": sizes["output_channels"],
             "depth": sizes["kernel_h"] * sizes["kernel_w"] * sizes["input_channels"],
+            "commands": sizes["batches"] * _spans(sizes, "h", "top") * _spans(sizes, "w", "left"),
         }
+
+
+def _spans(sizes, axis, before):
+    """Return how many spans of outputs the driver makes of an axis: see find_span."""
+
+    def overlap(output):
+        start = output * sizes[f"stride_{axis}"] - sizes[f"pad_{before}"]
+        end = min(sizes[f"input_{axis}"] - start, sizes[f"kernel_{axis}"])
+        return max(-start, 0), max(end - max(-start, 0), 0)
+
+    found = [overlap(output) for output in range(sizes[f"output_{axis}"])]
+    return 1 + sum(one != other for one, other in pairwise(found))
 
 
 def _sizes(site):

@@ -11,6 +11,7 @@ from ethosgen.backend.wrapped.external import find_external
 from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from tests.support.eager_accelerator import eager_copy
 from tests.support.needs import needs_cmsis_nn, needs_gcc
 from tests.support.networks import NetworkBuilder
 
@@ -51,32 +52,13 @@ def test_its_layers_equal_the_oracle(per_channel: bool, tmp_path: Path) -> None:
     y = net.conv2d(y, 7, (1, 1), (1, 1), "VALID", "NONE", per_channel=per_channel)
     path = tmp_path / "layers.tflite"
     path.write_bytes(net.build(y))
+    taking_all = str(eager_copy(NAME, tmp_path))
     report = pipeline.simulate(
-        path, npu="none", accelerators=(str(_eager(tmp_path)),), inputs=Inputs(None, 6, 1),
-        watch=Watch(),
-    )  # fmt: skip
+        path, npu="none", accelerators=(taking_all,), inputs=Inputs(None, 6, 1), watch=Watch()
+    )
     assert report.passed
     assert report.plan.check is not None and not report.plan.check.cases
     assert report.plan.shares[0].operators == 2, "it did not run them"
-
-
-def _eager(place: Path) -> Path:
-    """Return a copy of the library without cycles, which therefore takes all that it can."""
-    folder = place / NAME
-    folder.mkdir()
-    origin = load_wrapped(NAME).folder
-    for path, data in origin.files.items():
-        (folder / path).write_bytes(data)
-    lines = origin.text.splitlines()
-    starts = [i for i, line in enumerate(lines) if line.startswith("cycles")]
-    kept = list(lines)
-    for start in reversed(starts):
-        end = start
-        while lines[start].endswith('"""(') and lines[end] != ')"""':
-            end += 1
-        del kept[start : end + 1]
-    (folder / "accelerator.toml").write_text("\n".join(kept) + "\n")
-    return folder
 
 
 def test_a_convolution_of_one_pixel_is_estimated_as_a_dense_layer(tmp_path: Path) -> None:

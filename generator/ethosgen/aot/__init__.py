@@ -15,7 +15,7 @@
 `compiler` calls them in this order.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -118,15 +118,35 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
     return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
 
 
-def cpu_cycles(operator: Operator, graph: Graph) -> int | None:
+def cpu_cycles(operator: Operator, graph: Graph, has_helium: bool = True) -> int | None:
     """Return the estimated cycles of an operator on the CPU, None if unknown or without code."""
     from ethosgen.aot.kernels import prepared
-    from ethosgen.aot.libraries import least_cycles
+    from ethosgen.aot.libraries import cycles_without_helium, least_cycles
 
     if not can_run(operator, graph):
         return None
     operator, tensors = prepared(operator, graph.tensors)
-    return least_cycles(replace(graph, tensors=tuple(tensors)), operator)
+    estimate = least_cycles if has_helium else cycles_without_helium
+    return estimate(replace(graph, tensors=tuple(tensors)), operator)
+
+
+@dataclass(frozen=True)
+class Processor:
+    """The CPU's side of a plan on a processor; `ethosgen.backend.CpuSide` documents the methods."""
+
+    has_helium: bool = True
+
+    def cpu_cycles(self, operator: Operator, graph: Graph) -> int | None:
+        """Return an operator's estimated cycles on this processor."""
+        return cpu_cycles(operator, graph, self.has_helium)
+
+    def require_places(self, plan: Plan) -> None:
+        """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""
+        require_places(plan)
+
+    def table_of(self, operator: Operator, graph: Graph) -> Table | None:
+        """Return the lookup table of an 8-bit operator, None if it has none."""
+        return table_of(operator, graph)
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

@@ -12,11 +12,25 @@ A kernel declares its estimate where it is registered, `@operator(..., cycles=pe
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
 Cycles = Callable[[Operator, Sequence[Tensor]], float]
 """Returns the cycles for each element of an operator's output, given all tensors of its graph."""
+
+
+@dataclass(frozen=True)
+class TwoForms:
+    """The cycles of C that has a form for Helium and another for processors without it."""
+
+    helium: Cycles
+    in_c: Cycles
+
+    def __call__(self, op: Operator, tensors: Sequence[Tensor]) -> float:
+        """Return the cycles with Helium."""
+        return self.helium(op, tensors)
+
 
 CALL = 40
 """Cycles of a CPU operator outside its loops."""
@@ -48,14 +62,17 @@ def per_product(
     return cycles
 
 
-def per_scattered_product(by_dtype: Mapping[str, float], other: float) -> Cycles:
-    """Estimate a TRANSPOSE_CONV, whose loops check every position."""
+def per_scattered_product(
+    by_dtype: Mapping[str, float], other: float, check: Mapping[str, float]
+) -> Cycles:
+    """Estimate a TRANSPOSE_CONV: each tap of each output is checked; `check` is for that."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         weights, source = (tensors[i] for i in op.inputs[1:3])
         products = source.elements * math.prod(weights.shape[:3])
         elements = max(tensors[op.outputs[0]].elements, 1)
-        return by_dtype.get(source.dtype, other) * products / elements + OUTPUT
+        checks = check.get(source.dtype, 0.0) * math.prod(weights.shape[1:3])
+        return by_dtype.get(source.dtype, other) * products / elements + OUTPUT + checks
 
     return cycles
 

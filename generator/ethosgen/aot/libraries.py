@@ -58,6 +58,23 @@ def least_cycles(graph: Graph, operator: Operator) -> int | None:
     return min((cycles for cycles in known if cycles is not None), default=None)
 
 
+def cycles_without_helium(graph: Graph, operator: Operator) -> int | None:
+    """Return the estimated cycles of the kernel that `cheapest` chooses, in plain C.
+
+    The choice is that for Helium; each micro-kernel has a version in C.
+    """
+    from ethosgen.aot.packed import MICRO_KERNELS
+
+    asked = replace(graph, operators=(operator,))
+    plain = estimate_cycles(operator, graph.tensors)
+    offers = [o for o in MICRO_KERNELS.offers(asked, {}).values() if not o.refusal]
+    if not offers or (
+        plain is not None and offers[0].cycles is not None and plain <= offers[0].cycles
+    ):
+        return estimate_cycles(operator, graph.tensors, has_helium=False)
+    return MICRO_KERNELS.cycles_in_c(operator, graph.tensors)
+
+
 def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:
     return (offer for offer in library.offers(asked, {}).values() if not offer.refusal)
 

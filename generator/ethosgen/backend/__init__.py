@@ -374,6 +374,9 @@ class Wrapped(Backend[Plan, Plan], Protocol):
     def chains(self) -> tuple[Chain, ...]:
         """What it computes, in the order of its file."""
 
+    def beside(self, has_helium: bool) -> "Wrapped":
+        """Return it as it is beside a processor with or without Helium: costs may differ."""
+
     def only(self, number: int) -> "Wrapped":
         """Return it with one of its operations, watched for wrong accesses to memory."""
 

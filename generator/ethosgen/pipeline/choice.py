@@ -1,10 +1,10 @@
 """Choose operators to keep on the CPU because the accelerator is estimated to be slower.
 
-A partition that costs less on the CPU than on the accelerator, including its start, stays on the
-CPU completely. Otherwise operators at its ends can stay, one after another, as long as each is
-cheaper there: they split nothing, so no additional partition is needed. Finally, an operator in the
-middle can stay if it saves more than the start of an additional partition costs. The choice is used
-only if the compiler's estimate of the whole plan, in which operators overlap, confirms it.
+Operators at the ends of a partition can stay on the CPU, one after another, as long as each is
+cheaper there: they split nothing, so no additional partition is needed. An operator in the middle
+can stay if it saves more than the start of an additional partition costs. A partition that costs
+less on the CPU than what is left of it, including its start, stays there completely. The choice is
+used only if the compiler's estimate of the whole plan, in which operators overlap, confirms it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,6 +73,11 @@ class Costs:
         cycles = [self.cpu[i] for i in operators]
         return None if None in cycles else sum(c for c in cycles if c is not None)
 
+    def saving(self, index: int) -> int:
+        """Return the cycles that an operator takes less on the CPU; 0 if those are unknown."""
+        cpu = self.cpu[index]
+        return 0 if cpu is None else self.npu(index) - cpu
+
     def of_plan(self, plan: Plan, kept: Mapping[int, str]) -> int:
         """Return the cycles of a plan, without operators that are on the CPU in any case."""
         starts = self.start(self.parts[0]) * len(plan.partitions)
@@ -92,16 +97,19 @@ def choose(graph: Graph, costs: Costs, reach: Reach) -> dict[int, str]:
     kept: dict[int, str] = {}
     for part in costs.parts:
         alone, start = costs.on_cpu(part), costs.start(part)
-        if alone is not None and alone < costs.on_npu(part):
+        taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
+        saved = sum(costs.saving(i) for i in taken)
+        if reach is Reach.ANY:
+            inner = [i for i in part if i not in taken and _is_cheaper(costs, i, start)]
+            saved += sum(costs.saving(i) - start for i in inner)
+            taken += inner
+        if alone is not None and alone < costs.on_npu(part) - saved:
             why = (
                 f"it is estimated faster here: its part takes {counted(alone, 'cycle')} on the CPU "
                 f"and {costs.on_npu(part):,} on the NPU, of which {start} are for starting it"
             )
             kept |= dict.fromkeys(part, why)
             continue
-        taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
-        if reach is Reach.ANY:
-            taken += [i for i in part if i not in taken and _is_cheaper(costs, i, start)]
         for index in taken:
             cpu = counted(costs.cpu[index] or 0, "cycle")
             kept[index] = (

@@ -72,8 +72,9 @@ def create_project(
     programs = []
     for one in wanted:
         plan = make_plan(
-            one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped
-        )
+            one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped,
+            has_helium=board.cpu.has_mve,
+        )  # fmt: skip
         programs.append(compile_placed(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):
         project = render(

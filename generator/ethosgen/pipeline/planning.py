@@ -93,22 +93,23 @@ def make_plan(
     memories: Memories | None = None,
     ask: Ask = ask_oracles,
     wrapped: Sequence[Wrapped] = (),
+    has_helium: bool = True,
 ) -> Plan:
     """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
     `memories` are the board's, `ask` runs the oracle for the check. The accelerators in `wrapped`
-    are asked in turn about what the NPU leaves.
+    are asked in turn about what the NPU leaves. Costs on the CPU are those with or without Helium.
     """
     from ethosgen import aot
 
     is_none = options.mode is OffloadMode.NONE
-    used, others = (
-        (None, ()) if is_none else (accelerator, [one.allowing(options.steps) for one in wrapped])
-    )
-    helpers = Helpers(others, options, aot)
+    used, others = (None, ()) if is_none else (accelerator, wrapped)
+    others = [one.allowing(options.steps).beside(has_helium) for one in others]
+    cpu = aot.Processor(has_helium)
+    helpers = Helpers(others, options, cpu)
 
     def task_of(part: Network) -> Task | None:
-        return Task(part, used, io, aot, memories, options) if used else None
+        return Task(part, used, io, cpu, memories, options) if used else None
 
     def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
         task = task_of(part)

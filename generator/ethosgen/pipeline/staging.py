@@ -279,7 +279,10 @@ def _make(
     watch.say(f"compiling {network.name} for {element.name}")
     memories = board.memories_in(mode)
     wrapped = [load_wrapped(name) for name in element.accelerators]
-    plan = make_plan(network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped)
+    plan = make_plan(
+        network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped,
+        has_helium=board.cpu.has_mve,
+    )  # fmt: skip
     program = compile_placed(plan, board.placement(mode), watch)
     return render(program, board, memory_mode=mode, handover=given), program.summary()
 

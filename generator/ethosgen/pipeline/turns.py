@@ -107,7 +107,10 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
 
     def make(network: Network) -> Plan:
-        return make_plan(network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped)
+        return make_plan(
+            network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped,
+            has_helium=board.cpu.has_mve,
+        )  # fmt: skip
 
     return make
 

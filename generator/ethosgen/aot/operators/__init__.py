@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.cost import Cycles, total
+from ethosgen.aot.cost import Cycles, TwoForms, total
 from ethosgen.values.errors import InternalError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
@@ -161,9 +161,11 @@ def deciding_dtype(op: Operator, tensors: Sequence[Tensor]) -> str:
     return tensors[present[position]].dtype if position < len(present) else "no input"
 
 
-def estimate_cycles(op: Operator, tensors: Sequence[Tensor]) -> int | None:
+def estimate_cycles(op: Operator, tensors: Sequence[Tensor], has_helium: bool = True) -> int | None:
     """Return the estimated cycles of one run on the CPU, None if there is no estimate."""
     cycles = _by_code().cycles.get(code_of(op))
+    if isinstance(cycles, TwoForms) and not has_helium:
+        cycles = cycles.in_c
     return total(cycles, op, tensors) if cycles is not None and op.outputs else None
 
 

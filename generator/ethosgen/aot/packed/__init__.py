@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from ethosgen.aot.cost import Cycles, total
+from ethosgen.aot.cost import Cycles, TwoForms, total
 from ethosgen.aot.operators import Kernel, code_of
 from ethosgen.backend import Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
@@ -40,7 +40,8 @@ def packed(
 ) -> Callable[[Pack], Pack]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
-    `cycles` estimates the cost of the packed form, as `operator` does that of the plain one.
+    `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
+    TwoForms it has that without Helium too.
     """
 
     def declare(pack: Pack) -> Pack:
@@ -74,6 +75,12 @@ class MicroKernels:
     def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
         """Return the packed forms."""
         return {i: form for i, form in self._forms(asked).items() if i not in kept}
+
+    def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+        """Return the estimate of a packed form without Helium, None if it is unknown."""
+        found = _find(operator, tensors)
+        cycles = found.cycles if found else None
+        return total(cycles.in_c, operator, tensors) if isinstance(cycles, TwoForms) else None
 
     def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
         """Return the packed forms; only packing shows whether there is one, so keep the last."""

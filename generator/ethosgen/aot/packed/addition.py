@@ -7,18 +7,17 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.arithmetic.quantization import activation_range, zero_point_of
-from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import packed
+from ethosgen.aot.packed import cost, packed
 from ethosgen.values.network import Operator, Tensor
 
 LEAST_ROW = 8
 """Least elements of a row for which a micro-kernel call is faster."""
 
 
-@packed("ADD", "SUB", cycles=per_element(10.3, broadcast=13.2))
-@packed("MUL", cycles=per_element(6.5, broadcast=8.7))
+@packed("ADD", "SUB", cycles=cost.SUMS)
+@packed("MUL", cycles=cost.PRODUCTS)
 def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute 4 elements at a time."""
     first, second, target = ends(op, tensors)

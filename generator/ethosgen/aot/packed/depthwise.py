@@ -7,20 +7,18 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
-from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
-DEPTHWISE_CYCLES = per_product(int8=0.36, int16=2.0, dims=slice(1, 3))
 
 
-@packed("DEPTHWISE_CONV_2D", cycles=DEPTHWISE_CYCLES)
+@packed("DEPTHWISE_CONV_2D", cycles=cost.DEPTHWISE)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute one output row at a time, from a ring buffer of as many rows as the window is high.
 

@@ -13,21 +13,13 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
-DENSE = per_product(int8=0.16, int16=0.4)
-_COPIED = per_product(int8=0.23, int16=0.4)
-
-
-def convolution_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Estimate a convolution: windows of one pixel are not copied, as in a dense layer."""
-    weights = tensors[op.inputs[1]].shape
-    is_point = all(size == 1 for size in weights[1:3])
-    is_point &= op.options.get("stride_h") == op.options.get("stride_w") == 1
-    return (DENSE if is_point else _COPIED)(op, tensors)
+WIDE = per_product(int8=0.4, int16=0.4)
+"""The estimate for int16."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +40,8 @@ FORMS = {
 """The forms by dtype of the rows."""
 
 
-@packed("FULLY_CONNECTED", cycles=DENSE)
-@packed("FULLY_CONNECTED", dtype="int16", cycles=DENSE)
+@packed("FULLY_CONNECTED", cycles=cost.DENSE)
+@packed("FULLY_CONNECTED", dtype="int16", cycles=WIDE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
     layer = order.packable_layer(op, tensors)
@@ -60,8 +52,8 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _product(layer, weights, layer.target.elements // layer.channels)
 
 
-@packed("CONV_2D", cycles=convolution_cycles)
-@packed("CONV_2D", dtype="int16", cycles=convolution_cycles)
+@packed("CONV_2D", cycles=cost.CONVOLUTION)
+@packed("CONV_2D", dtype="int16", cycles=WIDE)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
     layer = order.packable_layer(op, tensors)

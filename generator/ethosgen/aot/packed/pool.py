@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import pool_bounds, pool_window
 from ethosgen.aot.operators import UNSIGNED, Kernel
-from ethosgen.aot.packed import packed
+from ethosgen.aot.packed import cost, packed
 from ethosgen.values.network import Operator, Tensor
 
 MEAN = frozenset({"ethosgen_mean.c"})
@@ -18,7 +17,7 @@ MOST_TAPS = 256
 """Number of int8 elements whose sum always fits into 16 bits."""
 
 
-@packed("AVERAGE_POOL_2D", cycles=per_tap(1.1, 8.0))
+@packed("AVERAGE_POOL_2D", cycles=cost.AVERAGES)
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Average all pixels or those of a window, several channels at a time."""
     if op.options.get(UNSIGNED):
@@ -34,7 +33,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _windows("ethosgen_average_pool_s8", op, tensors)
 
 
-@packed("MAX_POOL_2D", cycles=per_tap(0.5, 3.0))
+@packed("MAX_POOL_2D", cycles=cost.MAXIMA)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Find the maximum of the pixels of a window, 16 channels at a time."""
     return _windows("ethosgen_max_pool_s8", op, tensors)

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax
-from ethosgen.aot.packed import packed
+from ethosgen.aot.packed import cost, packed
 from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_softmax.c"})
 
 
-@packed("SOFTMAX", cycles=per_element(8.0, row=200.0))
+@packed("SOFTMAX", cycles=cost.SOFTMAX)
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exponentials and scale them, 4 at a time, in one call for all rows."""
     shape, values = read_softmax(op, tensors)

@@ -5,18 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.cost import per_product
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.depthwise import DEPTHWISE_CYCLES
 from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.network import Operator, Tensor
 
+CYCLES = per_product(int8=2.0, int16=2.0, dims=slice(1, 3))
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 
 
-@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=DEPTHWISE_CYCLES)
+@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=CYCLES)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all channels of an output pixel in one call, from the taps inside the input."""
     layer = order.packable_layer(op, tensors)

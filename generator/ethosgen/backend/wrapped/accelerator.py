@@ -12,12 +12,14 @@ from ethosgen.backend.wrapped.arguments import (
     Refusal,
     cycles_of,
     make_parameters,
+    start_of,
 )
 from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
 from ethosgen.backend.wrapped.python import Engine
+from ethosgen.backend.wrapped.site import HELIUM
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import steps_text
@@ -41,6 +43,8 @@ class WrappedAccelerator:
     """More options of the compiler for this machine."""
     steps: float = 0.0
     """The difference that the user allows."""
+    has_helium: bool = True
+    """Whether the processor that calls it has Helium, for its formulas."""
 
     @property
     def name(self) -> str:
@@ -97,16 +101,19 @@ class WrappedAccelerator:
         """Return it with the operations whose results differ by up to `steps`."""
         return replace(self, steps=steps)
 
+    def beside(self, has_helium: bool) -> "WrappedAccelerator":
+        """Return it as it is beside a processor with or without Helium."""
+        return replace(self, has_helium=has_helium)
+
     def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
         offers: dict[int, Offer] = {}
         taken, refusals = self._divide(asked, kept)
         for group, one in enumerate(taken):
             first, *others = (op.index for op in one.match.site.operators)
-            start = self.folder.declaration.start
-            offers[first] = Offer(one.cycles, group=group, start=start)
+            offers[first] = Offer(one.cycles, group=group, start=one.start)
             zero = None if one.cycles is None else 0
-            offers |= {index: Offer(zero, group=group, start=start) for index in others}
+            offers |= {index: Offer(zero, group=group, start=one.start) for index in others}
         return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
 
     def compile(self, asked: Plan, kept: Mapping[int, Kept]) -> Plan:
@@ -124,7 +131,7 @@ class WrappedAccelerator:
 
     def _share(self, taken: Sequence[Taken]) -> Share:
         known = [one.cycles for one in taken if one.cycles is not None]
-        start = self.folder.declaration.start * len(taken)
+        start = sum(one.start for one in taken)
         return Share(
             self.name,
             self.title,
@@ -192,6 +199,7 @@ class WrappedAccelerator:
             site = find_site(operation, graphs, operator) if is_offered else None
             if site is None:
                 continue
+            site.extra[HELIUM] = self.has_helium
             match = Match(index, operation, site)
             said = self._refusal(plan, match, kept, free)
             if not said:
@@ -199,7 +207,7 @@ class WrappedAccelerator:
                     stem = f"{self.folder.slug}_{number}"
                     parameters = make_parameters(self.folder, self.engine, match, stem)
                     cycles = cycles_of(self.folder, self.engine, match, self._tables)
-                    return Taken(match, parameters, cycles)
+                    return Taken(match, parameters, cycles, start_of(self.folder, match))
                 except Refusal as refusal:
                     said = str(refusal)
             why = why or said

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.wrapped.declaration import LocalMemory
+from ethosgen.backend.wrapped.declaration import Formula, LocalMemory
 from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
@@ -118,7 +118,7 @@ class _Maker:
         if not name.endswith("bias"):
             raise Refusal(f"there is no {name} to pass to {self.match.operation.call}")
         kinds = {"int16": "int64", "float32": "float32"}
-        kind = kinds.get(site.graph.tensors[site.main.inputs[0]].dtype, "int32")
+        kind = kinds.get(site.source.dtype, "int32")
         return f"const {C_TYPES[kind]} *"
 
 
@@ -204,13 +204,21 @@ def cycles_of(
     operation = match.operation
     if match.number in tables:
         return tables[match.number].look_up(match)
-    if operation.cycles is None:
-        return None
-    if isinstance(operation.cycles, int):
-        return operation.cycles
-    expression = Expression(operation.cycles)
+    return None if operation.cycles is None else _estimate(operation.cycles, match)
+
+
+def start_of(folder: AcceleratorFolder, match: Match) -> int:
+    """Return the cycles of a call beside those of its operators."""
+    own = match.operation.start
+    return folder.declaration.start if own is None else _estimate(own, match) or 0
+
+
+def _estimate(formula: Formula, match: Match) -> int | None:
+    """Return a formula's value, None if it has none."""
+    if isinstance(formula, int):
+        return formula
     try:
-        return max(0, round(float(expression.evaluate(match.site.terms))))
+        return max(0, round(float(Expression(formula).evaluate(match.site.terms))))
     except (AbsentError, ValueError, TypeError):
         return None
 

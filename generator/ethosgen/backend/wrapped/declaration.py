@@ -124,6 +124,8 @@ class Operation(Table):
     """The cycles of a call, without its start: a number or a formula."""
     difference: Annotated[float, Field(ge=0)] = 0.0
     """Steps by which outputs may differ from the oracle's; --allow-difference must allow them."""
+    start: Formula | None = None
+    """The cycles of a call beside those: a number or a formula [default: `start` of the file]."""
     cycles_table: str = ""
     """A .csv file of measured cycles: columns of terms, and the column cycles."""
     awaited: str = ""
@@ -197,7 +199,7 @@ class Operation(Table):
         """Yield each formula with the name of its field; ValueError for one that is none."""
         for text in self.where:
             yield "where", Expression(text)
-        for field in ("scratch", "cycles"):
+        for field in ("scratch", "cycles", "start"):
             if isinstance(text := getattr(self, field), str):
                 yield field, Expression(text)
         yield from (("arguments", expression) for expression in self.values.values())
@@ -285,6 +287,7 @@ def _field_of(operation: Operation) -> str:
         "where": operation.where,
         "scratch": [operation.scratch],
         "cycles": [operation.cycles],
+        "start": [operation.start],
     }
     for field, texts in fields.items():
         for text in texts:

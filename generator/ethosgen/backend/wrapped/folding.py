@@ -16,11 +16,12 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Taken:
-    """A chain that an accelerator takes, its call, and its cycles without the start."""
+    """A chain that an accelerator takes, its call, its cycles, and those of the start besides."""
 
     match: Match
     parameters: Parameters
     cycles: int | None
+    start: int = 0
 
 
 def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: float = 0.0) -> Plan:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.backend.wrapped.declaration import Operation
 from ethosgen.backend.wrapped.expressions import AbsentError
-from ethosgen.backend.wrapped.site import CLAMPS, PAD, Member, Site, keeps_values
+from ethosgen.backend.wrapped.site import CLAMPS, PAD, Member, Site, keeps_values, source_of
 from ethosgen.values.network import Graph, Operator
 
 
@@ -99,7 +99,7 @@ def refusal_of(operation: Operation, site: Site, where: Mapping[str, str]) -> st
     `where` maps a predicate to its place in the file.
     """
     graph = site.graph
-    ends = (site.main.inputs[0], site.outputs[0])
+    ends = (source_of(site.main), site.outputs[0])
     dtypes = [graph.tensors[i].dtype for i in ends if i >= 0]
     if wrong := [dtype for dtype in dtypes if dtype not in operation.dtypes]:
         return f"it takes {' and '.join(operation.dtypes)}, not {wrong[0]}"

@@ -26,6 +26,8 @@ from ethosgen.values.rescaling import (
 )
 
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+TRANSPOSED = "TRANSPOSE_CONV"
+"""A layer too, but its input comes last."""
 POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 SUMS = ("ADD", "SUB")
 CLAMPS = ("RELU", "RELU6", "RELU_N1_TO_1")
@@ -53,6 +55,8 @@ ATTRIBUTES = (
     *("scale", "zero_point", "is_constant"),
 )
 """What follows the name of a tensor: input_h. `channels` is its last dimension."""
+HELIUM = "has_helium"
+"""The term that says whether the processor has Helium."""
 _ADD_SHIFT = {"int8": 20, "int16": 15}
 """The left shift of ADD and SUB (TFLite Micro's add_common.cc)."""
 
@@ -131,7 +135,7 @@ class Site:
         present = (m.prefix[:-1] for m in self.members if m.prefix)
         found |= {f"has_{name}": True for name in present}
         found |= {f"has_{code.lower()}": False for code in self.absent}
-        found["dtype"] = self.graph.tensors[self.main.inputs[0]].dtype
+        found["dtype"] = self.source.dtype
         for compute in (_geometry, _bounds, _rescaling):
             found |= compute(self)
         return found
@@ -139,9 +143,9 @@ class Site:
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The constant arrays that are computed: multipliers and shifts, per output channel."""
-        if self.main.code not in LAYERS or not self.is_quantized:
+        if self.main.code not in (*LAYERS, TRANSPOSED) or not self.is_quantized:
             return {}
-        source, weights = (self.graph.tensors[i] for i in self.main.inputs[:2])
+        source, weights = self.source, self.graph.tensors[self.main.inputs[1]]
         target = self.graph.tensors[self.main.outputs[0]]
         scales = weights.quantization.scale if weights.quantization else ()
         channels = target.shape[-1]
@@ -153,9 +157,14 @@ class Site:
         }
 
     @property
+    def source(self) -> Tensor:
+        """The main operator's first input with data, at the operator itself."""
+        return self.graph.tensors[source_of(self.main)]
+
+    @property
     def is_quantized(self) -> bool:
         """Whether the main operator's first input and output are quantized integers."""
-        ends = (self.graph.tensors[i] for i in (self.main.inputs[0], self.main.outputs[0]))
+        ends = (self.source, self.graph.tensors[self.main.outputs[0]])
         return all("int" in t.dtype and t.quantization and t.quantization.scale for t in ends)
 
     @property
@@ -192,14 +201,19 @@ def roles_of(code: str) -> tuple[str, ...]:
     """Return the names of an operator's inputs."""
     if code in LAYERS:
         return ("input", "weights", "bias")
-    if code == "TRANSPOSE_CONV":
+    if code == TRANSPOSED:
         return ("output_shape", "weights", "input", "bias")
     return ("input", *(f"input{i}" for i in range(2, 9)))
 
 
+def source_of(operator: Operator) -> int:
+    """Return the tensor that decides an operator's type: TRANSPOSE_CONV reads a shape first."""
+    return operator.inputs[2 if operator.code == TRANSPOSED else 0]
+
+
 def known_terms(codes: Sequence[str], main: int) -> frozenset[str]:
     """Return all terms that chains of these operators may have, whatever their shapes."""
-    found = {"dtype", *(f"has_{code.lower()}" for code in codes)}
+    found = {"dtype", HELIUM, *(f"has_{code.lower()}" for code in codes)}
     tensors = [f"output{i}" for i in ("", *range(2, 5))]
     for place, code in enumerate(codes):
         prefix = "" if place == main else f"{code.lower()}_"
@@ -251,15 +265,15 @@ def _geometry(site: Site) -> dict[str, Value]:
     """Return kernel sizes and paddings of the main operator."""
     main = site.main
     options: Mapping[str, Any] = main.options
-    if main.code in (*LAYERS, "TRANSPOSE_CONV") and main.code != "FULLY_CONNECTED":
+    if main.code in (*LAYERS, TRANSPOSED) and main.code != "FULLY_CONNECTED":
         kernel = site.graph.tensors[main.inputs[1]].shape[1:3]
     elif main.code in POOLS:
         kernel = (int(options["filter_height"]), int(options["filter_width"]))
     else:
         return {}
-    source = site.graph.tensors[main.inputs[2 if main.code == "TRANSPOSE_CONV" else 0]].shape
+    source = site.source.shape
     target = site.graph.tensors[main.outputs[0]].shape
-    if main.code == "TRANSPOSE_CONV":
+    if main.code == TRANSPOSED:
         source, target = target, source
     found: dict[str, Value] = {"kernel_h": kernel[0], "kernel_w": kernel[1]}
     more = site.padding_before
@@ -300,7 +314,7 @@ def _rescaling(site: Site) -> dict[str, Value]:
     code = site.main.code
     rescale: Callable[[Site], dict[str, float]] | None = None
     found: dict[str, Value] = {}
-    if code in LAYERS:
+    if code in (*LAYERS, TRANSPOSED):
         weights = site.graph.tensors[site.main.inputs[1]]
         scales = weights.quantization.scale if weights.quantization else ()
         found["per_channel"] = len(scales) > 1

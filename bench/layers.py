@@ -1,0 +1,272 @@
+"""Single layers whose instructions QEMU counts: those of the bench's networks, and drawn ones.
+
+Formulas of cycles are fitted to them. Each layer is a network; many of them go into one firmware.
+"""
+
+import random
+import string
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from bench.command import ethosgen
+from ethosgen import aot, frontend
+from ethosgen.backend import load_wrapped
+from ethosgen.pipeline.firmware import build_project
+from ethosgen.project import open_project
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.target import run
+from ethosgen.values.device import unite
+from ethosgen.values.excerpt import single_operator
+from ethosgen.values.network import Network, Operator, Tensor
+from ethosgen.values.outcome import Sample
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.networks import NetworkBuilder, Spec
+
+TOGETHER = 60
+"""Layers in one firmware."""
+SIZES, CHANNELS = (4, 6, 8, 10, 12, 16, 20), (1, 3, 4, 8, 12, 16, 24, 32, 40, 64, 96)
+KERNELS = ((1, 1), (1, 1), (3, 3), (3, 3), (5, 5), (2, 2), (1, 3), (3, 1))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A network of one operator, as a file; `origin` names where it is from."""
+
+    path: Path
+    origin: str
+
+    @property
+    def network(self) -> Network:
+        """The network."""
+        return frontend.read(self.path)
+
+    @property
+    def code(self) -> str:
+        """Its operator."""
+        return self.network.graph.operators[0].code
+
+    @property
+    def dtype(self) -> str:
+        """The type of its input."""
+        network = self.network
+        return network.graph.tensors[network.graph.inputs[0]].dtype
+
+    def estimate(self) -> int | None:
+        """Return our estimate of its cycles with our kernels."""
+        graph = self.network.graph
+        return aot.cpu_cycles(graph.operators[0], graph)
+
+
+def layers_of(networks: Sequence[Path], folder: Path) -> Iterator[Layer]:
+    """Write each layer of some networks once: layers of one shape and setting are equal."""
+    seen: set[Any] = set()
+    for path in networks:
+        network = frontend.read(path)
+        for operator in network.graph.operators:
+            key = _kind(operator, network.graph.tensors)
+            alone = single_operator(network, operator.index)
+            if key in seen or alone is None or not alone.graph.inputs:
+                continue
+            seen.add(key)
+            name = f"{path.stem.partition('_')[0]}_{operator.index}"
+            yield _write(frontend.written(alone).data, folder, name, path.stem)
+
+
+def _kind(operator: Operator, tensors: Sequence[Tensor]) -> Any:
+    shapes = tuple(tensors[i].shape for i in (*operator.inputs, *operator.outputs) if i >= 0)
+    return operator.code, shapes, tuple(sorted(map(str, operator.options.items())))
+
+
+def _write(data: bytes, folder: Path, name: str, origin: str) -> Layer:
+    path = folder / f"{name}.tflite"
+    path.write_bytes(data)
+    return Layer(path, origin)
+
+
+def drawn(folder: Path, dtype: str = "int8", seed: int = 1) -> Iterator[Layer]:
+    """Write layers of random sizes."""
+    rng = random.Random(seed)
+    for code, (make, count) in MAKERS.items():
+        for number in range(count):
+            net = NetworkBuilder("layer", seed=rng.randrange(1 << 30))
+            output = make(net, rng, dtype)
+            if output is not None:
+                name = f"{code.lower()}_{dtype}_{number}"
+                yield _write(net.build(output), folder, name, "drawn")
+
+
+def _image(net: NetworkBuilder, rng: random.Random, dtype: str, least: tuple[int, int]) -> int:
+    height, width = (max(rng.choice(SIZES), size) for size in least)
+    return net.input((1, height, width, rng.choice(CHANNELS)), dtype)
+
+
+def _window(rng: random.Random) -> dict[str, Any]:
+    stride = rng.choice((1, 1, 2))
+    return {"stride": (stride, stride), "padding": rng.choice(("SAME", "VALID"))}
+
+
+def _conv(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    kernel = rng.choice((*KERNELS, (10, 4)))
+    source = _image(net, rng, dtype, kernel)
+    return net.conv2d(source, rng.choice(CHANNELS), kernel, **_window(rng))
+
+
+def _row(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    source = net.input((1, 1, rng.choice((16, 20, 40)), rng.choice((4, 8, 16, 32))), dtype)
+    return net.conv2d(source, rng.choice(CHANNELS), (1, rng.choice((3, 5))), (1, 1), "SAME")
+
+
+def _depthwise(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    kernel = rng.choice(KERNELS[2:])
+    source = _image(net, rng, dtype, kernel)
+    return net.depthwise(source, kernel, multiplier=rng.choice((1, 1, 1, 1, 2)), **_window(rng))
+
+
+def _dense(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    source = net.input(
+        (rng.choice((1, 1, 3)), rng.choice((1, 5, 16, 33, 64, 100, 256, 640))), dtype
+    )
+    return net.fully_connected(source, rng.choice((1, 2, 5, 10, 16, 33, 128)))
+
+
+def _average(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    size = rng.choice((2, 3, 4, 5))
+    source = _image(net, rng, dtype, (size, size))
+    return net.average_pool(source, (size, size), (rng.choice((1, 2, size)),) * 2)
+
+
+def _greatest(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    size = rng.choice((2, 3, 4, 5))
+    source = _image(net, rng, dtype, (size, size))
+    return net.max_pool(source, (size, size), (rng.choice((1, 2, size)),) * 2)
+
+
+def _pair(net: NetworkBuilder, rng: random.Random, dtype: str) -> tuple[int, int]:
+    shape = (1, rng.choice((1, 3, 8, 16)), rng.choice((1, 5, 16, 40)))
+    return net.input(shape, dtype), net.input(shape, dtype)
+
+
+def _softmax(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    shape = rng.choice(((1, 2), (1, 10), (1, 12), (1, 100), (1, 500), (4, 10), (16, 16), (50, 4)))
+    return net.softmax(net.input(shape, dtype))
+
+
+def _transposed(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    size, stride = rng.choice((2, 3, 4)), rng.choice((1, 2, 2))
+    height, width = rng.choice((2, 4, 6, 8)), rng.choice((2, 4, 6, 8))
+    depth, channels = rng.choice(CHANNELS), rng.choice(CHANNELS[:8])
+    source = net.input((1, height, width, depth), dtype)
+    grown = (height * stride, width * stride)
+    scales = tuple(float(s) for s in net.random.uniform(0.004, 0.008, channels).astype("float32"))
+    weights = net.constant(
+        net.random_integers((channels, size, size, depth)), None, scales, (0,) * channels
+    )
+    shape = net.constant([1, *grown, channels], "int32")
+    bias = net.constant(
+        net.random.integers(-2000, 2000, channels),
+        "int64" if dtype == "int16" else "int32",
+        tuple(0.05 * s for s in scales),
+        (0,) * channels,
+    )
+    point = 0 if dtype == "int16" else 3
+    (out,) = net.operator(
+        "TRANSPOSE_CONV",
+        [shape, weights, source, bias],
+        [Spec((1, *grown, channels), dtype, 0.05 * size * depth**0.5, point)],
+        {"stride_h": stride, "stride_w": stride, "padding": "SAME"},
+        version=3,
+    )
+    return out
+
+
+def _product(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    batch, rows, depth, columns = (
+        rng.choice((1, 2)), rng.choice((1, 4, 9, 16)), rng.choice((4, 16, 30, 64)),
+        rng.choice((1, 4, 10, 32)),
+    )  # fmt: skip
+    turned = rng.random() < 0.5
+    x = net.input((batch, rows, depth), dtype)
+    y = net.input((batch, columns, depth) if turned else (batch, depth, columns), dtype)
+    point = 0 if dtype == "int16" else 3
+    (out,) = net.operator(
+        "BATCH_MATMUL", [x, y], [Spec((batch, rows, columns), dtype, 0.05 * depth**0.5, point)],
+        {"adj_x": False, "adj_y": turned},
+    )  # fmt: skip
+    return out
+
+
+def _pad(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    source = _image(net, rng, dtype, (2, 2))
+    return net.pad(source, [(0, 0), (rng.choice((0, 1, 2)),) * 2, (1, rng.choice((0, 1))), (0, 0)])
+
+
+def _turn(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+    order = rng.choice(((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 1, 3, 2)))
+    return net.transpose(_image(net, rng, dtype, (2, 2)), order)
+
+
+MAKERS = {
+    "CONV_2D": (_conv, 24),
+    "ROW": (_row, 4),
+    "DEPTHWISE_CONV_2D": (_depthwise, 24),
+    "FULLY_CONNECTED": (_dense, 16),
+    "AVERAGE_POOL_2D": (_average, 8),
+    "MAX_POOL_2D": (_greatest, 8),
+    "ADD": (lambda net, rng, dtype: net.add(*_pair(net, rng, dtype)), 5),
+    "MUL": (lambda net, rng, dtype: net.mul(*_pair(net, rng, dtype)), 5),
+    "MINIMUM": (lambda net, rng, dtype: net.minimum(*_pair(net, rng, dtype)), 4),
+    "MAXIMUM": (lambda net, rng, dtype: net.maximum(*_pair(net, rng, dtype)), 4),
+    "SOFTMAX": (_softmax, 8),
+    "TRANSPOSE_CONV": (_transposed, 16),
+    "BATCH_MATMUL": (_product, 12),
+    "PAD": (_pad, 5),
+    "TRANSPOSE": (_turn, 6),
+}
+"""By operator: a function that draws a layer, and how many are drawn."""
+
+
+def run_layers(layers: Sequence[Layer], board: object, *options: object) -> Iterator[Sample]:
+    """Run one sample of each layer on QEMU, many layers in one firmware; yield what it reports.
+
+    No oracle is asked: compare the outputs with those of our kernels. The networks get short names,
+    since CMake makes a file whose name has all of them.
+    """
+    for start in range(0, len(layers), TOGETHER):
+        some = dict(zip(_NAMES, layers[start : start + TOGETHER], strict=False))
+        with tempfile.TemporaryDirectory(prefix="ethosgen-layers-") as folder:
+            place = Path(folder, "project")
+            named = [word for name in some for word in ("--name", name)]
+            paths = [one.path for one in some.values()]
+            ethosgen("project", *paths, *named, "--board", board, *options, "-o", place)
+            built, info = build_project(place, watch=Watch()), open_project(place)
+            devices = [load_wrapped(str(one)).device for one in info.accelerators]
+            known = replace(info, devices=unite([one for one in devices if one is not None]))
+            samples = [draw_samples(one.network, 1, 0)[0] for one in some.values()]
+            done = run(built.elf, known, samples, order=range(len(some)), on="qemu", attach=None)
+            yield from done.samples
+
+
+_NAMES = ["".join(pair) for pair in product("xyz", string.ascii_lowercase)]
+
+
+def board_without_helium(folder: Path) -> Path:
+    """Write a corstone300 whose processor is a Cortex-M33; QEMU's Cortex-M55 runs its code too."""
+    text = (ROOT / "boards" / "corstone300.toml").read_text()
+    for old, new in _WITHOUT_HELIUM.items():
+        text = text.replace(old, new)
+    path = folder / "m33.toml"
+    path.write_text(text)
+    return path
+
+
+_WITHOUT_HELIUM = {
+    'core = "cortex-m55"': 'core = "cortex-m33"',
+    "icache = true\n": "",
+    "dcache = true\n": "",
+    '"cpu.icache", "cpu.dcache", ': "",
+}

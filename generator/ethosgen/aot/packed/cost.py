@@ -1,0 +1,166 @@
+"""The cycles of the micro-kernels for int8, with Helium and in C.
+
+The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
+Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
+docs/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of channels,
+blocks of depth.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ethosgen.aot.cost import Cycles, TwoForms, per_element
+from ethosgen.values.network import Operator, Tensor
+
+LANES, BLOCK, HALF = 16, 4, 8
+"""Bytes of a vector; channels of a block of the matrix kernel, and of the depthwise kernel."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a layer or a pool that its loops depend on."""
+
+    pixels: int
+    channels: int
+    depth: int
+    taps_y: int
+    taps_x: int
+    rows: int
+    ring_pixels: int
+    """Pixels that a depthwise convolution copies into its ring buffer, padding included."""
+    groups: int
+    is_point: bool
+    is_whole: bool
+    """Whether the window is the whole picture."""
+
+    @property
+    def taps(self) -> int:
+        """The elements of a window in one channel."""
+        return self.taps_y * self.taps_x
+
+
+def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> Sizes:
+    """Return the sizes of a convolution, a dense layer or a pool."""
+    source, target = tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape
+    channels, total = target[-1], tensors[op.outputs[0]].elements
+    if op.code == "FULLY_CONNECTED":
+        depth = tensors[op.inputs[1]].shape[-1]
+        return Sizes(total // channels, channels, depth, 1, 1, 1, 0, 1, True, False)
+    taps_y, taps_x, depth = _window(op, tensors)
+    step_y, step_x = int(op.options["stride_h"]), int(op.options["stride_w"])
+    slots = (taps_y - 1) * int(op.options.get("dilation_h_factor", 1)) + 1
+    columns = (target[2] - 1) * step_x + (taps_x - 1) * int(
+        op.options.get("dilation_w_factor", 1)
+    ) + 1  # fmt: skip
+    copied = slots + (target[1] - 1) * min(step_y, slots)
+    return Sizes(
+        total // channels, channels, depth, taps_y, taps_x,
+        rows=target[0] * target[1],
+        ring_pixels=target[0] * copied * columns,
+        groups=max(1, source[-1] // depth),
+        is_point=taps_y == taps_x == step_y == step_x == 1,
+        is_whole=(taps_y, taps_x) == tuple(source[1:3]) and target[1:3] == (1, 1),
+    )  # fmt: skip
+
+
+def _window(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int, int]:
+    """Return the height and width of a window, and the channels that it reads at once."""
+    if "filter_height" in op.options:
+        depth = tensors[op.inputs[0]].shape[-1]
+        return int(op.options["filter_height"]), int(op.options["filter_width"]), depth
+    _, height, width, depth = tensors[op.inputs[1]].shape
+    return height, width, 1 if op.code == "DEPTHWISE_CONV_2D" else depth
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to)
+
+
+def _rows(one: Sizes) -> float:
+    """Rows that are contiguous in the input."""
+    blocks = _up(one.channels, BLOCK)
+    return one.pixels * (31.0 + blocks * (26.6 + 9.83 * _up(one.depth, LANES)))
+
+
+def _rows_in_c(one: Sizes) -> float:
+    return one.pixels * (19.0 + one.channels * (50.0 + 10.0 * one.depth))
+
+
+def _patches(one: Sizes) -> float:
+    """Rows that are copies of windows."""
+    blocks = _up(one.channels // one.groups, BLOCK)
+    products = blocks * (25.2 + 9.9 * _up(one.taps * one.depth, LANES))
+    copies = one.taps_y * (13.6 + 3.82 * _up(one.taps_x * one.depth, LANES))
+    return one.pixels * one.groups * (108.8 + products + copies)
+
+
+def _patches_in_c(one: Sizes) -> float:
+    row = LANES * _up(one.taps * one.depth, LANES)
+    products = one.channels // one.groups * (50.1 + 10.0 * row)
+    copies = one.taps_y * (14.0 + 3.42 * one.taps_x * one.depth)
+    return one.pixels * one.groups * (107.5 + products + copies)
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+def _convolution_in_c(one: Sizes) -> float:
+    return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
+
+
+def _depthwise(one: Sizes) -> float:
+    if one.groups == 1:  # one channel: a convolution
+        return _patches(one)
+    blocks = _up(one.channels, HALF)
+    if one.taps_y == one.taps_x == 3:  # in assembly
+        copies = 7.16 * one.ring_pixels * blocks
+        return one.rows * (178.6 + 68.7 * blocks) + copies + 76.5 * one.pixels * blocks
+    products = 64.2 + 31.3 * one.taps_y + 9.12 * one.taps
+    return one.rows * (88.9 + 126.7 * blocks) + one.pixels * blocks * products
+
+
+def _depthwise_in_c(one: Sizes) -> float:
+    if one.groups == 1:
+        return _patches_in_c(one)
+    products = one.pixels * one.channels * (80.5 + 6.14 * one.taps + 25.9 * one.taps_y)
+    return products + 174.4 * one.ring_pixels * _up(one.channels, HALF)
+
+
+def _averages(one: Sizes) -> float:
+    if one.is_whole:
+        return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
+    return one.pixels * (39.4 + _up(one.channels, HALF) * (55.7 + 6.42 * one.taps))
+
+
+def _averages_in_c(one: Sizes) -> float:
+    if one.is_whole:
+        return one.pixels * one.channels * (22.1 + 6.0 * one.taps)
+    return one.pixels * (26.1 + one.channels * (25.9 + 9.02 * one.taps))
+
+
+def _maxima(one: Sizes) -> float:
+    return one.pixels * (27.5 + _up(one.channels, LANES) * (29.4 + 6.1 * one.taps))
+
+
+def _maxima_in_c(one: Sizes) -> float:
+    return one.pixels * (22.6 + one.channels * (21.0 + 11.0 * one.taps))
+
+
+def _of(whole: Callable[[Sizes], float]) -> Cycles:
+    """Return an estimate for each element from that of a whole layer."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        return whole(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)
+
+    return cycles
+
+
+DENSE = TwoForms(_of(_rows), _of(_rows_in_c))
+CONVOLUTION = TwoForms(_of(_convolution), _of(_convolution_in_c))
+DEPTHWISE = TwoForms(_of(_depthwise), _of(_depthwise_in_c))
+AVERAGES = TwoForms(_of(_averages), _of(_averages_in_c))
+MAXIMA = TwoForms(_of(_maxima), _of(_maxima_in_c))
+SUMS = TwoForms(per_element(10.3, broadcast=13.2), per_element(80.0))
+PRODUCTS = TwoForms(per_element(6.5, broadcast=8.7), per_element(38.0))
+SOFTMAX = TwoForms(per_element(9.0, row=141.0), per_element(34.0, row=117.0))

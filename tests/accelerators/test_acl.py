@@ -64,7 +64,7 @@ def test_firmware_cannot_have_it(tmp_path: Path) -> None:
         network, board="corstone300", npu="none", accelerators=("acl",),
         check=False,
     )  # fmt: skip
-    with pytest.raises(InputError, match="'acl' is for --platform linux, not baremetal"):
+    with pytest.raises(InputError, match="'acl' is only for --platform linux, not baremetal"):
         pipeline.create_project(wanted, directory=tmp_path / "out", watch=Watch())
     assert not (tmp_path / "out").exists()
 

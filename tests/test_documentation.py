@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from bench import cpu_only, frontends, npu_model, tables
+from bench import cpu_only, frontends, npu_model, pipeline, tables
 from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 from tests import ROOT
@@ -58,6 +58,16 @@ def test_the_page_of_front_ends_is_what_the_generator_writes() -> None:
     undecided = [one for one in measured if one["mismatches"] != 0]
     assert all(one["mismatches"] is None and one["partitions"] > 1 for one in undecided)
     assert all(one.get("most", 0) < 1.5 or one["known"] for one in measured)
+
+
+def test_the_figures_of_pipelines_are_what_the_generator_writes() -> None:
+    rows = json.loads(pipeline.RESULTS.read_text())
+    page = pipeline.PAGE.read_text()
+    assert page == pipeline.with_section(page, rows), "run python -m bench.pipeline --render"
+    assert all(row["verdict"] == "PASS" and row["elements"] > 0 for row in rows)
+    assert all(row["mismatches"] == 0 for row in rows)
+    assert {row["count"] for row in rows} == set(pipeline.ELEMENTS)
+    assert "digits_int8" in {row["network"] for row in rows}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,0 +1,142 @@
+"""Measures pipelines: `python -m bench.pipeline [NETWORK …]` writes the table in docs/pipeline.md.
+
+Each network is cut for 2, 3 and 8 Corstone-300 with an Ethos-U55, in shared memory and on serial
+lines, and runs on QEMU. docs/pipeline.json keeps the figures, so that networks can be measured one
+at a time; --render only writes the table.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.markdown import table
+from bench.measure import DEMO, MODELS
+from ethosgen.board import load_board
+from ethosgen.board.system import LINK_KINDS, LinkKind, uniform_system
+from ethosgen.pipeline.elements import build_pipeline, run_pipeline
+from ethosgen.pipeline.judgement import Criteria, Inputs
+from ethosgen.pipeline.planning import read
+from ethosgen.pipeline.staging import create_pipeline
+from ethosgen.stages.cuts import positions
+from ethosgen.values.grammar import counted
+from ethosgen.values.plan import EXACT
+from ethosgen.values.watch import Watch
+
+DOCS = Path(__file__).parent.parent / "docs"
+RESULTS, PAGE = DOCS / "pipeline.json", DOCS / "pipeline.md"
+BEGIN = "<!-- figures: written by python -m bench.pipeline -->"
+END = "<!-- end of figures -->"
+BOARD, NPU = "corstone300", "ethos-u55-128"
+ELEMENTS = (2, 3, 8)
+SAMPLES = 32
+HEAD = [
+    *("network", "link", "elements", "an output every", "throughput"),
+    *("latency", "latency, full", "slowest"),
+]
+
+Row = dict[str, Any]
+
+
+def networks() -> list[Path]:
+    """Return the shared networks that are there, and the demo."""
+    return [*sorted(MODELS.glob("*.tflite")), DEMO]
+
+
+def measured(file: Path) -> list[Row]:
+    """Return the figures of one network with each link and number of elements."""
+    most = len(positions(read(file, None, Watch()).graph)) - 1
+    rows = []
+    for link in LINK_KINDS:
+        for count in ELEMENTS:
+            if count <= most:
+                sys.stderr.write(f"{file.stem} on {counted(count, 'element')}, {link}\n")
+                rows.append(_run(file, count, link))
+    return rows
+
+
+def _run(file: Path, count: int, link: LinkKind) -> Row:
+    network, watch = read(file, None, Watch()), Watch()
+    system = uniform_system(load_board(BOARD), NPU, None, count, link)
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
+        place = Path(folder) / "pipeline"
+        create_pipeline(network, system, EXACT, place, watch)
+        build_pipeline(place, watch)
+        report = run_pipeline(place, Inputs(None, SAMPLES, 0), Criteria(), None, watch)
+    golden = report.golden
+    return {
+        "network": file.stem,
+        "link": link,
+        "count": count,
+        "verdict": report.verdict,
+        "samples": report.samples,
+        "elements": golden.elements if golden else 0,
+        "mismatches": golden.mismatches if golden else None,
+        "interval": report.interval,
+        "latency": report.latency,
+        "full_latency": report.full_latency,
+        "alone": report.alone,
+        "slowest": report.slowest.name,
+        "cycles": [one.cycles for one in report.elements],
+        "estimated": [one.estimated for one in report.elements],
+    }
+
+
+def text(rows: Sequence[Row]) -> str:
+    """Return the page's section on figures."""
+    lines = [[str(cell) for cell in cells] for row in _ordered(rows) for cells in _cells(row)]
+    equal = sum(row["elements"] for row in rows)
+    runs = counted(len(rows), "run")
+    wrong = sum(row["mismatches"] for row in rows)
+    return (
+        f"In {runs} of {SAMPLES} random samples each, {wrong} of {equal:,} elements of outputs "
+        f"differ from TensorFlow Lite Micro's.\n\n{table(HEAD, lines)}"
+    )
+
+
+def _ordered(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["network"], row["link"] == "serial", row["count"]))
+
+
+def _cells(row: Row) -> list[list[object]]:
+    """Return a row's line, after one for a single element before the first of a network."""
+    alone, interval = row["alone"], row["interval"]
+    line = [
+        *(row["network"], row["link"], row["count"], f"{interval:,}", f"{alone / interval:.2f}"),
+        *(f"{row['latency']:,}", f"{row['full_latency']:,}", row["slowest"]),
+    ]
+    if (row["link"], row["count"]) != (LINK_KINDS[1], ELEMENTS[0]):
+        return [line]
+    one = [row["network"], "", 1, f"{alone:,}", "1.00", f"{alone:,}", f"{alone:,}", ""]
+    return [one, line]
+
+
+def with_section(page: str, rows: Sequence[Row]) -> str:
+    """Return the page with the figures between its marks."""
+    head, rest = page.split(BEGIN)
+    return f"{head}{BEGIN}\n\n{text(rows)}\n\n{END}{rest.split(END)[1]}"
+
+
+def main() -> int:
+    """Measure, and write the figures; status 1 if outputs differ."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline")
+    parser.add_argument("names", nargs="*", metavar="NETWORK", help="what to measure; all")
+    parser.add_argument("--render", action="store_true", help="write the table from the JSON file")
+    arguments = parser.parse_args()
+    there = {file.stem: file for file in networks()}
+    unknown = set(arguments.names) - set(there)
+    if unknown:
+        parser.error(f"no network is named {', '.join(sorted(unknown))}; there are {list(there)}")
+    rows: list[Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    for name in () if arguments.render else arguments.names or there:
+        rows = [row for row in rows if row["network"] != name] + measured(there[name])
+        RESULTS.write_text(json.dumps(_ordered(rows), indent=1) + "\n")
+    PAGE.write_text(with_section(PAGE.read_text(), rows))
+    return 0 if all(row["verdict"] == "PASS" for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

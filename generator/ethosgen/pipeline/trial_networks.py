@@ -96,9 +96,10 @@ class _Maker:
         return float(np.float32(self.random.uniform(0.01, 0.2)))
 
     def point(self) -> int:
-        if self.is_equal or self.trial.dtype != "int8":
-            return 0
-        return int(self.one_of(_POINTS))
+        middle = 128 if self.trial.dtype == "uint8" else 0
+        if self.is_equal or self.trial.dtype not in ("int8", "uint8"):
+            return middle
+        return middle + int(self.one_of(_POINTS))
 
     # ---- tensors and operators ----
 
@@ -167,6 +168,10 @@ def _weights(maker: _Maker, shape: tuple[int, ...], axis: int) -> tuple[int, lis
     if maker.is_real:
         values = maker.random.normal(0, 0.3, shape).astype(np.float32)
         return maker.constant(values, None), [1.0] * channels
+    if maker.trial.dtype == "uint8":
+        own = maker.quantized(float(np.float32(maker.scale() / 4)), 128)
+        values = maker.random.integers(1, 256, shape).astype(np.uint8)
+        return maker.constant(values, own), [own.scale[0] if own else 1.0] * channels
     values = maker.random.integers(-127, 128, shape).astype(np.int8)
     same = maker.is_equal or maker.trial.style == "ties" or maker.random.random() < 0.3
     first = float(np.float32(maker.scale() / 4))
@@ -330,7 +335,8 @@ def _curve(scale: float, point: int) -> Callable[[_Maker, str, int | None], int]
     def build(maker: _Maker, code: str, given: int | None) -> int:
         source = maker.image(given)
         wide = maker.trial.dtype == "int16"
-        quantization = maker.quantized(1 / 32768, 0) if wide else maker.quantized(scale, point)
+        own = point + (128 if maker.trial.dtype == "uint8" else 0)
+        quantization = maker.quantized(1 / 32768, 0) if wide else maker.quantized(scale, own)
         output = maker.tensor(maker.shape(source), quantization)
         options = {"beta": 1.0} if code == "SOFTMAX" else {}
         return maker.operator(code, (source,), output, **options)
@@ -354,12 +360,66 @@ def _pad(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, (source, constant), maker.like(source, shape))
 
 
-def _mean(maker: _Maker, code: str, given: int | None) -> int:
+def _reduced(maker: _Maker, code: str, given: int | None) -> int:
     source = maker.image(given)
     axes = maker.constant(np.array([1, 2], np.int32), None)
     shape = (1, 1, 1, maker.shape(source)[-1])
-    output = maker.tensor(shape, maker.quantized(maker.scale(), maker.point()))
+    if code in ("REDUCE_MAX", "REDUCE_MIN"):
+        output = maker.like(source, shape)
+    else:
+        output = maker.tensor(shape, maker.quantized(maker.scale(), maker.point()))
     return maker.operator(code, (source, axes), output, keep_dims=True)
+
+
+# ---- places ----------------------------------------------------------------------------------
+
+
+def _transposed(maker: _Maker, code: str, given: int | None) -> int:
+    source = maker.image(given)
+    order = maker.random.permutation(len(maker.shape(source))).astype(np.int32)
+    shape = [maker.shape(source)[axis] for axis in order]
+    return maker.operator(code, (source, maker.constant(order, None)), maker.like(source, shape))
+
+
+def _joined(maker: _Maker, code: str, given: int | None) -> int:
+    first = maker.image(given)
+    shape = maker.shape(first)
+    axis = int(maker.random.integers(1, len(shape)))
+    second = maker.input((*shape[:axis], int(maker.one_of(_SIZES)), *shape[axis + 1 :]), like=first)
+    size = shape[axis] + maker.shape(second)[axis]
+    output = maker.like(first, (*shape[:axis], size, *shape[axis + 1 :]))
+    return maker.operator(code, (first, second), output, axis=axis)
+
+
+def _slice(maker: _Maker, code: str, given: int | None) -> int:
+    source = maker.image(given)
+    shape = np.array(maker.shape(source), np.int32)
+    begin = maker.random.integers(0, shape).astype(np.int32)
+    size = maker.random.integers(1, shape - begin + 1).astype(np.int32)
+    parts = (maker.constant(begin, None), maker.constant(size, None))
+    return maker.operator(code, (source, *parts), maker.like(source, size.tolist()))
+
+
+def _resized(maker: _Maker, code: str, given: int | None) -> int:
+    source = maker.image(given)
+    sizes = np.array([maker.one_of(_SIZES), maker.one_of(_SIZES)], np.int32)
+    shape = (1, *sizes.tolist(), maker.shape(source)[-1])
+    centers = bool(maker.random.random() < 0.5)
+    inputs = (source, maker.constant(sizes, None))
+    return maker.operator(code, inputs, maker.like(source, shape), half_pixel_centers=centers)
+
+
+def _blocks(maker: _Maker, code: str, given: int | None) -> int:
+    """Return blocks of pixels as channels, or channels as blocks of pixels."""
+    side = int(maker.one_of((2, 3)))
+    is_deep = code == "DEPTH_TO_SPACE"
+    h, w, c = (int(maker.one_of(_SIZES[:7])) for _ in range(3))
+    wide, deep = (1, h * side, w * side, c), (1, h, w, c * side * side)
+    source = maker.input(deep if is_deep else wide) if given is None else given
+    if maker.shape(source) not in (deep, wide):
+        raise TooLargeError
+    output = maker.like(source, wide if is_deep else deep)
+    return maker.operator(code, (source,), output, block_size=side)
 
 
 _BUILD: Mapping[str, Callable[[_Maker, str, int | None], int]] = {
@@ -386,5 +446,16 @@ _BUILD: Mapping[str, Callable[[_Maker, str, int | None], int]] = {
     "LEAKY_RELU": _rescaled,
     "QUANTIZE": _rescaled,
     "PAD": _pad,
-    "MEAN": _mean,
+    "MEAN": _reduced,
+    "SUM": _reduced,
+    "REDUCE_MAX": _reduced,
+    "REDUCE_MIN": _reduced,
+    "ABS": _rescaled,
+    "TRANSPOSE": _transposed,
+    "CONCATENATION": _joined,
+    "SLICE": _slice,
+    "RESIZE_NEAREST_NEIGHBOR": _resized,
+    "RESIZE_BILINEAR": _resized,
+    "SPACE_TO_DEPTH": _blocks,
+    "DEPTH_TO_SPACE": _blocks,
 }

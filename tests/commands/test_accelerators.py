@@ -58,6 +58,16 @@ def test_a_name_must_be_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @needs_gcc
+def test_check_measures_a_declared_difference(tmp_path: Path) -> None:
+    source = DRIVER.replace("total > 127 ? 127", "total > 126 ? 126")
+    toml = changed('call = "toy_add"\n', 'call = "toy_add"\ndifference = 1\n')
+    found = run("check", write_folder(tmp_path / "toy", toml, source=source))
+    assert found.exit_code == 0, found.stdout
+    assert " % differ, by up to 1 of 1 step" in found.stdout
+    assert found.stdout.splitlines()[-1] == "PASS"
+
+
+@needs_gcc
 def test_check_says_what_differs(tmp_path: Path) -> None:
     source = DRIVER.replace("total > 127 ? 127", "total > 126 ? 126")
     found = run("check", "--json", write_folder(tmp_path / "toy", source=source))

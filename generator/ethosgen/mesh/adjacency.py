@@ -1,4 +1,4 @@
-"""Who exchanges how much with whom, as compressed rows: the form that partitioners read."""
+"""The bytes between replicas as a graph in compressed rows: the form that partitioners read."""
 
 from dataclasses import dataclass
 

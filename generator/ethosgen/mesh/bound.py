@@ -1,4 +1,4 @@
-"""How fast a placement can be at best: no sample can follow another one sooner than this.
+"""The least period of a placement: no sample can follow another one sooner.
 
 Three things bound the period: an element that is always busy, a link that is always busy, and a
 hand-over, because its receiver can hold only some samples: it takes one more when it has finished

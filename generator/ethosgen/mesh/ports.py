@@ -27,7 +27,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class Pulls:
-    """What draws replicas to ports: the bytes of each replica for each sample, by gate."""
+    """The bytes that replicas get from ports and send to them for each sample, by gate."""
 
     gates: Sequence[Gate]
     bytes: Sequence[Floats]

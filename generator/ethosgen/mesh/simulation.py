@@ -139,7 +139,7 @@ def _affordable(layout: Layout) -> int:
 
 
 class _Event:
-    """What simpy asks of an event: the functions that it calls once, and that it has not failed."""
+    """An event as simpy needs it: functions to call once, and the mark that it has not failed."""
 
     __slots__ = ("callbacks", "number", "sample")
     _ok = True

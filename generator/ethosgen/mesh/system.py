@@ -72,7 +72,7 @@ class Mesh(Table):
 
 
 class Element(Table):
-    """What every element has, unless an override says otherwise."""
+    """The properties of all elements, unless an override says otherwise."""
 
     clock_hz: Rate = 400e6
     """The clock of the processor and its accelerator."""
@@ -81,7 +81,7 @@ class Element(Table):
 
 
 class Link(Table):
-    """What every link has: one to each neighbour in each direction."""
+    """The properties of all links: one to each neighbour in each direction."""
 
     bytes_per_s: Rate = 1e9
     """Its bandwidth."""
@@ -131,11 +131,11 @@ class System(Table):
     mesh: Mesh
     """Its size [default: what --mesh says]."""
     element: Element = Element()
-    """What every element has."""
+    """The properties of all elements."""
     link: Link = Link()
-    """What every link has."""
+    """The properties of all links."""
     ports: Ports = Ports()
-    """Where inputs and outputs enter and leave."""
+    """The ports for inputs and outputs."""
     override: Annotated[tuple[Override, ...], Field(strict=False)] = ()
     """Elements that differ."""
 

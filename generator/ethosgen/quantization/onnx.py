@@ -35,7 +35,7 @@ _OLDEST_OPSET = 13
 """The first with quantization by channel."""
 _QUANTIZED = {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
 _ACTIVATIONS = {"Relu", "Clip"}
-"""What the quantizer removes if the layer before it can saturate instead."""
+"""Operators that the quantizer removes if the layer before can saturate instead."""
 
 
 class RefusalError(Exception):

@@ -53,7 +53,7 @@ class WrappedAccelerator:
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """A description in a few words."""
         return self.folder.declaration.title
 
     @property

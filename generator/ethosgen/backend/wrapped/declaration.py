@@ -48,7 +48,7 @@ class LocalMemory(Table):
 
 
 class Memory(Table):
-    """What the accelerator needs of memory."""
+    """The accelerator's demands on memory."""
 
     alignment: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] = 16
     """The alignment in bytes of each tensor, constant and scratch whose address it gets."""
@@ -57,7 +57,7 @@ class Memory(Table):
 
 
 class Place(Table):
-    """Where the device is on a board."""
+    """The device's place on a board."""
 
     base: Addr
     """The address of its registers."""
@@ -86,7 +86,7 @@ class External(Table):
     option: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
     """The variable that holds the path: of the environment, and of CMake."""
     title: str
-    """What is to be found there, for messages."""
+    """A description of the object, for messages."""
     marker: str
     """A file below the path by which the right folder is known."""
     sources: list[str] = Field(default_factory=list)
@@ -211,7 +211,7 @@ class Declaration(Table):
     schema_: Annotated[Literal[1], Field(alias="schema")]
     """The version of this format: 1."""
     title: Annotated[str, Field(min_length=1)]
-    """What it is, in a few words."""
+    """A description in a few words."""
     kind: Literal["device", "library"]
     """A device runs all that it takes; a library of C functions what it runs faster than ours."""
     headers: Annotated[list[str], Field(min_length=1)]
@@ -237,11 +237,11 @@ class Declaration(Table):
     start: Annotated[int, Field(ge=0)] = 0
     """The cycles of a call beside those of its operator."""
     memory: Memory = Memory()
-    """What it needs of memory."""
+    """Its demands on memory."""
     device: Device | None = None
     """Its registers, if it is a device that ethosgen places and simulates."""
     operator: Annotated[list[Operation], Field(min_length=1)]
-    """What it computes; the first that fits an operator counts."""
+    """The chains that it computes; the first that fits an operator counts."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -20,7 +20,7 @@ CXX_SUFFIXES = (".cpp", ".cc", ".cxx")
 
 @dataclass(frozen=True)
 class Parts:
-    """What a program is made of; `libraries` are files and -l options, in the linker's order.
+    """The parts of a program; `libraries` are files and -l options, in the linker's order.
 
     `kept` are sources that stay the same from program to program, in one folder with all their
     headers of the project.

@@ -121,7 +121,7 @@ int main(void)
 
 @dataclass(frozen=True)
 class _Memory:
-    """What a call gets an address of; `tensor` is an index, None for constants and scratches.
+    """An object whose address a call gets; `tensor` is an index, None for constants and scratches.
 
     `address` is its place if a device addresses it.
     """

@@ -54,7 +54,7 @@ ATTRIBUTES = (
     *("shape", "rank", "elements", "bytes", "batches", "h", "w", "channels"),
     *("scale", "zero_point", "is_constant"),
 )
-"""What follows the name of a tensor: input_h. `channels` is its last dimension."""
+"""The endings of a tensor's terms, such as input_h. `channels` is its last dimension."""
 HELIUM = "has_helium"
 """The term that says whether the processor has Helium."""
 _ADD_SHIFT = {"int8": 20, "int16": 15}

@@ -51,7 +51,7 @@ class Port:
 
 @dataclass(frozen=True)
 class VelaStream:
-    """What Vela compiled: the commands after the driver's header, weights, and the scratch."""
+    """The result of Vela: the commands after the driver's header, weights, and the scratch."""
 
     commands: bytes = field(repr=False)
     weights: bytes = field(repr=False)

@@ -230,4 +230,4 @@ KERNELS: Mapping[str, Callable[[Call], None]] = {
     "quantized_decomposed::dequantize_per_tensor.out": _dequantize,
     "quantized_decomposed::quantize_per_tensor.out": _quantize,
 }
-"""What adds each operator to a graph, by ExecuTorch's name."""
+"""The functions that add an operator to a graph, by ExecuTorch's name."""

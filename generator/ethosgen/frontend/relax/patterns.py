@@ -13,7 +13,7 @@ from typing import Any
 from tvm.relax.dpl import is_const, is_op, is_tuple, wildcard
 
 PREFIX = "ethosu."
-"""What names of composites begin with, as those of TVM's own partitioner for Ethos-U did."""
+"""The prefix of composites' names, as those of TVM's own partitioner for Ethos-U did."""
 
 Pattern = Any
 """A pattern of TVM's (dpl.DFPattern), which has no types."""

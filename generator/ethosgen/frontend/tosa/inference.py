@@ -1,4 +1,4 @@
-"""What TOSA 1.0 requires of an operator: its inputs, their types, and the output's shape.
+"""The requirements of TOSA 1.0 on an operator: its inputs, their types, and the output's shape.
 
 `require_fit` checks an operator completely, so that kernels, Vela and the reference model, which
 aborts on what it does not expect, get valid ones only. The rules are the specification's ERROR_IFs

@@ -1,4 +1,4 @@
-"""What TOSA does not allow."""
+"""The errors of files that TOSA does not allow."""
 
 
 class MisfitError(ValueError):

@@ -1,5 +1,7 @@
 """The instruction set of Ethos-U55 and U65: one table for decoding, disassembly and assembly.
 
+U85's is in isa_u85.py, which says what differs.
+
 A command is one 32-bit word (opcode [9:0], control [15:14] = 0, parameter [31:16]) or, with
 control = 1, that word and a 32-bit payload. The fields below count bits in the operand: the
 16-bit parameter, with the payload above it where there is one. Names, codes and fields are those of
@@ -7,7 +9,7 @@ Arm's register description.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 CMD0 = 0
@@ -432,9 +434,6 @@ COMMANDS: tuple[Command, ...] = tuple(
     for code, name, fields in rows
 )
 
-BY_CODE: Mapping[tuple[int, int], Command] = {(c.control, c.code): c for c in COMMANDS}
-BY_NAME: Mapping[str, Command] = {c.name: c for c in COMMANDS}
-
 REGION_REGISTERS: Mapping[str, str] = {
     **{f"{fm}_BASE{i}": f"{fm}_REGION" for fm in ("IFM", "IFM2", "OFM") for i in range(4)},
     **{f"{name}_BASE": "WEIGHT_REGION" for name in ("WEIGHT", "WEIGHT1")},
@@ -443,3 +442,23 @@ REGION_REGISTERS: Mapping[str, str] = {
     "DMA0_DST": "DMA0_DST_REGION",
 }
 """An address register, and the register that holds the address's region."""
+
+
+@dataclass(frozen=True)
+class InstructionSet:
+    """The commands of a generation, `products` in messages, with its REGION_REGISTERS."""
+
+    products: str
+    commands: tuple[Command, ...]
+    region_registers: Mapping[str, str]
+    by_code: Mapping[tuple[int, int], Command] = field(init=False, repr=False)
+    by_name: Mapping[str, Command] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_code", {(c.control, c.code): c for c in self.commands})
+        object.__setattr__(self, "by_name", {c.name: c for c in self.commands})
+
+
+U55 = InstructionSet("Ethos-U55 or U65", COMMANDS, REGION_REGISTERS)
+BY_CODE = U55.by_code
+BY_NAME = U55.by_name

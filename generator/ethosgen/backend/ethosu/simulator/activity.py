@@ -25,20 +25,20 @@ class Activity:
 
 
 def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
-    """Return the activity of a whole stream."""
+    """Return the activity of a whole stream; U85's cycles are not estimated and 0."""
     busy = {"1": 0.0, "2": 0.0}
     read: Counter[int] = Counter()
     written: Counter[int] = Counter()
     for step in steps:
         operation = step.operation
-        if isinstance(operation, Windowed):
+        if isinstance(operation, Windowed) and accelerator.u85 is None:
             width = "1" if operation.ifm.dtype[-1] == "1" else "2"
             busy[width] += cycles.mac_cycles(accelerator, operation)
         for access in operation.accesses():
             if access.region is not None:
                 (written if access.channel.writes else read)[access.region] += access.bytes
     return Activity(
-        cycles=cycles.estimate(accelerator, steps),
+        cycles=cycles.estimate(accelerator, steps) if accelerator.u85 is None else 0,
         mac_8bit=round(busy["1"]),
         mac_16bit=round(busy["2"]),
         read=dict(read),

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen.backend.ethosu.isa import (
-    BY_CODE,
     CONTROL_LSB,
     OPCODE_MASK,
     PARAMETER_BITS,
+    U55,
     Command,
+    InstructionSet,
     Kind,
 )
 from ethosgen.values.errors import NpuFault
@@ -39,11 +40,11 @@ class Instruction:
         return self.offset + self.command.words * _WORD_BYTES
 
 
-def decode(stream: bytes) -> Iterator[Instruction]:
+def decode(stream: bytes, isa: InstructionSet = U55) -> Iterator[Instruction]:
     """Yield the instructions of a stream of little-endian words, in order.
 
-    Raises NpuFault of kind "parse" at the first word that is not a command of U55 or U65, and if
-    the stream ends inside a command. Parameter bits that Arm reserves are ignored, because older
+    Raises NpuFault of kind "parse" at the first word that is not a command of `isa`, and if the
+    stream ends inside a command. Parameter bits that Arm reserves are ignored, because older
     compilers set some of them.
     """
     if len(stream) % _WORD_BYTES:
@@ -51,13 +52,13 @@ def decode(stream: bytes) -> Iterator[Instruction]:
             "parse", f"the stream is {counted(len(stream), 'byte')} long, not a multiple of 4"
         )
     words = np.frombuffer(stream, "<u4").tolist()
-    position = 0
+    position, by_code = 0, isa.by_code
     while position < len(words):
         word = words[position]
         offset = position * _WORD_BYTES
-        command = BY_CODE.get((word >> CONTROL_LSB & 3, word & OPCODE_MASK))
+        command = by_code.get((word >> CONTROL_LSB & 3, word & OPCODE_MASK))
         if command is None or word & _RESERVED_MASK:
-            raise NpuFault("parse", f"0x{word:08x} is not a command of Ethos-U55 or U65", offset)
+            raise NpuFault("parse", f"0x{word:08x} is not a command of {isa.products}", offset)
         operand = word >> PARAMETER_BITS
         position += command.words
         if command.words == 2:

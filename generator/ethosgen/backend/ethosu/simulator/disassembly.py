@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.isa import REGION_REGISTERS, DmaRegionMode, Field
+from ethosgen.backend.ethosu.isa import DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
 from ethosgen.backend.ethosu.simulator.operation import Operation
+from ethosgen.backend.ethosu.simulator.generation import registers_of
 from ethosgen.backend.ethosu.simulator.state import Registers
 from ethosgen.backend.ethosu.simulator.summary import place, summary
 from ethosgen.values.errors import NpuFault
 
 _NAME_COLUMNS = 28
-_ADDRESS_BITS = {"u55": 32, "u65": 40}
+_DMA_REGIONS = ("DMA0_SRC_REGION", "DMA0_DST_REGION")
 STOP = "NPU_OP_STOP"
 
 
@@ -59,10 +60,10 @@ def disassemble(stream: bytes, accelerator: EthosU) -> Iterator[ListedCommand]:
     command, and if the stream ends without NPU_OP_STOP. The summary of an operation with invalid
     registers says so.
     """
-    registers = Registers(accelerator)
+    registers = registers_of(accelerator)
     pending: list[Instruction] = []
     try:
-        for instruction in decode(stream):
+        for instruction in decode(stream, registers.isa):
             if not is_operation(instruction):
                 registers.set(instruction)
                 pending.append(instruction)
@@ -89,7 +90,7 @@ def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[st
     """Yield name and value of each field; combine the two halves of an address."""
     names = [one.name for one in instruction.command.fields]
     if names == ["addr_hi", "addr_lo"]:
-        is_address = instruction.command.register in REGION_REGISTERS
+        is_address = instruction.command.register in registers.isa.region_registers
         yield "addr" if is_address else "value", _address(instruction, registers)
         return
     for one in instruction.command.fields:
@@ -107,11 +108,11 @@ def _address(instruction: Instruction, registers: Registers) -> int | str:
     fields, operand = instruction.command.fields, instruction.operand
     value = fields[1].get(operand) | fields[0].get(operand) << 32
     register = instruction.command.register
-    region_register = REGION_REGISTERS.get(register)
+    region_register = registers.isa.region_registers.get(register)
     if region_register is None:
         return _signed(value) if "STRIDE" in register or "SKIP" in register else value
     internal = (
-        region_register.startswith("DMA0")
+        region_register in _DMA_REGIONS
         and registers.field(region_register, "region_mode") == DmaRegionMode.INTERNAL
     )
     return place(None if internal else registers.field(region_register, "region"), value)

@@ -35,14 +35,14 @@ from ethosgen.backend.ethosu.simulator.operation import (
 _STEP_NS = 120_000
 _PRODUCT_NS = 0.1
 _DEPTHWISE_PRODUCT_NS = 1.5
-_GATHERED_NS = 1.5
+GATHERED_NS = 1.5
 """For each element that a window gathers before a matrix product, or that is pooled."""
-_READ_NS = 3.0
-_RESULT_NS = 60.0
+READ_NS = 3.0
+RESULT_NS = 60.0
 """For each element of the OFM: scaling, activation, clipping."""
 _WEIGHT_NS = 300.0
 """For decoding a weight at its first use; later uses of the decoded weight are not assumed."""
-_BYTE_NS = 0.5
+BYTE_NS = 0.5
 
 
 _BRICK = 16
@@ -119,30 +119,31 @@ def nanoseconds(operation: Operation) -> float:
 
 @nanoseconds.register
 def _(operation: Dma) -> float:
-    return _BYTE_NS * operation.length * max(1, operation.sizes[0]) * max(1, operation.sizes[1])
+    return BYTE_NS * operation.length * max(1, operation.sizes[0]) * max(1, operation.sizes[1])
 
 
 @nanoseconds.register
 def _(operation: Elementwise) -> float:
-    return _RESULT_NS * math.prod(operation.ofm.shape)
+    return RESULT_NS * math.prod(operation.ofm.shape)
 
 
 @nanoseconds.register
 def _(operation: Convolution | Pool) -> float:
-    results = _RESULT_NS * math.prod(operation.ofm.shape)
+    results = RESULT_NS * math.prod(operation.ofm.shape)
     height, width, depth = operation.ofm.shape
     taps = math.prod(operation.kernel.size)
     gathered = height * width * taps * operation.ifm_depth
-    total = results + _READ_NS * _padded(operation)
+    total = results + READ_NS * padded_elements(operation)
     if not isinstance(operation, Convolution):
-        return total + _GATHERED_NS * gathered
+        return total + GATHERED_NS * gathered
     if operation.depthwise:
         return total + _DEPTHWISE_PRODUCT_NS * gathered + _WEIGHT_NS * taps * depth
     weights = _WEIGHT_NS * taps * operation.ifm_depth * depth
-    return total + _GATHERED_NS * gathered + _PRODUCT_NS * gathered * depth + weights
+    return total + GATHERED_NS * gathered + _PRODUCT_NS * gathered * depth + weights
 
 
-def _padded(operation: Windowed) -> int:
+def padded_elements(operation: Windowed) -> int:
+    """Return the number of elements of the padded IFM."""
     padding = operation.padding
     height, width = operation.upscaled_size
     rows = max(0, padding.top + height + padding.bottom)

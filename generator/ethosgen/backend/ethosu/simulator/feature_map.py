@@ -1,6 +1,6 @@
 """Feature maps in memory: layouts, strides and tiles."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,13 +101,12 @@ class Placed:
                 view = part.view[first - part.rows.start : last - part.rows.start]
                 yield part, view, slice(first - top, last - top)
 
-    def touches(self, other: "Placed") -> bool:
-        """Return whether the two may overlap in memory."""
-        return any(
-            np.may_share_memory(mine, theirs) for mine in self._views() for theirs in other._views()
-        )
+    def touches(self, others: Sequence[NDArray[Any]]) -> bool:
+        """Return whether it may overlap some of the views in memory."""
+        return any(np.may_share_memory(mine, theirs) for mine in self.views() for theirs in others)
 
-    def _views(self) -> list[NDArray[Any]]:
+    def views(self) -> list[NDArray[Any]]:
+        """Return its parts as views of the memory."""
         return [part.view for part in self._parts] if self.whole is None else [self.whole]
 
 

@@ -1,6 +1,6 @@
 """The NPU model: execute a command stream on memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -10,19 +10,18 @@ from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import culprit, effort
 from ethosgen.backend.ethosu.simulator.activity import Activity, measure
 from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
-from ethosgen.backend.ethosu.simulator.operation import (
-    Convolution,
-    Dma,
-    Elementwise,
-    IssuedOperation,
-    Operation,
-    Pool,
+from ethosgen.backend.ethosu.simulator.generation import (
+    PREPARE,
+    AnyOperation,
+    inner_bytes,
+    registers_of,
+    target_of,
+    weight_format_of,
 )
-from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
+from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
+from ethosgen.backend.ethosu.simulator.operation import Convolution, Dma, IssuedOperation
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
-from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
 from ethosgen.values.errors import NpuFault
 
 _MAX_PROGRAMS = 64
@@ -88,7 +87,7 @@ class Machine:
         self._runs: dict[tuple[int, ...], _Run] = {}
         self._latest: tuple[tuple[int, int, object], _Run | None] = (0, 0, None), None
         """The last run: its address and its prepared operations."""
-        self._shram = Shram(accelerator.shram_kib * 1024 // accelerator.cores)
+        self._shram = Shram(inner_bytes(accelerator))
 
     def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
         """Run the register commands at `stream_addr` until NPU_OP_STOP.
@@ -129,7 +128,10 @@ class Machine:
         if run is None or run.has_changed():
             memory = self.bus.view(stream_addr, stream_bytes)
             is_constant = self.bus.is_constant(stream_addr, stream_bytes)
-            context = Context(self.accelerator, self.bus, bases, self._shram, self._cache)
+            weights = weight_format_of(self.accelerator)
+            context = Context(
+                self.accelerator, self.bus, bases, self._shram, self._cache, given_format=weights
+            )
             run = _Run(self._decode(memory), context, memory, is_constant)
             _keep(self._runs, key, run)
         return run
@@ -194,7 +196,7 @@ class _Run:
         self.actions: list[Action] = []
         self.is_prepared = False
         operations = [step.operation for step in program.steps]
-        self.is_quiet = all(isinstance(one, Convolution | Dma) for one in operations)
+        self.is_quiet = all(isinstance(one, Convolution | Dma | U85Dma) for one in operations)
         """Whether numpy reports no overflow in any operation."""
         self.report = RunReport(
             len(operations),
@@ -236,32 +238,19 @@ def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
     return NpuFault(fault.kind, fault.reason, offset, command)
 
 
-PREPARE: dict[type, Callable[[Context, Any, Any], Action]] = {
-    Convolution: conv.prepare,
-    Pool: pool.prepare,
-    Elementwise: elementwise.prepare,
-    Dma: dma.prepare,
-}
-"""Returns a function that executes an operation, given its OFM in memory, None for a copy."""
-
-
-def prepare(context: Context, operation: Operation) -> Action:
+def prepare(context: Context, operation: AnyOperation) -> Action:
     """Return a function that executes one operation; NpuFault if the operation is invalid."""
-    ofm, output = None, operation.ofm
-    if output is not None:
-        base = context.base(output.fm.region)
-        ofm = Placed(context.bus, output.fm, base, output.shape, write=True)
-    return PREPARE[type(operation)](context, operation, ofm)
+    return PREPARE[type(operation)](context, operation, target_of(context, operation.ofm))
 
 
 def load(stream: bytes, accelerator: EthosU) -> _Program:
     """Decode a stream into operations; a fault is stored, and raised when execution reaches it."""
-    registers = Registers(accelerator)
+    registers = registers_of(accelerator)
     steps: list[IssuedOperation] = []
     commands = consumed = irq_mask = 0
     waits: dict[str, int] = {}
     try:
-        for instruction in decode(stream):
+        for instruction in decode(stream, registers.isa):
             commands += 1
             consumed = instruction.next_offset
             name = instruction.command.name

@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.isa import RoundMode
+from ethosgen.backend.ethosu.isa_u85 import OfmRoundMode
 
 Ints = NDArray[np.int64]
+Rounding = RoundMode | OfmRoundMode
+"""A mode of U55 and U65; OfmRoundMode only where U85 has one that they lack."""
 _DOUBLE_SHIFT = 31
 _PRODUCT_LIMIT = 1 << 61
 _LOW_BITS = 24
@@ -43,7 +46,7 @@ class Rescale:
         self,
         scale: Ints | int,
         shift: Ints | int,
-        rounding: RoundMode,
+        rounding: Rounding,
         pre_shift: int = 0,
         bound: int | None = None,
     ) -> None:
@@ -91,25 +94,34 @@ class Rescale:
 
 
 def rescale(
-    values: Ints, scale: Ints | int, shift: Ints | int, rounding: RoundMode, pre_shift: int = 0
+    values: Ints, scale: Ints | int, shift: Ints | int, rounding: Rounding, pre_shift: int = 0
 ) -> Ints:
     """Scale one array; see `Rescale`."""
     return Rescale(scale, shift, rounding, pre_shift)(values)
 
 
-def rounding_terms(shifts: Ints, rounding: RoundMode, pre_shift: int = 0) -> tuple[Ints, Ints]:
+def rounding_terms(shifts: Ints, rounding: Rounding, pre_shift: int = 0) -> tuple[Ints, Ints]:
     """Return the rounding terms to add before the shift, for negative products and for others.
 
-    If both are equal they are one object.
+    If both are equal they are one object. SYMMETRIC rounds ties away from zero, TRUNCATE_TO_LOWER
+    down; DOUBLE_ASYMMETRIC is DBL whose first rounding is up for all signs (Regor's `Scale`).
     """
     if rounding is RoundMode.TRUNCATE:
         return np.asarray(~(np.int64(-1) << shifts)), np.zeros_like(shifts)
+    if rounding is OfmRoundMode.TRUNCATE_TO_LOWER:
+        nothing = np.zeros_like(shifts)
+        return nothing, nothing
     half = np.where(shifts > 0, np.int64(1) << np.maximum(shifts - 1, 0), 0)
     if rounding is RoundMode.NATURAL:
         return half, half
+    if rounding is OfmRoundMode.SYMMETRIC:
+        return np.asarray(half - (half > 0)), half
     double = np.where(shifts > _DOUBLE_SHIFT - pre_shift, 1 << _DOUBLE_SHIFT - 1 - pre_shift, 0)
     if not double.any():
         return half, half
+    if rounding is OfmRoundMode.DOUBLE_ASYMMETRIC:
+        raised = np.asarray(half + double)
+        return raised, raised
     return np.asarray(half - double), np.asarray(half + double)
 
 

@@ -7,6 +7,7 @@ from typing import TypeVar
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import (
     BY_NAME,
+    U55,
     AccFormat,
     ActivationClipRange,
     ActivationFormat,
@@ -15,6 +16,7 @@ from ethosgen.backend.ethosu.isa import (
     ElementwiseMode,
     IfmScaleMode,
     IfmUpscaleMode,
+    InstructionSet,
     OfmScaleMode,
     ParallelMode,
     PoolingMode,
@@ -42,13 +44,16 @@ from ethosgen.values.errors import NpuFault
 
 _Code = TypeVar("_Code", bound=IntEnum)
 
-_DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4")
+DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4")
 _UNARY = (ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ)
 _ADDRESS_BITS = 40
 
 
 class Registers:
     """Operands by register name; registers that were never set read 0."""
+
+    isa: InstructionSet = U55
+    dtypes: tuple[str, ...] = DTYPES
 
     def __init__(self, accelerator: EthosU) -> None:
         self._accelerator = accelerator
@@ -60,12 +65,12 @@ class Registers:
 
     def field(self, register: str, name: str) -> int:
         """Return one field."""
-        command = BY_NAME[f"NPU_SET_{register}"]
+        command = self.isa.by_name[f"NPU_SET_{register}"]
         return command.field(name).get(self._operands.get(register, 0))
 
     def value(self, register: str) -> int:
         """Return the value of a register that has one field, or an address."""
-        command = BY_NAME[f"NPU_SET_{register}"]
+        command = self.isa.by_name[f"NPU_SET_{register}"]
         operand = self._operands.get(register, 0)
         if command.fields[0].name == "addr_hi":
             return command.fields[1].get(operand) | command.fields[0].get(operand) << 32
@@ -106,7 +111,7 @@ class Registers:
         precision = f"{prefix}_PRECISION"
         width = self.field(precision, "activation_precision")
         dtype = 2 * width + self.field(precision, "activation_type")
-        if dtype >= len(_DTYPES):
+        if dtype >= len(self.dtypes):
             raise NpuFault("parse", f"{precision} asks for 64-bit elements")
         return FeatureMap(
             region=self.value(f"{prefix}_REGION"),
@@ -125,7 +130,7 @@ class Registers:
             height1=self.value(f"{prefix}_HEIGHT1_M1") + 1,
             width0=self.value(f"{prefix}_WIDTH0_M1") + 1,
             layout=self.code(precision, "activation_format", ActivationFormat),
-            dtype=_DTYPES[dtype],
+            dtype=self.dtypes[dtype],
             zero_point=self._zero_point(prefix),
         )
 

@@ -45,21 +45,27 @@ def _(operation: Dma) -> str:
 
 @title.register
 def _(operation: Elementwise) -> str:
-    return f"{operation.mode.name} {_by(operation.ofm.shape)}{_second_operand(operation)}"
+    return f"{operation.mode.name} {by(operation.ofm.shape)}{_second_operand(operation)}"
 
 
 @title.register
 def _(operation: Convolution | Pool) -> str:
-    text = f"{_name(operation)} {_by(operation.ofm.shape)} <- {_by(operation.ifm_shape)}"
+    return window_title(_name(operation), operation)
+
+
+def window_title(name: str, operation: Windowed) -> str:
+    """Describe an operation with a kernel."""
+    text = f"{name} {by(operation.ofm.shape)} <- {by(operation.ifm_shape)}"
     kernel = operation.kernel
-    text += f", kernel {_by(kernel.size)}"
+    text += f", kernel {by(kernel.size)}"
     if kernel.stride != (1, 1):
-        text += f", stride {_by(kernel.stride)}"
+        text += f", stride {by(kernel.stride)}"
     if kernel.dilation != (1, 1):
-        text += f", dilation {_by(kernel.dilation)}"
+        text += f", dilation {by(kernel.dilation)}"
     return text
 
 
+@singledispatch
 def summary(operation: Operation, block: Shape | None = None) -> str:
     """Describe an operation in full: `title`, addresses, and how results are computed.
 
@@ -69,16 +75,16 @@ def summary(operation: Operation, block: Shape | None = None) -> str:
         return title(operation)
     parts = [title(operation)]
     if isinstance(operation, Windowed):
-        parts += _window_parts(operation)
-    parts.append(f"ifm {_feature_map(operation.ifm)}")
+        parts += window_parts(operation)
+    parts.append(f"ifm {feature_map_text(operation.ifm)}")
     if isinstance(operation, Elementwise) and operation.ifm2 is not None:
-        parts.append(f"ifm2 {_feature_map(operation.ifm2)}")
-    parts.append(f"ofm {_feature_map(operation.ofm.fm)}")
+        parts.append(f"ifm2 {feature_map_text(operation.ifm2)}")
+    parts.append(f"ofm {feature_map_text(operation.ofm.fm)}")
     if isinstance(operation, Convolution):
-        parts += _streams("weights", operation.weights) + _streams("scales", operation.scales)
+        parts += stream_parts("weights", operation.weights) + stream_parts("scales", operation.scales)
     parts += _output_parts(operation.ofm)
     if block is not None:
-        parts.append(f"block {_by(block)}")
+        parts.append(f"block {by(block)}")
     return ", ".join(parts)
 
 
@@ -88,7 +94,8 @@ def _name(operation: Convolution | Pool) -> str:
     return "DEPTHWISE" if operation.depthwise else "CONV"
 
 
-def _by(shape: tuple[int, ...]) -> str:
+def by(shape: tuple[int, ...]) -> str:
+    """Format a shape."""
     return "x".join(map(str, shape))
 
 
@@ -96,7 +103,7 @@ def _dma_size(operation: Dma) -> str:
     dims = max(operation.source_dims, operation.destination_dims)
     rows = operation.sizes[: dims - 1]
     if rows:
-        return f"{_by((operation.length, *rows))} bytes"
+        return f"{by((operation.length, *rows))} bytes"
     return counted(operation.length, "byte")
 
 
@@ -109,7 +116,8 @@ def _second_operand(operation: Elementwise) -> str:
     return f", ifm2 repeated along {axes}"
 
 
-def _window_parts(operation: Windowed) -> list[str]:
+def window_parts(operation: Windowed) -> list[str]:
+    """Describe padding and upscaling."""
     parts = []
     padding = operation.padding
     if padding.any:
@@ -120,7 +128,8 @@ def _window_parts(operation: Windowed) -> list[str]:
     return parts
 
 
-def _feature_map(fm: FeatureMap) -> str:
+def feature_map_text(fm: FeatureMap) -> str:
+    """Describe type, layout, address and zero point."""
     dtype = {"u": "uint", "i": "int"}[fm.dtype[-2]] + str(8 * int(fm.dtype[-1]))
     tiles = sum(base != 0 for base in fm.bases[1:])
     text = f"{dtype} {fm.layout.name} {place(fm.region, fm.bases[0])}"
@@ -128,7 +137,8 @@ def _feature_map(fm: FeatureMap) -> str:
     return text + (f" zero point {fm.zero_point}" if fm.zero_point else "")
 
 
-def _streams(name: str, streams: tuple[DataStream, ...]) -> list[str]:
+def stream_parts(name: str, streams: tuple[DataStream, ...]) -> list[str]:
+    """Describe the streams of weights or scales."""
     places = " and ".join(f"{place(s.region, s.base)}+{s.length}" for s in streams)
     return [f"{name} {places}"]
 

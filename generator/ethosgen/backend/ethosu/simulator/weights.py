@@ -6,7 +6,7 @@ iteration yields, for each weight in the stream, its index in an array (O, H, W,
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -189,8 +189,18 @@ def _decode_core(data: bytes | memoryview, order: Traversal, flat: NDArray[np.in
         raise NpuFault("timeout", "weights in such small blocks are too slow for the model")
     wanted = sum(math.prod(part.extents) for part in _sub_kernels(order))
     pieces = mlw.pieces(data, wanted)
+    places = (index for part in _sub_kernels(order) for index in _places(order, part))
+    place_pieces(pieces, places, flat)
+
+
+def place_pieces(
+    pieces: Iterator[NDArray[np.int16]],
+    places: Iterable[NDArray[np.int32]],
+    flat: NDArray[np.int16],
+) -> None:
+    """Store decoded weights at their indices in `flat`; -1 is padding."""
     values = np.zeros(0, np.int16)
-    for index in (index for part in _sub_kernels(order) for index in _places(order, part)):
+    for index in places:
         found = [values]
         while sum(piece.size for piece in found) < index.size:
             found.append(next(pieces))
@@ -234,3 +244,26 @@ def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
     bias = np.where(bias >> 39 & 1, bias - (1 << 40), bias)
     scale = wide[:, 5:9] @ (1 << 8 * np.arange(4, dtype=np.int64))
     return Records(bias, scale, wide[:, 9] & 0x3F)
+
+
+class BlockWeights:
+    """The streams of U55 and U65; see context.WeightFormat."""
+
+    def __init__(self, accelerator: EthosU) -> None:
+        """Store the NPU."""
+        self._accelerator = accelerator
+
+    def orders(self, operation: Convolution) -> tuple[Traversal, ...]:
+        """Return the order of each core's weights."""
+        cores = range(len(operation.weights))
+        return tuple(traversal(operation, self._accelerator, core) for core in cores)
+
+    def decode(
+        self, streams: Sequence[bytes | memoryview], orders: tuple[Traversal, ...]
+    ) -> NDArray[np.int16]:
+        """Decode the cores' streams; see decode_weights."""
+        return decode_weights(streams, orders)
+
+    def records(self, streams: tuple[bytes, ...], operation: Convolution) -> Records:
+        """Decode the scale records of a convolution; see decode_records."""
+        return decode_records(streams, operation.ofm.shape[2])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
 from ethosgen.backend.ethosu.simulator.operation import Convolution, DataStream
-from ethosgen.backend.ethosu.simulator.weights import (
-    MAX_WEIGHTS,
-    Records,
-    Traversal,
-    decode_records,
-    decode_weights,
-    traversal,
-)
+from ethosgen.backend.ethosu.simulator.weights import MAX_WEIGHTS, BlockWeights, Records
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
@@ -56,12 +49,35 @@ class Filter:
         return _OBJECTS_BYTES + sum(array.nbytes for array in arrays)
 
 
+class Order(Protocol):
+    """The order of a stream's weights; hashable."""
+
+    @property
+    def depthwise(self) -> bool:
+        """Whether the weights are those of a depthwise convolution."""
+
+
+class WeightFormat(Protocol):
+    """How a generation of the NPU stores weights and scale records."""
+
+    def orders(self, operation: Convolution) -> tuple[Any, ...]:
+        """Return the order of each stream's weights, as `Order`."""
+
+    def decode(
+        self, streams: Sequence[bytes | memoryview], orders: tuple[Any, ...]
+    ) -> NDArray[np.int16]:
+        """Decode streams into one array of (O, H, W, I); NpuFault if they are malformed."""
+
+    def records(self, streams: tuple[bytes, ...], operation: Convolution) -> Records:
+        """Decode the scale records; NpuFault of kind "parse" if there are too few."""
+
+
 @dataclass
 class WeightCache:
     """Decoded weights by the digests of their streams; evicts the oldest first."""
 
     limit_bytes: int = 1 << 28
-    _filters: dict[tuple[tuple[bytes, ...], tuple[Traversal, ...]], Filter] = field(
+    _filters: dict[tuple[tuple[bytes, ...], tuple[Order, ...]], Filter] = field(
         default_factory=dict
     )
     _bytes: int = 0
@@ -69,13 +85,15 @@ class WeightCache:
     def __len__(self) -> int:
         return len(self._filters)
 
-    def get(self, streams: tuple[Bytes, ...], orders: tuple[Traversal, ...]) -> Filter:
+    def get(
+        self, streams: tuple[Bytes, ...], orders: tuple[Order, ...], weights: WeightFormat
+    ) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
         key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
         found = self._filters.get(key)
         if found is None:
             data = [stream.data for stream in streams]
-            found = _build_filter(decode_weights(data, orders), orders[0].depthwise)
+            found = _build_filter(weights.decode(data, orders), orders[0].depthwise)
             self._bytes += found.nbytes
             while self._bytes > self.limit_bytes and self._filters:
                 self._bytes -= self._filters.pop(next(iter(self._filters))).nbytes
@@ -111,14 +129,12 @@ class Constants:
     def decode(self) -> tuple[Filter, Records]:
         """Return the filter and the records; NpuFault of kind "parse" if they are invalid."""
         operation, context = self._operation, self._context
-        orders = tuple(
-            traversal(operation, context.accelerator, core) for core in range(len(self._weights))
-        )
-        found = context.cache.get(self._weights, orders)
+        weights = context.weight_format
+        found = context.cache.get(self._weights, weights.orders(operation), weights)
         if not self._scales:
             self._scales = tuple(context.view_stream(stream) for stream in operation.scales)
         data = tuple(stream.tobytes() for stream in self._scales)
-        return found, decode_records(data, operation.ofm.shape[2])
+        return found, weights.records(data, operation)
 
     def may_change(self) -> bool:
         """Return whether they can be overwritten after they were decoded."""
@@ -147,6 +163,14 @@ class Shram:
 
 
 @dataclass
+class Inner:
+    """What U85 keeps between operations: chaining buffers, and accumulators."""
+
+    buffers: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    accumulators: NDArray[np.int64] | None = None
+
+
+@dataclass
 class Context:
     """The environment of a running stream."""
 
@@ -155,6 +179,13 @@ class Context:
     bases: Sequence[int]
     shram: Shram
     cache: WeightCache
+    inner: Inner = field(default_factory=Inner)
+    given_format: WeightFormat | None = None
+
+    @cached_property
+    def weight_format(self) -> WeightFormat:
+        """The format of weight streams: U55's and U65's unless another was given."""
+        return self.given_format or BlockWeights(self.accelerator)
 
     def base(self, region: int) -> int:
         """Return a region's address; NpuFault of kind "bus" if it has no base pointer."""
@@ -188,7 +219,7 @@ class Context:
     def records(self, operation: Convolution) -> Records:
         """Return a convolution's scale records."""
         streams = tuple(self.read_stream(stream) for stream in operation.scales)
-        return decode_records(streams, operation.ofm.shape[2])
+        return self.weight_format.records(streams, operation)
 
     def view_table(self, slot: int, entries: int, dtype: str) -> NDArray[Any]:
         """Return a view of a lookup table in the last 2 KiB of SHRAM, in slots of 256 bytes."""

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.isa import IfmUpscaleMode
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Constants, Context
+from ethosgen.backend.ethosu.simulator.ops.output import Target
 from ethosgen.backend.ethosu.simulator.ops.quantize import Exact, Factors, Quantize, exact, integers
 from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
 from ethosgen.backend.ethosu.simulator.ops.window import Padded, padder, place_ifm, windows
@@ -38,7 +38,7 @@ _KEPT_BYTES = 1 << 12
 Floating = type[np.floating[Any]]
 
 
-def prepare(context: Context, operation: Convolution, ofm: Placed) -> Action:
+def prepare(context: Context, operation: Convolution, ofm: Target) -> Action:
     """Return a function that executes a convolution.
 
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
@@ -95,7 +95,7 @@ class _Task:
     """The data of one convolution that its functions share."""
 
     operation: Convolution
-    ofm: Placed
+    ofm: Target
     source: _Source
     matrix: NDArray[Any]
     dtype: Floating
@@ -125,7 +125,7 @@ class _Task:
             yield top, min(top + step, height)
 
 
-def _build(context: Context, operation: Convolution, ofm: Placed, constants: Constants) -> Action:
+def _build(context: Context, operation: Convolution, ofm: Target, constants: Constants) -> Action:
     found, records = constants.decode()
     info = np.iinfo(operation.ifm.dtype)
     zero_point = operation.ifm.zero_point
@@ -148,7 +148,7 @@ def _build(context: Context, operation: Convolution, ofm: Placed, constants: Con
     return _folded(task, stage) if stage and fits else lambda: _dense(task)
 
 
-def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -> _Source:
+def _source(context: Context, operation: Convolution, ofm: Target, reach: int) -> _Source:
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
     info = np.iinfo(operation.ifm.dtype)
@@ -157,7 +157,7 @@ def _source(context: Context, operation: Convolution, ofm: Placed, reach: int) -
         pad = padder(operation, ifm, ifm.dtype, zero_point, zero_point)
         is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
         place = ifm.whole if is_plain else None
-        return _Source(pad, most, zero_point, place, ifm.touches(ofm))
+        return _Source(pad, most, zero_point, place, ifm.touches(ofm.views()))
     wide = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
     most = max(int(info.max) - zero_point, zero_point - int(info.min))
     return _Source(lambda: wide() - zero_point, most, 0)

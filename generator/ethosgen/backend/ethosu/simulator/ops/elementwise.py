@@ -72,10 +72,10 @@ def _unary(operation: Elementwise) -> _Unary:
         case ElementwiseMode.LRELU:
             return lambda a: np.where(a >= 0, a, scale(a))
         case _:
-            return _leading_zeros
+            return leading_zeros
 
 
-def _leading_zeros(a: Ints) -> Ints:
+def leading_zeros(a: Ints) -> Ints:
     """Count the leading zeros of 32-bit values; frexp's exponent is the position of the top bit."""
     exponent = np.frexp((a & 0xFFFFFFFF).astype(np.float64))[1]
     return 32 - exponent.astype(np.int64)
@@ -160,7 +160,7 @@ def _shift_right(operation: Elementwise) -> _Binary:
     return shift
 
 
-def _shift_left(a: Ints, b: Ints) -> Ints:
+def shift_left(a: Ints, b: Ints) -> Ints:
     """Shift left within 32 bits, discarding higher bits."""
     shifted = a << np.clip(b, 0, 32)
     return (shifted + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
@@ -169,5 +169,5 @@ def _shift_left(a: Ints, b: Ints) -> Ints:
 _SIMPLE: dict[ElementwiseMode, _Binary] = {
     ElementwiseMode.MIN: np.minimum,
     ElementwiseMode.MAX: np.maximum,
-    ElementwiseMode.SHL: _shift_left,
+    ElementwiseMode.SHL: shift_left,
 }

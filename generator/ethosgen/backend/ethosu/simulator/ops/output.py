@@ -2,7 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from functools import singledispatch
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,6 @@ from ethosgen.backend.ethosu.isa import (
     ActivationFunction,
     OfmScaleMode,
 )
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import Activation, Output
 from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context
@@ -33,6 +33,27 @@ _LUT16_FRACTION_BITS = 7
 Finish = Callable[[Ints], None]
 
 
+class Target(Protocol):
+    """Where an operation's results go: a feature map in memory, or in U85 a chaining buffer."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' type."""
+
+    @property
+    def whole(self) -> NDArray[Any] | None:
+        """A view of all of it as (height, width, depth), None if there is none."""
+
+    def views(self) -> list[NDArray[Any]]:
+        """Return its parts as views of the memory."""
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Store all elements, which must fit the type."""
+
+    def write_rows(self, data: NDArray[Any], top: int) -> None:
+        """Store (rows, width, depth) from row `top` on; the rows of an operation come in order."""
+
+
 def scaler(ofm: Output, bound: int | None = None) -> Callable[[Ints], Ints]:
     """Return a function that applies OFM_SCALE, if any; `bound` is as for `Rescale`."""
     if ofm.scale_mode is not OfmScaleMode.GLOBAL or (ofm.scale.scale, ofm.scale.shift) == (1, 0):
@@ -44,7 +65,7 @@ def _unchanged(values: Ints) -> Ints:
     return values
 
 
-def finisher(context: Context, ofm: Output, placed: Placed) -> Finish:
+def finisher(context: Context, ofm: Output, placed: Target) -> Finish:
     """Return a function that adds the zero point to scaled values, activates, and writes the OFM.
 
     It accepts (height, width, depth) or a shape that broadcasts to it, and can modify its argument.
@@ -67,11 +88,9 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
     """
     zero_point = effective_zero_point(ofm)
     offset = scalar(zero_point)
-    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
-    if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
-        raise NpuFault("parse", "TANH and SIGMOID are modelled only for 16-bit signed OFMs")
+    curve = curve_of(ofm)
     low, high = (scalar(limit) for limit in clip_limits(ofm))
-    look_up = _table(context, ofm)
+    look_up = table(ofm, context)
 
     def activate(values: Ints) -> NDArray[Any]:
         if zero_point:
@@ -84,11 +103,21 @@ def activation(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]]:
     return activate
 
 
+@singledispatch
+def curve_of(ofm: Output) -> Callable[[Ints], Ints] | None:
+    """Return the function that is applied before clipping, None if there is none."""
+    curve = _CURVES.get(ActivationFunction(ofm.activation.function))
+    if curve is not None and np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", "TANH and SIGMOID are modelled only for 16-bit signed OFMs")
+    return curve
+
+
 def is_plain(ofm: Output) -> bool:
     """Return whether only clipping follows the zero point."""
     return bool(ofm.activation.function == ActivationFunction.RELU)
 
 
+@singledispatch
 def effective_zero_point(ofm: Output) -> int:
     """Return the offset added to results: OFM_ZERO_POINT, or 0 for 32 bits without a table.
 
@@ -99,6 +128,7 @@ def effective_zero_point(ofm: Output) -> int:
     return 0 if wide and is_plain(ofm) else ofm.fm.zero_point
 
 
+@singledispatch
 def clip_limits(ofm: Output) -> tuple[int, int]:
     """Return the range set by ACTIVATION, ACTIVATION_MIN and ACTIVATION_MAX.
 
@@ -120,7 +150,8 @@ def clip_limits(ofm: Output) -> tuple[int, int]:
     )
 
 
-def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | None:
+@singledispatch
+def table(ofm: Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None:
     """Return a function that looks up clipped values, None without a table."""
     slot = ofm.activation.table
     if slot is None:
@@ -129,11 +160,11 @@ def _table(context: Context, ofm: Output) -> Callable[[Ints], NDArray[Any]] | No
     entries, dtype = table_format(ofm)
     if entries != _LUT8_ENTRIES and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
-    table = context.view_table(slot, entries, dtype)
+    found = context.view_table(slot, entries, dtype)
     if entries == _LUT8_ENTRIES:
         first = scalar(low if low < 0 else 0)
-        return lambda values: table[values - first]
-    return lambda values: _interpolate(table.astype(np.int64), values)
+        return lambda values: found[values - first]
+    return lambda values: interpolate(found.astype(np.int64), values)
 
 
 def table_format(ofm: Output) -> tuple[int, str]:
@@ -152,7 +183,7 @@ def _unlimited(activation: Activation) -> Activation:
     return dataclasses.replace(activation, minimum=-(1 << 16), maximum=1 << 16)
 
 
-def _interpolate(table: Ints, values: Ints) -> Ints:
+def interpolate(table: Ints, values: Ints) -> Ints:
     """Look up 16-bit values: an entry is a base in its low half and a slope in its high half."""
     offset = values + 32768
     entry = table[offset >> _LUT16_FRACTION_BITS]

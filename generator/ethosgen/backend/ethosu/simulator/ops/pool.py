@@ -47,10 +47,10 @@ def _maximum(context: Context, operation: Pool) -> _Pooled:
     dtype = ifm.dtype if is_plain else np.dtype(np.int64)
     padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
     scale = scaler(operation.ofm)
-    return lambda: scale(_over_windows(np.maximum, operation, padded()) - zero_point)
+    return lambda: scale(over_windows(np.maximum, operation, padded()) - zero_point)
 
 
-def _over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
+def over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
     """Combine each window's elements, first over rows, then over columns."""
     view = windows(operation, padded)
     height, width = operation.kernel.size
@@ -70,7 +70,7 @@ def _average(context: Context, operation: Pool) -> _Pooled:
     padded = padder(operation, ifm, _sum_dtype(operation), zero_point, zero_point)
     offset = scalar(zero_point * math.prod(operation.kernel.size))
     scale = _mean(operation)
-    return lambda: scale(_over_windows(np.add, operation, padded()) - offset)
+    return lambda: scale(over_windows(np.add, operation, padded()) - offset)
 
 
 def _sum_dtype(operation: Pool) -> np.dtype[Any]:
@@ -83,13 +83,13 @@ def _sum_dtype(operation: Pool) -> np.dtype[Any]:
 def _mean(operation: Pool) -> Callable[[Ints], Ints]:
     if not operation.padding.any:
         return scaler(operation.ofm)
-    counts = _valid_counts(operation)
+    counts = valid_counts(operation)
     if operation.ofm.rounding is RoundMode.TRUNCATE:
         return lambda sums: np.sign(sums) * (np.abs(sums) // counts)
     return Rescale(*pooling_scale(counts), operation.ofm.rounding)
 
 
-def _valid_counts(operation: Pool) -> Ints:
+def valid_counts(operation: Pool) -> Ints:
     """Return the number of each window's elements inside the IFM: (height, width, 1)."""
     size = operation.upscaled_size
     before = (operation.padding.top, operation.padding.left)

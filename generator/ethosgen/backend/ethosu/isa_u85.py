@@ -1,0 +1,382 @@
+"""The instruction set of Ethos-U85: what differs from U55 and U65, and the table that results.
+
+The encoding of commands is theirs (isa.py), and so are the rows that `_LACKING` and `_CMD0`, `_CMD1`
+below do not name. Names, codes and fields are those of Arm's register description.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from ethosgen.backend.ethosu.isa import (
+    CMD0,
+    CMD1,
+    COMMANDS,
+    PARAMETER_BITS,
+    REGION_REGISTERS,
+    ActivationFormat,
+    ActivationPrecision,
+    ActivationType,
+    Command,
+    DmaRegionMode,
+    DmaStrideMode,
+    Field,
+    InstructionSet,
+    OfmScaleMode,
+)
+
+
+class AccFormat(IntEnum):
+    """Format of the accumulators."""
+
+    I32 = 0
+    I48 = 1
+
+
+class AccInput(IntEnum):
+    """The value that accumulators start with: 0, that of the operation before, or IFM2."""
+
+    RESET = 0
+    KEEP = 1
+    IFM2 = 2
+
+
+class AccOutput(IntEnum):
+    """Whether an operation writes an OFM, or leaves its result in the accumulators."""
+
+    ENABLE = 0
+    DISABLE = 1
+
+
+class ActivationClipRange(IntEnum):
+    """Whether ACTIVATION_MIN and MAX clip a result."""
+
+    B16 = 0
+    NONE = 1
+
+
+class ActivationFunction(IntEnum):
+    """The table that a result is looked up in, by types of index and entry."""
+
+    LUT_NONE = 0
+    LUT_U8_U8 = 1
+    LUT_S8_S8 = 4
+    LUT_S8_S16 = 5
+    LUT_S8_S32 = 7
+    LUT_S16_S16 = 8
+    LUT_S16_S32 = 9
+    LUT_TANH = 10
+    LUT_SIGMOID = 11
+
+
+class ActivationReverse(IntEnum):
+    """The axis along which an OFM is written in reverse."""
+
+    NONE = 0
+    H = 1
+    W = 2
+    C = 3
+
+
+class ActivationStorage(IntEnum):
+    """Where a feature map is: tiles in memory, a chaining buffer, or nowhere."""
+
+    TILE2X2 = 0
+    TILE3X1 = 1
+    CHAINED = 2
+    NONE = 3
+
+
+class ActivationTranspose(IntEnum):
+    """The order of axes in which an OFM is written."""
+
+    HWC = 0
+    WHC = 1
+    HCW = 2
+    WCH = 3
+    CHW = 6
+    CWH = 7
+
+
+class BranchCondition(IntEnum):
+    """When a branch is taken: always, or if the result flag is set."""
+
+    ALWAYS = 0
+    RF_TRUE = 1
+
+
+class BroadcastMode(IntEnum):
+    """The axes along which an operand is repeated."""
+
+    NONE = 0
+    H = 1
+    W = 2
+    HW = 3
+    C = 4
+    CH = 5
+    CW = 6
+    CWH = 7
+    SCALAR = 8
+
+
+class DmaIndexMode(IntEnum):
+    """Whether an index tensor selects the rows of a DMA's end."""
+
+    DISABLED = 0
+    ENABLED = 1
+
+
+class ElementwiseMode(IntEnum):
+    """The elementwise operation."""
+
+    MUL = 0
+    ADD = 1
+    SUB = 2
+    MIN = 3
+    MAX = 4
+    LRELU = 5
+    ABS = 6
+    CLZ = 7
+    SHR = 8
+    SHL = 9
+    LSR = 10
+    DIV = 11
+    CMP_EQ = 16
+    CMP_NE = 17
+    CMP_GE = 18
+    CMP_GT = 19
+    AND = 33
+    OR = 34
+    XOR = 35
+    NOT = 36
+    AND_NOT = 42
+
+
+class Microblock(IntEnum):
+    """Height and width of the OFM's microblock; its depth follows from the number of MACs."""
+
+    U1X1 = 0
+    U1X2 = 1
+    U1X4 = 2
+    U2X2 = 3
+    U2X4 = 4
+    U4X4 = 5
+
+
+class PoolingMode(IntEnum):
+    """The pooling operation."""
+
+    MAX = 0
+    AVERAGE = 1
+    REDUCE_SUM = 2
+    SUM = 3
+    NONE = 4
+    MIN = 5
+    ARGMAX_X = 6
+    ARGMAX_Y = 7
+
+
+class ResizeMode(IntEnum):
+    """How elements between those of the IFM are computed."""
+
+    BILINEAR = 0
+    REPLICATE = 1
+    NEAREST = 2
+
+
+class IfmRoundMode(IntEnum):
+    """How a scaled operand is rounded."""
+
+    DOUBLE_SYMMETRIC = 0
+    NATURAL = 1
+
+
+class OfmRoundMode(IntEnum):
+    """How a scaled result is rounded."""
+
+    DOUBLE_SYMMETRIC = 0
+    NATURAL = 1
+    DOUBLE_ASYMMETRIC = 2
+    SYMMETRIC = 3
+    TRUNCATE_TO_ZERO = 4
+    TRUNCATE_TO_LOWER = 5
+
+
+class WeightFormat(IntEnum):
+    """The decoder of a weight stream: the standard one, or the fast one."""
+
+    SWD = 0
+    FWD = 1
+
+
+class WeightSparsity(IntEnum):
+    """Whether two of four weights are 0."""
+
+    NONE = 0
+    SPARSE_2_4 = 1
+
+
+def _bits(name: str, bits: int, lsb: int = 0, values: type[IntEnum] | None = None) -> Field:
+    return Field(name, lsb, bits, values)
+
+
+_TYPE = _bits("activation_type", 1, 0, ActivationType)
+_FORMAT = _bits("activation_format", 2, 6, ActivationFormat)
+_STORAGE = _bits("activation_storage", 2, 14, ActivationStorage)
+_IFM_PRECISION = (
+    _TYPE,
+    _bits("activation_precision", 2, 2, ActivationPrecision),
+    _FORMAT,
+    _STORAGE,
+)
+_OFM_PRECISION = (
+    _TYPE,
+    _bits("activation_precision", 2, 1, ActivationPrecision),
+    _FORMAT,
+    _bits("scale_mode", 1, 8, OfmScaleMode),
+    _bits("activation_reverse", 2, 9, ActivationReverse),
+    _bits("activation_transpose", 3, 11, ActivationTranspose),
+    _STORAGE,
+)
+_BROADCAST = (_bits("broadcast_mode", 4, 0, BroadcastMode),)
+_DMA_END = (_bits("region", 3), _bits("region_mode", 1, 8, DmaRegionMode))
+_DMA_INDEXED = _bits("idx_mode", 1, 11, DmaIndexMode)
+
+_LACKING = (
+    "NPU_SET_IFM_IB_END",
+    "NPU_SET_PARALLEL_MODE",
+    "NPU_SET_AB_START",
+    "NPU_SET_IFM2_SCALAR",
+    "NPU_SET_IFM2_IB_START",
+    "NPU_SET_OPA_SCALE",
+    "NPU_SET_OPB_SCALE",
+    "NPU_SET_DMA0_SKIP0",
+    "NPU_SET_DMA0_SKIP1",
+    "NPU_SET_SCALE1_BASE",
+    "NPU_SET_SCALE1_LENGTH",
+)
+"""Commands of U55 and U65 that U85 lacks; it has other commands at most of their codes."""
+
+_CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
+    (2, "NPU_OP_CONV", (_bits("weights_ifm2", 1),)),
+    (5, "NPU_OP_POOL", (_bits("pooling_mode", 3, 0, PoolingMode),)),
+    (6, "NPU_OP_ELEMENTWISE", (_bits("elementwise_mode", 6, 0, ElementwiseMode),)),
+    (7, "NPU_OP_RESIZE", (_bits("resize_mode", 2, 0, ResizeMode),)),
+    (17, "NPU_OP_DMA_WAIT", (_bits("k", 2),)),
+    (18, "NPU_OP_KERNEL_WAIT", (_bits("n", 1),)),
+    (261, "NPU_SET_IFM_PRECISION", _IFM_PRECISION),
+    (264, "NPU_SET_IFM_BROADCAST", _BROADCAST),
+    (276, "NPU_SET_OFM_PRECISION", _OFM_PRECISION),
+    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (_bits("width_m1", 7),)),
+    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (_bits("height_m1", 7),)),
+    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (_bits("depth_m1", 10),)),
+    (
+        292,
+        "NPU_SET_ACC_FORMAT",
+        (
+            _bits("acc_format", 2, 0, AccFormat),
+            _bits("acc_input", 2, 4, AccInput),
+            _bits("acc_output", 1, 6, AccOutput),
+            _bits("microblock", 3, 8, Microblock),
+        ),
+    ),
+    (
+        293,
+        "NPU_SET_ACTIVATION",
+        (
+            _bits("activation_function", 5, 0, ActivationFunction),
+            _bits("table", 3, 5),
+            _bits("activation_clip_range", 1, 12, ActivationClipRange),
+        ),
+    ),
+    (298, "NPU_SET_RESIZE_X_SCALE_N_M1", (_bits("resize_x_scale_n_m1", 11),)),
+    (299, "NPU_SET_RESIZE_Y_SCALE_N_M1", (_bits("resize_y_scale_n_m1", 11),)),
+    (300, "NPU_SET_RESIZE_X_OFFSET", (Field("resize_x_offset", 0, 12, signed=True),)),
+    (301, "NPU_SET_RESIZE_Y_OFFSET", (Field("resize_y_offset", 0, 12, signed=True),)),
+    (
+        302,
+        "NPU_SET_WEIGHT_FORMAT",
+        (
+            _bits("weight_format", 1, 0, WeightFormat),
+            _bits("weight_sparsity", 1, 4, WeightSparsity),
+        ),
+    ),
+    (303, "NPU_SET_BLOCKDEP", (_bits("blockdep", 3),)),
+    (
+        304,
+        "NPU_SET_DMA0_SRC_REGION",
+        (*_DMA_END, _bits("stride_mode", 2, 9, DmaStrideMode), _DMA_INDEXED),
+    ),
+    (305, "NPU_SET_DMA0_DST_REGION", (*_DMA_END, _DMA_INDEXED)),
+    (308, "NPU_SET_DMA0_IDX_REGION", (_bits("region", 3),)),
+    (384, "NPU_SET_IFM2_BROADCAST", _BROADCAST),
+    (389, "NPU_SET_IFM2_PRECISION", _IFM_PRECISION),
+)
+
+_ADDRESS = (_bits("addr_hi", 8), _bits("addr_lo", 32, PARAMETER_BITS))
+_LENGTH = (_bits("length", 32, PARAMETER_BITS),)
+_IFM_SCALE = (
+    _bits("shift", 6),
+    _bits("dbl_rnd", 5, 6),
+    _bits("round_mode", 1, 13, IfmRoundMode),
+    _bits("scale", 31, PARAMETER_BITS),
+)
+_OFM_SCALE = (
+    _bits("shift", 6),
+    _bits("dbl_rnd", 5, 6),
+    _bits("round_mode", 3, 13, OfmRoundMode),
+    _bits("scale", 31, PARAMETER_BITS),
+)
+_RESIZE_STEP = (
+    _bits("one_step_int", 4),
+    _bits("blk_step_int", 11, 4),
+    _bits("one_step_mod", 11, PARAMETER_BITS),
+    _bits("blk_step_mod", 11, 2 * PARAMETER_BITS),
+)
+
+_CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
+    (36, "NPU_SET_OFM_SCALE", _OFM_SCALE),
+    (37, "NPU_SET_IFM_SCALE", _IFM_SCALE),
+    (38, "NPU_SET_IFM2_SCALE", _IFM_SCALE),
+    (39, "NPU_SET_OP_SCALAR", (Field("scalar", PARAMETER_BITS, 32, signed=True),)),
+    (51, "NPU_SET_DMA0_SRC_STRIDE0", _ADDRESS),
+    (52, "NPU_SET_DMA0_SRC_STRIDE1", _ADDRESS),
+    (53, "NPU_SET_DMA0_DST_STRIDE0", _ADDRESS),
+    (54, "NPU_SET_DMA0_DST_STRIDE1", _ADDRESS),
+    (55, "NPU_SET_DMA0_IDX", _ADDRESS),
+    (56, "NPU_SET_DMA0_IDX_MAX", (_bits("idx_max", 31, PARAMETER_BITS),)),
+    (57, "NPU_SET_DMA0_IDX_SKIP1", _ADDRESS),
+    (146, "NPU_SET_WEIGHT2_BASE", _ADDRESS),
+    (147, "NPU_SET_WEIGHT2_LENGTH", _LENGTH),
+    (148, "NPU_SET_WEIGHT3_BASE", _ADDRESS),
+    (149, "NPU_SET_WEIGHT3_LENGTH", _LENGTH),
+    (150, "NPU_SET_RESIZE_X_STEP", _RESIZE_STEP),
+    (151, "NPU_SET_RESIZE_Y_STEP", _RESIZE_STEP),
+    (
+        256,
+        "NPU_OP_BRANCH",
+        (
+            _bits("branch_cond", 1, 0, BranchCondition),
+            _bits("branch_target", 32, PARAMETER_BITS),
+        ),
+    ),
+)
+
+_OWN = tuple(
+    Command(code, control, name, fields)
+    for control, rows in ((CMD0, _CMD0), (CMD1, _CMD1))
+    for code, name, fields in rows
+)
+_OWN_NAMES = {command.name for command in _OWN}
+
+_REGIONS: Mapping[str, str] = {
+    **{name: region for name, region in REGION_REGISTERS.items() if name != "SCALE1_BASE"},
+    "WEIGHT2_BASE": "WEIGHT_REGION",
+    "WEIGHT3_BASE": "WEIGHT_REGION",
+    "DMA0_IDX": "DMA0_IDX_REGION",
+}
+
+U85 = InstructionSet(
+    "Ethos-U85",
+    (*(c for c in COMMANDS if c.name not in _OWN_NAMES and c.name not in _LACKING), *_OWN),
+    _REGIONS,
+)

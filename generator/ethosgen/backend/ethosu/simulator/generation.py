@@ -1,0 +1,77 @@
+"""The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    Elementwise,
+    Operation,
+    Output,
+    Pool,
+)
+from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
+from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
+from ethosgen.backend.ethosu.simulator.ops.output import Target
+from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.u85 import effort as _effort  # registers its functions
+from ethosgen.backend.ethosu.simulator.u85 import ops as u85_ops
+from ethosgen.backend.ethosu.simulator.u85 import summary as _summary  # registers its functions
+from ethosgen.backend.ethosu.simulator.u85.operation import (
+    Resize,
+    U85Convolution,
+    U85Dma,
+    U85Elementwise,
+    U85Operation,
+    U85Output,
+    U85Pool,
+)
+from ethosgen.backend.ethosu.simulator.u85.output import TABLE_BYTES, destination
+from ethosgen.backend.ethosu.simulator.u85.state import U85Registers
+from ethosgen.backend.ethosu.simulator.u85.weights import U85Weights
+from ethosgen.backend.ethosu.simulator.weights import BlockWeights
+
+AnyOperation = Operation | U85Operation
+
+PREPARE: dict[type, Callable[[Context, Any, Any], Action]] = {
+    Convolution: conv.prepare,
+    Pool: pool.prepare,
+    Elementwise: elementwise.prepare,
+    Dma: dma.prepare,
+    U85Convolution: u85_ops.conv.prepare,
+    U85Pool: u85_ops.pool.prepare,
+    U85Elementwise: u85_ops.elementwise.prepare,
+    Resize: u85_ops.resize.prepare,
+    U85Dma: u85_ops.dma.prepare,
+}
+"""Returns a function that executes an operation, given its OFM in memory, None for a copy."""
+
+
+def registers_of(accelerator: EthosU) -> Registers:
+    """Return an accelerator's registers, none of them set."""
+    return Registers(accelerator) if accelerator.u85 is None else U85Registers(accelerator)
+
+
+def weight_format_of(accelerator: EthosU) -> WeightFormat:
+    """Return how an accelerator stores weights."""
+    return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
+
+
+def inner_bytes(accelerator: EthosU) -> int:
+    """Return the size of the memory that streams can address: a core's SHRAM, U85's tables."""
+    if accelerator.u85 is not None:
+        return TABLE_BYTES
+    return accelerator.shram_kib * 1024 // accelerator.cores
+
+
+def target_of(context: Context, output: Output | None) -> Target | None:
+    """Return where an operation's results go, None for a copy; NpuFault if out of bounds."""
+    if output is None:
+        return None
+    if isinstance(output, U85Output):
+        return destination(context, output)
+    base = context.base(output.fm.region)
+    return Placed(context.bus, output.fm, base, output.shape, write=True)

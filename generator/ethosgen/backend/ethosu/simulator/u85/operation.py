@@ -1,0 +1,323 @@
+"""U85's operations as typed values, beside those that it shares with U55 and U65.
+
+A convolution, a pooling and an output stage are those of U55 with more parameters. Elementwise
+operations, resizing and copies are U85's own.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ethosgen.backend.ethosu.isa_u85 import (
+    AccInput,
+    ActivationReverse,
+    ActivationTranspose,
+    BroadcastMode,
+    ElementwiseMode,
+    PoolingMode,
+    ResizeMode,
+)
+from ethosgen.backend.ethosu.simulator.operation import (
+    Access,
+    Activation,
+    Channel,
+    Convolution,
+    CopyAccess,
+    DataStream,
+    FeatureMap,
+    MapAccess,
+    Output,
+    Scale,
+    Shape,
+    StreamAccess,
+    WeightLayout,
+    Windowed,
+)
+from ethosgen.backend.ethosu.simulator.scaling import Rounding
+
+_AXES = {"H": 0, "W": 1, "C": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """A feature map in a chaining buffer of the NPU."""
+
+    buffer: int
+    dtype: str
+    zero_point: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """An operand of one value, from OP_SCALAR."""
+
+    value: int
+    dtype: str
+    zero_point: int
+
+
+Operand = FeatureMap | Chained | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class U85Activation(Activation):
+    """`index` is the table's number, counted in tables of its size."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class U85Output(Output):
+    """U85's output stage. `shape` is the OFM's before it is transposed or reversed.
+
+    `chain` is the buffer that the result goes to instead of memory; `enabled` is False if the
+    result stays in the accumulators.
+    """
+
+    double_round: int
+    transpose: ActivationTranspose
+    reverse: ActivationReverse
+    chain: int | None
+    enabled: bool
+
+    @property
+    def axes(self) -> tuple[int, int, int]:
+        """The axes of `shape` in the order in which they are stored."""
+        first, second, third = (_AXES[axis] for axis in self.transpose.name)
+        return first, second, third
+
+    @property
+    def stored_shape(self) -> Shape:
+        """Shape in memory."""
+        height, width, depth = (self.shape[axis] for axis in self.axes)
+        return height, width, depth
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield the write, if there is one."""
+        if self.enabled and self.chain is None:
+            yield MapAccess("ofm", Channel.OFM, self.fm, self.stored_shape)
+
+
+@dataclass(frozen=True, slots=True)
+class U85Layout(WeightLayout):
+    """The parameters that determine the order of weights in U85's streams."""
+
+    ifm_block_depth: int
+    ofm_ublock_depth: int
+    fast: bool
+    sparse: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulators:
+    """What an operation's accumulators start with; `ifm2` if they are read from memory."""
+
+    source: AccInput
+    wide: bool
+    ifm2: FeatureMap | None
+
+    def accesses(self, shape: Shape) -> Iterator[Access]:
+        """Yield the read, if there is one."""
+        if self.ifm2 is not None:
+            yield MapAccess("ifm2", Channel.IFM, self.ifm2, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class U85Convolution(Convolution):
+    """NPU_OP_CONV and NPU_OP_DEPTHWISE. `matrix` replaces the weight streams if not None."""
+
+    accumulators: Accumulators
+    matrix: FeatureMap | None
+
+    @property
+    def matrix_shape(self) -> Shape:
+        """Shape of `matrix` in memory: a row for each channel of the OFM."""
+        return 1, self.ofm.shape[2], self.ifm_depth
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        assert isinstance(self.ofm, U85Output)
+        yield from self.ofm.accesses()
+        yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
+        yield from self.accumulators.accesses(self.ofm.shape)
+        if self.matrix is not None:
+            yield MapAccess("ifm2", Channel.IFM, self.matrix, self.matrix_shape)
+        for stream in self.weights:
+            yield StreamAccess("weights", Channel.WEIGHTS, stream)
+        for stream in self.scales:
+            yield StreamAccess("scales", Channel.SCALES, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class U85Pool(Windowed):
+    """NPU_OP_POOL. `scales` are a record for each channel, () if OFM_SCALE is used."""
+
+    mode: PoolingMode
+    accumulators: Accumulators
+    scales: tuple[DataStream, ...]
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        assert isinstance(self.ofm, U85Output)
+        yield from self.ofm.accesses()
+        if self.mode is not PoolingMode.NONE:
+            yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
+        yield from self.accumulators.accesses(self.ofm.shape)
+        for stream in self.scales:
+            yield StreamAccess("scales", Channel.SCALES, stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An operand of an elementwise operation, and how it is scaled and repeated."""
+
+    operand: Operand
+    scale: Scale
+    double_round: int
+    rounding: Rounding
+    broadcast: BroadcastMode
+
+    def shape(self, full: Shape) -> Shape:
+        """Shape in memory, given the operation's."""
+        if self.broadcast is BroadcastMode.SCALAR:
+            return 1, 1, 1
+        axes = (BroadcastMode.H, BroadcastMode.W, BroadcastMode.C)
+        height, width, depth = (
+            1 if self.broadcast & axis else extent
+            for axis, extent in zip(axes, full, strict=True)
+        )
+        return height, width, depth
+
+    def accesses(self, name: str, full: Shape) -> Iterator[Access]:
+        """Yield the read, if the operand is in memory."""
+        if isinstance(self.operand, FeatureMap):
+            yield MapAccess(name, Channel.IFM, self.operand, self.shape(full))
+
+
+@dataclass(frozen=True, slots=True)
+class U85Elementwise:
+    """NPU_OP_ELEMENTWISE; `second` is None for operations of one operand.
+
+    LRELU has one operand, and scales its negative elements by `negative`.
+    """
+
+    mode: ElementwiseMode
+    first: Scaled
+    second: Scaled | None
+    negative: Scale
+    ofm: U85Output
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications in the MAC units."""
+        return 0
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        yield from self.ofm.accesses()
+        yield from self.first.accesses("ifm", self.ofm.shape)
+        if self.second is not None:
+            yield from self.second.accesses("ifm2", self.ofm.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How a resize maps positions: OFM position p is at (p * step + offset) / scale of the IFM."""
+
+    scale: int
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """NPU_OP_RESIZE."""
+
+    mode: ResizeMode
+    ifm: FeatureMap
+    ifm_shape: Shape
+    vertical: Axis
+    horizontal: Axis
+    ofm: U85Output
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications in the MAC units."""
+        return 0
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
+        yield from self.ofm.accesses()
+        yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEnd:
+    """One end of a copy. `strides` are those of planes and rows; `indexed` ends have them chosen.
+
+    A region of None is the NPU's table memory.
+    """
+
+    region: int | None
+    address: int
+    strides: tuple[int, int]
+    indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Indices:
+    """The index tensor of a copy: int32, `skip` bytes between the planes' ends and starts."""
+
+    region: int
+    address: int
+    most: int
+    skip: int
+
+
+@dataclass(frozen=True, slots=True)
+class U85Dma:
+    """NPU_OP_DMA_START: `shape` is planes, rows and the bytes of a row."""
+
+    source: CopyEnd
+    destination: CopyEnd
+    shape: Shape
+    indices: Indices | None
+
+    @property
+    def ofm(self) -> None:
+        """A copy has no feature map."""
+        return
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications."""
+        return 0
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes to copy."""
+        return math.prod(self.shape)
+
+    def end(self, name: str, end: CopyEnd, channel: Channel) -> CopyAccess:
+        """Return one end as an access; that of an indexed end is its first row."""
+        strides = (*end.strides, 1)
+        shape = (1, 1, self.shape[2]) if end.indexed else self.shape
+        return CopyAccess(name, channel, end.region, end.address, shape, strides)
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield both ends, and the index tensor."""
+        yield self.end("source", self.source, Channel.DMA_READ)
+        yield self.end("destination", self.destination, Channel.DMA_WRITE)
+        if self.indices is not None:
+            planes, rows, _ = self.shape
+            yield CopyAccess(
+                "indices",
+                Channel.DMA_READ,
+                self.indices.region,
+                self.indices.address,
+                (planes, rows, 4),
+                (4 * rows + self.indices.skip, 4, 1),
+            )
+
+
+U85Operation = U85Convolution | U85Pool | U85Elementwise | Resize | U85Dma

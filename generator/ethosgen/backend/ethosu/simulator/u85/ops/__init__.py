@@ -1,0 +1,5 @@
+"""How U85's operations compute."""
+
+from ethosgen.backend.ethosu.simulator.u85.ops import conv, dma, elementwise, pool, resize
+
+__all__ = ["conv", "dma", "elementwise", "pool", "resize"]

@@ -1,0 +1,196 @@
+"""U85's output stage: clipping, tables, and where results go."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.backend.ethosu.isa_u85 import (
+    ActivationClipRange,
+    ActivationFunction,
+    ActivationReverse,
+)
+from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
+from ethosgen.backend.ethosu.simulator.ops.context import Context
+from ethosgen.backend.ethosu.simulator.ops.output import (
+    Target,
+    clip_limits,
+    curve_of,
+    effective_zero_point,
+    interpolate,
+    table,
+)
+from ethosgen.backend.ethosu.simulator.scaling import Ints, scalar
+from ethosgen.backend.ethosu.simulator.u85.operation import U85Activation, U85Output
+from ethosgen.values.errors import NpuFault
+
+TABLE_BYTES = 2048
+_FRACTION_BITS = 7
+_INTERPOLATED = 512
+
+_TABLES: dict[ActivationFunction, tuple[str, int, str]] = {
+    ActivationFunction.LUT_U8_U8: ("u1", 256, "u1"),
+    ActivationFunction.LUT_S8_S8: ("i1", 256, "i1"),
+    ActivationFunction.LUT_S8_S16: ("i1", 256, "<i2"),
+    ActivationFunction.LUT_S8_S32: ("i1", 256, "<i4"),
+    ActivationFunction.LUT_S16_S16: ("<i2", _INTERPOLATED, "<u4"),
+    ActivationFunction.LUT_S16_S32: ("<i2", _INTERPOLATED, "<u4"),
+}
+"""The types of index and entry of a table, and its number of entries."""
+
+
+def _function(ofm: U85Output) -> ActivationFunction:
+    return ActivationFunction(ofm.activation.function)
+
+
+@effective_zero_point.register
+def _(ofm: U85Output) -> int:
+    return ofm.fm.zero_point
+
+
+@curve_of.register
+def _(ofm: U85Output) -> None:
+    if ofm.double_round:
+        raise NpuFault("parse", "OFM_SCALE with double rounding is not modelled")
+
+
+@clip_limits.register
+def _(ofm: U85Output) -> tuple[int, int]:
+    """Return the range of results, or of a table's indices."""
+    function = _function(ofm)
+    info = np.iinfo(_TABLES[function][0] if function in _TABLES else ofm.fm.dtype)
+    low, high = int(info.min), int(info.max)
+    if ofm.activation.clip_range == ActivationClipRange.NONE:
+        return low, high
+    return (
+        min(max(low, ofm.activation.minimum), high),
+        max(min(high, ofm.activation.maximum), low),
+    )
+
+
+@table.register
+def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None:
+    function = _function(ofm)
+    if function is ActivationFunction.LUT_NONE:
+        return None
+    if function not in _TABLES:
+        raise NpuFault("parse", f"{function.name} is not modelled for Ethos-U85")
+    index, entries, dtype = _TABLES[function]
+    assert isinstance(ofm.activation, U85Activation)
+    size = entries * np.dtype(dtype).itemsize
+    start = ofm.activation.index * size
+    if start + size > context.shram.size:
+        raise NpuFault("parse", f"table {ofm.activation.index} of {size} bytes is beyond memory")
+    found = context.shram.memory[start : start + size].view(dtype)
+    if entries != _INTERPOLATED:
+        first = scalar(int(np.iinfo(index).min))
+        return lambda values: found[values - first]
+    if function is ActivationFunction.LUT_S16_S16:
+        return lambda values: interpolate(found.astype(np.int64), values)
+    return lambda values: _interpolate_wide(found.astype(np.int64), values)
+
+
+def _interpolate_wide(found: Ints, values: Ints) -> Ints:
+    """Look up 16-bit values with a result of 23 bits, as TOSA's TABLE does."""
+    offset = values + 32768
+    entry = found[offset >> _FRACTION_BITS]
+    base = (entry & 0xFFFF ^ 0x8000) - 0x8000
+    slope = (entry >> 16 ^ 0x8000) - 0x8000
+    fraction = offset & (1 << _FRACTION_BITS) - 1
+    result: Ints = (base << _FRACTION_BITS) + slope * fraction
+    return result
+
+
+class Turned:
+    """A feature map in memory that is written transposed or reversed."""
+
+    whole = None
+
+    def __init__(self, placed: Placed, ofm: U85Output) -> None:
+        """Store the feature map in the order of memory."""
+        self._placed = placed
+        self._axes = ofm.axes
+        self._flip = None
+        if ofm.reverse is not ActivationReverse.NONE:
+            self._flip = int(ofm.reverse) - 1
+        self._rows = np.empty(ofm.shape, placed.dtype)
+        self.dtype = placed.dtype
+
+    def views(self) -> list[NDArray[Any]]:
+        """Return its parts as views of the memory."""
+        return self._placed.views()
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Store all elements."""
+        turned = data.transpose(self._axes)
+        self._placed.write(turned if self._flip is None else np.flip(turned, self._flip))
+
+    def write_rows(self, data: NDArray[Any], top: int) -> None:
+        """Collect rows, and store all with the last."""
+        bottom = top + data.shape[0]
+        self._rows[top:bottom] = data
+        if bottom == self._rows.shape[0]:
+            self.write(self._rows)
+
+
+class Buffer:
+    """A chaining buffer as the destination of results."""
+
+    whole = None
+
+    def __init__(self, context: Context, ofm: U85Output) -> None:
+        """Store the buffer's number."""
+        assert ofm.chain is not None
+        check_size(ofm.shape)
+        self._buffers, self._number = context.inner.buffers, ofm.chain
+        self._shape = ofm.shape
+        self.dtype = np.dtype(ofm.fm.dtype)
+
+    def views(self) -> list[NDArray[Any]]:
+        """Return nothing: it is not in memory."""
+        return []
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Store all elements."""
+        self._buffers[self._number] = data.astype(np.int64)
+
+    def write_rows(self, data: NDArray[Any], top: int) -> None:
+        """Store some rows."""
+        if top == 0:
+            self._buffers[self._number] = np.empty(self._shape, np.int64)
+        self._buffers[self._number][top : top + data.shape[0]] = data
+
+
+class Nowhere:
+    """The destination of an operation whose result stays in the accumulators."""
+
+    whole = None
+    dtype = np.dtype(np.int64)
+
+    def views(self) -> list[NDArray[Any]]:
+        """Return nothing: it is not in memory."""
+        return []
+
+    def write(self, data: NDArray[Any]) -> None:
+        """Store nothing."""
+
+    def write_rows(self, data: NDArray[Any], top: int) -> None:
+        """Store nothing."""
+
+
+def destination(context: Context, ofm: U85Output) -> Target:
+    """Return where an operation's results go; NpuFault if that is outside the memories."""
+    if not ofm.enabled:
+        return Nowhere()
+    if ofm.chain is not None:
+        if ofm.axes != (0, 1, 2) or ofm.reverse is not ActivationReverse.NONE:
+            raise NpuFault("parse", "an OFM in a chaining buffer cannot be turned")
+        return Buffer(context, ofm)
+    base = context.base(ofm.fm.region)
+    placed = Placed(context.bus, ofm.fm, base, ofm.stored_shape, write=True)
+    if ofm.axes == (0, 1, 2) and ofm.reverse is ActivationReverse.NONE:
+        return placed
+    return Turned(placed, ofm)
+
+

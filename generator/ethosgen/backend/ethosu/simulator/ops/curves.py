@@ -17,7 +17,7 @@ _STEPS_PER_UNIT = 24
 
 
 @cache
-def _sigmoid_table() -> Ints:
+def sigmoid_table() -> Ints:
     """Return 65536 * sigmoid(i / 24), each raised by half of the interpolation error.
 
     A chord of f over a step h lies up to f'' h**2 / 8 below f. This reproduces TFLite's table; its
@@ -32,7 +32,7 @@ def _sigmoid_table() -> Ints:
 
 def _interpolate(values: Ints, bits: int, limit: int) -> Ints:
     """Look up |value| in the table; the low `bits` are the fraction."""
-    table = _sigmoid_table()
+    table = sigmoid_table()
     magnitude = np.abs(values)
     index = np.minimum(magnitude >> bits, _ENTRIES - 2)
     fraction = magnitude & (1 << bits) - 1

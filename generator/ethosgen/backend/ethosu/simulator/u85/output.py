@@ -1,6 +1,7 @@
 """U85's output stage: clipping, tables, and where results go."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ethosgen.backend.ethosu.isa_u85 import (
     ActivationReverse,
 )
 from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
+from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import (
     Target,
@@ -39,6 +41,12 @@ _TABLES: dict[ActivationFunction, tuple[str, int, str]] = {
 }
 """The types of index and entry of a table, and its number of entries."""
 
+_CURVE_TABLE = ("<i2", _INTERPOLATED, "<u4")
+_CURVES: dict[ActivationFunction, Callable[[Ints], Ints]] = {
+    ActivationFunction.LUT_TANH: curves.tanh,
+    ActivationFunction.LUT_SIGMOID: curves.sigmoid,
+}
+
 
 def _function(ofm: U85Output) -> ActivationFunction:
     return ActivationFunction(ofm.activation.function)
@@ -50,9 +58,14 @@ def _(ofm: U85Output) -> int:
 
 
 @curve_of.register
-def _(ofm: U85Output) -> None:
+def _(ofm: U85Output) -> Callable[[Ints], Ints] | None:
+    """Return the curve that replaces TFLite's table of it, which `table` requires."""
     if ofm.double_round:
         raise NpuFault("parse", "OFM_SCALE with double rounding is not modelled")
+    function = _function(ofm)
+    if function in _CURVES and np.dtype(ofm.fm.dtype) != np.int16:
+        raise NpuFault("parse", f"{function.name} is modelled only for 16-bit signed OFMs")
+    return _CURVES.get(function)
 
 
 @clip_limits.register
@@ -74,21 +87,49 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
     function = _function(ofm)
     if function is ActivationFunction.LUT_NONE:
         return None
-    if function not in _TABLES:
-        raise NpuFault("parse", f"{function.name} is not modelled for Ethos-U85")
-    index, entries, dtype = _TABLES[function]
+    index, entries, dtype = _TABLES.get(function, _CURVE_TABLE)
     assert isinstance(ofm.activation, U85Activation)
     size = entries * np.dtype(dtype).itemsize
     start = ofm.activation.index * size
     if start + size > context.shram.size:
         raise NpuFault("parse", f"table {ofm.activation.index} of {size} bytes is beyond memory")
     found = context.shram.memory[start : start + size].view(dtype)
+    if function in _CURVES:
+        return _checked(function, found)
     if entries != _INTERPOLATED:
         first = scalar(int(np.iinfo(index).min))
         return lambda values: found[values - first]
     if function is ActivationFunction.LUT_S16_S16:
         return lambda values: interpolate(found.astype(np.int64), values)
     return lambda values: _interpolate_wide(found.astype(np.int64), values)
+
+
+def _checked(function: ActivationFunction, found: NDArray[Any]) -> Callable[[Ints], NDArray[Any]]:
+    """Return a function that changes nothing, but faults on another table than TFLite's.
+
+    The sources do not say how LUT_TANH and LUT_SIGMOID interpolate; with this table, which Regor
+    always gives them, the curves of TFLite are meant.
+    """
+    wanted = _curve_table(function)
+
+    def check(values: Ints) -> NDArray[Any]:
+        if not np.array_equal(found, wanted):
+            raise NpuFault("parse", f"{function.name} with another table is not modelled")
+        return values
+
+    return check
+
+
+@cache
+def _curve_table(function: ActivationFunction) -> NDArray[np.uint32]:
+    """Return Regor's table of a curve (ConvertTanhSigmoidToLUT16): bases, and slopes above them."""
+    half = curves.sigmoid_table() - 0x8000
+    ends = half[-1:] if function is ActivationFunction.LUT_TANH else half[-2:-1]
+    below = -half[:0:-1]
+    firsts = np.concatenate([-half[-1:], below, half])
+    seconds = np.concatenate([-ends, -half[-2::-1], half[1:], half[-1:]])
+    slopes = np.maximum(seconds - firsts, 0)
+    return (slopes << 16 | firsts & 0xFFFF).astype(np.uint32)
 
 
 def _interpolate_wide(found: Ints, values: Ints) -> Ints:

@@ -20,7 +20,6 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
 from ethosgen.values.errors import NpuFault
 
 _MAX_SHIFT = 63
-_UNIT = ((1, 0), (0, 0))
 
 _Read = Callable[[], Ints]
 _Unary = Callable[[Ints], Ints]
@@ -48,10 +47,17 @@ def prepare(context: Context, operation: U85Elementwise, ofm: Target) -> Action:
     return lambda: finish(scale(binary(first(), second())))
 
 
+def _is_unit(scale: Scale) -> bool:
+    return scale.scale == 1 << scale.shift
+
+
 def _result_scale(operation: U85Elementwise) -> _Unary:
+    """Return a function that scales results; products of 32-bit operands are only shifted."""
     ofm = operation.ofm
+    if operation.mode is ElementwiseMode.MUL and operation.first.operand.dtype[-1] == "4":
+        return Rescale(1, ofm.scale.shift, ofm.rounding)
     if operation.mode in _UNSCALED:
-        if (ofm.scale.scale, ofm.scale.shift) not in _UNIT:
+        if not _is_unit(ofm.scale):
             raise NpuFault("parse", f"{operation.mode.name} with OFM_SCALE is not modelled")
         return lambda values: values
     return scaler(ofm)
@@ -60,8 +66,7 @@ def _result_scale(operation: U85Elementwise) -> _Unary:
 def _reader(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
     """Return a function that reads an operand minus its zero point, scaled."""
     raw = _raw(context, operation, scaled)
-    is_unit = (scaled.scale.scale, scaled.scale.shift) in _UNIT
-    if operation.mode is ElementwiseMode.LRELU or is_unit:
+    if operation.mode is ElementwiseMode.LRELU or _is_unit(scaled.scale):
         return raw
     if operation.mode in (ElementwiseMode.MUL, ElementwiseMode.DIV):
         raise NpuFault("parse", f"{operation.mode.name} with scaled operands is not modelled")

@@ -100,7 +100,7 @@ def _sum(context: Context, operation: U85Pool) -> _Pooled:
 def _average(context: Context, operation: U85Pool) -> _Pooled:
     """Divide each window's sum by its number of elements in the IFM."""
     ofm = operation.ofm
-    if (ofm.scale.scale, ofm.scale.shift) != (1, 0) and math.prod(operation.kernel.size) > 1:
+    if ofm.scale.scale != 1 << ofm.scale.shift and math.prod(operation.kernel.size) > 1:
         raise NpuFault("parse", "an average that is also scaled is not modelled")
     read = _elements(context, operation, 0)
     scale = Rescale(*pooling_scale(valid_counts(operation)), ofm.rounding)

@@ -14,7 +14,7 @@ from tests.corpus import cache, coverage, page, results
 from tests.corpus.damage import damage_keys
 from tests.corpus.projects import Outcome, run_keys_as_projects
 from tests.corpus.registry import GENERATORS, ROWS
-from tests.corpus.settings import PRODUCTS
+from tests.corpus.settings import NPUS, PRODUCTS
 from tests.corpus.shrink import describe, shrink
 from tests.corpus.trial import Key, Trial, case_of, run_keys
 
@@ -72,7 +72,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cases", type=int, default=CASES, help="networks for each row")
     parser.add_argument("--start", type=int, help="the first seed; default: 0; for table, random")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--product", choices=[*PRODUCTS])
+    parser.add_argument("--product", choices=[*NPUS])
     parser.add_argument("--raw", action="store_true", help="run: leave out the column of projects")
     return parser.parse_args()
 

@@ -14,9 +14,14 @@ PRODUCTS = {
     "u55": ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"),
     "u65": ("ethos-u65-256", "ethos-u65-512"),
 }
+NPUS = {
+    **PRODUCTS,
+    "u85": ("ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"),
+}
+"""The columns of the page, and Ethos-U85, which `--product u85` runs."""
 
-_U65_DRAM = "Ethos_U65_High_End"
-"""The system of vela.ini that has the writable second memory of Dedicated_Sram."""
+_DRAM = {"u65": "Ethos_U65_High_End", "u85": "Ethos_U85_SYS_DRAM_Mid"}
+"""The systems of vela.ini that have the writable second memory of Dedicated_Sram."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,9 @@ class Setting:
     @property
     def system_config(self) -> str | None:
         """The system of vela.ini that goes with the memory mode."""
-        return _U65_DRAM if self.memory_mode.startswith("Dedicated") else None
+        if not self.memory_mode.startswith("Dedicated"):
+            return None
+        return _DRAM[self.accelerator.product]
 
     def table_of(self, operator: Operator, graph: Graph) -> Table | None:
         """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
@@ -70,9 +77,9 @@ class Setting:
 
 def choose_setting(choices: Choices, product: str) -> Setting:
     """Choose a setting for a product; a small arena makes Vela cascade, stripe and buffer."""
-    npu = choices.pick(PRODUCTS[product])
+    npu = choices.pick(NPUS[product])
     modes = ("Shared_Sram", "Sram_Only")
-    mode = choices.pick((*modes, "Dedicated_Sram") if product == "u65" else modes)
+    mode = choices.pick((*modes, "Dedicated_Sram") if product in _DRAM else modes)
     io = choices.pick((IoStyle.ARENA,) * 4 + (IoStyle.CALLER,))
     if choices.chance(3):
         return Setting(npu, mode, "Size", io=io)

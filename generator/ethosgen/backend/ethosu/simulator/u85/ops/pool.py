@@ -83,12 +83,12 @@ def _elements(context: Context, operation: U85Pool, fill: int) -> Callable[[], N
 
 def _maximum(context: Context, operation: U85Pool) -> _Pooled:
     read = _elements(context, operation, -_FAR)
-    return lambda: over_windows(np.maximum, operation, read())
+    return lambda: np.array(over_windows(np.maximum, operation, read()))
 
 
 def _minimum(context: Context, operation: U85Pool) -> _Pooled:
     read = _elements(context, operation, _FAR)
-    return lambda: over_windows(np.minimum, operation, read())
+    return lambda: np.array(over_windows(np.minimum, operation, read()))
 
 
 def _sum(context: Context, operation: U85Pool) -> _Pooled:

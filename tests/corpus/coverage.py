@@ -143,7 +143,7 @@ def _modes(operation: Operation) -> Iterator[str]:
         yield "weights part-kernel first" if part else "weights depth first"
         if len(operation.weights) > 1:
             yield "weights on two cores"
-    if not isinstance(operation, Dma):
+    if isinstance(operation, Windowed | Elementwise):
         yield from _feature_map("ifm", operation.ifm)
         yield from _output(operation.ofm)
 

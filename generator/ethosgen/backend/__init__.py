@@ -484,8 +484,22 @@ def require_simulator(accelerator: Accelerator) -> None:
     """Raise UnsupportedError if no simulator covers an accelerator."""
     if not accelerator.has_simulator:
         raise UnsupportedError(
-            "ethosgen's NPU model, which simulate, disasm and QEMU use, covers "
-            f"{backend_of(accelerator).simulated}, not {accelerator.name}; create firmware with "
-            "'ethosgen project' and run it on an FVP or a board with 'ethosgen run', --on fvp or "
-            "--on serial"
+            "ethosgen's NPU model, which simulate and disasm use, covers "
+            f"{backend_of(accelerator).simulated}, not {accelerator.name}; {_ELSEWHERE}"
         )
+
+
+def require_registers(accelerator: Accelerator) -> None:
+    """Raise UnsupportedError if simulated firmware cannot use an accelerator."""
+    require_simulator(accelerator)
+    if not accelerator.has_registers:
+        raise UnsupportedError(
+            f"ethosgen's NPU model lacks the registers of {accelerator.name}, which firmware on "
+            f"QEMU needs; run the network with 'ethosgen simulate', or {_ELSEWHERE}"
+        )
+
+
+_ELSEWHERE = (
+    "create firmware with 'ethosgen project' and run it on an FVP or a board with 'ethosgen run', "
+    "--on fvp or --on serial"
+)

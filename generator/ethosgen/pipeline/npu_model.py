@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_simulator
+from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_registers
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
@@ -11,9 +11,9 @@ from ethosgen.values.grammar import unknown
 def attach_model(accelerator: Accelerator) -> Attach:
     """Return a function that attaches the NPU model to a target's register page.
 
-    UnsupportedError if there is none of this NPU.
+    UnsupportedError if it lacks this NPU, or its registers.
     """
-    require_simulator(accelerator)
+    require_registers(accelerator)
     return backend_of(accelerator).attach(accelerator)
 
 

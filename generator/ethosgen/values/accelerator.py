@@ -20,3 +20,5 @@ class Accelerator:
     family: str = field(kw_only=True)
     has_simulator: bool = field(default=True, kw_only=True)
     """Whether its backend can run partitions on this machine."""
+    has_registers: bool = field(default=True, kw_only=True)
+    """Whether the simulator also has its registers, so that simulated firmware can use it."""

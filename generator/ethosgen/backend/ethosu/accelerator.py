@@ -69,17 +69,17 @@ ACCELERATORS: dict[str, EthosU] = {
     )
 }
 
-WITHOUT_MODEL: dict[str, EthosU] = {
+WITHOUT_REGISTERS: dict[str, EthosU] = {
     accelerator.name: accelerator
     for accelerator in (
-        EthosU("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0), has_simulator=False),
-        EthosU("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0), has_simulator=False),
-        EthosU("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1), has_simulator=False),
-        EthosU("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2), has_simulator=False),
-        EthosU("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2), has_simulator=False),
+        EthosU("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0), has_registers=False),
+        EthosU("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0), has_registers=False),
+        EthosU("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1), has_registers=False),
+        EthosU("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2), has_registers=False),
+        EthosU("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2), has_registers=False),
     )
 }
-"""NPUs that are supported targets but that the NPU model does not cover."""
+"""NPUs whose streams the NPU model runs, but whose registers it lacks: no firmware can use it."""
 
 DEFAULT_NPU = "ethos-u55-128"
 """The NPU if neither the user nor a board nor a compiled file names one."""
@@ -87,7 +87,7 @@ DEFAULT_NPU = "ethos-u55-128"
 
 def find_accelerator(name: str) -> EthosU:
     """Return the Ethos-U with that name; InputError lists the known names."""
-    known = ACCELERATORS | WITHOUT_MODEL
+    known = ACCELERATORS | WITHOUT_REGISTERS
     try:
         return known[name]
     except KeyError:

@@ -20,7 +20,7 @@ from ethosgen.backend.ethosu.accelerator import (
     ACCELERATORS,
     DEFAULT_NPU,
     FAMILY,
-    WITHOUT_MODEL,
+    WITHOUT_REGISTERS,
     find_accelerator,
 )
 from ethosgen.backend.ethosu.firmware import FILES, firmware_facts
@@ -45,9 +45,9 @@ class EthosUFamily:
     """
 
     name = FAMILY
-    accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_MODEL}
+    accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_REGISTERS}
     default = DEFAULT_NPU
-    simulated = "Ethos-U55 and U65"
+    simulated = "Ethos-U55, U65 and U85"
     compiler = "Vela"
     packages = ("ethos-u-vela",)
     compiled_operators: Mapping[str, int] = {CUSTOM_CODE: MEMORIES}

@@ -8,6 +8,7 @@ import numpy as np
 
 from ethosgen.backend import Listing, require_simulator
 from ethosgen.backend.ethosu.accelerator import DEFAULT_NPU, EthosU, find_accelerator
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload import (
     accelerator_for,
     compiled_for,
@@ -49,14 +50,16 @@ def list_file(data: bytes, name: str, npu: EthosU | None) -> list[Listing]:
         payload = strip_header(data)
         found = _same(npu, accelerator_for(payload.config_word, name), name)
         return [_listing(name, found, payload.commands)]
+    found = npu or find_accelerator(DEFAULT_NPU)
+    isa = instruction_set(found.config_word)
     try:
-        next(decode(data))
+        next(decode(data, isa))
     except (NpuFault, StopIteration):
         raise InputError(
             f"'{name}' is neither a .tflite, nor Vela's raw output, nor a command stream of "
-            "Ethos-U55 or U65"
+            f"{isa.products}"
         ) from None
-    return [_listing(name, npu or find_accelerator(DEFAULT_NPU), data)]
+    return [_listing(name, found, data)]
 
 
 def _raw_commands(data: bytes, name: str) -> bytes:

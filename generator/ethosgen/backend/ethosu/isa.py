@@ -243,9 +243,9 @@ class Command:
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError if there is none."""
-        for field in self.fields:
-            if field.name == name:
-                return field
+        for one in self.fields:
+            if one.name == name:
+                return one
         raise KeyError(f"{self.name} has no field '{name}'")
 
 
@@ -444,7 +444,7 @@ REGION_REGISTERS: Mapping[str, str] = {
 """An address register, and the register that holds the address's region."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InstructionSet:
     """The commands of a generation, `products` in messages, with its REGION_REGISTERS."""
 

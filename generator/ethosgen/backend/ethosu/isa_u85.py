@@ -1,7 +1,7 @@
 """The instruction set of Ethos-U85: what differs from U55 and U65, and the table that results.
 
-The encoding of commands is theirs (isa.py), and so are the rows that `_LACKING` and `_CMD0`, `_CMD1`
-below do not name. Names, codes and fields are those of Arm's register description.
+The encoding of commands is theirs (isa.py), and so are the rows that `_LACKING`, `_CMD0` and
+`_CMD1` below do not name. Names, codes and fields are those of Arm's register description.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.isa import (
     COMMANDS,
     PARAMETER_BITS,
     REGION_REGISTERS,
+    U55,
     ActivationFormat,
     ActivationPrecision,
     ActivationType,
@@ -380,3 +381,11 @@ U85 = InstructionSet(
     (*(c for c in COMMANDS if c.name not in _OWN_NAMES and c.name not in _LACKING), *_OWN),
     _REGIONS,
 )
+
+_PRODUCT_LSB = 28
+_PRODUCT = 2
+
+
+def instruction_set(config_word: int) -> InstructionSet:
+    """Return the instruction set of the NPU with that CONFIG register."""
+    return U85 if config_word >> _PRODUCT_LSB == _PRODUCT else U55

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from ethosgen.backend.ethosu.isa_u85 import U85
 from ethosgen.backend.ethosu.offload.regions import Extent, own_regions, read_spans, shifted
 from ethosgen.values.errors import UnsupportedError
 
@@ -143,3 +144,24 @@ Allocation, memory Sram, usage mask: FeatureMap|Output
         [Extent("a", 3, 0, 512), Extent("b; c", 3, 512, 10), Extent("", 4, 16, 496)],
         [Extent("d", 4, 0, 128)],
     ]
+
+
+def test_u85_reads_a_second_map_in_every_operation() -> None:
+    """Its poolings and convolutions take accumulators and matrices from IFM2."""
+    before = stream((IFM2_REGION, 3), (IFM2_BASE0, 0, 64), (CONV, 1), (STOP, 0xFFFF))
+    after = stream((IFM2_REGION, 4), (IFM2_BASE0, 0, 0), (CONV, 1), (STOP, 0xFFFF))
+    assert own_regions(before, [A, B, OUT], U85) == after
+
+
+def test_u85s_chaining_buffers_keep_their_numbers() -> None:
+    """The region register of a chained map has a buffer's number, here that of an own region."""
+    precision, chained, tiles = 0x105, 2 << 14, 0
+    before = stream(
+        (precision, tiles), (IFM_REGION, 3), (IFM_BASE0, 0, 64), (CONV, 0),
+        (precision, chained), (IFM_REGION, 3), (ELEMENTWISE, 0),
+    )  # fmt: skip
+    after = stream(
+        (precision, tiles), (IFM_REGION, 4), (IFM_BASE0, 0, 0), (CONV, 0),
+        (precision, chained), (IFM_REGION, 3), (ELEMENTWISE, 0),
+    )  # fmt: skip
+    assert own_regions(before, [A, B, OUT], U85) == after

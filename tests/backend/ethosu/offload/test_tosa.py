@@ -18,7 +18,7 @@ from ethosgen.oracle import TOSA
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
-from ethosgen.values.errors import RefusalError, UnsupportedError
+from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.plan import IoStyle, Kept, Plan
@@ -239,11 +239,6 @@ def test_a_part_that_vela_refuses_after_all_is_searched(monkeypatch: pytest.Monk
     plan = offload(chain(4).network(), find_accelerator(U55))
     assert len(plan.cpu_operators) == 1
     assert "these two do not fit" in plan.cpu_operators[0].reason
-
-
-def test_several_parts_are_refused_on_u85() -> None:
-    with pytest.raises(UnsupportedError, match="U55 and U65 only"):
-        offload(chain(5).network(), find_accelerator("ethos-u85-256"), kept={2: Kept("slow")})
 
 
 @pytest.mark.qemu

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from ethosu import mlw_codec
 
+from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.ops.context import WeightCache
-from ethosgen.backend.ethosu.simulator.weights import Traversal, decode_records, decode_weights
+from ethosgen.backend.ethosu.simulator.weights import (
+    BlockWeights,
+    Traversal,
+    decode_records,
+    decode_weights,
+)
 from ethosgen.values.errors import NpuFault
 from tests.support.npu_bench import encode_weights, record
 
@@ -59,12 +65,13 @@ def test_decoded_weights_are_kept_up_to_a_number_of_bytes() -> None:
     order = one_by_one(1, 8)
     streams = [np.frombuffer(encode_weights([n] * 256), np.uint8) for n in range(20)]
     cache = WeightCache(limit_bytes=8 << 10)
-    first = cache.get((streams[0],), (order,))
-    assert cache.get((streams[0],), (order,)) is first
+    weights = BlockWeights(find_accelerator("ethos-u55-128"))
+    first = cache.get((streams[0],), (order,), weights)
+    assert cache.get((streams[0],), (order,), weights) is first
     for number, stream in enumerate(streams):
-        assert cache.get((stream,), (order,)).matrix.tolist() == [[number]]
+        assert cache.get((stream,), (order,), weights).matrix.tolist() == [[number]]
     assert 1 < len(cache) <= 8
-    assert cache.get((streams[0],), (order,)) is not first
+    assert cache.get((streams[0],), (order,), weights) is not first
 
 
 def test_two_cores_interleave_output_channels() -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_REGISTERS
 
 _OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
 """TFLite's names of operators that Regor calls otherwise."""
@@ -31,7 +31,7 @@ def npu_operators() -> dict[str, dict[str, NpuOperator]]:
     """
     from ethosu import regor
 
-    products = {a.product: a for a in (*ACCELERATORS.values(), *WITHOUT_MODEL.values())}
+    products = {a.product: a for a in (*ACCELERATORS.values(), *WITHOUT_REGISTERS.values())}
     return {
         product: {
             _OTHER_NAMES.get(code, code): NpuOperator(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
 from ethosgen.backend.ethosu.offload.order import stateful_operators
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
@@ -229,11 +230,6 @@ class _Cutter:
         on_npu = {op.index for op in self._graph.operators} - set(kept)
         steps = divide_graph(self._graph, on_npu)
         made = [self._compiled(step, limit_s) for step in steps if isinstance(step, Part)]
-        if len(made) > 1 and not self._npu.has_simulator:
-            raise UnsupportedError(
-                f"'{self._network.name}' runs in several parts on {self._npu.name}, which is "
-                "covered on Ethos-U55 and U65 only; use --npu none, or one of these"
-            )
         return _Assembly(self._network, self._npu, self._io, steps, made, kept).division()
 
 
@@ -339,7 +335,9 @@ class _Assembly:
         )
         start = -(-len(self._blob) // _ALIGNMENT) * _ALIGNMENT
         data = made.residual.blobs((own,))[0].data
-        commands = shifted(stream.commands, _BLOB, start) if start and data else stream.commands
+        commands = stream.commands
+        if start and data:
+            commands = shifted(commands, _BLOB, start, instruction_set(stream.config_word))
         if data:
             self._blob = self._blob.ljust(start, b"\0") + data
         for index, size in made.residual.reach.items():

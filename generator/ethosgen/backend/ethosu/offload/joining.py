@@ -8,6 +8,7 @@ the streams rewritten, and the fast scratch gets the size that the streams reach
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.regions import shifted
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, driver_header
 from ethosgen.values.errors import UnsupportedError
@@ -43,7 +44,8 @@ def with_one_blob(network: Network, streams: Sequence[Payload]) -> Network:
     for operator, stream in zip(operators, streams, strict=True):
         place = places[operator.inputs[_READ_ONLY]]
         if place:
-            moved = shifted(stream.commands, READ_ONLY_REGION, place)
+            isa = instruction_set(stream.config_word)
+            moved = shifted(stream.commands, READ_ONLY_REGION, place, isa)
             header = driver_header(stream.config_word, stream.id_word, moved)
             commands = operator.inputs[_COMMANDS]
             tensors[commands] = _with_data(tensors[commands], header + moved)

@@ -9,7 +9,8 @@ partition, instead of offsets in scratch.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_MODEL, EthosU
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_REGISTERS, EthosU
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.joining import (
     FAST_REGION,
     Reach,
@@ -55,7 +56,7 @@ def compiled_for(network: Network) -> EthosU:
 
 def accelerator_for(word: int, name: str) -> EthosU:
     """Return the NPU of a CONFIG word; UnsupportedError if it is unknown."""
-    known = ACCELERATORS | WITHOUT_MODEL
+    known = ACCELERATORS | WITHOUT_REGISTERS
     for accelerator in known.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
             return accelerator
@@ -98,7 +99,8 @@ def plan_compiled(
     """
     require_npu(accelerator, compiled_for(network), network.name)
     streams = list(compiled_streams(network))
-    reached = [accesses(stream.commands) for stream in streams]
+    isa = instruction_set(accelerator.config_word)
+    reached = [accesses(stream.commands, isa) for stream in streams]
     spans = _spans(network, reached) if _is_separate(reached) else None
     if io is IoStyle.CALLER and spans is None and not _are_ends_apart(network):
         raise UnsupportedError(
@@ -118,7 +120,7 @@ def plan_compiled(
         partitions=partitions,
         cpu_operators=on_cpu,
         npu_operators=None,
-        npu_operations=sum(operations(stream.commands) for stream in streams),
+        npu_operations=sum(operations(stream.commands, isa) for stream in streams),
         blobs=residual.blobs(partitions),
         scratches=residual.scratches,
         offsets=residual.offsets,

@@ -11,8 +11,15 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
-from ethosgen.backend.ethosu.isa import BY_NAME, CMD1, CONTROL_LSB, OPCODE_MASK, REGION_REGISTERS
+from ethosgen.backend.ethosu.isa import (
+    CMD1,
+    CONTROL_LSB,
+    OPCODE_MASK,
+    U55,
+    InstructionSet,
+)
 from ethosgen.backend.ethosu.stream import OWN_BASES
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
@@ -67,30 +74,73 @@ _PAYLOAD = CMD1 << CONTROL_LSB
 """The control bits of a command that has a payload word."""
 
 
-def _code(register: str) -> int:
-    return BY_NAME[f"NPU_SET_{register}"].code
+_USES = {
+    "NPU_OP_CONV": ("IFM", "OFM", "WEIGHT", "SCALE"),
+    "NPU_OP_DEPTHWISE": ("IFM", "OFM", "WEIGHT", "SCALE"),
+    "NPU_OP_POOL": ("IFM", "OFM"),
+    "NPU_OP_ELEMENTWISE": ("IFM", "IFM2", "OFM"),
+    "NPU_OP_DMA_START": ("DMA0_SRC", "DMA0_DST"),
+}
+_U85_USES = {
+    **_USES,
+    "NPU_OP_CONV": ("IFM", "IFM2", "OFM", "WEIGHT", "SCALE"),
+    "NPU_OP_DEPTHWISE": ("IFM", "IFM2", "OFM", "WEIGHT", "SCALE"),
+    "NPU_OP_POOL": ("IFM", "IFM2", "OFM", "SCALE"),
+    "NPU_OP_RESIZE": ("IFM", "OFM"),
+    "NPU_OP_DMA_START": ("DMA0_SRC", "DMA0_DST", "DMA0_IDX"),
+}
+"""The groups that an operation can use: IFM2 is also U85's accumulators and matrices."""
+
+_STORAGE_LSB = 14
+_TILES = (0, 1)
 
 
-_ALL_GROUPS = {
-    _code(address): region.removesuffix("_REGION") for address, region in REGION_REGISTERS.items()
-}
-"""The code of an address register, and its group: a region register and its address registers."""
-_GROUPS = {code: group for code, group in _ALL_GROUPS.items() if group not in ("WEIGHT", "SCALE")}
-_REGION_COMMANDS = {_code(f"{group}_REGION"): group for group in _GROUPS.values()}
-_DMA_START = BY_NAME["NPU_OP_DMA_START"].code
-_OPERATIONS = {
-    BY_NAME["NPU_OP_CONV"].code: ("IFM", "OFM", "WEIGHT", "SCALE"),
-    BY_NAME["NPU_OP_DEPTHWISE"].code: ("IFM", "OFM", "WEIGHT", "SCALE"),
-    BY_NAME["NPU_OP_POOL"].code: ("IFM", "OFM"),
-    BY_NAME["NPU_OP_ELEMENTWISE"].code: ("IFM", "IFM2", "OFM"),
-    _DMA_START: ("DMA0_SRC", "DMA0_DST"),
-}
-_DMA_LENGTH = _code("DMA0_LEN") | _PAYLOAD
-_DMA_ENDS = tuple(
-    (_code(f"{end}_REGION"), _code(end) | _PAYLOAD) for end in ("DMA0_SRC", "DMA0_DST")
-)
-"""Region and address register of a DMA's source, and of its destination."""
+class _Table:
+    """The codes of one instruction set. A group is a region register and its address registers.
+
+    `all_groups` has the group of each address register's code, `groups` those of feature maps and
+    copies. `storages` has the precision register of each group whose feature map can be in the NPU,
+    where the region register has another meaning.
+    """
+
+    def __init__(self, isa: InstructionSet) -> None:
+        self._isa = isa
+        self.all_groups = {
+            self.code(address): region.removesuffix("_REGION")
+            for address, region in isa.region_registers.items()
+        }
+        inner = ("WEIGHT", "SCALE")
+        self.groups = {code: g for code, g in self.all_groups.items() if g not in inner}
+        self.region_commands = self.regions(self.groups)
+        uses = _USES if isa is U55 else _U85_USES
+        self.operations = {isa.by_name[name].code: groups for name, groups in uses.items()}
+        self.dma_start = isa.by_name["NPU_OP_DMA_START"].code
+        self.dma_length = self.code("DMA0_LEN") | _PAYLOAD
+        self.storages: dict[int, str] = {}
+        if isa is not U55:
+            self.storages = {self.code(f"{g}_PRECISION"): g for g in ("IFM", "IFM2", "OFM")}
+
+    def code(self, register: str) -> int:
+        """Return the code of a register's command."""
+        return self._isa.by_name[f"NPU_SET_{register}"].code
+
+    def regions(self, groups: Mapping[int, str]) -> dict[int, str]:
+        """Return the groups by the code of their region register."""
+        return {self.code(f"{group}_REGION"): group for group in groups.values()}
+
+    def ends(self) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+        """Yield region and address register of a copy's ends, and (count, stride) registers."""
+        for end in ("DMA0_SRC", "DMA0_DST"):
+            steps = []
+            if self._isa is not U55:
+                names = (("DMA0_SIZE0", f"{end}_STRIDE0"), ("DMA0_SIZE1", f"{end}_STRIDE1"))
+                steps = [(self.code(size), self.code(step) | _PAYLOAD) for size, step in names]
+            yield self.code(f"{end}_REGION"), self.code(end) | _PAYLOAD, steps
+
+
+_table = cache(_Table)
 _REGION_MASK = 0x7
+_STRIDES_LSB = 9
 _INTERNAL = 1 << 8
 """region_mode of a DMA: the address is in SHRAM, and the region is ignored."""
 
@@ -101,9 +151,11 @@ class _Group:
 
     wanted: dict[int, int] = field(default_factory=dict)
     written: dict[int, int] = field(default_factory=dict)
+    is_inner: bool = False
+    """Whether the feature map is in the NPU."""
 
 
-def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
+def own_regions(commands: bytes, spans: Sequence[Extent], isa: InstructionSet = U55) -> bytes:
     """Rewrite a command stream so that spans[i] starts at 0 in region FIRST_OWN_REGION + i.
 
     Raises UnsupportedError if there are more spans than base pointers, or if an access to region 3
@@ -115,10 +167,11 @@ def own_regions(commands: bytes, spans: Sequence[Extent]) -> bytes:
             f"a part of the network that runs on the NPU has {ports}, but the NPU has base "
             f"pointers for {OWN_BASES}; {_ADVICE}"
         )
-    return _rewritten(commands, _GROUPS, lambda wanted: _moved(wanted, spans))
+    table = _table(isa)
+    return _rewritten(commands, table, table.groups, lambda wanted: _moved(wanted, spans))
 
 
-def shifted(commands: bytes, region: int, offset: int) -> bytes:
+def shifted(commands: bytes, region: int, offset: int, isa: InstructionSet = U55) -> bytes:
     """Rewrite a command stream so that it finds at `offset` what was at 0 in a region."""
 
     def shift(wanted: dict[int, int]) -> dict[int, int]:
@@ -127,17 +180,19 @@ def shifted(commands: bytes, region: int, offset: int) -> bytes:
             return wanted
         return {**regions, **{key: address + offset for key, address in addresses.items()}}
 
-    return _rewritten(commands, _ALL_GROUPS, shift)
+    table = _table(isa)
+    return _rewritten(commands, table, table.all_groups, shift)
 
 
-def _rewritten(
-    commands: bytes, groups: Mapping[int, str], move: Callable[[dict[int, int]], dict[int, int]]
-) -> bytes:
+_Move = Callable[[dict[int, int]], dict[int, int]]
+
+
+def _rewritten(commands: bytes, table: _Table, groups: Mapping[int, str], move: _Move) -> bytes:
     """Rewrite a stream: `move` gets a group's registers as they are, and returns the new ones.
 
     `groups` has the group of each address register. Other registers stay as they are.
     """
-    regions = {_code(f"{name}_REGION"): name for name in groups.values()}
+    regions = table.regions(groups)
     held = {name: _Group() for name in regions.values()}
     words: list[int] = []
     for code, word, payload in _commands(commands):
@@ -148,7 +203,9 @@ def _rewritten(
             )
             continue
         if payload is None:
-            for name in _OPERATIONS.get(code, ()):
+            if code in table.storages:
+                held[table.storages[code]].is_inner = word >> 16 + _STORAGE_LSB not in _TILES
+            for name in table.operations.get(code, ()):
                 if name in held:
                     words += _changes(held[name], move)
         words.append(word)
@@ -157,25 +214,31 @@ def _rewritten(
     return struct.pack(f"<{len(words)}I", *words)
 
 
-def operations(commands: bytes) -> int:
+def operations(commands: bytes, isa: InstructionSet = U55) -> int:
     """Return the number of operations in a stream, without copies."""
-    starts = _OPERATIONS.keys() - {_DMA_START}
+    table = _table(isa)
+    starts = table.operations.keys() - {table.dma_start}
     return sum(p is None and code in starts for code, _, p in _commands(commands))
 
 
-def copied_bytes(commands: bytes) -> dict[int, int]:
+def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
     """Return the bytes of each region, from FIRST_OWN_REGION on, up to the end of DMA accesses.
 
     Regor copies multiples of 16 bytes, as the hardware requires: a tensor's size rounded up
     (ethos_u55_register_cs_generator.cpp, InsertTransposeCommand).
     """
+    table = _table(isa)
     registers: dict[int, int] = {}
     found: dict[int, int] = {}
     for code, word, payload in _commands(commands):
-        if code == _DMA_START and payload is None:
-            for region_code, address_code in _DMA_ENDS:
+        if code == table.dma_start and payload is None:
+            source, *_ = table.ends()
+            dims = registers.get(source[0], 0) >> _STRIDES_LSB & 3
+            for region_code, address_code, steps in table.ends():
                 region, end = registers.get(region_code, 0), registers.get(address_code, 0)
-                end += registers.get(_DMA_LENGTH, 0)
+                end += registers.get(table.dma_length, 0)
+                for count, stride in steps[:dims]:
+                    end += (registers.get(count, 1) - 1) * registers.get(stride, 0)
                 if not region & _INTERNAL and region & _REGION_MASK >= FIRST_OWN_REGION:
                     region &= _REGION_MASK
                     found[region] = max(found.get(region, 0), end)
@@ -186,23 +249,26 @@ def copied_bytes(commands: bytes) -> dict[int, int]:
     return found
 
 
-def accesses(commands: bytes) -> frozenset[tuple[int, int]]:
+def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int, int]]:
     """Return (region, first address) of all accesses of a stream's operations and DMAs.
 
     Weights and scales are omitted: outside the blob, a DMA has put them there.
     """
-    groups = {name: _Group() for name in _REGION_COMMANDS.values()}
+    table = _table(isa)
+    groups = {name: _Group() for name in table.region_commands.values()}
     found = set()
     for code, word, payload in _commands(commands):
         if payload is not None:
-            if code in _GROUPS:
-                wanted = groups[_GROUPS[code]].wanted
+            if code in table.groups:
+                wanted = groups[table.groups[code]].wanted
                 wanted[code | _PAYLOAD] = (word >> 16) << 32 | payload
-        elif code in _REGION_COMMANDS:
-            groups[_REGION_COMMANDS[code]].wanted[code] = word >> 16
+        elif code in table.region_commands:
+            groups[table.region_commands[code]].wanted[code] = word >> 16
+        elif code in table.storages:
+            groups[table.storages[code]].is_inner = word >> 16 + _STORAGE_LSB not in _TILES
         else:
-            for name in _OPERATIONS.get(code, ()):
-                if name not in groups:
+            for name in table.operations.get(code, ()):
+                if name not in groups or groups[name].is_inner:
                     continue
                 regions, addresses = _split(groups[name].wanted)
                 if regions and addresses and not next(iter(regions.values())) & _INTERNAL:
@@ -218,10 +284,11 @@ def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
         yield word & OPCODE_MASK, word, next(words, 0) if word & _PAYLOAD else None
 
 
-def _changes(group: _Group, move: Callable[[dict[int, int]], dict[int, int]]) -> list[int]:
+def _changes(group: _Group, move: _Move) -> list[int]:
     """Return the command words that set a group's changed registers."""
     words: list[int] = []
-    for key, value in move(group.wanted).items():
+    moved = _split(group.wanted)[0] if group.is_inner else move(group.wanted)
+    for key, value in moved.items():
         if group.written.get(key) == value:
             continue
         group.written[key] = value

@@ -11,9 +11,10 @@ except for the tensors that have an offset in it.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.regions import (
     FIRST_OWN_REGION,
     INPUT_REGION,
@@ -138,10 +139,12 @@ class Residual:
         commands = payload.commands
         if self._spans is not None:
             owners = tuple(dict.fromkeys((*inputs, *outputs)))
-            commands = own_regions(commands, self._owned_spans(number, owners, self._spans))
+            isa = instruction_set(payload.config_word)
+            spans = self._owned_spans(number, owners, self._spans)
+            commands = own_regions(commands, spans, isa)
             fast = RegionKind.SCRATCH_FAST if self._has_fast_scratch() else RegionKind.SCRATCH
             bases += [fast, *owners]
-            self._note_reach(owners, commands)
+            self._note_reach(owners, copied_bytes(commands, isa))
         else:
             self._check_placed((*inputs, *outputs))
             bases += [RegionKind.SCRATCH_FAST] if self._has_fast_scratch() else []
@@ -156,8 +159,8 @@ class Residual:
             Stream(commands, payload.id_word, payload.config_word, tuple(bases)),
         )
 
-    def _note_reach(self, owners: Sequence[int], commands: bytes) -> None:
-        for region, copied in copied_bytes(commands).items():
+    def _note_reach(self, owners: Sequence[int], ends: Mapping[int, int]) -> None:
+        for region, copied in ends.items():
             owner = owners[region - FIRST_OWN_REGION]
             if copied > self.graph.tensors[owner].bytes:
                 self.reach[owner] = max(copied, self.reach.get(owner, 0))

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import cycles
-from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Windowed
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    IssuedOperation,
+    Pool,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
     written: Counter[int] = Counter()
     for step in steps:
         operation = step.operation
-        if isinstance(operation, Windowed) and accelerator.u85 is None:
+        if isinstance(operation, Convolution | Pool) and accelerator.u85 is None:
             width = "1" if operation.ifm.dtype[-1] == "1" else "2"
             busy[width] += cycles.mac_cycles(accelerator, operation)
         for access in operation.accesses():

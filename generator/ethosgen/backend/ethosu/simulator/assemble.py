@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
-from ethosgen.backend.ethosu.isa import BY_NAME, PARAMETER_BITS
+from ethosgen.backend.ethosu.isa import PARAMETER_BITS, U55, InstructionSet
 from ethosgen.values.grammar import counted
 
 
-def encode(name: str, fields: Mapping[str, int]) -> bytes:
+def encode(name: str, fields: Mapping[str, int], isa: InstructionSet = U55) -> bytes:
     """Return one command as little-endian words.
 
     Missing fields are 0; a negative value becomes two's complement. `addr` stands for addr_lo and
     addr_hi. Raises KeyError for an unknown name or field, ValueError for a value that does not
     fit.
     """
-    command = BY_NAME[name]
+    command = isa.by_name[name]
     given = dict(fields)
     if "addr" in given:
         address = given.pop("addr") & (1 << 40) - 1
@@ -31,6 +31,6 @@ def encode(name: str, fields: Mapping[str, int]) -> bytes:
     return word.to_bytes(4, "little") + payload
 
 
-def assemble(program: Iterable[tuple[str, Mapping[str, int]]]) -> bytes:
+def assemble(program: Iterable[tuple[str, Mapping[str, int]]], isa: InstructionSet = U55) -> bytes:
     """Return a stream of commands, each as Arm's name and its fields."""
-    return b"".join(encode(name, fields) for name, fields in program)
+    return b"".join(encode(name, fields, isa) for name, fields in program)

@@ -14,8 +14,8 @@ from typing import Any
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
-from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.generation import registers_of
+from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.state import Registers
 from ethosgen.backend.ethosu.simulator.summary import place, summary
 from ethosgen.values.errors import NpuFault

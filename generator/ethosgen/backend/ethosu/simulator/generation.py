@@ -1,6 +1,6 @@
 """The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
@@ -9,7 +9,6 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
-    Operation,
     Output,
     Pool,
 )
@@ -17,15 +16,13 @@ from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
 from ethosgen.backend.ethosu.simulator.ops.output import Target
 from ethosgen.backend.ethosu.simulator.state import Registers
-from ethosgen.backend.ethosu.simulator.u85 import effort as _effort  # registers its functions
+from ethosgen.backend.ethosu.simulator.u85 import effort, summary
 from ethosgen.backend.ethosu.simulator.u85 import ops as u85_ops
-from ethosgen.backend.ethosu.simulator.u85 import summary as _summary  # registers its functions
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Resize,
     U85Convolution,
     U85Dma,
     U85Elementwise,
-    U85Operation,
     U85Output,
     U85Pool,
 )
@@ -34,7 +31,8 @@ from ethosgen.backend.ethosu.simulator.u85.state import U85Registers
 from ethosgen.backend.ethosu.simulator.u85.weights import U85Weights
 from ethosgen.backend.ethosu.simulator.weights import BlockWeights
 
-AnyOperation = Operation | U85Operation
+REGISTERED = (effort, summary)
+"""Modules that only register functions for U85's operations."""
 
 PREPARE: dict[type, Callable[[Context, Any, Any], Action]] = {
     Convolution: conv.prepare,

@@ -12,14 +12,18 @@ from ethosgen.backend.ethosu.simulator.activity import Activity, measure
 from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
 from ethosgen.backend.ethosu.simulator.generation import (
     PREPARE,
-    AnyOperation,
     inner_bytes,
     registers_of,
     target_of,
     weight_format_of,
 )
 from ethosgen.backend.ethosu.simulator.memory import Bus, Bytes
-from ethosgen.backend.ethosu.simulator.operation import Convolution, Dma, IssuedOperation
+from ethosgen.backend.ethosu.simulator.operation import (
+    Convolution,
+    Dma,
+    IssuedOperation,
+    Operation,
+)
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
 from ethosgen.values.errors import NpuFault
@@ -238,7 +242,7 @@ def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
     return NpuFault(fault.kind, fault.reason, offset, command)
 
 
-def prepare(context: Context, operation: AnyOperation) -> Action:
+def prepare(context: Context, operation: Operation) -> Action:
     """Return a function that executes one operation; NpuFault if the operation is invalid."""
     return PREPARE[type(operation)](context, operation, target_of(context, operation.ofm))
 

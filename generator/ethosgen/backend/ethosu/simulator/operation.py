@@ -8,12 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
 
 from ethosgen.backend.ethosu.isa import (
-    AccFormat,
-    ActivationClipRange,
     ActivationFormat,
     ElementwiseMode,
     IfmScaleMode,
@@ -22,6 +21,7 @@ from ethosgen.backend.ethosu.isa import (
     PoolingMode,
     RoundMode,
 )
+from ethosgen.backend.ethosu.simulator.scaling import Rounding
 
 Shape = tuple[int, int, int]
 """Height, width, depth."""
@@ -83,7 +83,7 @@ class Activation:
     """Clipping and table lookup of a result. `table` is the table's slot, None without a table."""
 
     function: int
-    clip_range: ActivationClipRange
+    clip_range: IntEnum
     minimum: int
     maximum: int
 
@@ -112,10 +112,10 @@ class Output:
     shape: Shape
     scale_mode: OfmScaleMode
     scale: Scale
-    rounding: RoundMode
+    rounding: Rounding
     activation: Activation
     block: Shape
-    acc_format: AccFormat
+    acc_format: IntEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,19 @@ class Dma:
         yield from (self.read, self.write)
 
 
-Operation = Convolution | Pool | Elementwise | Dma
+class Operation(Protocol):
+    """An operation of any generation."""
+
+    @property
+    def ofm(self) -> Output | None:
+        """Where its results go, None for a copy."""
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications in the MAC units."""
+
+    def accesses(self) -> Iterator[Access]:
+        """Yield every access to memory but that of the lookup table."""
 
 
 @dataclass(frozen=True, slots=True)

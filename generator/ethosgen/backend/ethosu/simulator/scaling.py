@@ -106,16 +106,23 @@ def rounding_terms(shifts: Ints, rounding: Rounding, pre_shift: int = 0) -> tupl
     If both are equal they are one object. SYMMETRIC rounds ties away from zero, TRUNCATE_TO_LOWER
     down; DOUBLE_ASYMMETRIC is DBL whose first rounding is up for all signs (Regor's `Scale`).
     """
+    nothing = np.zeros_like(shifts)
     if rounding is RoundMode.TRUNCATE:
-        return np.asarray(~(np.int64(-1) << shifts)), np.zeros_like(shifts)
+        return np.asarray(~(np.int64(-1) << shifts)), nothing
     if rounding is OfmRoundMode.TRUNCATE_TO_LOWER:
-        nothing = np.zeros_like(shifts)
         return nothing, nothing
     half = np.where(shifts > 0, np.int64(1) << np.maximum(shifts - 1, 0), 0)
     if rounding is RoundMode.NATURAL:
         return half, half
     if rounding is OfmRoundMode.SYMMETRIC:
         return np.asarray(half - (half > 0)), half
+    return _double_terms(shifts, half, rounding, pre_shift)
+
+
+def _double_terms(
+    shifts: Ints, half: Ints, rounding: Rounding, pre_shift: int
+) -> tuple[Ints, Ints]:
+    """Return the terms of DBL and DOUBLE_ASYMMETRIC."""
     double = np.where(shifts > _DOUBLE_SHIFT - pre_shift, 1 << _DOUBLE_SHIFT - 1 - pre_shift, 0)
     if not double.any():
         return half, half

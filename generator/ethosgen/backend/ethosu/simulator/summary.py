@@ -71,8 +71,11 @@ def summary(operation: Operation, block: Shape | None = None) -> str:
 
     `block` is the OFM block, which the model itself does not use.
     """
-    if operation.ofm is None:
-        return title(operation)
+    return title(operation)
+
+
+@summary.register
+def _(operation: Convolution | Pool | Elementwise, block: Shape | None = None) -> str:
     parts = [title(operation)]
     if isinstance(operation, Windowed):
         parts += window_parts(operation)
@@ -81,7 +84,9 @@ def summary(operation: Operation, block: Shape | None = None) -> str:
         parts.append(f"ifm2 {feature_map_text(operation.ifm2)}")
     parts.append(f"ofm {feature_map_text(operation.ofm.fm)}")
     if isinstance(operation, Convolution):
-        parts += stream_parts("weights", operation.weights) + stream_parts("scales", operation.scales)
+        parts += stream_parts("weights", operation.weights) + stream_parts(
+            "scales", operation.scales
+        )
     parts += _output_parts(operation.ofm)
     if block is not None:
         parts.append(f"block {by(block)}")

@@ -28,7 +28,9 @@ from ethosgen.backend.ethosu.simulator.ops import dma
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import table_format
 from ethosgen.backend.ethosu.simulator.summary import summary, title
-from ethosgen.backend.ethosu.simulator.weights import decode_weights, traversal
+from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma, U85Output
+from ethosgen.backend.ethosu.simulator.u85.ops.dma import copied
+from ethosgen.backend.ethosu.simulator.u85.output import written
 from ethosgen.values.trace import Arrays, Trace
 
 SHRAM = "shram"
@@ -91,10 +93,19 @@ def _region_name(region: int | None) -> str:
 
 def _result(context: Context, operation: Operation) -> NDArray[Any]:
     """Read back an operation's result."""
+    ofm = operation.ofm
+    if ofm is None:
+        return _copied(context, operation)
+    if isinstance(ofm, U85Output):
+        return written(context, ofm)
+    return feature_map.read(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.shape)
+
+
+def _copied(context: Context, operation: Operation) -> NDArray[Any]:
     if isinstance(operation, Dma):
         return dma.written(context, operation)
-    fm = operation.ofm.fm
-    return feature_map.read(context.bus, fm, context.base(fm.region), operation.ofm.shape)
+    assert isinstance(operation, U85Dma)
+    return copied(context, operation)
 
 
 def _inputs(context: Context, operation: Operation) -> Arrays:
@@ -107,15 +118,12 @@ def _inputs(context: Context, operation: Operation) -> Arrays:
     }
     if isinstance(operation, Elementwise) and operation.scalar is not None:
         arrays["scalar"] = np.array(operation.scalar)
-    if isinstance(operation, Convolution):
-        orders = tuple(
-            traversal(operation, context.accelerator, core)
-            for core in range(len(operation.weights))
-        )
+    if isinstance(operation, Convolution) and operation.weights:
+        weights = context.weight_format
         streams = tuple(context.read_stream(stream) for stream in operation.weights)
         records = context.records(operation)
         arrays |= {
-            "weights": decode_weights(streams, orders),
+            "weights": weights.decode(streams, weights.orders(operation)),
             "bias": records.bias,
             "scale": records.scale,
             "shift": records.shift,
@@ -125,9 +133,10 @@ def _inputs(context: Context, operation: Operation) -> Arrays:
 
 def _outputs(context: Context, operation: Operation, result: NDArray[Any]) -> Arrays:
     arrays: Arrays = {"operation": np.array(summary(operation))}
-    if isinstance(operation, Dma):
+    ofm = operation.ofm
+    if ofm is None:
         return arrays | {"data": np.ascontiguousarray(result)}
-    slot = operation.ofm.activation.table
+    slot = ofm.activation.table
     if slot is not None:
-        arrays["table"] = context.table(slot, *table_format(operation.ofm))
+        arrays["table"] = context.table(slot, *table_format(ofm))
     return arrays | {"ofm": np.ascontiguousarray(result)}

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from enum import IntEnum
 from functools import singledispatch
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, scalar
 from ethosgen.values.errors import NpuFault
 
-_FORCED = {
+_FORCED: dict[IntEnum, tuple[int, int]] = {
     ActivationClipRange.FORCE_UINT8: (0, 255),
     ActivationClipRange.FORCE_INT8: (-128, 127),
     ActivationClipRange.FORCE_INT16: (-32768, 32767),

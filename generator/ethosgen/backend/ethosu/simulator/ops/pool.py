@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.isa import IfmUpscaleMode, PoolingMode, RoundMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.operation import Pool
+from ethosgen.backend.ethosu.simulator.operation import Pool, Windowed
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler
 from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
@@ -50,7 +50,7 @@ def _maximum(context: Context, operation: Pool) -> _Pooled:
     return lambda: scale(over_windows(np.maximum, operation, padded()) - zero_point)
 
 
-def over_windows(combine: np.ufunc, operation: Pool, padded: NDArray[Any]) -> NDArray[Any]:
+def over_windows(combine: np.ufunc, operation: Windowed, padded: NDArray[Any]) -> NDArray[Any]:
     """Combine each window's elements, first over rows, then over columns."""
     view = windows(operation, padded)
     height, width = operation.kernel.size
@@ -89,7 +89,7 @@ def _mean(operation: Pool) -> Callable[[Ints], Ints]:
     return Rescale(*pooling_scale(counts), operation.ofm.rounding)
 
 
-def valid_counts(operation: Pool) -> Ints:
+def valid_counts(operation: Windowed) -> Ints:
     """Return the number of each window's elements inside the IFM: (height, width, 1)."""
     size = operation.upscaled_size
     before = (operation.padding.top, operation.padding.left)

@@ -5,10 +5,10 @@ import math
 from ethosgen.backend.ethosu.simulator.effort import (
     BYTE_NS,
     GATHERED_NS,
+    READ_NS,
     RESULT_NS,
     nanoseconds,
     padded_elements,
-    READ_NS,
 )
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Resize,

@@ -183,8 +183,7 @@ class Scaled:
             return 1, 1, 1
         axes = (BroadcastMode.H, BroadcastMode.W, BroadcastMode.C)
         height, width, depth = (
-            1 if self.broadcast & axis else extent
-            for axis, extent in zip(axes, full, strict=True)
+            1 if self.broadcast & axis else extent for axis, extent in zip(axes, full, strict=True)
         )
         return height, width, depth
 
@@ -318,6 +317,3 @@ class U85Dma:
                 (planes, rows, 4),
                 (4 * rows + self.indices.skip, 4, 1),
             )
-
-
-U85Operation = U85Convolution | U85Pool | U85Elementwise | Resize | U85Dma

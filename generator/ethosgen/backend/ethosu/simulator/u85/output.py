@@ -129,7 +129,8 @@ def _curve_table(function: ActivationFunction) -> NDArray[np.uint32]:
     firsts = np.concatenate([-half[-1:], below, half])
     seconds = np.concatenate([-ends, -half[-2::-1], half[1:], half[-1:]])
     slopes = np.maximum(seconds - firsts, 0)
-    return (slopes << 16 | firsts & 0xFFFF).astype(np.uint32)
+    found: NDArray[np.uint32] = (slopes << 16 | firsts & 0xFFFF).astype(np.uint32)
+    return found
 
 
 def _interpolate_wide(found: Ints, values: Ints) -> Ints:
@@ -235,3 +236,11 @@ def destination(context: Context, ofm: U85Output) -> Target:
     return Turned(placed, ofm)
 
 
+def written(context: Context, ofm: U85Output) -> NDArray[Any]:
+    """Return an operation's result, wherever it is."""
+    if not ofm.enabled:
+        found = context.inner.accumulators
+        return np.zeros(0, np.int64) if found is None else found
+    if ofm.chain is not None:
+        return context.inner.buffers[ofm.chain]
+    return Placed(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.stored_shape).read()

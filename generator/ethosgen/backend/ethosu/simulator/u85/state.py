@@ -27,8 +27,8 @@ from ethosgen.backend.ethosu.simulator.decode import Instruction
 from ethosgen.backend.ethosu.simulator.operation import (
     DataStream,
     FeatureMap,
+    Operation,
     Padding,
-    Scale,
     Windowed,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
@@ -48,7 +48,6 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Dma,
     U85Elementwise,
     U85Layout,
-    U85Operation,
     U85Output,
     U85Pool,
 )
@@ -98,7 +97,7 @@ class U85Registers(Registers):
     isa = U85
     dtypes = (*DTYPES, "<u8", "<i8")
 
-    def operation(self, instruction: Instruction) -> U85Operation | None:
+    def operation(self, instruction: Instruction) -> Operation | None:
         """Return the operation that an NPU_OP command starts; see Registers."""
         if instruction.command.name == "NPU_OP_BRANCH":
             raise NpuFault("parse", "branches are not modelled for Ethos-U85")
@@ -366,7 +365,7 @@ def _operand_code(instruction: Instruction, name: str, codes: type[_Code]) -> _C
         raise NpuFault("parse", f"undefined {name.replace('_', ' ')} {value}") from None
 
 
-BUILDERS: dict[str, Callable[[U85Registers, Instruction], U85Operation]] = {
+BUILDERS: dict[str, Callable[[U85Registers, Instruction], Operation]] = {
     "NPU_OP_CONV": lambda registers, instruction: registers._conv(
         depthwise=False, from_ifm2=bool(instruction.fields["weights_ifm2"])
     ),

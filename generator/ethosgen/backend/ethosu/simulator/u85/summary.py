@@ -133,9 +133,7 @@ def _output(operation: Windowed | U85Elementwise | Resize) -> list[str]:
     assert isinstance(ofm, U85Output)
     if not ofm.enabled:
         return ["ofm left in the accumulators"]
-    parts = [
-        f"ofm {feature_map_text(ofm.fm)}" if ofm.chain is None else f"ofm buffer {ofm.chain}"
-    ]
+    parts = [f"ofm {feature_map_text(ofm.fm)}" if ofm.chain is None else f"ofm buffer {ofm.chain}"]
     if ofm.transpose is not ActivationTranspose.HWC:
         parts.append(f"stored as {ofm.transpose.name}")
     if ofm.reverse is not ActivationReverse.NONE:

@@ -1,9 +1,9 @@
 """Convert U85's weight streams and scale records to arrays in TFLite's order.
 
-The encoder (Regor's ethos_u85_weight_encoder.cpp) iterates over blocks of output channels, blocks of
-input channels (back and forth), sub-kernels, strides and microblocks. It deals groups of four output
-channels of a microblock to the streams in turn. The same iteration here yields, for each weight of a
-stream, its index in an array (O, H, W, I).
+The encoder (Regor's ethos_u85_weight_encoder.cpp) iterates over blocks of output channels, blocks
+of input channels (back and forth), sub-kernels, strides and microblocks. It deals groups of four
+output channels of a microblock to the streams in turn. The same iteration here yields, for each
+weight of a stream, its index in an array (O, H, W, I).
 """
 
 import math

@@ -44,9 +44,7 @@ def _product(context: Context, operation: U85Convolution, ofm: Target) -> Action
     other = operation.matrix
     base = context.base(other.region)
     rows = Placed(context.bus, other, base, operation.matrix_shape)
-    scale = Rescale(
-        operation.ofm.scale.scale, operation.ofm.scale.shift, operation.ofm.rounding
-    )
+    scale = Rescale(operation.ofm.scale.scale, operation.ofm.scale.shift, operation.ofm.rounding)
     activate = activation(context, operation.ofm)
     stride = operation.kernel.stride
 
@@ -83,7 +81,7 @@ def _accumulate(context: Context, operation: U85Convolution, ofm: Target) -> Act
         total: Ints = sums.astype(np.int64) + start()
         context.inner.accumulators = total
         if enabled:
-            factors = Factors.of(operation.ofm, records, np.int64(0))
+            factors = Factors.of(operation.ofm, records, np.zeros_like(records.bias))
             scale = Rescale(factors.scale, factors.shift, operation.ofm.rounding)
             ofm.write(activate(scale(total + factors.bias)))
 

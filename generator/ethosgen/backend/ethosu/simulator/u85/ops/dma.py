@@ -78,3 +78,10 @@ def _indexed(context: Context, operation: U85Dma, indices: Indices) -> Action:
                 table[plane, wanted[plane]] = packed[plane]
 
     return run
+
+
+def copied(context: Context, operation: U85Dma) -> Bytes:
+    """Return the bytes that a transfer has written; none if indices chose their places."""
+    if not operation.bytes or operation.destination.indexed:
+        return np.zeros(0, np.uint8)
+    return _window(context, operation.destination, operation.shape)

@@ -139,7 +139,8 @@ def _divide(a: Ints, b: Ints) -> Ints:
     """Divide towards zero; NpuFault for a divisor of 0, whose result the sources do not define."""
     if not b.all():
         raise NpuFault("parse", "a division by 0 is not modelled")
-    return np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+    quotient: Ints = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+    return quotient
 
 
 _BINARY: dict[ElementwiseMode, _Binary] = {

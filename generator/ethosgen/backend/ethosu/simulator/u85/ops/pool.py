@@ -131,7 +131,8 @@ def _argmax(context: Context, operation: U85Pool) -> _Pooled:
         view = windows(operation, np.ascontiguousarray(read()))
         height, width, rows, columns, depth = view.shape
         flat = view.reshape(height, width, rows * columns, depth)
-        return flat.argmax(axis=2).astype(np.int64)
+        found: Ints = flat.argmax(axis=2).astype(np.int64)
+        return found
 
     return pooled
 

@@ -48,9 +48,7 @@ def _taps(axis: Axis, size: int, limit: int, mode: ResizeMode) -> tuple[Ints, In
     return first, second, axis.scale - rest, rest
 
 
-def _combine(
-    values: Ints, first: Ints, second: Ints, weight: Ints, other: Ints, axis: int
-) -> Ints:
+def _combine(values: Ints, first: Ints, second: Ints, weight: Ints, other: Ints, axis: int) -> Ints:
     shape = (-1, 1, 1) if axis == 0 else (1, -1, 1)
     one = values.take(first, axis) * weight.reshape(shape)
     result: Ints = one + values.take(second, axis) * other.reshape(shape)

@@ -64,6 +64,25 @@ range. `tests/errata/` has the smallest network for each under its name, and its
 difference (`tests/backend/ethosu/offload/test_errata.py`).
 """
 
+U85 = """\
+## Ethos-U85
+
+The table does not cover U85 yet: `python -m tests.corpus run --product u85` draws the same rows for
+its five sizes. The five shared networks and the demo are equal to TFLM on all sizes
+(`tests/backend/ethosu/simulator/u85/`). Arm has published no functional description of U85; the
+model follows Regor's source, and where that does not decide, the model stops with a fault:
+
+- branches, feature maps of 3x1 tiles, sub-kernels of 4x4 and RESIZE with mode REPLICATE;
+- a division by 0, a double rounding in OFM_SCALE, an average that is also scaled, and accumulators
+  with a zero point;
+- LUT_TANH and LUT_SIGMOID with a table other than Regor's; with that one they compute as TFLite's
+  int16 kernels, as on U55.
+
+These follow from how Regor uses them, not from a description: results without a clip range lose
+their upper bits (CAST needs it), products of 32-bit operands are only shifted, and a comparison
+that holds is -1. Of 32-bit results that overflow, nothing is known of the hardware.
+"""
+
 OTHER_NAMES = {"fully-connected-rounding": "litert-rounds-once"}
 """Errata that a reason explains under another name."""
 
@@ -102,6 +121,7 @@ def page(results: Figures) -> str:
         _notes(rows),
         _elsewhere(),
         _left(rows),
+        U85,
     ]
     return "\n".join(parts)
 

@@ -3,9 +3,16 @@
 The NPU sizes take turns; `python -m tests.corpus run --product u85` draws more.
 """
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
-from tests.backend.ethosu.simulator.test_npu_networks import BUILDS, INT8_ONLY
+from ethosgen.backend.ethosu.accelerator import WITHOUT_REGISTERS
+from tests.backend.ethosu.simulator.test_npu_models import MODELS, NAMES, SHIPPED
+from tests.backend.ethosu.simulator.test_npu_networks import BUILDS, INT8_ONLY, SHAPE
+from tests.support.needs import needs_models
+from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_networks import assert_exact
 
@@ -23,3 +30,52 @@ def test_a_network_is_exact(index: int) -> None:
     net = NetworkBuilder(name, seed=len(name))
     output = build(net, dtype)
     assert_exact(net.build(output), (f"ethos-u85-{SIZES[index % len(SIZES)]}",))
+
+
+def greater(net: NetworkBuilder) -> int:
+    x, y = net.input(SHAPE, "int8", 0.05), net.input(SHAPE, "int8", 0.07)
+    return net.operator("GREATER", [x, y], [Spec(SHAPE, "bool")], {})[0]
+
+
+def select(net: NetworkBuilder) -> int:
+    """Vela makes bitwise operations of it, which need -1 for a comparison that holds."""
+    x, y = net.input(SHAPE, "int8", 0.05), net.input(SHAPE, "int8", 0.05)
+    return net.operator("SELECT_V2", [greater(net), x, y], [net._like(x)], {})[0]
+
+
+def gather(net: NetworkBuilder) -> int:
+    x = net.input((6, 8), "int8", 0.05)
+    rows = net.constant(np.array([3, 1, 5, 0]), "int32")
+    return net.operator("GATHER", [x, rows], [net._like(x, (4, 8))], {"axis": 0})[0]
+
+
+def stretch(net: NetworkBuilder) -> int:
+    x = net.input((1, 5, 4, 9), "int8", 0.05)
+    size = net.constant(np.array((10, 16)), "int32")
+    options = {"align_corners": False, "half_pixel_centers": True}
+    return net.operator("RESIZE_BILINEAR", [x, size], [net._like(x, (1, 10, 16, 9))], options)[0]
+
+
+def turned(net: NetworkBuilder) -> int:
+    x = net.transpose(net.input((1, 6, 5, 20), "int16", 0.05), (0, 3, 2, 1))
+    axis = net.constant(np.array([2]), "int32")
+    return net.operator("REVERSE_V2", [x, axis], [net._like(x)], {})[0]
+
+
+@pytest.mark.parametrize("build", [select, gather, stretch, turned], ids=lambda b: b.__name__)
+def test_what_only_u85_does_is_exact(build: Callable[[NetworkBuilder], int]) -> None:
+    net = NetworkBuilder(build.__name__, seed=3)
+    output = build(net)
+    assert_exact(net.build(output), ("ethos-u85-256",))
+
+
+def test_the_demo_is_exact_on_all_sizes() -> None:
+    assert_exact(SHIPPED.read_bytes(), tuple(WITHOUT_REGISTERS), samples=1, name=SHIPPED.stem)
+
+
+@pytest.mark.slow
+@needs_models
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shared_network_is_exact(name: str) -> None:
+    data = (MODELS / f"{name}.tflite").read_bytes()
+    assert_exact(data, tuple(WITHOUT_REGISTERS), samples=1, name=name)

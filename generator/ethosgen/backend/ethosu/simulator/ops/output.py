@@ -113,6 +113,7 @@ def curve_of(ofm: Output) -> Callable[[Ints], Ints] | None:
     return curve
 
 
+@singledispatch
 def is_plain(ofm: Output) -> bool:
     """Return whether only clipping follows the zero point."""
     return bool(ofm.activation.function == ActivationFunction.RELU)

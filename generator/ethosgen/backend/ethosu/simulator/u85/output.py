@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.ops.output import (
     curve_of,
     effective_zero_point,
     interpolate,
+    is_plain,
     table,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Ints, scalar
@@ -28,6 +29,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import U85Activation, U85Ou
 from ethosgen.values.errors import NpuFault
 
 TABLE_BYTES = 2048
+_UNLIMITED = 1 << 62
 _FRACTION_BITS = 7
 _INTERPOLATED = 512
 
@@ -57,6 +59,12 @@ def _(ofm: U85Output) -> int:
     return ofm.fm.zero_point
 
 
+@is_plain.register
+def _(ofm: U85Output) -> bool:
+    is_clipped = ofm.activation.clip_range == ActivationClipRange.B16
+    return is_clipped and _function(ofm) is ActivationFunction.LUT_NONE
+
+
 @curve_of.register
 def _(ofm: U85Output) -> Callable[[Ints], Ints] | None:
     """Return the curve that replaces TFLite's table of it, which `table` requires."""
@@ -70,12 +78,15 @@ def _(ofm: U85Output) -> Callable[[Ints], Ints] | None:
 
 @clip_limits.register
 def _(ofm: U85Output) -> tuple[int, int]:
-    """Return the range of results, or of a table's indices."""
+    """Return the range of results, or of a table's indices.
+
+    Without a clip range, results lose their upper bits: Regor relies on it in CAST.
+    """
     function = _function(ofm)
     info = np.iinfo(_TABLES[function][0] if function in _TABLES else ofm.fm.dtype)
     low, high = int(info.min), int(info.max)
     if ofm.activation.clip_range == ActivationClipRange.NONE:
-        return low, high
+        return (low, high) if function in _TABLES else (-_UNLIMITED, _UNLIMITED)
     return (
         min(max(low, ofm.activation.minimum), high),
         max(min(high, ofm.activation.maximum), low),
@@ -195,13 +206,13 @@ class Buffer:
 
     def write(self, data: NDArray[Any]) -> None:
         """Store all elements."""
-        self._buffers[self._number] = data.astype(np.int64)
+        self._buffers[self._number] = data.astype(self.dtype).astype(np.int64)
 
     def write_rows(self, data: NDArray[Any], top: int) -> None:
         """Store some rows."""
         if top == 0:
             self._buffers[self._number] = np.empty(self._shape, np.int64)
-        self._buffers[self._number][top : top + data.shape[0]] = data
+        self._buffers[self._number][top : top + data.shape[0]] = data.astype(self.dtype)
 
 
 class Nowhere:

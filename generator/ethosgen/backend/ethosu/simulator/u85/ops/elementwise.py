@@ -143,6 +143,7 @@ def _divide(a: Ints, b: Ints) -> Ints:
     return quotient
 
 
+# True is -1 in the NPU: Regor converts the ends of networks (ConvertBool8Tensors).
 _BINARY: dict[ElementwiseMode, _Binary] = {
     ElementwiseMode.MUL: np.multiply,
     ElementwiseMode.ADD: np.add,
@@ -152,10 +153,10 @@ _BINARY: dict[ElementwiseMode, _Binary] = {
     ElementwiseMode.SHL: shift_left,
     ElementwiseMode.LSR: _shift_right_logical,
     ElementwiseMode.DIV: _divide,
-    ElementwiseMode.CMP_EQ: lambda a, b: (a == b).astype(np.int64),
-    ElementwiseMode.CMP_NE: lambda a, b: (a != b).astype(np.int64),
-    ElementwiseMode.CMP_GE: lambda a, b: (a >= b).astype(np.int64),
-    ElementwiseMode.CMP_GT: lambda a, b: (a > b).astype(np.int64),
+    ElementwiseMode.CMP_EQ: lambda a, b: -(a == b).astype(np.int64),
+    ElementwiseMode.CMP_NE: lambda a, b: -(a != b).astype(np.int64),
+    ElementwiseMode.CMP_GE: lambda a, b: -(a >= b).astype(np.int64),
+    ElementwiseMode.CMP_GT: lambda a, b: -(a > b).astype(np.int64),
     ElementwiseMode.AND: np.bitwise_and,
     ElementwiseMode.OR: np.bitwise_or,
     ElementwiseMode.XOR: np.bitwise_xor,

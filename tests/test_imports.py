@@ -25,6 +25,7 @@ VALUES = {
     f"{ETHOS_U}.accelerator",
     f"{ETHOS_U}.firmware",
     f"{ETHOS_U}.isa",
+    f"{ETHOS_U}.isa_u85",
     f"{ETHOS_U}.memory_system",
     f"{ETHOS_U}.payload",
     f"{ETHOS_U}.pmu_event",

@@ -34,7 +34,13 @@ VERBS = frozenset(
 )
 """Words that end like a plural and are none, and prepositions."""
 OTHERS = frozenset(("as", "its", "this", "thus"))
-NO_COUNTS = frozenset(("{p.name} commands", "{_by((operation.length, *rows))} bytes"))
+NO_COUNTS = frozenset(
+    (
+        "{p.name} commands",
+        "{by((operation.length, *rows))} bytes",
+        "{by((length, *counts))} bytes",
+    )
+)
 """A name, and a size such as 64x3."""
 PLACEHOLDER = re.compile(r"\{\{[^{}\"]*\}\}" + PLURAL.pattern)
 

@@ -27,6 +27,7 @@ from ethosgen.backend.ethosu.simulator.ops.output import (
 from ethosgen.backend.ethosu.simulator.scaling import Ints, scalar
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Activation, U85Output
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 TABLE_BYTES = 2048
 _UNLIMITED = 1 << 62
@@ -103,7 +104,8 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
     size = entries * np.dtype(dtype).itemsize
     start = ofm.activation.index * size
     if start + size > context.shram.size:
-        raise NpuFault("parse", f"table {ofm.activation.index} of {size} bytes is beyond memory")
+        reason = f"table {ofm.activation.index} of {counted(size, 'byte')} is beyond memory"
+        raise NpuFault("parse", reason)
     found = context.shram.memory[start : start + size].view(dtype)
     if function in _CURVES:
         return _checked(function, found)

@@ -34,6 +34,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Output,
     U85Pool,
 )
+from ethosgen.values.grammar import counted
 
 
 @title.register
@@ -59,9 +60,11 @@ def _(operation: Resize) -> str:
 @title.register
 def _(operation: U85Dma) -> str:
     planes, rows, length = operation.shape
-    size = by((length, *([rows] if rows * planes > 1 else []), *([planes] if planes > 1 else [])))
+    counts = [rows] if planes * rows > 1 else []
+    counts += [planes] if planes > 1 else []
+    size = f"{by((length, *counts))} bytes" if counts else counted(length, "byte")
     source, destination = _end(operation.source), _end(operation.destination)
-    return f"DMA {size} bytes {source} -> {destination}"
+    return f"DMA {size} {source} -> {destination}"
 
 
 @summary.register

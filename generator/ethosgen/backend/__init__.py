@@ -480,26 +480,20 @@ def is_compiled(network: Network) -> bool:
     return any(op.custom_code in codes for op in network.graph.operators)
 
 
+_ELSEWHERE = "create firmware and run it with 'ethosgen run', --on fvp or --on serial"
+
+
 def require_simulator(accelerator: Accelerator) -> None:
     """Raise UnsupportedError if no simulator covers an accelerator."""
     if not accelerator.has_simulator:
-        raise UnsupportedError(
-            "ethosgen's NPU model, which simulate and disasm use, covers "
-            f"{backend_of(accelerator).simulated}, not {accelerator.name}; {_ELSEWHERE}"
-        )
+        covered = f"{backend_of(accelerator).simulated}, not {accelerator.name}; {_ELSEWHERE}"
+        raise UnsupportedError(f"the NPU model, for simulate and disasm, covers {covered}")
 
 
 def require_registers(accelerator: Accelerator) -> None:
     """Raise UnsupportedError if simulated firmware cannot use an accelerator."""
     require_simulator(accelerator)
     if not accelerator.has_registers:
-        raise UnsupportedError(
-            f"ethosgen's NPU model lacks the registers of {accelerator.name}, which firmware on "
-            f"QEMU needs; run the network with 'ethosgen simulate', or {_ELSEWHERE}"
-        )
-
-
-_ELSEWHERE = (
-    "create firmware with 'ethosgen project' and run it on an FVP or a board with 'ethosgen run', "
-    "--on fvp or --on serial"
-)
+        lacking = f"the registers of {accelerator.name}, which firmware on QEMU needs; "
+        advice = f"run the network with 'ethosgen simulate', or {_ELSEWHERE}"
+        raise UnsupportedError(f"ethosgen's NPU model lacks {lacking}{advice}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
@@ -188,7 +188,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 @pytest.mark.slow
 @given(plans(), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_needed_is_overwritten(plan: Plan, data: st.DataObject) -> None:
     cpu = [op.index for op in plan.residual.operators if op.code == "SOFTMAX"]
     workspaces = {step: data.draw(st.integers(0, 100)) for step in cpu}
@@ -199,7 +199,7 @@ def test_nothing_needed_is_overwritten(plan: Plan, data: st.DataObject) -> None:
 
 
 @given(st.lists(st.integers(1, 1000), min_size=2, max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_chain_needs_hardly_more_than_its_widest_step(sizes: list[int]) -> None:
     operators = [("SOFTMAX", (i,), (i + 1,)) for i in range(len(sizes) - 1)]
     schedule, memory = plan_of(make_plan(sizes, operators, (0,), (len(sizes) - 1,)))

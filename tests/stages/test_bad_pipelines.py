@@ -140,6 +140,17 @@ def test_wrong_system_files(tmp_path: Path, old: str, new: str, says: str) -> No
         load_system(file)
 
 
+def test_a_part_that_cannot_be_a_memory_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    lines = ("[[elements]]", 'name = "a"', 'board = "corstone300"', "[elements.memories.ddr]")
+    part = ("start_addr = 0x70000000", "size_bytes = 4160")
+    file.write_text("\n".join((*lines, *part)))
+    with pytest.raises(
+        InputError, match=r"element 'a': its part of 'ddr', 0x70000000 to 0x7000103f"
+    ):
+        load_system(file)
+
+
 def test_elements_that_share_memory_must_not_overlap(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(ALIF.replace("start_addr = 0x02200000", "start_addr = 0x021f0000"))

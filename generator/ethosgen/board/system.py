@@ -257,7 +257,14 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
     qemu = facts["run"]["qemu"]
     if qemu and qemu["npu_memory"] == name:
         qemu["npu_base_addr"] = region.end_addr - _PAGE
-    return Board.model_validate(facts)
+    try:
+        return Board.model_validate(facts)
+    except ValidationError as error:
+        said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise InputError(
+            f"element '{element}': its part of '{name}', 0x{region.start_addr:08x} to "
+            f"0x{region.end_addr - 1:08x}, cannot be a memory of board '{board.name}': {said}"
+        ) from None
 
 
 _PAGE = 4096

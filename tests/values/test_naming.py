@@ -1,7 +1,7 @@
 import pytest
 
 from ethosgen.values.errors import InputError
-from ethosgen.values.naming import check_name, name_from_file
+from ethosgen.values.naming import check_name, joined_name, name_from_file
 
 
 @pytest.mark.parametrize("name", ["kws", "Net_2", "a"])
@@ -30,3 +30,12 @@ def test_what_c_refuses_is_refused(name: str) -> None:
 def test_a_file_name_becomes_an_identifier(stem: str, name: str) -> None:
     assert name_from_file(stem) == name
     assert check_name(name) == name
+
+
+def test_several_networks_have_a_name_that_can_name_files() -> None:
+    assert joined_name(["kws"]) == "kws"
+    assert joined_name(["kws", "vww"]) == "kws_vww"
+    many = [f"network_{i}" for i in range(100)]
+    assert joined_name(many).startswith("network_0_and_99_more_")
+    assert len(joined_name(many)) < 100
+    assert joined_name(many) != joined_name([*many[:-1], "another"])

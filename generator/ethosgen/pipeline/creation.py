@@ -18,6 +18,7 @@ from ethosgen.pipeline.planning import (
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.naming import joined_name
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.program import Program
@@ -61,7 +62,7 @@ def create_project(
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
-    place = directory or Path("_".join(network.name for network in networks))
+    place = directory or Path(joined_name([network.name for network in networks]))
     wanted = [_Wanted(network, recipe.options) for network in networks]
     wanted = _with_the_others(wanted, place, watch)
     networks = [one.network for one in wanted]

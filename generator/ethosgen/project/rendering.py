@@ -42,6 +42,7 @@ from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import Handover
+from ethosgen.values.naming import joined_name
 from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
@@ -217,7 +218,7 @@ def _facts(
         "names": names,
         "is_shared": is_shared,
         "title": " and ".join(names),
-        "project": "_".join(names),
+        "project": joined_name(names),
         "version": __version__,
         "digest": "0" * DIGEST_LENGTH,
         "npu": npu.name if npu else None,

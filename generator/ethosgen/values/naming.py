@@ -1,6 +1,8 @@
-"""Valid C names."""
+"""Valid C names, and short names of several networks."""
 
 import re
+import zlib
+from collections.abc import Sequence
 
 from ethosgen.values.errors import InputError
 
@@ -16,6 +18,8 @@ LIBRARY_NAMES = frozenset(
     uint64_t""".split()
 )
 """Names of C's library that the generated C uses."""
+
+_LONGEST_JOINED = 100
 
 
 def check_name(name: str) -> str:
@@ -35,6 +39,18 @@ def name_from_file(stem: str) -> str:
     if not name or not name[0].isalpha() or _is_reserved(name):
         name = f"model_{name}".rstrip("_")
     return name
+
+
+def joined_name(names: Sequence[str]) -> str:
+    """Return one name for several networks, for folders, CMake and Zephyr: "kws_vww".
+
+    CMake makes file names of it, which have at most 255 bytes: a long one is shortened to the first
+    network, the number of the others, and a checksum of all.
+    """
+    joined = "_".join(names)
+    if len(names) == 1 or len(joined) <= _LONGEST_JOINED:
+        return joined
+    return f"{names[0]}_and_{len(names) - 1}_more_{zlib.crc32(joined.encode()):08x}"
 
 
 def unique_name(name: str, index: int, taken: set[str]) -> str:

@@ -208,7 +208,7 @@ def test_the_driver_maintains_the_cache(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_gcc
 @needs_qemu
-@pytest.mark.parametrize("npu", ["none", "ethos-u55-128"])
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-64"])
 def test_it_runs_alone_and_beside_an_npu(npu: str) -> None:
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(ENGINE,))

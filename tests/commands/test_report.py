@@ -59,7 +59,7 @@ def test_json_carries_both_comparisons() -> None:
     answer = json.loads(json.dumps(report().as_json()))
     assert answer["mismatches"] == 0
     litert = {"mismatches": 3, "close": 0, "elements": 10, "max_abs_diff": 2}
-    litert |= {"left_out": 0, "left_out_why": None}
+    litert |= {"left_out": 0, "left_out_why": None, "allowed_steps": 0.0}
     assert answer["oracles"]["litert"] == litert
     assert answer["npu"]["partitions"] == 1
 

@@ -146,10 +146,6 @@ def test_other_npus_are_asked_too(npu: str) -> None:
         "ethosu_0",
         "ethosu_1",
     }
-    if npu == "ethos-u85-256":
-        with pytest.raises(UnsupportedError, match="NPU model"):
-            simulate_ethosu(module)
-        return
     assert len(run(simulate_ethosu(module), floats(1))) == 1
 
 

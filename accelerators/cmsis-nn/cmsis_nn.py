@@ -133,7 +133,7 @@ def _multiplier(real):
 
 
 def _kinds(terms, taps):
-    """Return which of CMSIS-NN's functions computes a convolution."""
+    """Return the properties by which CMSIS-NN chooses a convolution's function."""
     is_dense = terms.get("dilation_h", 1) == terms.get("dilation_w", 1) == 1
     depth, columns = terms["input_channels"], terms["output_channels"]
     return {

@@ -24,7 +24,7 @@ class MatrixEngine:
 
 
 def _spans(sizes, axis, before):
-    """Return how many spans of outputs the driver makes of an axis: see find_span."""
+    """Return the number of spans that the driver cuts an axis into: see find_span."""
 
     def overlap(output):
         start = output * sizes[f"stride_{axis}"] - sizes[f"pad_{before}"]

@@ -431,7 +431,7 @@ class _Run:
                 self._check_turn(task, number, number + count * self._share(task, number))
 
     def _share(self, task: int, number: int) -> int:
-        """Return how many samples are a replica's."""
+        """Return the number of samples that a replica gets."""
         return max(0, -(-(self.samples - number) // self.counts[task]))
 
     def _check_turn(self, task: int, number: int, sample: int) -> None:

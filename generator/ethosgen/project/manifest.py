@@ -216,7 +216,7 @@ def _below(directory: Path, path: object) -> Path:
 
 
 def _write_reading(options: ReadOptions) -> dict[str, Any]:
-    """Return what differs from the defaults."""
+    """Return the values that differ from the defaults."""
     if options == AS_GIVEN:
         return {}
     shapes = {name: list(shape) for name, shape in options.shapes}

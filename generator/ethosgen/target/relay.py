@@ -34,7 +34,7 @@ class End(Protocol):
         """Return what `select` waits for."""
 
     def recv(self, size: int, /) -> bytes:
-        """Return what has arrived, nothing if the other end was closed."""
+        """Return the bytes that have arrived, none if the other end was closed."""
 
     def sendall(self, data: bytes, /) -> None:
         """Send all of `data`."""
@@ -55,7 +55,7 @@ class SerialEnd:
         return self._port.fileno()
 
     def recv(self, _size: int) -> bytes:
-        """Return what has arrived; TargetError if the port is lost."""
+        """Return the bytes that have arrived; TargetError if the port is lost."""
         with self._named():
             data = self._port.read(0)
         if not data:

@@ -54,7 +54,7 @@ def registers_of(accelerator: EthosU) -> Registers:
 
 
 def weight_format_of(accelerator: EthosU) -> WeightFormat:
-    """Return how an accelerator stores weights."""
+    """Return an accelerator's weight format."""
     return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
 
 
@@ -66,7 +66,7 @@ def inner_bytes(accelerator: EthosU) -> int:
 
 
 def target_of(context: Context, output: Output | None) -> Target | None:
-    """Return where an operation's results go, None for a copy; NpuFault if out of bounds."""
+    """Return an operation's target, None for a copy; NpuFault if it is out of bounds."""
     if output is None:
         return None
     if isinstance(output, U85Output):

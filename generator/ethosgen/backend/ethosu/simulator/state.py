@@ -184,9 +184,12 @@ class Registers:
             dilation=(dilation[0], dilation[1]),
         )
 
+    def _windowed_input(self) -> FeatureMap:
+        return self._feature_map("IFM")
+
     def _windowed(self) -> Windowed:
         window = Windowed(
-            ifm=self._feature_map("IFM"),
+            ifm=self._windowed_input(),
             ifm_depth=self.value("IFM_DEPTH_M1") + 1,
             upscale=self.code("IFM_UPSCALE", "mode", IfmUpscaleMode),
             padding=Padding(
@@ -202,6 +205,13 @@ class Registers:
             raise NpuFault("parse", f"kernel and padding leave an IFM of {window.ifm_shape}")
         return window
 
+    def _convolved(self, depthwise: bool) -> Windowed:
+        window = self._windowed()
+        if depthwise and window.ifm_depth != window.ofm.shape[2]:
+            depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
+            raise NpuFault("parse", f"a depthwise convolution needs equal depths, not {depths}")
+        return window
+
     def _streams(self, name: str) -> tuple[DataStream, ...]:
         region = self.value(f"{name}_REGION")
         cores = 1
@@ -215,10 +225,7 @@ class Registers:
         )
 
     def _convolution(self, depthwise: bool) -> Convolution:
-        window = self._windowed()
-        if depthwise and window.ifm_depth != window.ofm.shape[2]:
-            depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
-            raise NpuFault("parse", f"a depthwise convolution needs equal depths, not {depths}")
+        window = self._convolved(depthwise)
         order = self.code("KERNEL_STRIDE", "weight_order", WeightOrder)
         return Convolution(
             *_shared(window),

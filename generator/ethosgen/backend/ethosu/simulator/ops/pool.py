@@ -25,18 +25,21 @@ _Pooled = Callable[[], Ints]
 
 def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
     """Return a function that executes a pooling operation."""
-    height, width, depth = operation.ofm.shape
-    kernel = operation.kernel.size
-    work = height * width * depth * kernel[0] * kernel[1]
-    if operation.mode is PoolingMode.REDUCE_SUM:
+    check_work(operation, operation.mode is PoolingMode.REDUCE_SUM)
+    pooled = _MODES[operation.mode](context, operation)
+    finish = finisher(context, operation.ofm, ofm)
+    return lambda: finish(pooled())
+
+
+def check_work(operation: Windowed, over_channels: bool) -> None:
+    """Raise NpuFault for a pool over more elements than the model computes in reasonable time."""
+    work = math.prod(operation.ofm.shape) * math.prod(operation.kernel.size)
+    if over_channels:
         work *= operation.ifm_depth
     if work > _MAX_WORK:
         raise NpuFault(
             "timeout", f"pooling over {counted(work, 'element')} is too much for the model"
         )
-    pooled = _MODES[operation.mode](context, operation)
-    finish = finisher(context, operation.ofm, ofm)
-    return lambda: finish(pooled())
 
 
 def _maximum(context: Context, operation: Pool) -> _Pooled:

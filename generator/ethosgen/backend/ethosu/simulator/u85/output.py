@@ -235,7 +235,7 @@ class Nowhere:
 
 
 def destination(context: Context, ofm: U85Output) -> Target:
-    """Return where an operation's results go; NpuFault if that is outside the memories."""
+    """Return an operation's target; NpuFault if it is outside the memories."""
     if not ofm.enabled:
         return Nowhere()
     if ofm.chain is not None:

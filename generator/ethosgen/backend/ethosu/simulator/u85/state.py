@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import TypeVar
 
-from ethosgen.backend.ethosu.isa import IfmUpscaleMode, OfmScaleMode, RoundMode, WeightOrder
+from ethosgen.backend.ethosu.isa import OfmScaleMode, RoundMode, WeightOrder
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
     AccFormat,
@@ -28,8 +28,6 @@ from ethosgen.backend.ethosu.simulator.operation import (
     DataStream,
     FeatureMap,
     Operation,
-    Padding,
-    Windowed,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
 from ethosgen.backend.ethosu.simulator.state import DTYPES, Registers
@@ -170,23 +168,8 @@ class U85Registers(Registers):
             index=self.field("ACTIVATION", "table"),
         )
 
-    def _window(self) -> Windowed:
-        window = Windowed(
-            ifm=self._in_memory("IFM"),
-            ifm_depth=self.value("IFM_DEPTH_M1") + 1,
-            upscale=self.code("IFM_UPSCALE", "mode", IfmUpscaleMode),
-            padding=Padding(
-                self.value("IFM_PAD_TOP"),
-                self.value("IFM_PAD_LEFT"),
-                self.value("IFM_PAD_BOTTOM"),
-                self.value("IFM_PAD_RIGHT"),
-            ),
-            kernel=self._kernel(),
-            ofm=self._output(),
-        )
-        if min(window.ifm_shape) < 1:
-            raise NpuFault("parse", f"kernel and padding leave an IFM of {window.ifm_shape}")
-        return window
+    def _windowed_input(self) -> FeatureMap:
+        return self._in_memory("IFM")
 
     def _accumulators(self) -> Accumulators:
         source = self.code("ACC_FORMAT", "acc_input", AccInput)
@@ -243,10 +226,7 @@ class U85Registers(Registers):
         )
 
     def _conv(self, depthwise: bool, from_ifm2: bool) -> U85Convolution:
-        window = self._window()
-        if depthwise and window.ifm_depth != window.ofm.shape[2]:
-            depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
-            raise NpuFault("parse", f"a depthwise convolution needs equal depths, not {depths}")
+        window = self._convolved(depthwise)
         layout = self._layout(8 * int(window.ifm.dtype[-1]))
         is_global = window.ofm.scale_mode is OfmScaleMode.GLOBAL
         return U85Convolution(
@@ -266,7 +246,7 @@ class U85Registers(Registers):
 
     def _pooling(self, instruction: Instruction) -> U85Pool:
         mode = _operand_code(instruction, "pooling_mode", PoolingMode)
-        window = self._window()
+        window = self._windowed()
         wanted = 1 if mode is PoolingMode.REDUCE_SUM else window.ifm_depth
         if mode is not PoolingMode.NONE and window.ofm.shape[2] != wanted:
             depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"

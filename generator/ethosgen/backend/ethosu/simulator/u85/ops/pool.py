@@ -11,16 +11,14 @@ from ethosgen.backend.ethosu.isa_u85 import AccInput, PoolingMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scaler
-from ethosgen.backend.ethosu.simulator.ops.pool import over_windows, valid_counts
+from ethosgen.backend.ethosu.simulator.ops.pool import check_work, over_windows, valid_counts
 from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, pooling_scale
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Output, U85Pool
 from ethosgen.backend.ethosu.simulator.u85.ops.accumulators import starts
 from ethosgen.backend.ethosu.simulator.u85.weights import decode_records
 from ethosgen.values.errors import NpuFault
-from ethosgen.values.grammar import counted
 
-_MAX_WORK = 1 << 31
 _FAR = 1 << 40
 """Beyond any element; stands for padding in a maximum or minimum."""
 
@@ -29,15 +27,7 @@ _Pooled = Callable[[], Ints]
 
 def prepare(context: Context, operation: U85Pool, ofm: Target) -> Action:
     """Return a function that executes a pooling operation."""
-    height, width, depth = operation.ofm.shape
-    kernel = operation.kernel.size
-    work = height * width * depth * kernel[0] * kernel[1]
-    if operation.mode is PoolingMode.REDUCE_SUM:
-        work *= operation.ifm_depth
-    if work > _MAX_WORK:
-        raise NpuFault(
-            "timeout", f"pooling over {counted(work, 'element')} is too much for the model"
-        )
+    check_work(operation, operation.mode is PoolingMode.REDUCE_SUM)
     pooled = _MODES[operation.mode](context, operation)
     assert isinstance(operation.ofm, U85Output)
     if not operation.ofm.enabled:

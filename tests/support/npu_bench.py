@@ -7,6 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
@@ -52,7 +53,8 @@ class Bench:
 
     def run(self, *parts: Program) -> RunReport:
         """Run the commands, followed by a STOP."""
-        return self.run_bytes(assemble([line for part in (*parts, STOP) for line in part]))
+        isa = instruction_set(self.machine.accelerator.config_word)
+        return self.run_bytes(assemble([line for part in (*parts, STOP) for line in part], isa))
 
     def run_bytes(self, stream: bytes) -> RunReport:
         """Run a stream without changes."""

@@ -2,10 +2,11 @@
 
     .venv/bin/python -m tests.support.npu_fuzz --count 100000          # make fuzz
     .venv/bin/python -m tests.support.npu_fuzz --only 4711             # one of them again
+    .venv/bin/python -m tests.support.npu_fuzz --generation u85        # streams of Ethos-U85 only
 
-Mutant number n is the same on every machine and in every run. Canaries surround each segment of
-memory and must not change, and neither may read-only segments. Every fourth mutant has a board's
-memory, where the scratch is followed by much more memory than the network needs.
+Mutant number n of a generation is the same on every machine and in every run. Canaries surround
+each segment of memory and must not change, and neither may read-only segments. Every fourth mutant
+has a board's memory, where the scratch is followed by much more memory than the network needs.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,18 +25,19 @@ from functools import cache, partial
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
-from ethosgen.backend.ethosu.isa import BY_CODE
+from ethosgen.backend.ethosu.isa import U55, InstructionSet
+from ethosgen.backend.ethosu.isa_u85 import U85
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS
+from ethosgen.backend.ethosu.simulator.register_map import FAULT_BITS
 from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import NpuFault
-from tests.backend.ethosu.simulator.test_npu_networks import block
-from tests.support.networks import NetworkBuilder
+from tests.support.fuzzed_networks import NETWORKS, Build
 from tests.support.npu_networks import Simulation
+from tests.support.thin_networks import ThinBuilder
 
 Random = np.random.Generator
 
@@ -58,6 +60,7 @@ class Overdue(BaseException):  # not an Exception: no handler may swallow it
 class Mutant:
     """A stream as 32-bit words, the bytes of it that are executed, constants, base pointers."""
 
+    isa: InstructionSet
     words: list[int]
     constants: bytearray
     bases: list[int]
@@ -77,6 +80,11 @@ class Victim:
     bases: tuple[int, ...]
     segment_addrs: tuple[int, ...]
     """The addresses of the stream, the constants, and the scratches."""
+
+    @property
+    def isa(self) -> InstructionSet:
+        """The instruction set of its accelerator."""
+        return U55 if self.accelerator.u85 is None else U85
 
 
 @dataclass
@@ -99,50 +107,17 @@ class Tally:
 # ---- what is damaged -------------------------------------------------------------------------
 
 
-def _residual(net: NetworkBuilder) -> None:
-    x = net.reshape(block(net, "int8"), (1, 600))
-    net.softmax(net.fully_connected(x, 10))
-
-
-def _wide(net: NetworkBuilder) -> None:
-    x = net.conv2d(net.input((1, 12, 12, 7), "int16", 0.01), 9, activation="RELU")
-    net.logistic(net.add(net.depthwise(x), x))
-
-
-def _mixed(net: NetworkBuilder) -> None:
-    x = net.input((1, 16, 16, 8))
-    y = net.unary("HARD_SWISH", net.max_pool(x, (3, 3), (2, 2), padding="SAME"))
-    y = net.mul(
-        net.transpose(net.conv2d(y, 24, (5, 5), (2, 2)), (0, 2, 1, 3)), y=net.input((1, 1, 1, 24))
-    )
-    net.mean(net.concat([y, net.unary("LEAKY_RELU", y, {"alpha": 0.3})]))
-
-
-def _weighty(net: NetworkBuilder) -> None:
-    x = net.fully_connected(net.input((1, 200)), 150, activation="RELU")
-    net.tanh(net.fully_connected(x, 40))
-
-
-NETWORKS: dict[str, tuple[Callable[[NetworkBuilder], None], tuple[str, ...]]] = {
-    "residual": (_residual, ("ethos-u55-128", "ethos-u65-512")),
-    "wide": (_wide, ("ethos-u55-32", "ethos-u65-256")),
-    "mixed": (_mixed, ("ethos-u55-256", "ethos-u65-512")),
-    "weighty": (_weighty, ("ethos-u55-64", "ethos-u65-512")),
-}
-
-
 @cache
-def victims() -> tuple[Victim, ...]:
+def victims(generation: str) -> tuple[Victim, ...]:
     """Compile the networks to be damaged."""
-    return tuple(
-        _victim(name, build, npu) for name, (build, npus) in NETWORKS.items() for npu in npus
-    )
+    networks = NETWORKS[generation].items()
+    return tuple(_victim(name, build, npu) for name, (build, npus) in networks for npu in npus)
 
 
-def _victim(name: str, build: Callable[[NetworkBuilder], None], npu: str) -> Victim:
-    net = NetworkBuilder(name, seed=11)
-    build(net)
-    plan = offload(parse_network(net.build(), name), find_accelerator(npu))
+def _victim(name: str, build: Build, npu: str) -> Victim:
+    net = ThinBuilder(name, seed=11)
+    outputs = build(net) or ()
+    plan = offload(parse_network(net.build(*outputs), name), find_accelerator(npu))
     simulation = Simulation(plan)
     sizes = [simulation.scratch.size]
     if scratch_bytes(plan, RegionKind.SCRATCH_FAST):
@@ -162,10 +137,10 @@ def _victim(name: str, build: Callable[[NetworkBuilder], None], npu: str) -> Vic
 # ---- how it is damaged -----------------------------------------------------------------------
 
 
-def _commands(words: Sequence[int]) -> Iterator[tuple[int, str]]:
+def _commands(mutant: Mutant) -> Iterator[tuple[int, str]]:
     """Yield the index of each command's last word and its name, up to the first invalid one."""
     try:
-        for instruction in decode(np.array(words, "<u4").tobytes()):
+        for instruction in decode(np.array(mutant.words, "<u4").tobytes(), mutant.isa):
             yield instruction.next_offset // 4 - 1, instruction.command.name
     except NpuFault:
         return
@@ -179,13 +154,12 @@ def _value(random: Random) -> int:
 
 
 def _change_registers(wanted: Callable[[str], bool], mutant: Mutant, random: Random) -> None:
-    found = [(last, name) for last, name in _commands(mutant.words) if wanted(name)]
+    found = [(last, name) for last, name in _commands(mutant) if wanted(name)]
     if not found:
         return
-    two_words = {c.name: c.words == 2 for c in BY_CODE.values()}
     for index in random.integers(len(found), size=int(random.integers(1, 9))):
         last, name = found[index]
-        if two_words[name]:
+        if mutant.isa.by_name[name].words == 2:
             mutant.words[last] = _value(random)
         else:
             mutant.words[last] = mutant.words[last] & 0xFFFF | (_value(random) & 0xFFFF) << 16
@@ -205,17 +179,17 @@ def _truncate(mutant: Mutant, random: Random) -> None:
     mutant.cut_bytes = int(random.integers(4 * len(mutant.words)))
 
 
-def _pieces(words: Sequence[int]) -> list[list[int]]:
+def _pieces(mutant: Mutant) -> list[list[int]]:
     """Return a stream cut into commands; an invalid rest is the last one."""
     pieces, start = [], 0
-    for last, _ in _commands(words):
-        pieces.append(list(words[start : last + 1]))
+    for last, _ in _commands(mutant):
+        pieces.append(mutant.words[start : last + 1])
         start = last + 1
-    return [*pieces, list(words[start:])]
+    return [*pieces, mutant.words[start:]]
 
 
 def _shuffle(mutant: Mutant, random: Random) -> None:
-    pieces = _pieces(mutant.words)
+    pieces = _pieces(mutant)
     start = int(random.integers(len(pieces)))
     end = min(len(pieces), start + int(random.integers(2, 200)))
     order = random.permutation(end - start)
@@ -224,7 +198,7 @@ def _shuffle(mutant: Mutant, random: Random) -> None:
 
 
 def _drop_commands(mutant: Mutant, random: Random) -> None:
-    pieces = _pieces(mutant.words)
+    pieces = _pieces(mutant)
     keep = random.random(len(pieces)) > 10 ** random.uniform(-2.5, -0.5)
     words = [w for piece, kept in zip(pieces, keep, strict=True) if kept for w in piece]
     mutant.words = words or [0]
@@ -232,7 +206,7 @@ def _drop_commands(mutant: Mutant, random: Random) -> None:
 
 def _repeat(mutant: Mutant, random: Random) -> None:
     """Repeat everything before STOP many times."""
-    pieces = _pieces(mutant.words)
+    pieces = _pieces(mutant)
     start = int(random.integers(len(pieces)))
     end = min(len(pieces), start + int(random.integers(1, len(pieces) + 1)))
     body = [word for piece in pieces[start:end] for word in piece]
@@ -245,7 +219,7 @@ def _repeat(mutant: Mutant, random: Random) -> None:
 
 def _soup(mutant: Mutant, random: Random) -> None:
     """Insert existing commands with any operands somewhere into the stream."""
-    known = list(BY_CODE.values())
+    known = mutant.isa.commands
     place = int(random.integers(len(mutant.words)))
     words = []
     for index in random.integers(len(known), size=int(random.integers(1, 64))):
@@ -271,7 +245,7 @@ def _damage_constants(mutant: Mutant, random: Random) -> None:
 
 def _make_large(mutant: Mutant, random: Random) -> None:
     """Request much work in little memory: large shapes, strides of 0."""
-    for last, name in _commands(mutant.words):
+    for last, name in _commands(mutant):
         if "STRIDE_" in name and "KERNEL" not in name and random.integers(4):
             mutant.words[last] = 0
         elif name.endswith("_M1") and not any(part in name for part in ("BLK", "KERNEL")):
@@ -300,11 +274,11 @@ MUTATIONS: dict[str, Callable[[Mutant, Random], None]] = {
 }
 
 
-def make(number: int) -> tuple[Victim, Mutant, tuple[str, ...]]:
+def make(number: int, generation: str = "u55") -> tuple[Victim, Mutant, tuple[str, ...]]:
     """Return mutant `number`, the network that it was made from, and its one to three mutations."""
     random = np.random.default_rng((SEED, number))
-    victim = victims()[number % len(victims())]
-    mutant = Mutant(list(victim.words), bytearray(victim.constants), list(victim.bases))
+    victim = victims(generation)[number % len(victims(generation))]
+    mutant = Mutant(victim.isa, list(victim.words), bytearray(victim.constants), list(victim.bases))
     chosen = random.choice(list(MUTATIONS), size=int(random.choice((1, 1, 2, 3))))
     for name in chosen:
         MUTATIONS[str(name)](mutant, random)
@@ -339,8 +313,8 @@ class GuardedMemory:
         return None
 
 
-def _has_memory_of_board(number: int) -> bool:
-    return number // len(victims()) % 4 == 3
+def _has_memory_of_board(number: int, generation: str) -> bool:
+    return number // len(victims(generation)) % 4 == 3
 
 
 def lay_out(victim: Victim, mutant: Mutant, least: int = 0) -> tuple[list[GuardedMemory], int]:
@@ -372,10 +346,11 @@ def _time_limit() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def fate(number: int) -> tuple[str, str | None, float]:
+def fate(number: int, generation: str = "u55") -> tuple[str, str | None, float]:
     """Run mutant `number`; return how it ended, an error if there is one, and processor seconds."""
-    victim, mutant, how = make(number)
-    memories, size = lay_out(victim, mutant, BOARD_BYTES if _has_memory_of_board(number) else 0)
+    victim, mutant, how = make(number, generation)
+    least = BOARD_BYTES if _has_memory_of_board(number, generation) else 0
+    memories, size = lay_out(victim, mutant, least)
     machine = Machine(victim.accelerator, Bus([m.segment for m in memories]))
     wrong = None
     begin = time.process_time()
@@ -396,11 +371,11 @@ def fate(number: int) -> tuple[str, str | None, float]:
     return end, told, spent
 
 
-def run(numbers: range) -> Tally:
+def run(numbers: range, generation: str = "u55") -> Tally:
     """Run mutants and count their results."""
     tally = Tally()
     for number in numbers:
-        end, wrong, spent = fate(number)
+        end, wrong, spent = fate(number, generation)
         tally.ends[end] += 1
         if wrong:
             tally.failures.append(wrong)
@@ -409,34 +384,41 @@ def run(numbers: range) -> Tally:
     return tally
 
 
-def main() -> int:
-    """Run the mutants on all processors; return 1 if one did not end as it must."""
-    parser = argparse.ArgumentParser(description="Damage command streams and run them.")
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--only", type=int, help="the number of one mutant")
-    arguments = parser.parse_args()
-    if arguments.only is not None:
-        print(*fate(arguments.only))
-        return 0
-    step = math.ceil(arguments.count / 200)
-    parts = [
-        range(start, min(start + step, arguments.count))
-        for start in range(0, arguments.count, step)
-    ]
+def _damage(generation: str, count: int, jobs: int | None) -> bool:
+    """Run a generation's mutants on all processors; return whether all ended as they must."""
+    step = math.ceil(count / 200)
+    parts = [range(start, min(start + step, count)) for start in range(0, count, step)]
     tally, begin = Tally(), time.monotonic()
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        for part, done in zip(parts, pool.map(run, parts), strict=True):
+    with ProcessPoolExecutor(jobs) as pool:
+        found = pool.map(run, parts, [generation] * len(parts))
+        for part, done in zip(parts, found, strict=True):
             tally.add(done)
             print(
-                f"{part.stop} in {time.monotonic() - begin:.0f} s: {dict(tally.ends)}, longest "
-                f"{tally.longest_s:.2f} s ({tally.longest})",
+                f"{generation}: {part.stop} in {time.monotonic() - begin:.0f} s: "
+                f"{dict(tally.ends)}, longest {tally.longest_s:.2f} s ({tally.longest})",
                 flush=True,
             )
             for failure in done.failures:
                 print(failure, flush=True)
-    print(f"{sum(tally.ends.values())} mutants, {len(tally.failures)} wrong")
-    return 1 if tally.failures else 0
+    print(f"{generation}: {sum(tally.ends.values())} mutants, {len(tally.failures)} wrong")
+    return not tally.failures
+
+
+def main() -> int:
+    """Run the mutants; return 1 if one did not end as it must."""
+    parser = argparse.ArgumentParser(description="Damage command streams and run them.")
+    parser.add_argument("--count", type=int, default=100_000, help="mutants of each generation")
+    parser.add_argument("--generation", choices=list(NETWORKS), help="only this one")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--only", type=int, help="the number of one mutant")
+    arguments = parser.parse_args()
+    generations = [arguments.generation] if arguments.generation else list(NETWORKS)
+    if arguments.only is not None:
+        for generation in generations:
+            print(generation, *fate(arguments.only, generation))
+        return 0
+    passed = [_damage(one, arguments.count, arguments.jobs) for one in generations]
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

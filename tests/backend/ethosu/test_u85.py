@@ -1,4 +1,4 @@
-"""Ethos-U85: compiled for, simulated and driven; refused where firmware needs its registers."""
+"""Ethos-U85: compiled for, simulated and driven."""
 
 import os
 import re
@@ -8,27 +8,26 @@ from pathlib import Path
 import pytest
 
 from ethosgen import pipeline
-from ethosgen.backend.ethosu.accelerator import WITHOUT_REGISTERS, find_accelerator
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import render
-from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
-from tests.support.recipes import recipe
 from tests.support.small_models import image_net
 
+SIZES = [name for name in ACCELERATORS if "u85" in name]
 HERE = Path(__file__).parent
 END_REACHED, BRANCH_FAULT = 0x20, 0x200
 
 
-@pytest.mark.parametrize("npu", WITHOUT_REGISTERS)
+@pytest.mark.parametrize("npu", SIZES)
 def test_velas_streams_are_for_the_npu_that_we_name(npu: str) -> None:
     net = NetworkBuilder("u85", 3)
     network = parse_network(net.build(net.conv2d(net.input((1, 8, 8, 4)), 8)), "u85")
@@ -122,13 +121,3 @@ def test_a_network_is_simulated_and_listed(tmp_path: Path) -> None:
     assert report.passed
     (listing,) = list_streams(network, "ethos-u85-256", Watch())
     assert [line.command for line in listing.lines][-1] == "NPU_OP_STOP"
-
-
-def test_where_its_registers_are_asked_for_it_is_refused(tmp_path: Path) -> None:
-    network = image_net(tmp_path / "image_net.tflite")
-    inputs = pipeline.Inputs(None, 1, 1)
-    said = "lacks the registers of ethos-u85-256, which firmware on QEMU needs.*--on fvp"
-    with pytest.raises(UnsupportedError, match=said):
-        pipeline.attach_model(find_accelerator("ethos-u85-256"))
-    with pytest.raises(InputError, match="'corstone320' does not run on qemu; choose --on fvp or"):
-        pipeline.verify(recipe(network, board="corstone320"), inputs=inputs, watch=Watch())

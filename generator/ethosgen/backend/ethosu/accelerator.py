@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.device import PAGE_BYTES
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
@@ -48,6 +49,11 @@ class EthosU(Accelerator):
         return macs_log2 | self.shram_kib << 8 | product << 28
 
     @property
+    def computes_in_bool(self) -> bool:
+        """Whether the NPU compares, and combines bools bit by bit."""
+        return self.u85 is not None
+
+    @property
     def vela_architecture(self) -> str:
         """Regor's product name, for example EthosU55."""
         return f"Ethos{self.product.upper()}"
@@ -56,6 +62,13 @@ class EthosU(Accelerator):
 _ID_U55 = 0x10104201
 _ID_U65 = 0x10066001
 _ID_U85 = 0x20007001
+
+
+def _u85(macs: int, size: U85) -> EthosU:
+    """Return an Ethos-U85, whose PMU is in a second page of registers."""
+    name, pages = f"ethos-u85-{macs}", 2 * PAGE_BYTES
+    return EthosU(name, "u85", macs, 1, 0, _ID_U85, size, register_bytes=pages)
+
 
 ACCELERATORS: dict[str, EthosU] = {
     accelerator.name: accelerator
@@ -66,20 +79,13 @@ ACCELERATORS: dict[str, EthosU] = {
         EthosU("ethos-u55-256", "u55", 256, 1, 48, _ID_U55),
         EthosU("ethos-u65-256", "u65", 256, 1, 48, _ID_U65),
         EthosU("ethos-u65-512", "u65", 512, 2, 96, _ID_U65),
+        _u85(128, U85(1, 0, 0)),
+        _u85(256, U85(1, 0, 0)),
+        _u85(512, U85(1, 0, 1)),
+        _u85(1024, U85(1, 1, 2)),
+        _u85(2048, U85(2, 1, 2)),
     )
 }
-
-WITHOUT_REGISTERS: dict[str, EthosU] = {
-    accelerator.name: accelerator
-    for accelerator in (
-        EthosU("ethos-u85-128", "u85", 128, 1, 0, _ID_U85, U85(1, 0, 0), has_registers=False),
-        EthosU("ethos-u85-256", "u85", 256, 1, 0, _ID_U85, U85(1, 0, 0), has_registers=False),
-        EthosU("ethos-u85-512", "u85", 512, 1, 0, _ID_U85, U85(1, 0, 1), has_registers=False),
-        EthosU("ethos-u85-1024", "u85", 1024, 1, 0, _ID_U85, U85(1, 1, 2), has_registers=False),
-        EthosU("ethos-u85-2048", "u85", 2048, 1, 0, _ID_U85, U85(2, 1, 2), has_registers=False),
-    )
-}
-"""NPUs whose streams the NPU model runs, but whose registers it lacks: no firmware can use it."""
 
 DEFAULT_NPU = "ethos-u55-128"
 """The NPU if neither the user nor a board nor a compiled file names one."""
@@ -87,8 +93,7 @@ DEFAULT_NPU = "ethos-u55-128"
 
 def find_accelerator(name: str) -> EthosU:
     """Return the Ethos-U with that name; InputError lists the known names."""
-    known = ACCELERATORS | WITHOUT_REGISTERS
     try:
-        return known[name]
+        return ACCELERATORS[name]
     except KeyError:
-        raise InputError(unknown("NPU", name, known)) from None
+        raise InputError(unknown("NPU", name, ACCELERATORS)) from None

@@ -20,14 +20,13 @@ from ethosgen.backend.ethosu.accelerator import (
     ACCELERATORS,
     DEFAULT_NPU,
     FAMILY,
-    WITHOUT_REGISTERS,
     find_accelerator,
 )
 from ethosgen.backend.ethosu.firmware import FILES, firmware_facts
 from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
-from ethosgen.backend.ethosu.pmu_event import PmuEvent
+from ethosgen.backend.ethosu.pmu_event import event_names
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
@@ -45,13 +44,16 @@ class EthosUFamily:
     """
 
     name = FAMILY
-    accelerators: Mapping[str, Accelerator] = {**ACCELERATORS, **WITHOUT_REGISTERS}
+    accelerators: Mapping[str, Accelerator] = ACCELERATORS
     default = DEFAULT_NPU
     simulated = "Ethos-U55, U65 and U85"
     compiler = "Vela"
     packages = ("ethos-u-vela",)
     compiled_operators: Mapping[str, int] = {CUSTOM_CODE: MEMORIES}
-    events: Mapping[int, str] = {event: event.name.lower() for event in PmuEvent}
+
+    def events(self, accelerator: Accelerator) -> Mapping[int, str]:
+        """Return the events of an NPU's performance monitor."""
+        return event_names(accelerator.product)
 
     def compiler_version(self) -> str:
         """Return the installed Vela's version, "" if there is none."""
@@ -60,11 +62,14 @@ class EthosUFamily:
         return vela_version()
 
     def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return Regor's list: product → operator → types, () for U85."""
+        """Return Regor's list: product → operator → types.
+
+        It leaves out what has no type: U85's operators with variables.
+        """
         from ethosgen.backend.ethosu.offload import npu_operators
 
         return {
-            product: {code: operator.dtypes for code, operator in known.items()}
+            product: {code: op.dtypes for code, op in known.items() if op.dtypes}
             for product, known in npu_operators().items()
         }
 

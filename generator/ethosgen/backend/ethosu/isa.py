@@ -197,14 +197,14 @@ class Kind(Enum):
 class Field:
     """Bits [lsb, lsb + bits) of an operand.
 
-    `values` names the codes of a field that has them; `signed` fields are two's complement if
-    their elements are signed, and harmless to show so otherwise.
+    `values` names the codes of a field that has them, in one or two enumerations; `signed` fields
+    are two's complement if their elements are signed, and harmless to show so otherwise.
     """
 
     name: str
     lsb: int
     bits: int
-    values: type[IntEnum] | None = None
+    values: tuple[type[IntEnum], ...] = ()
     signed: bool = False
 
     @property
@@ -249,7 +249,8 @@ class Command:
         raise KeyError(f"{self.name} has no field '{name}'")
 
 
-def _bits(name: str, bits: int, lsb: int = 0, values: type[IntEnum] | None = None) -> Field:
+def bits_of(name: str, bits: int, lsb: int = 0, *values: type[IntEnum]) -> Field:
+    """Return a field of unsigned numbers, or of the codes that `values` names."""
     return Field(name, lsb, bits, values)
 
 
@@ -258,135 +259,135 @@ def _signed(name: str, bits: int) -> tuple[Field, ...]:
 
 
 def _address() -> tuple[Field, ...]:
-    return (_bits("addr_hi", 8), _bits("addr_lo", 32, PARAMETER_BITS))
+    return (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
 
 
-_SIGNED = _bits("activation_type", 1, 0, ActivationType)
-_FORMAT = _bits("activation_format", 2, 6, ActivationFormat)
-_ROUND = _bits("round_mode", 2, 14, RoundMode)
-_IFM_BITS = _bits("activation_precision", 2, 2, ActivationPrecision)
-_OFM_BITS = _bits("activation_precision", 2, 1, ActivationPrecision)
+_SIGNED = bits_of("activation_type", 1, 0, ActivationType)
+_FORMAT = bits_of("activation_format", 2, 6, ActivationFormat)
+_ROUND = bits_of("round_mode", 2, 14, RoundMode)
+_IFM_BITS = bits_of("activation_precision", 2, 2, ActivationPrecision)
+_OFM_BITS = bits_of("activation_precision", 2, 1, ActivationPrecision)
 
 _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
-    (0, "NPU_OP_STOP", (_bits("mask", 16),)),
-    (1, "NPU_OP_IRQ", (_bits("mask", 16),)),
+    (0, "NPU_OP_STOP", (bits_of("mask", 16),)),
+    (1, "NPU_OP_IRQ", (bits_of("mask", 16),)),
     (2, "NPU_OP_CONV", ()),
     (3, "NPU_OP_DEPTHWISE", ()),
-    (5, "NPU_OP_POOL", (_bits("pooling_mode", 3, 0, PoolingMode),)),
-    (6, "NPU_OP_ELEMENTWISE", (_bits("elementwise_mode", 6, 0, ElementwiseMode),)),
+    (5, "NPU_OP_POOL", (bits_of("pooling_mode", 3, 0, PoolingMode),)),
+    (6, "NPU_OP_ELEMENTWISE", (bits_of("elementwise_mode", 6, 0, ElementwiseMode),)),
     (16, "NPU_OP_DMA_START", ()),
-    (17, "NPU_OP_DMA_WAIT", (_bits("k", 1),)),
-    (18, "NPU_OP_KERNEL_WAIT", (_bits("n", 2),)),
-    (19, "NPU_OP_PMU_MASK", (_bits("enable", 1),)),
-    (256, "NPU_SET_IFM_PAD_TOP", (_bits("pad", 7),)),
-    (257, "NPU_SET_IFM_PAD_LEFT", (_bits("pad", 7),)),
-    (258, "NPU_SET_IFM_PAD_RIGHT", (_bits("pad", 8),)),
-    (259, "NPU_SET_IFM_PAD_BOTTOM", (_bits("pad", 8),)),
-    (260, "NPU_SET_IFM_DEPTH_M1", (_bits("depth_m1", 16),)),
+    (17, "NPU_OP_DMA_WAIT", (bits_of("k", 1),)),
+    (18, "NPU_OP_KERNEL_WAIT", (bits_of("n", 2),)),
+    (19, "NPU_OP_PMU_MASK", (bits_of("enable", 1),)),
+    (256, "NPU_SET_IFM_PAD_TOP", (bits_of("pad", 7),)),
+    (257, "NPU_SET_IFM_PAD_LEFT", (bits_of("pad", 7),)),
+    (258, "NPU_SET_IFM_PAD_RIGHT", (bits_of("pad", 8),)),
+    (259, "NPU_SET_IFM_PAD_BOTTOM", (bits_of("pad", 8),)),
+    (260, "NPU_SET_IFM_DEPTH_M1", (bits_of("depth_m1", 16),)),
     (
         261,
         "NPU_SET_IFM_PRECISION",
-        (_SIGNED, _IFM_BITS, _FORMAT, _bits("scale_mode", 2, 8, IfmScaleMode), _ROUND),
+        (_SIGNED, _IFM_BITS, _FORMAT, bits_of("scale_mode", 2, 8, IfmScaleMode), _ROUND),
     ),
-    (263, "NPU_SET_IFM_UPSCALE", (_bits("mode", 2, 0, IfmUpscaleMode),)),
+    (263, "NPU_SET_IFM_UPSCALE", (bits_of("mode", 2, 0, IfmUpscaleMode),)),
     (265, "NPU_SET_IFM_ZERO_POINT", _signed("zero_point", 16)),
-    (266, "NPU_SET_IFM_WIDTH0_M1", (_bits("width_m1", 16),)),
-    (267, "NPU_SET_IFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
-    (268, "NPU_SET_IFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
-    (269, "NPU_SET_IFM_IB_END", (_bits("ib_end", 6),)),
-    (271, "NPU_SET_IFM_REGION", (_bits("region", 3),)),
-    (273, "NPU_SET_OFM_WIDTH_M1", (_bits("width_m1", 16),)),
-    (274, "NPU_SET_OFM_HEIGHT_M1", (_bits("height_m1", 16),)),
-    (275, "NPU_SET_OFM_DEPTH_M1", (_bits("depth_m1", 16),)),
+    (266, "NPU_SET_IFM_WIDTH0_M1", (bits_of("width_m1", 16),)),
+    (267, "NPU_SET_IFM_HEIGHT0_M1", (bits_of("height_m1", 16),)),
+    (268, "NPU_SET_IFM_HEIGHT1_M1", (bits_of("height_m1", 16),)),
+    (269, "NPU_SET_IFM_IB_END", (bits_of("ib_end", 6),)),
+    (271, "NPU_SET_IFM_REGION", (bits_of("region", 3),)),
+    (273, "NPU_SET_OFM_WIDTH_M1", (bits_of("width_m1", 16),)),
+    (274, "NPU_SET_OFM_HEIGHT_M1", (bits_of("height_m1", 16),)),
+    (275, "NPU_SET_OFM_DEPTH_M1", (bits_of("depth_m1", 16),)),
     (
         276,
         "NPU_SET_OFM_PRECISION",
-        (_SIGNED, _OFM_BITS, _FORMAT, _bits("scale_mode", 1, 8, OfmScaleMode), _ROUND),
+        (_SIGNED, _OFM_BITS, _FORMAT, bits_of("scale_mode", 1, 8, OfmScaleMode), _ROUND),
     ),
-    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (_bits("width_m1", 6),)),
-    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (_bits("height_m1", 5),)),
-    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (_bits("depth_m1", 7),)),
+    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (bits_of("width_m1", 6),)),
+    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (bits_of("height_m1", 5),)),
+    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (bits_of("depth_m1", 7),)),
     (280, "NPU_SET_OFM_ZERO_POINT", _signed("zero_point", 16)),
-    (282, "NPU_SET_OFM_WIDTH0_M1", (_bits("width_m1", 16),)),
-    (283, "NPU_SET_OFM_HEIGHT0_M1", (_bits("height_m1", 16),)),
-    (284, "NPU_SET_OFM_HEIGHT1_M1", (_bits("height_m1", 16),)),
-    (287, "NPU_SET_OFM_REGION", (_bits("region", 3),)),
-    (288, "NPU_SET_KERNEL_WIDTH_M1", (_bits("width_m1", 16),)),
-    (289, "NPU_SET_KERNEL_HEIGHT_M1", (_bits("height_m1", 16),)),
+    (282, "NPU_SET_OFM_WIDTH0_M1", (bits_of("width_m1", 16),)),
+    (283, "NPU_SET_OFM_HEIGHT0_M1", (bits_of("height_m1", 16),)),
+    (284, "NPU_SET_OFM_HEIGHT1_M1", (bits_of("height_m1", 16),)),
+    (287, "NPU_SET_OFM_REGION", (bits_of("region", 3),)),
+    (288, "NPU_SET_KERNEL_WIDTH_M1", (bits_of("width_m1", 16),)),
+    (289, "NPU_SET_KERNEL_HEIGHT_M1", (bits_of("height_m1", 16),)),
     (
         290,
         "NPU_SET_KERNEL_STRIDE",
         (
-            _bits("stride_x_lsb", 1),
-            _bits("stride_y_lsb", 1, 1),
-            _bits("weight_order", 1, 2, WeightOrder),
-            _bits("dilation_x", 1, 3, KernelDilation),
-            _bits("dilation_y", 1, 4, KernelDilation),
-            _bits("decomposition", 1, 5, KernelDecomposition),
-            _bits("stride_x_msb", 1, 6),
-            _bits("stride_y_msb", 1, 9),
+            bits_of("stride_x_lsb", 1),
+            bits_of("stride_y_lsb", 1, 1),
+            bits_of("weight_order", 1, 2, WeightOrder),
+            bits_of("dilation_x", 1, 3, KernelDilation),
+            bits_of("dilation_y", 1, 4, KernelDilation),
+            bits_of("decomposition", 1, 5, KernelDecomposition),
+            bits_of("stride_x_msb", 1, 6),
+            bits_of("stride_y_msb", 1, 9),
         ),
     ),
-    (291, "NPU_SET_PARALLEL_MODE", (_bits("parallel_mode", 1, 0, ParallelMode),)),
-    (292, "NPU_SET_ACC_FORMAT", (_bits("acc_format", 2, 0, AccFormat),)),
+    (291, "NPU_SET_PARALLEL_MODE", (bits_of("parallel_mode", 1, 0, ParallelMode),)),
+    (292, "NPU_SET_ACC_FORMAT", (bits_of("acc_format", 2, 0, AccFormat),)),
     (
         293,
         "NPU_SET_ACTIVATION",
         (
-            _bits("activation_function", 5, 0, ActivationFunction),
-            _bits("activation_clip_range", 3, 12, ActivationClipRange),
+            bits_of("activation_function", 5, 0, ActivationFunction),
+            bits_of("activation_clip_range", 3, 12, ActivationClipRange),
         ),
     ),
     (294, "NPU_SET_ACTIVATION_MIN", _signed("clip_boundary", 16)),
     (295, "NPU_SET_ACTIVATION_MAX", _signed("clip_boundary", 16)),
-    (296, "NPU_SET_WEIGHT_REGION", (_bits("region", 3),)),
-    (297, "NPU_SET_SCALE_REGION", (_bits("region", 3),)),
-    (301, "NPU_SET_AB_START", (_bits("ab_start", 6),)),
-    (303, "NPU_SET_BLOCKDEP", (_bits("blockdep", 2),)),
+    (296, "NPU_SET_WEIGHT_REGION", (bits_of("region", 3),)),
+    (297, "NPU_SET_SCALE_REGION", (bits_of("region", 3),)),
+    (301, "NPU_SET_AB_START", (bits_of("ab_start", 6),)),
+    (303, "NPU_SET_BLOCKDEP", (bits_of("blockdep", 2),)),
     (
         304,
         "NPU_SET_DMA0_SRC_REGION",
         (
-            _bits("region", 3),
-            _bits("region_mode", 1, 8, DmaRegionMode),
-            _bits("stride_mode", 2, 9, DmaStrideMode),
+            bits_of("region", 3),
+            bits_of("region_mode", 1, 8, DmaRegionMode),
+            bits_of("stride_mode", 2, 9, DmaStrideMode),
         ),
     ),
     (
         305,
         "NPU_SET_DMA0_DST_REGION",
         (
-            _bits("region", 3),
-            _bits("region_mode", 1, 8, DmaRegionMode),
-            _bits("stride_mode", 2, 9, DmaStrideMode),
+            bits_of("region", 3),
+            bits_of("region_mode", 1, 8, DmaRegionMode),
+            bits_of("stride_mode", 2, 9, DmaStrideMode),
         ),
     ),
-    (306, "NPU_SET_DMA0_SIZE0", (_bits("size", 16),)),
-    (307, "NPU_SET_DMA0_SIZE1", (_bits("size", 16),)),
+    (306, "NPU_SET_DMA0_SIZE0", (bits_of("size", 16),)),
+    (307, "NPU_SET_DMA0_SIZE1", (bits_of("size", 16),)),
     (
         384,
         "NPU_SET_IFM2_BROADCAST",
         (
-            _bits("broadcast_h", 1, 0, BroadcastMode),
-            _bits("broadcast_w", 1, 1, BroadcastMode),
-            _bits("broadcast_c", 1, 2, BroadcastMode),
-            _bits("operand_order", 1, 6, Ifm2OperandOrder),
-            _bits("broadcast_constant", 1, 7, BroadcastMode),
+            bits_of("broadcast_h", 1, 0, BroadcastMode),
+            bits_of("broadcast_w", 1, 1, BroadcastMode),
+            bits_of("broadcast_c", 1, 2, BroadcastMode),
+            bits_of("operand_order", 1, 6, Ifm2OperandOrder),
+            bits_of("broadcast_constant", 1, 7, BroadcastMode),
         ),
     ),
     (385, "NPU_SET_IFM2_SCALAR", _signed("scalar", 16)),
     (389, "NPU_SET_IFM2_PRECISION", (_SIGNED, _IFM_BITS, _FORMAT)),
     (393, "NPU_SET_IFM2_ZERO_POINT", _signed("zero_point", 16)),
-    (394, "NPU_SET_IFM2_WIDTH0_M1", (_bits("width_m1", 16),)),
-    (395, "NPU_SET_IFM2_HEIGHT0_M1", (_bits("height_m1", 16),)),
-    (396, "NPU_SET_IFM2_HEIGHT1_M1", (_bits("height_m1", 16),)),
-    (397, "NPU_SET_IFM2_IB_START", (_bits("ib_start", 6),)),
-    (399, "NPU_SET_IFM2_REGION", (_bits("region", 3),)),
+    (394, "NPU_SET_IFM2_WIDTH0_M1", (bits_of("width_m1", 16),)),
+    (395, "NPU_SET_IFM2_HEIGHT0_M1", (bits_of("height_m1", 16),)),
+    (396, "NPU_SET_IFM2_HEIGHT1_M1", (bits_of("height_m1", 16),)),
+    (397, "NPU_SET_IFM2_IB_START", (bits_of("ib_start", 6),)),
+    (399, "NPU_SET_IFM2_REGION", (bits_of("region", 3),)),
 )
 
-_LENGTH = (_bits("length", 32, PARAMETER_BITS),)
-_SCALE_LENGTH = (_bits("length", 20, PARAMETER_BITS),)
-_SCALE = (_bits("shift", 6), _bits("scale", 32, PARAMETER_BITS))
+_LENGTH = (bits_of("length", 32, PARAMETER_BITS),)
+_SCALE_LENGTH = (bits_of("length", 20, PARAMETER_BITS),)
+_SCALE = (bits_of("shift", 6), bits_of("scale", 32, PARAMETER_BITS))
 
 _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (0, "NPU_SET_IFM_BASE0", _address()),
@@ -409,7 +410,7 @@ _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (35, "NPU_SET_SCALE_LENGTH", _SCALE_LENGTH),
     (36, "NPU_SET_OFM_SCALE", _SCALE),
     (37, "NPU_SET_OPA_SCALE", _SCALE),
-    (38, "NPU_SET_OPB_SCALE", (_bits("scale", 16, PARAMETER_BITS),)),
+    (38, "NPU_SET_OPB_SCALE", (bits_of("scale", 16, PARAMETER_BITS),)),
     (48, "NPU_SET_DMA0_SRC", _address()),
     (49, "NPU_SET_DMA0_DST", _address()),
     (50, "NPU_SET_DMA0_LEN", _address()),
@@ -446,11 +447,15 @@ REGION_REGISTERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class InstructionSet:
-    """The commands of a generation, `products` in messages, with its REGION_REGISTERS."""
+    """The commands of a generation, `products` in messages, with its REGION_REGISTERS.
+
+    `inner` names the memory in the NPU that a DMA can write.
+    """
 
     products: str
     commands: tuple[Command, ...]
     region_registers: Mapping[str, str]
+    inner: str
     by_code: Mapping[tuple[int, int], Command] = field(init=False, repr=False)
     by_name: Mapping[str, Command] = field(init=False, repr=False)
 
@@ -459,6 +464,6 @@ class InstructionSet:
         object.__setattr__(self, "by_name", {c.name: c for c in self.commands})
 
 
-U55 = InstructionSet("Ethos-U55 or U65", COMMANDS, REGION_REGISTERS)
+U55 = InstructionSet("Ethos-U55 or U65", COMMANDS, REGION_REGISTERS, "shram")
 BY_CODE = U55.by_code
 BY_NAME = U55.by_name

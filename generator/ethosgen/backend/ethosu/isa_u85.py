@@ -20,9 +20,12 @@ from ethosgen.backend.ethosu.isa import (
     Command,
     DmaRegionMode,
     DmaStrideMode,
+    ElementwiseMode,
     Field,
     InstructionSet,
     OfmScaleMode,
+    PoolingMode,
+    bits_of,
 )
 
 
@@ -126,19 +129,9 @@ class DmaIndexMode(IntEnum):
     ENABLED = 1
 
 
-class ElementwiseMode(IntEnum):
-    """The elementwise operation."""
+class U85ElementwiseMode(IntEnum):
+    """The elementwise operations besides those of isa.ElementwiseMode."""
 
-    MUL = 0
-    ADD = 1
-    SUB = 2
-    MIN = 3
-    MAX = 4
-    LRELU = 5
-    ABS = 6
-    CLZ = 7
-    SHR = 8
-    SHL = 9
     LSR = 10
     DIV = 11
     CMP_EQ = 16
@@ -163,12 +156,9 @@ class Microblock(IntEnum):
     U4X4 = 5
 
 
-class PoolingMode(IntEnum):
-    """The pooling operation."""
+class U85PoolingMode(IntEnum):
+    """The pooling operations besides those of isa.PoolingMode."""
 
-    MAX = 0
-    AVERAGE = 1
-    REDUCE_SUM = 2
     SUM = 3
     NONE = 4
     MIN = 5
@@ -216,31 +206,27 @@ class WeightSparsity(IntEnum):
     SPARSE_2_4 = 1
 
 
-def _bits(name: str, bits: int, lsb: int = 0, values: type[IntEnum] | None = None) -> Field:
-    return Field(name, lsb, bits, values)
-
-
-_TYPE = _bits("activation_type", 1, 0, ActivationType)
-_FORMAT = _bits("activation_format", 2, 6, ActivationFormat)
-_STORAGE = _bits("activation_storage", 2, 14, ActivationStorage)
+_TYPE = bits_of("activation_type", 1, 0, ActivationType)
+_FORMAT = bits_of("activation_format", 2, 6, ActivationFormat)
+_STORAGE = bits_of("activation_storage", 2, 14, ActivationStorage)
 _IFM_PRECISION = (
     _TYPE,
-    _bits("activation_precision", 2, 2, ActivationPrecision),
+    bits_of("activation_precision", 2, 2, ActivationPrecision),
     _FORMAT,
     _STORAGE,
 )
 _OFM_PRECISION = (
     _TYPE,
-    _bits("activation_precision", 2, 1, ActivationPrecision),
+    bits_of("activation_precision", 2, 1, ActivationPrecision),
     _FORMAT,
-    _bits("scale_mode", 1, 8, OfmScaleMode),
-    _bits("activation_reverse", 2, 9, ActivationReverse),
-    _bits("activation_transpose", 3, 11, ActivationTranspose),
+    bits_of("scale_mode", 1, 8, OfmScaleMode),
+    bits_of("activation_reverse", 2, 9, ActivationReverse),
+    bits_of("activation_transpose", 3, 11, ActivationTranspose),
     _STORAGE,
 )
-_BROADCAST = (_bits("broadcast_mode", 4, 0, BroadcastMode),)
-_DMA_END = (_bits("region", 3), _bits("region_mode", 1, 8, DmaRegionMode))
-_DMA_INDEXED = _bits("idx_mode", 1, 11, DmaIndexMode)
+_BROADCAST = (bits_of("broadcast_mode", 4, 0, BroadcastMode),)
+_DMA_END = (bits_of("region", 3), bits_of("region_mode", 1, 8, DmaRegionMode))
+_DMA_INDEXED = bits_of("idx_mode", 1, 11, DmaIndexMode)
 
 _LACKING = (
     "NPU_SET_IFM_IB_END",
@@ -258,80 +244,84 @@ _LACKING = (
 """Commands of U55 and U65 that U85 lacks; it has other commands at most of their codes."""
 
 _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
-    (2, "NPU_OP_CONV", (_bits("weights_ifm2", 1),)),
-    (5, "NPU_OP_POOL", (_bits("pooling_mode", 3, 0, PoolingMode),)),
-    (6, "NPU_OP_ELEMENTWISE", (_bits("elementwise_mode", 6, 0, ElementwiseMode),)),
-    (7, "NPU_OP_RESIZE", (_bits("resize_mode", 2, 0, ResizeMode),)),
-    (17, "NPU_OP_DMA_WAIT", (_bits("k", 2),)),
-    (18, "NPU_OP_KERNEL_WAIT", (_bits("n", 1),)),
+    (2, "NPU_OP_CONV", (bits_of("weights_ifm2", 1),)),
+    (5, "NPU_OP_POOL", (bits_of("pooling_mode", 3, 0, PoolingMode, U85PoolingMode),)),
+    (
+        6,
+        "NPU_OP_ELEMENTWISE",
+        (bits_of("elementwise_mode", 6, 0, ElementwiseMode, U85ElementwiseMode),),
+    ),
+    (7, "NPU_OP_RESIZE", (bits_of("resize_mode", 2, 0, ResizeMode),)),
+    (17, "NPU_OP_DMA_WAIT", (bits_of("k", 2),)),
+    (18, "NPU_OP_KERNEL_WAIT", (bits_of("n", 1),)),
     (261, "NPU_SET_IFM_PRECISION", _IFM_PRECISION),
     (264, "NPU_SET_IFM_BROADCAST", _BROADCAST),
     (276, "NPU_SET_OFM_PRECISION", _OFM_PRECISION),
-    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (_bits("width_m1", 7),)),
-    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (_bits("height_m1", 7),)),
-    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (_bits("depth_m1", 10),)),
+    (277, "NPU_SET_OFM_BLK_WIDTH_M1", (bits_of("width_m1", 7),)),
+    (278, "NPU_SET_OFM_BLK_HEIGHT_M1", (bits_of("height_m1", 7),)),
+    (279, "NPU_SET_OFM_BLK_DEPTH_M1", (bits_of("depth_m1", 10),)),
     (
         292,
         "NPU_SET_ACC_FORMAT",
         (
-            _bits("acc_format", 2, 0, AccFormat),
-            _bits("acc_input", 2, 4, AccInput),
-            _bits("acc_output", 1, 6, AccOutput),
-            _bits("microblock", 3, 8, Microblock),
+            bits_of("acc_format", 2, 0, AccFormat),
+            bits_of("acc_input", 2, 4, AccInput),
+            bits_of("acc_output", 1, 6, AccOutput),
+            bits_of("microblock", 3, 8, Microblock),
         ),
     ),
     (
         293,
         "NPU_SET_ACTIVATION",
         (
-            _bits("activation_function", 5, 0, ActivationFunction),
-            _bits("table", 3, 5),
-            _bits("activation_clip_range", 1, 12, ActivationClipRange),
+            bits_of("activation_function", 5, 0, ActivationFunction),
+            bits_of("table", 3, 5),
+            bits_of("activation_clip_range", 1, 12, ActivationClipRange),
         ),
     ),
-    (298, "NPU_SET_RESIZE_X_SCALE_N_M1", (_bits("resize_x_scale_n_m1", 11),)),
-    (299, "NPU_SET_RESIZE_Y_SCALE_N_M1", (_bits("resize_y_scale_n_m1", 11),)),
+    (298, "NPU_SET_RESIZE_X_SCALE_N_M1", (bits_of("resize_x_scale_n_m1", 11),)),
+    (299, "NPU_SET_RESIZE_Y_SCALE_N_M1", (bits_of("resize_y_scale_n_m1", 11),)),
     (300, "NPU_SET_RESIZE_X_OFFSET", (Field("resize_x_offset", 0, 12, signed=True),)),
     (301, "NPU_SET_RESIZE_Y_OFFSET", (Field("resize_y_offset", 0, 12, signed=True),)),
     (
         302,
         "NPU_SET_WEIGHT_FORMAT",
         (
-            _bits("weight_format", 1, 0, WeightFormat),
-            _bits("weight_sparsity", 1, 4, WeightSparsity),
+            bits_of("weight_format", 1, 0, WeightFormat),
+            bits_of("weight_sparsity", 1, 4, WeightSparsity),
         ),
     ),
-    (303, "NPU_SET_BLOCKDEP", (_bits("blockdep", 3),)),
+    (303, "NPU_SET_BLOCKDEP", (bits_of("blockdep", 3),)),
     (
         304,
         "NPU_SET_DMA0_SRC_REGION",
-        (*_DMA_END, _bits("stride_mode", 2, 9, DmaStrideMode), _DMA_INDEXED),
+        (*_DMA_END, bits_of("stride_mode", 2, 9, DmaStrideMode), _DMA_INDEXED),
     ),
     (305, "NPU_SET_DMA0_DST_REGION", (*_DMA_END, _DMA_INDEXED)),
-    (308, "NPU_SET_DMA0_IDX_REGION", (_bits("region", 3),)),
+    (308, "NPU_SET_DMA0_IDX_REGION", (bits_of("region", 3),)),
     (384, "NPU_SET_IFM2_BROADCAST", _BROADCAST),
     (389, "NPU_SET_IFM2_PRECISION", _IFM_PRECISION),
 )
 
-_ADDRESS = (_bits("addr_hi", 8), _bits("addr_lo", 32, PARAMETER_BITS))
-_LENGTH = (_bits("length", 32, PARAMETER_BITS),)
+_ADDRESS = (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
+_LENGTH = (bits_of("length", 32, PARAMETER_BITS),)
 _IFM_SCALE = (
-    _bits("shift", 6),
-    _bits("dbl_rnd", 5, 6),
-    _bits("round_mode", 1, 13, IfmRoundMode),
-    _bits("scale", 31, PARAMETER_BITS),
+    bits_of("shift", 6),
+    bits_of("dbl_rnd", 5, 6),
+    bits_of("round_mode", 1, 13, IfmRoundMode),
+    bits_of("scale", 31, PARAMETER_BITS),
 )
 _OFM_SCALE = (
-    _bits("shift", 6),
-    _bits("dbl_rnd", 5, 6),
-    _bits("round_mode", 3, 13, OfmRoundMode),
-    _bits("scale", 31, PARAMETER_BITS),
+    bits_of("shift", 6),
+    bits_of("dbl_rnd", 5, 6),
+    bits_of("round_mode", 3, 13, OfmRoundMode),
+    bits_of("scale", 31, PARAMETER_BITS),
 )
 _RESIZE_STEP = (
-    _bits("one_step_int", 4),
-    _bits("blk_step_int", 11, 4),
-    _bits("one_step_mod", 11, PARAMETER_BITS),
-    _bits("blk_step_mod", 11, 2 * PARAMETER_BITS),
+    bits_of("one_step_int", 4),
+    bits_of("blk_step_int", 11, 4),
+    bits_of("one_step_mod", 11, PARAMETER_BITS),
+    bits_of("blk_step_mod", 11, 2 * PARAMETER_BITS),
 )
 
 _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
@@ -344,7 +334,7 @@ _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (53, "NPU_SET_DMA0_DST_STRIDE0", _ADDRESS),
     (54, "NPU_SET_DMA0_DST_STRIDE1", _ADDRESS),
     (55, "NPU_SET_DMA0_IDX", _ADDRESS),
-    (56, "NPU_SET_DMA0_IDX_MAX", (_bits("idx_max", 31, PARAMETER_BITS),)),
+    (56, "NPU_SET_DMA0_IDX_MAX", (bits_of("idx_max", 31, PARAMETER_BITS),)),
     (57, "NPU_SET_DMA0_IDX_SKIP1", _ADDRESS),
     (146, "NPU_SET_WEIGHT2_BASE", _ADDRESS),
     (147, "NPU_SET_WEIGHT2_LENGTH", _LENGTH),
@@ -356,8 +346,8 @@ _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
         256,
         "NPU_OP_BRANCH",
         (
-            _bits("branch_cond", 1, 0, BranchCondition),
-            _bits("branch_target", 32, PARAMETER_BITS),
+            bits_of("branch_cond", 1, 0, BranchCondition),
+            bits_of("branch_target", 32, PARAMETER_BITS),
         ),
     ),
 )
@@ -380,6 +370,7 @@ U85 = InstructionSet(
     "Ethos-U85",
     (*(c for c in COMMANDS if c.name not in _OWN_NAMES and c.name not in _LACKING), *_OWN),
     _REGIONS,
+    "tables",
 )
 
 _PRODUCT_LSB = 28

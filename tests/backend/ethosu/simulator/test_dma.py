@@ -59,7 +59,7 @@ def test_a_length_of_zero_copies_nothing() -> None:
         ([*regions(), *sets(DMA0_LEN=4, DMA0_DST=0xFFFE)], "write outside the memories"),
         ([*regions(), *sets(DMA0_LEN=4, DMA0_SRC=0xFFFE)], "read outside the memories"),
         ([*regions(source=5), *sets(DMA0_LEN=4)], "region 5 has no base pointer"),
-        ([*regions(internal=1), *sets(DMA0_LEN=4, DMA0_DST=24 << 10)], "outside SHRAM"),
+        ([*regions(internal=1), *sets(DMA0_LEN=4, DMA0_DST=24 << 10)], "outside the NPU's own"),
         ([*regions(), *sets(DMA0_LEN=1 << 32)], "too large for the model"),
     ],
 )

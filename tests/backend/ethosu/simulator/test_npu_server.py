@@ -76,6 +76,14 @@ def test_an_unknown_npu_is_an_answer_and_not_the_end() -> None:
     )
 
 
+def test_an_ethos_u85_is_found_by_its_config() -> None:
+    content = bytes(range(64))
+    config = find_accelerator("ethos-u85-2048").config_word
+    answer = ask(request(dma(0, 32, 16), 0x1010, 0x1010, content, config))
+    assert struct.unpack_from("<I", answer) == (STATUS_CMD_END_REACHED,)
+    assert answer[12:] == content[:32] + content[:16] + content[48:]
+
+
 def test_it_serves_until_the_other_side_is_gone() -> None:
     one = request(STOP, 0x1000, 0x1000, bytes(16))
     assert len(ask(one, one, one[:20])) == 2 * 12

@@ -9,12 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.simulator import cycles
-from ethosgen.backend.ethosu.simulator.operation import (
-    Convolution,
-    IssuedOperation,
-    Pool,
-)
+from ethosgen.backend.ethosu.simulator.cycles import mac_cycles
+from ethosgen.backend.ethosu.simulator.generation import estimate_of
+from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Windowed
 
 
 @dataclass(frozen=True)
@@ -29,20 +26,20 @@ class Activity:
 
 
 def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
-    """Return the activity of a whole stream; U85's cycles are not estimated and 0."""
+    """Return the activity of a whole stream."""
     busy = {"1": 0.0, "2": 0.0}
     read: Counter[int] = Counter()
     written: Counter[int] = Counter()
     for step in steps:
         operation = step.operation
-        if isinstance(operation, Convolution | Pool) and accelerator.u85 is None:
+        if isinstance(operation, Windowed):
             width = "1" if operation.ifm.dtype[-1] == "1" else "2"
-            busy[width] += cycles.mac_cycles(accelerator, operation)
+            busy[width] += mac_cycles(operation, accelerator)
         for access in operation.accesses():
             if access.region is not None:
                 (written if access.channel.writes else read)[access.region] += access.bytes
     return Activity(
-        cycles=cycles.estimate(accelerator, steps) if accelerator.u85 is None else 0,
+        cycles=estimate_of(accelerator)(accelerator, steps),
         mac_8bit=round(busy["1"]),
         mac_16bit=round(busy["2"]),
         read=dict(read),

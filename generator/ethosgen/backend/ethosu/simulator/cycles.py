@@ -13,7 +13,7 @@ conflicts and other bus masters.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -70,20 +70,31 @@ _RATES: dict[str, _Rates] = {
 
 
 def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
-    """Return the cycles of a whole stream, with copies in parallel with operations."""
+    """Return the cycles of a whole stream of U55 or U65."""
+    return overlapped((step, _alone(accelerator, step.operation)) for step in steps)
+
+
+def _alone(accelerator: EthosU, operation: Operation) -> float:
+    if isinstance(operation, Dma):
+        return dma_cycles(accelerator, operation)
+    return operation_cycles(operation, accelerator)
+
+
+def overlapped(steps: Iterable[tuple[IssuedOperation, float]]) -> int:
+    """Return the cycles of a stream, given each step's own; copies run beside operations."""
     now = kernel_end = dma_end = 0.0
     kernels: list[float] = []
     dmas: list[float] = []
-    for step in steps:
+    for step, cycles in steps:
         if step.dma_wait is not None and len(dmas) > step.dma_wait:
             now = max(now, dmas[-1 - step.dma_wait])
         if step.kernel_wait is not None and len(kernels) > step.kernel_wait:
             now = max(now, kernels[-1 - step.kernel_wait])
-        if isinstance(step.operation, Dma):  # copies run beside operations
-            dma_end = max(now, dma_end) + dma_cycles(accelerator, step.operation)
+        if step.operation.ofm is None:
+            dma_end = max(now, dma_end) + cycles
             dmas.append(dma_end)
         else:
-            kernel_end = max(now, kernel_end) + operation_cycles(step.operation, accelerator)
+            kernel_end = max(now, kernel_end) + cycles
             kernels.append(kernel_end)
     return round(max(kernel_end, dma_end))
 
@@ -111,22 +122,28 @@ def _(operation: Elementwise, accelerator: EthosU) -> float:
 @operation_cycles.register
 def _(operation: Convolution | Pool, accelerator: EthosU) -> float:
     rate = _output_rate(accelerator, operation)
-    block = _clipped(operation.ofm.block, operation.ofm.shape)
+    block = clipped(operation.ofm.block, operation.ofm.shape)
     unit = _micro_block(accelerator, operation)
-    units = _ceil_div(block, unit)
-    blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
-    mac = mac_cycles(accelerator, operation) / blocks
+    units = ceil_div(block, unit)
+    blocks = math.prod(ceil_div(operation.ofm.shape, unit)) / math.prod(units)
+    mac = mac_cycles(operation, accelerator) / blocks
     output = max(math.ceil(rate * math.prod(block)), _record_cycles(operation, block))
     total = mac * blocks + output if mac > output else output * blocks + mac
     size = math.prod(block) / _SRAM_BYTES_PER_CYCLE[accelerator.product]
     return total + 2 * (_SRAM_LATENCY + size)
 
 
-def mac_cycles(accelerator: EthosU, operation: Convolution | Pool) -> float:
+@singledispatch
+def mac_cycles(operation: Operation, accelerator: EthosU) -> float:
     """Return the cycles in which the MAC unit works on an operation."""
+    return 0.0
+
+
+@mac_cycles.register
+def _(operation: Convolution | Pool, accelerator: EthosU) -> float:
     unit = _micro_block(accelerator, operation)
-    units = _ceil_div(_clipped(operation.ofm.block, operation.ofm.shape), unit)
-    blocks = math.prod(_ceil_div(operation.ofm.shape, unit)) / math.prod(units)
+    units = ceil_div(clipped(operation.ofm.block, operation.ofm.shape), unit)
+    blocks = math.prod(ceil_div(operation.ofm.shape, unit)) / math.prod(units)
     return _block_cycles(accelerator, operation, units) * blocks
 
 
@@ -142,7 +159,7 @@ def _record_cycles(operation: Convolution | Pool, block: Shape) -> float:
 def _block_cycles(accelerator: EthosU, operation: Convolution | Pool, units: Shape) -> float:
     """Return the MAC unit's cycles for one block, whose micro-blocks `units` counts."""
     total = 0.0
-    for elements, count in _sub_kernels(operation):
+    for elements, count in sub_kernels(operation):
         total += count * _sub_kernel_cycles(accelerator, operation, units, elements)
     if _sums_channels(operation):
         deep = _ifm_block_depth(operation)
@@ -150,7 +167,7 @@ def _block_cycles(accelerator: EthosU, operation: Convolution | Pool, units: Sha
     return total / accelerator.cores
 
 
-def _sub_kernels(operation: Convolution | Pool) -> list[tuple[int, int]]:
+def sub_kernels(operation: Windowed) -> list[tuple[int, int]]:
     """Return the sizes of a kernel's parts, each with the number of parts of that size.
 
     Equal parts are counted, not listed, because a damaged stream can have millions.
@@ -253,9 +270,9 @@ def _plain_rate(rates: _Rates, operation: Convolution | Pool | Elementwise) -> f
     return rates.maximum if is_max else rates.other
 
 
-def _clipped(block: Shape, shape: Shape) -> Shape:
+def clipped(block: Shape, shape: Shape) -> Shape:
     return min(block[0], shape[0]), min(block[1], shape[1]), min(block[2], shape[2])
 
 
-def _ceil_div(shape: Shape, unit: Shape) -> Shape:
+def ceil_div(shape: Shape, unit: Shape) -> Shape:
     return -(-shape[0] // unit[0]), -(-shape[1] // unit[1]), -(-shape[2] // unit[2])

@@ -98,8 +98,9 @@ def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[st
 
 
 def _value(one: Field, value: int) -> int | str:
-    if one.values is not None:
-        return one.values(value).name if value in list(one.values) else f"{value}?"
+    if one.values:
+        names = (code.name for codes in one.values for code in codes if code == value)
+        return next(names, f"{value}?")
     return value - one.limit if one.signed and value >= one.limit // 2 else value
 
 
@@ -115,7 +116,8 @@ def _address(instruction: Instruction, registers: Registers) -> int | str:
         region_register in _DMA_REGIONS
         and registers.field(region_register, "region_mode") == DmaRegionMode.INTERNAL
     )
-    return place(None if internal else registers.field(region_register, "region"), value)
+    region = None if internal else registers.field(region_register, "region")
+    return place(region, value, registers.isa.inner)
 
 
 def _signed(value: int) -> int:

@@ -1,14 +1,16 @@
 """The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.simulator import cycles
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
     Elementwise,
+    IssuedOperation,
     Output,
     Pool,
 )
@@ -16,6 +18,7 @@ from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
 from ethosgen.backend.ethosu.simulator.ops.output import Target
 from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.u85 import cycles as u85_cycles
 from ethosgen.backend.ethosu.simulator.u85 import effort, summary
 from ethosgen.backend.ethosu.simulator.u85 import ops as u85_ops
 from ethosgen.backend.ethosu.simulator.u85.operation import (
@@ -56,6 +59,11 @@ def registers_of(accelerator: EthosU) -> Registers:
 def weight_format_of(accelerator: EthosU) -> WeightFormat:
     """Return an accelerator's weight format."""
     return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
+
+
+def estimate_of(accelerator: EthosU) -> Callable[[EthosU, Sequence[IssuedOperation]], int]:
+    """Return the function that estimates the cycles of an accelerator's streams."""
+    return cycles.estimate if accelerator.u85 is None else u85_cycles.estimate
 
 
 def inner_bytes(accelerator: EthosU) -> int:

@@ -1,4 +1,4 @@
-"""The performance monitor: a cycle counter and four event counters.
+"""The performance monitor: a cycle counter, and event counters.
 
 It counts the activity that activity.py estimates for each stream. The registers are in the memory
 page that registers.py polls, so set and clear registers need a value that reveals a write: set
@@ -7,11 +7,11 @@ registers hold the bits that are set, clear registers hold 0.
 
 from collections.abc import Callable
 
-from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.pmu_event import AXI1, PmuEvent
 from ethosgen.backend.ethosu.simulator.activity import Activity
+from ethosgen.backend.ethosu.simulator.register_map import RegisterMap
 
-# Byte offsets, as in Arm's register description.
+# Byte offsets, as in Arm's register description of U55.
 PMCR = 0x180
 PMCNTENSET = 0x184
 PMCNTENCLR = 0x188
@@ -29,22 +29,31 @@ PMCR_CNT_EN = 1 << 0
 PMCR_EVENT_CNT_RST = 1 << 1
 PMCR_CYCLE_CNT_RST = 1 << 2
 PMCR_MASK_EN = 1 << 3
-COUNTERS = 4
-_PMCR_RESET = COUNTERS << 11
+_PMCR_COUNTERS_LSB = 11
 
 CYCLE_COUNTER = 1 << 31
-_ALL = CYCLE_COUNTER | (1 << COUNTERS) - 1
 _PAIRS = ((PMCNTENSET, PMCNTENCLR), (PMOVSSET, PMOVSCLR), (PMINTSET, PMINTCLR))
 
-_BEAT_BYTES = {"u55": 8, "u65": 16}
+_EVENT = 0x3FF
+_NOT_COUNTED = 0xF << 12
+"""U85 only: AXI ports that an event does not count. How accesses divide among the ports to one
+memory is not known, so an event that leaves a port out is not counted."""
 
 
 class Pmu:
     """The PMU's registers, accessed by functions that read and write a word at a byte offset."""
 
-    def __init__(self, read: Callable[[int], int], write: Callable[[int, int], None]) -> None:
-        self._read = read
-        self._write = write
+    def __init__(
+        self,
+        registers: RegisterMap,
+        read: Callable[[int], int],
+        write: Callable[[int, int], None],
+    ) -> None:
+        self._map = registers
+        self._read_page = read
+        self._write_page = write
+        self._reset_value = registers.counters << _PMCR_COUNTERS_LSB
+        self._all = CYCLE_COUNTER | (1 << registers.counters) - 1
         self._held = dict.fromkeys((PMCNTENSET, PMOVSSET, PMINTSET), 0)
         self._counts = False
 
@@ -52,7 +61,7 @@ class Pmu:
         """Write the reset values; the rest of the page is 0."""
         self._held = dict.fromkeys(self._held, 0)
         self._counts = False
-        self._write(PMCR, _PMCR_RESET)
+        self._write(PMCR, self._reset_value)
 
     def reset(self) -> None:
         """Soft reset: stop counting, at 0, until PMCR is written.
@@ -79,7 +88,7 @@ class Pmu:
         came after the reset.
         """
         acted = False
-        kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | _PMCR_RESET
+        kept = control & (PMCR_CNT_EN | PMCR_MASK_EN) | self._reset_value
         if control != kept:
             self._reset_counters(control)
             self._counts = bool(control & PMCR_CNT_EN)
@@ -89,14 +98,14 @@ class Pmu:
             asked, cleared = self._read(set_register), self._read(clear_register)
             if asked == self._held[set_register] and not cleared:
                 continue
-            self._hold(set_register, (self._held[set_register] | asked) & ~cleared & _ALL)
+            self._hold(set_register, (self._held[set_register] | asked) & ~cleared & self._all)
             self._write(clear_register, 0)
             acted = True
         return acted
 
     def _reset_counters(self, control: int) -> None:
         if control & PMCR_EVENT_CNT_RST:
-            for index in range(COUNTERS):
+            for index in range(self._map.counters):
                 self._write(PMEVCNTR0 + 4 * index, 0)
         if control & PMCR_CYCLE_CNT_RST:
             self._write(PMCCNTR, 0)
@@ -106,11 +115,11 @@ class Pmu:
         self._held[register] = value
         self._write(register, value)
 
-    def count(self, accelerator: EthosU, activity: Activity, region_config: int) -> bool:
+    def count(self, activity: Activity, port: Callable[[int], int]) -> bool:
         """Add a stream's activity to the enabled counters.
 
-        `region_config` is REGIONCFG, which has each region's AXI port. Return True if a counter
-        with an enabled interrupt overflowed.
+        `port` returns a region's AXI port. Return True if a counter with an enabled interrupt
+        overflowed.
         """
         if not self._counts:
             return False
@@ -121,19 +130,28 @@ class Pmu:
             overflowed |= CYCLE_COUNTER if total >> 48 else 0
             self._write(PMCCNTR, total & 0xFFFF_FFFF)
             self._write(PMCCNTR_HI, total >> 32 & 0xFFFF)
-        happened = events(accelerator, activity, region_config)
-        for index in range(COUNTERS):
+        happened = events(self._map, activity, port)
+        for index in range(self._map.counters):
             if enabled >> index & 1:
-                event = self._read(PMEVTYPER0 + 4 * index) & 0x3FF
-                total = self._read(PMEVCNTR0 + 4 * index) + happened.get(event, 0)
+                asked = self._read(PMEVTYPER0 + 4 * index)
+                count = 0 if asked & _NOT_COUNTED else happened.get(asked & _EVENT, 0)
+                total = self._read(PMEVCNTR0 + 4 * index) + count
                 overflowed |= 1 << index if total >> 32 else 0
                 self._write(PMEVCNTR0 + 4 * index, total & 0xFFFF_FFFF)
         if overflowed:
             self._hold(PMOVSSET, self._held[PMOVSSET] | overflowed)
         return bool(overflowed & self._held[PMINTSET])
 
+    def _read(self, offset: int) -> int:
+        return self._read_page(self._map.pmu + offset)
 
-def events(accelerator: EthosU, activity: Activity, region_config: int) -> dict[int, int]:
+    def _write(self, offset: int, value: int) -> None:
+        self._write_page(self._map.pmu + offset, value)
+
+
+def events(
+    registers: RegisterMap, activity: Activity, port: Callable[[int], int]
+) -> dict[int, int]:
     """Return the count of each modelled event; other events are never counted."""
     happened: dict[int, int] = {
         PmuEvent.CYCLE: activity.cycles,
@@ -144,13 +162,11 @@ def events(accelerator: EthosU, activity: Activity, region_config: int) -> dict[
         PmuEvent.AXI0_ENABLED_CYCLES: activity.cycles,
         PmuEvent.AXI1_ENABLED_CYCLES: activity.cycles,
     }
-    beat = _BEAT_BYTES[accelerator.product]
     for event, traffic in (
         (PmuEvent.AXI0_RD_DATA_BEAT_RECEIVED, activity.read),
         (PmuEvent.AXI0_WR_DATA_BEAT_WRITTEN, activity.written),
     ):
         for region, size in traffic.items():
-            port = region_config >> 2 * region + 1 & 1  # outstanding counters 2 and 3 are AXI1's
-            key = event + AXI1 * port
-            happened[key] = happened.get(key, 0) + -(-size // beat)
-    return happened
+            key = event + AXI1 * port(region)
+            happened[key] = happened.get(key, 0) + -(-size // registers.beat_bytes)
+    return {event: count for event, count in happened.items() if event not in registers.lacks}

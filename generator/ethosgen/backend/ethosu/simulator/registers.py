@@ -5,8 +5,10 @@ detects writes because it leaves recognisable values: RESET holds a sentinel tha
 and CMD's request bits are cleared once processed. Registers that are read-only on hardware are
 rewritten at each step, so that a stray write does not last.
 
-The AXI limits (AXI_LIMIT0 to 3) keep their values. They bound the number of outstanding accesses,
-which the estimate of cycles ignores; REGIONCFG's choice of port is used.
+The AXI limits (AXI_LIMIT0 to 3; on U85 AXI_SRAM and AXI_EXT) and U85's POWER_CTRL keep their
+values. The limits bound the number of outstanding accesses, which the estimate of cycles ignores;
+REGIONCFG's choice of port is used. Offsets here are those of all generations; register_map.py has
+what differs.
 """
 
 import logging
@@ -19,11 +21,16 @@ from ethosgen.backend.ethosu.simulator import culprit
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport, load
 from ethosgen.backend.ethosu.simulator.operation import Channel
 from ethosgen.backend.ethosu.simulator.pmu import Pmu
+from ethosgen.backend.ethosu.simulator.register_map import (
+    STATUS_BUS_STATUS,
+    STATUS_CMD_PARSE_ERROR,
+    STATUS_WD_FAULT,
+    register_map,
+)
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 _log = logging.getLogger(__name__)
-
-PAGE_WORDS = 1024
 
 # Byte offsets, as in Arm's register description.
 ID = 0x000
@@ -39,18 +46,13 @@ PROT = 0x024
 CONFIG = 0x028
 LOCK = 0x02C
 REGIONCFG = 0x03C
-AXI_LIMIT0 = 0x040
 BASEP0 = 0x080
 
 STATUS_RUNNING = 1 << 0
 STATUS_IRQ_RAISED = 1 << 1
-STATUS_BUS_STATUS = 1 << 2
 STATUS_RESET_STATUS = 1 << 3
-STATUS_CMD_PARSE_ERROR = 1 << 4
 STATUS_CMD_END_REACHED = 1 << 5
 STATUS_PMU_IRQ_RAISED = 1 << 6
-STATUS_WD_FAULT = 1 << 7
-"""The weight decoder's fault."""
 STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT
 """Only a reset clears them."""
 STATUS_FAULTING_INTERFACE_LSB = 11
@@ -67,34 +69,28 @@ RESET_IDLE = 0xFFFF_FFFF
 """Value of RESET between resets; a driver writes only pending_CPL and pending_CSL, bits 0 and 1."""
 
 _BASE_POINTERS = 8
-FAULT_BITS = {
-    "bus": STATUS_BUS_STATUS,
-    "parse": STATUS_CMD_PARSE_ERROR,
-    "weights": STATUS_WD_FAULT,
-    "timeout": STATUS_CMD_PARSE_ERROR,
-}
-"""STATUS if the model stops a stream that an NPU would continue: as for an invalid stream, so that
-the firmware gets an error."""
 
 
 class RegisterFile:
-    """An Ethos-U's registers in a page of 1024 uint32 words, which may be shared memory."""
+    """An Ethos-U's registers in an array of uint32 words, which may be shared memory."""
 
     def __init__(
         self, page: NDArray[np.uint32], machine: Machine, raise_irq: Callable[[], None]
     ) -> None:
         """Store the page, the machine to control, and the function that raises the interrupt."""
-        if page.dtype != np.uint32 or page.shape != (PAGE_WORDS,):
-            raise ValueError("the register page needs 1024 words of uint32")
+        words = machine.accelerator.register_bytes // 4
+        if page.dtype != np.uint32 or page.ndim != 1 or len(page) < words:
+            raise ValueError(f"the register page needs {counted(words, 'word')} of uint32")
         self._page = page
         self._machine = machine
+        self._map = register_map(machine.accelerator)
         self._raise_irq = raise_irq
         self._status = STATUS_RESET_STATUS
         self._prot = 0
         self._queue_read = 0
         self._command_seen = CMD_POWER
         self._queue_seen = (0, 0, 0)
-        self._pmu = Pmu(self._read, self._write)
+        self._pmu = Pmu(self._map, self._read, self._write)
         self.last_fault: NpuFault | None = None
         self.last_report: RunReport | None = None
 
@@ -189,7 +185,7 @@ class RegisterFile:
             _log.info("%s", fault)
             self.last_fault, self.last_report = fault, None
             self._queue_read = fault.offset
-            self._status |= FAULT_BITS[fault.kind]
+            self._status |= self._map.fault_bits[fault.kind]
             if fault.kind == "bus":
                 self._status |= self._faulting(fault, bases)
         else:
@@ -197,8 +193,7 @@ class RegisterFile:
             self._queue_read = report.consumed
             self._status |= STATUS_CMD_END_REACHED
             self._status |= report.irq_mask << STATUS_IRQ_HISTORY_LSB
-            accelerator = self._machine.accelerator
-            if self._pmu.count(accelerator, report.activity, self._read(REGIONCFG)):
+            if self._pmu.count(report.activity, self._port):
                 self._status |= STATUS_PMU_IRQ_RAISED
         self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
         self._publish()
@@ -207,7 +202,8 @@ class RegisterFile:
     def _faulting(self, fault: NpuFault, bases: Sequence[int]) -> int:
         """Return STATUS's fields for a bus fault: the interface, and the channel."""
         machine = self._machine
-        channel, port = Channel.COMMANDS, self._read(QCONFIG) & 3
+        channel = Channel.COMMANDS
+        port = self._map.port(self._read, self._read(QCONFIG) & 3)
         if fault.command != "?":
             stream = machine.bus.read(self._address(QBASE), self._read(QSIZE))
             steps = load(stream, machine.accelerator).steps
@@ -217,10 +213,12 @@ class RegisterFile:
             if found is None:
                 return 0
             channel, region = found
-            port = self._read(REGIONCFG) >> 2 * region & 3
-        # A port number selects one of four sets of limits; the latter two are AXI1's.
-        interface = port >> 1 << STATUS_FAULTING_INTERFACE_LSB
-        return interface | channel << STATUS_FAULTING_CHANNEL_LSB
+            port = self._port(region)
+        return port << STATUS_FAULTING_INTERFACE_LSB | channel << STATUS_FAULTING_CHANNEL_LSB
+
+    def _port(self, region: int) -> int:
+        """Return the AXI port of a region: 0, or 1 for that of large memories."""
+        return self._map.port(self._read, self._read(REGIONCFG) >> 2 * region & 3)
 
     def _publish(self) -> None:
         """Write the registers that are read-only for the driver; STATUS last."""
@@ -232,11 +230,9 @@ class RegisterFile:
         self._write(STATUS, self._status)
 
     def _address(self, offset: int) -> int:
-        """Return an address register; U55 has 32 address bits and ignores the high word."""
-        low = self._read(offset)
-        if self._machine.accelerator.product == "u55":
-            return low
-        return low | (self._read(offset + 4) & 0xFF) << 32
+        """Return an address register; with 32 address bits, the high word is ignored."""
+        both = self._read(offset) | self._read(offset + 4) << 32
+        return both & (1 << self._map.address_bits) - 1
 
     def _read(self, offset: int) -> int:
         return int(self._page[offset // 4])

@@ -132,11 +132,11 @@ def _double_terms(
     return np.asarray(half - double), np.asarray(half + double)
 
 
-def pooling_scale(elements: Ints) -> tuple[Ints, Ints]:
+def pooling_scale(elements: Ints, bits: int = 32) -> tuple[Ints, Ints]:
     """Return scale and shift of 1 / elements, with which the hardware averages padded windows.
 
-    Source: QuantizePoolingScale in Regor's ethos_u_scaling.cpp, with a 32-bit scale.
+    Source: QuantizePoolingScale in Regor's ethos_u_scaling.cpp, with a scale of `bits` bits.
     """
     exponent = np.frexp((elements - 1).astype(np.float64))[1].astype(np.int64)
-    scale = ((np.int64(1) << 31 + exponent) + (np.int64(1) << exponent)) // elements
-    return scale, 31 + exponent
+    scale = ((np.int64(1) << bits - 1 + exponent) + (np.int64(1) << exponent)) // elements
+    return scale, bits - 1 + exponent

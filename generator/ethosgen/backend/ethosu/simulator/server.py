@@ -15,7 +15,8 @@ import numpy as np
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, EthosU
 from ethosgen.backend.ethosu.simulator.machine import Machine
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
-from ethosgen.backend.ethosu.simulator.registers import FAULT_BITS, STATUS_CMD_END_REACHED
+from ethosgen.backend.ethosu.simulator.register_map import STATUS_CMD_PARSE_ERROR, register_map
+from ethosgen.backend.ethosu.simulator.registers import STATUS_CMD_END_REACHED
 from ethosgen.values.errors import NpuFault
 
 _LOG = logging.getLogger(__name__)
@@ -59,17 +60,23 @@ def _answer(
     stream_addr = _page_behind(max((segment.end for segment in segments), default=0))
     segments.append(Segment(stream_addr, np.frombuffer(commands, np.uint8), False, "commands"))
     moved = [_move(base, ranges, places) for base in bases]
-    try:
-        machine = Machine(_find(config), Bus(segments))
-        report = machine.run(stream_addr, len(commands), moved)
-        result = _RESULT.pack(STATUS_CMD_END_REACHED, report.consumed)
-    except NpuFault as fault:
-        _LOG.warning("%s", fault)
-        result = _RESULT.pack(FAULT_BITS[fault.kind], fault.offset)
+    result = _RESULT.pack(*_run(_find(config), Bus(segments), (stream_addr, len(commands)), moved))
     for memory, content in zip(memories, contents, strict=True):
         new = memory.tobytes()
         result += _WORD.pack(new != content) + (new if new != content else b"")
     return result
+
+
+def _run(accelerator: EthosU | None, bus: Bus, stream: Range, bases: list[int]) -> tuple[int, int]:
+    """Run a stream; return STATUS and QREAD at its end."""
+    if accelerator is None:
+        return STATUS_CMD_PARSE_ERROR, 0
+    try:
+        report = Machine(accelerator, bus).run(*stream, bases)
+    except NpuFault as fault:
+        _LOG.warning("%s", fault)
+        return register_map(accelerator).fault_bits[fault.kind], fault.offset
+    return STATUS_CMD_END_REACHED, report.consumed
 
 
 def _low_addresses(ranges: list[Range]) -> dict[int, int]:
@@ -94,8 +101,10 @@ def _move(base: int, ranges: list[Range], places: Mapping[int, int]) -> int:
     return 0
 
 
-def _find(config: int) -> EthosU:
+def _find(config: int) -> EthosU | None:
+    """Return the NPU with a value of CONFIG, None and a warning if there is none."""
     for accelerator in ACCELERATORS.values():
         if accelerator.config_word == config:
             return accelerator
-    raise NpuFault("parse", f"no NPU has CONFIG 0x{config:08x}")
+    _LOG.warning("no NPU has CONFIG 0x%08x", config)
+    return None

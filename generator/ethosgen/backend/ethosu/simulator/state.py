@@ -1,6 +1,6 @@
 """The registers that NPU_SET commands write, and the operations that they describe."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from ethosgen.backend.ethosu.isa import (
     ActivationClipRange,
     ActivationFormat,
     ActivationFunction,
+    Command,
     DmaRegionMode,
     ElementwiseMode,
     IfmScaleMode,
@@ -45,7 +46,7 @@ from ethosgen.values.errors import NpuFault
 _Code = TypeVar("_Code", bound=IntEnum)
 
 DTYPES = ("u1", "i1", "<u2", "<i2", "<u4", "<i4")
-_UNARY = (ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ)
+UNARY = (ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ)
 _ADDRESS_BITS = 40
 
 
@@ -240,10 +241,7 @@ class Registers:
         )
 
     def _pool(self, operand: int) -> Pool:
-        try:
-            mode = PoolingMode(BY_NAME["NPU_OP_POOL"].fields[0].get(operand))
-        except ValueError:
-            raise NpuFault("parse", f"undefined pooling mode {operand}") from None
+        mode = operand_code(BY_NAME["NPU_OP_POOL"], operand, PoolingMode)
         window = self._windowed()
         wanted = 1 if mode is PoolingMode.REDUCE_SUM else window.ifm_depth
         if window.ofm.shape[2] != wanted:
@@ -252,11 +250,8 @@ class Registers:
         return Pool(*_shared(window), mode=mode)
 
     def _elementwise(self, operand: int) -> Elementwise:
-        try:
-            mode = ElementwiseMode(BY_NAME["NPU_OP_ELEMENTWISE"].fields[0].get(operand))
-        except ValueError:
-            raise NpuFault("parse", f"undefined elementwise mode {operand}") from None
-        binary = mode not in _UNARY
+        mode = operand_code(BY_NAME["NPU_OP_ELEMENTWISE"], operand, ElementwiseMode)
+        binary = mode not in UNARY
         constant = bool(self.field("IFM2_BROADCAST", "broadcast_constant"))
         is_signed = self.field("IFM2_PRECISION", "activation_type")
         scalar = self.signed("IFM2_SCALAR", 16) if is_signed else self.value("IFM2_SCALAR")
@@ -310,6 +305,16 @@ def _shared(
         window.kernel,
         window.ofm,
     )
+
+
+def operand_code(command: Command, operand: int, codes: Iterable[_Code]) -> _Code:
+    """Return the code that an operation's operand is; NpuFault "parse" if Arm defines none."""
+    (field,) = command.fields
+    value = field.get(operand)
+    for code in codes:
+        if code == value:
+            return code
+    raise NpuFault("parse", f"undefined {field.name.replace('_', ' ')} {value}")
 
 
 BUILDERS: dict[str, Callable[[Registers, int], Operation]] = {

@@ -6,6 +6,7 @@ Shapes are height x width x depth, addresses region:offset, data types numpy nam
 from functools import singledispatch
 
 from ethosgen.backend.ethosu.isa import (
+    U55,
     ActivationClipRange,
     ActivationFunction,
     IfmUpscaleMode,
@@ -26,9 +27,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
 from ethosgen.values.grammar import counted
 
 
-def place(region: int | None, address: int) -> str:
-    """Format an address; region None is SHRAM."""
-    return f"{'shram' if region is None else region}:0x{address:x}"
+def place(region: int | None, address: int, inner: str = U55.inner) -> str:
+    """Format an address; region None is the NPU's own memory."""
+    return f"{inner if region is None else region}:0x{address:x}"
 
 
 @singledispatch

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.simulator import feature_map
+from ethosgen.backend.ethosu.simulator.generation import registers_of
 from ethosgen.backend.ethosu.simulator.operation import (
     Convolution,
     Dma,
@@ -26,15 +27,13 @@ from ethosgen.backend.ethosu.simulator.operation import (
 )
 from ethosgen.backend.ethosu.simulator.ops import dma
 from ethosgen.backend.ethosu.simulator.ops.context import Context
-from ethosgen.backend.ethosu.simulator.ops.output import table_format
+from ethosgen.backend.ethosu.simulator.ops.output import table_view
 from ethosgen.backend.ethosu.simulator.summary import summary, title
+from ethosgen.backend.ethosu.simulator.u85 import kept
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma, U85Output
 from ethosgen.backend.ethosu.simulator.u85.ops.dma import copied
 from ethosgen.backend.ethosu.simulator.u85.output import written
 from ethosgen.values.trace import Arrays, Trace
-
-SHRAM = "shram"
-"""Stands for SHRAM in place of a region's number."""
 
 
 class TraceObserver:
@@ -66,29 +65,26 @@ class TraceObserver:
             offset=step.offset,
             name=title(operation),
             macs=macs,
-            read=_sizes(operation, writes=False),
-            written=_sizes(operation, writes=True),
+            read=_sizes(context, operation, writes=False),
+            written=_sizes(context, operation, writes=True),
             checksum=zlib.crc32(result.tobytes()),
             seconds=seconds,
             arrays=lambda: self._inputs | _outputs(context, operation, result),
         )
 
 
-def _sizes(operation: Operation, writes: bool) -> dict[str, int]:
+def _sizes(context: Context, operation: Operation, writes: bool) -> dict[str, int]:
     """Return the bytes that an operation reads or writes, by region; each operand counts once."""
+    inner = registers_of(context.accelerator).isa.inner
     totals: Counter[str] = Counter()
     for access in operation.accesses():
         if access.channel.writes is writes:
-            totals[_region_name(access.region)] += access.bytes
-    ofm = operation.ofm
-    if not writes and ofm is not None and ofm.activation.table is not None:
-        entries, dtype = table_format(ofm)
-        totals[SHRAM] += entries * np.dtype(dtype).itemsize
+            totals[inner if access.region is None else str(access.region)] += access.bytes
+    table = None if operation.ofm is None else table_view(operation.ofm, context)
+    if not writes and table is not None:
+        totals[inner] += table.nbytes
+    totals.update(kept.sizes(operation, writes))
     return dict(sorted(totals.items()))
-
-
-def _region_name(region: int | None) -> str:
-    return SHRAM if region is None else str(region)
 
 
 def _result(context: Context, operation: Operation) -> NDArray[Any]:
@@ -121,14 +117,9 @@ def _inputs(context: Context, operation: Operation) -> Arrays:
     if isinstance(operation, Convolution) and operation.weights:
         weights = context.weight_format
         streams = tuple(context.read_stream(stream) for stream in operation.weights)
-        records = context.records(operation)
-        arrays |= {
-            "weights": weights.decode(streams, weights.orders(operation)),
-            "bias": records.bias,
-            "scale": records.scale,
-            "shift": records.shift,
-        }
-    return arrays
+        arrays["weights"] = weights.decode(streams, weights.orders(operation))
+        arrays |= context.records(operation).arrays
+    return arrays | kept.arrays(context, operation)
 
 
 def _outputs(context: Context, operation: Operation, result: NDArray[Any]) -> Arrays:
@@ -136,7 +127,7 @@ def _outputs(context: Context, operation: Operation, result: NDArray[Any]) -> Ar
     ofm = operation.ofm
     if ofm is None:
         return arrays | {"data": np.ascontiguousarray(result)}
-    slot = ofm.activation.table
-    if slot is not None:
-        arrays["table"] = context.table(slot, *table_format(ofm))
+    table = table_view(ofm, context)
+    if table is not None:
+        arrays["table"] = table.astype(np.int64)
     return arrays | {"ofm": np.ascontiguousarray(result)}

@@ -21,7 +21,7 @@ from ethosgen.values.grammar import counted
 RECORD_BYTES = 10
 MAX_WEIGHTS = 1 << 24
 _MAX_PARTS = 1 << 16
-_SLAB = 1 << 12
+SLAB = 1 << 12
 """Approximate number of weights placed at once."""
 
 _IFM_BLOCK_DEPTH = 32
@@ -131,7 +131,7 @@ def _places(order: Traversal, part: _SubKernel) -> Iterator[NDArray[np.int32]]:
     """
     outers, ofm_ublocks, *inside = part.extents
     ublocks = outers * ofm_ublocks
-    step = max(1, _SLAB // math.prod(inside))
+    step = max(1, SLAB // math.prod(inside))
     for first in range(0, ublocks, step):
         yield _slab_places(order, part, np.arange(first, min(first + step, ublocks)))
 
@@ -220,6 +220,11 @@ class Records:
     bias: NDArray[np.int64]
     scale: NDArray[np.int64]
     shift: NDArray[np.int64]
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.int64]]:
+        """The arrays by name."""
+        return {"bias": self.bias, "scale": self.scale, "shift": self.shift}
 
 
 def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:

@@ -230,7 +230,3 @@ class Context:
                 "parse", f"a table of {counted(size, 'byte')} in slot {slot} is beyond SHRAM"
             )
         return self.shram.memory[start : start + size].view(dtype)
-
-    def table(self, slot: int, entries: int, dtype: str) -> NDArray[np.int64]:
-        """Return a copy of a lookup table."""
-        return self.view_table(slot, entries, dtype).astype(np.int64)

@@ -26,6 +26,7 @@ from ethosgen.values.grammar import counted
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
 _MAX_TAPS = 64 * 64
+_MAX_U85_TAPS = 256 * 256
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
 _CHUNK_BYTES = (24 << 10, 256 << 10)
@@ -43,7 +44,7 @@ def prepare(context: Context, operation: Convolution, ofm: Target) -> Action:
 
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
     """
-    _check_work(operation)
+    check_work(context, operation)
     constants = context.constants(operation)
     action = _build(context, operation, ofm, constants)
     if not constants.may_change():
@@ -61,13 +62,12 @@ def prepare(context: Context, operation: Convolution, ofm: Target) -> Action:
     return run
 
 
-def _check_work(operation: Convolution) -> None:
+def check_work(context: Context, operation: Convolution) -> None:
+    """Raise NpuFault for a convolution that is too much for the NPU, or for the model."""
     macs = operation.macs
     taps = operation.kernel.size[0] * operation.kernel.size[1]
-    if taps > _MAX_TAPS:
-        raise NpuFault(
-            "parse", f"a kernel of {counted(taps, 'element')} is too large for any Ethos-U"
-        )
+    if taps > (_MAX_TAPS if context.accelerator.u85 is None else _MAX_U85_TAPS):
+        raise NpuFault("parse", f"a kernel of {counted(taps, 'element')} is too large for this NPU")
     if macs > (_MAX_DEPTHWISE_MACS if operation.depthwise else _MAX_MACS):
         raise NpuFault(
             "timeout", f"{counted(macs, 'multiplication')} in one operation are too many"

@@ -13,15 +13,24 @@ _MAX_BYTES = 1 << 28
 
 def prepare(context: Context, operation: Dma, _ofm: None = None) -> Action:
     """Return a function that copies."""
-    total = operation.read.bytes
-    if total == 0:
+    if is_nothing(operation.read.bytes):
         return _nothing
-    if total > _MAX_BYTES:
+    source = window(context, operation.read, operation.source_dims > 1)
+    target = window(context, operation.write, operation.destination_dims > 1, write=True)
+    return copier(source, target)
+
+
+def is_nothing(size: int) -> bool:
+    """Return whether a transfer has no bytes; NpuFault if it has too many."""
+    if size > _MAX_BYTES:
         raise NpuFault(
-            "timeout", f"a transfer of {counted(total, 'byte')} is too large for the model"
+            "timeout", f"a transfer of {counted(size, 'byte')} is too large for the model"
         )
-    source = _window(context, operation.read, operation.source_dims)
-    target = _window(context, operation.write, operation.destination_dims, write=True)
+    return size == 0
+
+
+def copier(source: Bytes, target: Bytes) -> Action:
+    """Return a function that copies views of memories, which may overlap."""
     if np.may_share_memory(source, target):
         return lambda: np.copyto(target, source.copy())
     return lambda: np.copyto(target, source)
@@ -35,16 +44,18 @@ def written(context: Context, operation: Dma) -> Bytes:
     """Return the bytes that a transfer has written, as (planes, rows, length)."""
     if not operation.write.bytes:
         return np.zeros(0, np.uint8)
-    return _window(context, operation.write, operation.destination_dims)
+    return window(context, operation.write, operation.destination_dims > 1)
 
 
-def _window(context: Context, end: CopyAccess, dims: int, write: bool = False) -> Bytes:
+def window(context: Context, end: CopyAccess, is_strided: bool, write: bool = False) -> Bytes:
+    """Return a view of one end of a copy; only ends in regions can have strides."""
     if end.region is not None:
         address = end.address + context.base(end.region)
         return context.bus.window(address, end.shape, end.strides, np.dtype(np.uint8), write)
-    if dims > 1 or end.address + end.bytes > context.shram.size:
+    if is_strided or end.address + end.bytes > context.shram.size:
         raise NpuFault(
             "bus",
-            f"a transfer of {counted(end.bytes, 'byte')} at 0x{end.address:x} is outside SHRAM",
+            f"a transfer of {counted(end.bytes, 'byte')} at 0x{end.address:x} is outside the "
+            "NPU's own memory",
         )
     return context.shram.memory[end.address : end.address + end.bytes].reshape(end.shape)

@@ -1,12 +1,13 @@
 """NPU_OP_ELEMENTWISE: elementwise operations on one or two operands."""
 
 from collections.abc import Callable
+from enum import IntEnum
 
 import numpy as np
 
 from ethosgen.backend.ethosu.isa import ElementwiseMode, IfmScaleMode, OfmScaleMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
-from ethosgen.backend.ethosu.simulator.operation import Elementwise, FeatureMap, Shape
+from ethosgen.backend.ethosu.simulator.operation import Elementwise, FeatureMap, Output, Shape
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import finisher, scaler
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, scalar
@@ -21,7 +22,7 @@ _MAX_PLAIN_SHIFT = 60
 
 _Operand = Callable[[], Ints]
 _Unary = Callable[[Ints], Ints]
-_Binary = Callable[[Ints, Ints], Ints]
+Binary = Callable[[Ints, Ints], Ints]
 
 
 def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
@@ -81,7 +82,7 @@ def leading_zeros(a: Ints) -> Ints:
     return 32 - exponent.astype(np.int64)
 
 
-def _binary(operation: Elementwise) -> _Binary:
+def _binary(operation: Elementwise) -> Binary:
     mode, ofm = operation.mode, operation.ofm
     if mode in (ElementwiseMode.ADD, ElementwiseMode.SUB):
         combine = np.add if mode is ElementwiseMode.ADD else np.subtract
@@ -92,8 +93,8 @@ def _binary(operation: Elementwise) -> _Binary:
         scale = _product_scale(operation)
         return lambda a, b: scale(a * b)
     if mode is ElementwiseMode.SHR:
-        return _shift_right(operation)
-    return _SIMPLE[mode]
+        return shift_right(ofm, _bounds(operation)[0])
+    return SIMPLE[mode]
 
 
 def _product_scale(operation: Elementwise) -> _Unary:
@@ -101,7 +102,12 @@ def _product_scale(operation: Elementwise) -> _Unary:
     ofm, (bound_a, bound_b) = operation.ofm, _bounds(operation)
     if np.iinfo(operation.ifm.dtype).bits != 32 or ofm.scale_mode is not OfmScaleMode.GLOBAL:
         return scaler(ofm, bound_a * bound_b)
-    fits = bound_a * bound_b < _MAX_PRODUCT and ofm.scale.shift <= _MAX_PLAIN_SHIFT
+    return product_shift(ofm, bound_a * bound_b)
+
+
+def product_shift(ofm: Output, bound: int) -> Rescale:
+    """Return a function that only shifts products, whose magnitudes are up to `bound`."""
+    fits = bound < _MAX_PRODUCT and ofm.scale.shift <= _MAX_PLAIN_SHIFT
     # Without a scale, values that fit before the shift fit after it: a bound of 0 skips the check.
     return Rescale(1, ofm.scale.shift, ofm.rounding, bound=0 if fits else None)
 
@@ -129,17 +135,18 @@ def _operand_scales(operation: Elementwise) -> tuple[_Unary, _Unary, int]:
 
 def _bounds(operation: Elementwise) -> tuple[int, int]:
     """Return the largest magnitudes of both operands after subtracting their zero points."""
-    first = _bound(operation.ifm)
+    first = largest(operation.ifm.dtype, operation.ifm.zero_point)
     if operation.ifm2 is None:
         second = abs((operation.scalar or 0) - operation.ifm2_zero_point)
     else:
-        second = _bound(operation.ifm2)
+        second = largest(operation.ifm2.dtype, operation.ifm2.zero_point)
     return (second, first) if operation.ifm2_is_a else (first, second)
 
 
-def _bound(fm: FeatureMap) -> int:
-    info = np.iinfo(fm.dtype)
-    return max(abs(int(info.max) - fm.zero_point), abs(int(info.min) - fm.zero_point))
+def largest(dtype: str, zero_point: int) -> int:
+    """Return the largest magnitude of a type's values minus a zero point."""
+    info = np.iinfo(dtype)
+    return max(abs(int(info.max) - zero_point), abs(int(info.min) - zero_point))
 
 
 def _times(factor: int) -> _Unary:
@@ -149,9 +156,11 @@ def _times(factor: int) -> _Unary:
     return lambda values: values * factors
 
 
-def _shift_right(operation: Elementwise) -> _Binary:
-    """Return a function that shifts right and rounds; the result has the OFM's shape."""
-    ofm, (bound, _) = operation.ofm, _bounds(operation)
+def shift_right(ofm: Output, bound: int | None = None) -> Binary:
+    """Return a function that shifts right and rounds; the result has the OFM's shape.
+
+    `bound` is the largest magnitude of the values, if known.
+    """
 
     def shift(a: Ints, b: Ints) -> Ints:
         amount = np.minimum(np.maximum(b, 0), _MAX_SHIFT)
@@ -166,8 +175,9 @@ def shift_left(a: Ints, b: Ints) -> Ints:
     return (shifted + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
 
-_SIMPLE: dict[ElementwiseMode, _Binary] = {
+SIMPLE: dict[IntEnum, Binary] = {
     ElementwiseMode.MIN: np.minimum,
     ElementwiseMode.MAX: np.maximum,
     ElementwiseMode.SHL: shift_left,
 }
+"""Operations that scale nothing before the output stage."""

@@ -159,17 +159,25 @@ def table(ofm: Output, context: Context) -> Callable[[Ints], NDArray[Any]] | Non
     if slot is None:
         return None
     low, high = _index_range(ofm)
-    entries, dtype = table_format(ofm)
+    entries, _ = _table_format(ofm)
     if entries != _LUT8_ENTRIES and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
-    found = context.view_table(slot, entries, dtype)
+    found = table_view(ofm, context)
+    assert found is not None
     if entries == _LUT8_ENTRIES:
         first = scalar(low if low < 0 else 0)
         return lambda values: found[values - first]
     return lambda values: interpolate(found.astype(np.int64), values)
 
 
-def table_format(ofm: Output) -> tuple[int, str]:
+@singledispatch
+def table_view(ofm: Output, context: Context) -> NDArray[Any] | None:
+    """Return the lookup table in the NPU's memory, None without one; NpuFault if it is beyond."""
+    slot = ofm.activation.table
+    return None if slot is None else context.view_table(slot, *_table_format(ofm))
+
+
+def _table_format(ofm: Output) -> tuple[int, str]:
     """Return the number of entries of an operation's table, and their dtype."""
     low, high = _index_range(ofm)
     if high - low < _LUT8_ENTRIES:

@@ -18,9 +18,10 @@ from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
 _MAX_WORK = 1 << 31
-_LOWEST = -(1 << 40)
+FAR = 1 << 40
+"""Beyond any element; stands for padding in a maximum or minimum."""
 
-_Pooled = Callable[[], Ints]
+Pooled = Callable[[], NDArray[Any]]
 
 
 def prepare(context: Context, operation: Pool, ofm: Placed) -> Action:
@@ -42,15 +43,22 @@ def check_work(operation: Windowed, over_channels: bool) -> None:
         )
 
 
-def _maximum(context: Context, operation: Pool) -> _Pooled:
-    """Take the maximum in the IFM's dtype, which has no value for inserted elements."""
+def _maximum(context: Context, operation: Pool) -> Pooled:
+    most, scale = extreme(context, operation, np.maximum, -FAR), scaler(operation.ofm)
+    return lambda: scale(most())
+
+
+def extreme(context: Context, operation: Windowed, choose: np.ufunc, fill: int) -> Pooled:
+    """Return a function that takes each window's extreme in the IFM minus its zero point.
+
+    It does so in the IFM's dtype if that need not hold `fill`, which stands for padding.
+    """
     ifm = place_ifm(context, operation)
     zero_point = scalar(operation.ifm.zero_point)
     is_plain = not operation.padding.any and operation.upscale is IfmUpscaleMode.NONE
     dtype = ifm.dtype if is_plain else np.dtype(np.int64)
-    padded = padder(operation, ifm, dtype, int(zero_point), _LOWEST + int(zero_point))
-    scale = scaler(operation.ofm)
-    return lambda: scale(over_windows(np.maximum, operation, padded()) - zero_point)
+    padded = padder(operation, ifm, dtype, int(zero_point), fill + int(zero_point))
+    return lambda: over_windows(choose, operation, padded()) - zero_point
 
 
 def over_windows(combine: np.ufunc, operation: Windowed, padded: NDArray[Any]) -> NDArray[Any]:
@@ -66,7 +74,7 @@ def over_windows(combine: np.ufunc, operation: Windowed, padded: NDArray[Any]) -
     return result
 
 
-def _average(context: Context, operation: Pool) -> _Pooled:
+def _average(context: Context, operation: Pool) -> Pooled:
     """Sum the window; divide by OFM_SCALE, or with padding by its number of elements in the IFM."""
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
@@ -93,6 +101,11 @@ def _mean(operation: Pool) -> Callable[[Ints], Ints]:
 
 
 def valid_counts(operation: Windowed) -> Ints:
+    """Return the number of each window's elements inside the IFM, or 1: (height, width, 1)."""
+    return np.maximum(covered_counts(operation), 1)
+
+
+def covered_counts(operation: Windowed) -> Ints:
     """Return the number of each window's elements inside the IFM: (height, width, 1)."""
     size = operation.upscaled_size
     before = (operation.padding.top, operation.padding.left)
@@ -104,27 +117,32 @@ def valid_counts(operation: Windowed) -> Ints:
             + np.arange(operation.kernel.size[axis]) * operation.kernel.dilation[axis]
         )
         counts.append(((taps >= 0) & (taps < size[axis])).sum(axis=1))
-    return np.maximum(np.outer(counts[0], counts[1]), 1)[:, :, None].astype(np.int64)
+    return np.outer(counts[0], counts[1])[:, :, None].astype(np.int64)
 
 
-def _reduce_sum(context: Context, operation: Pool) -> _Pooled:
+def _reduce_sum(context: Context, operation: Pool) -> Pooled:
+    sums, scale = channel_sums(context, operation), scaler(operation.ofm)
+    return lambda: scale(sums())
+
+
+def channel_sums(context: Context, operation: Windowed) -> Pooled:
+    """Return a function that sums each pixel's channels in the IFM minus its zero point."""
     fm = operation.ifm
     ifm = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
     height, width, _ = operation.ofm.shape
     if operation.ifm_shape[:2] != (height, width):
         raise NpuFault("parse", "a sum over channels needs a kernel of 1x1 and no padding")
     offset = scalar(fm.zero_point * operation.ifm_depth)
-    scale = scaler(operation.ofm)
 
-    def pooled() -> Ints:
+    def summed() -> Ints:
         sums = np.add.reduce(ifm.read(), axis=2, keepdims=True, dtype=np.int64)
         sums -= offset
-        return scale(sums)
+        return sums
 
-    return pooled
+    return summed
 
 
-_MODES: dict[PoolingMode, Callable[[Context, Pool], _Pooled]] = {
+_MODES: dict[PoolingMode, Callable[[Context, Pool], Pooled]] = {
     PoolingMode.MAX: _maximum,
     PoolingMode.AVERAGE: _average,
     PoolingMode.REDUCE_SUM: _reduce_sum,

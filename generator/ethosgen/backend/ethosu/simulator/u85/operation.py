@@ -8,14 +8,16 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ethosgen.backend.ethosu.isa import ElementwiseMode, PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import (
     AccInput,
     ActivationReverse,
     ActivationTranspose,
     BroadcastMode,
-    ElementwiseMode,
-    PoolingMode,
+    Microblock,
     ResizeMode,
+    U85ElementwiseMode,
+    U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.operation import (
     Access,
@@ -34,6 +36,11 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Windowed,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
+
+AnyElementwiseMode = ElementwiseMode | U85ElementwiseMode
+AnyPoolingMode = PoolingMode | U85PoolingMode
+ELEMENTWISE_MODES: tuple[AnyElementwiseMode, ...] = (*ElementwiseMode, *U85ElementwiseMode)
+POOLING_MODES: tuple[AnyPoolingMode, ...] = (*PoolingMode, *U85PoolingMode)
 
 _AXES = {"H": 0, "W": 1, "C": 2}
 
@@ -79,6 +86,7 @@ class U85Output(Output):
     reverse: ActivationReverse
     chain: int | None
     enabled: bool
+    microblock: Microblock
 
     @property
     def axes(self) -> tuple[int, int, int]:
@@ -152,7 +160,7 @@ class U85Convolution(Convolution):
 class U85Pool(Windowed):
     """NPU_OP_POOL. `scales` are a record for each channel, () if OFM_SCALE is used."""
 
-    mode: PoolingMode
+    mode: AnyPoolingMode
     accumulators: Accumulators
     scales: tuple[DataStream, ...]
 
@@ -160,7 +168,7 @@ class U85Pool(Windowed):
         """Yield every access to memory but that of the lookup table."""
         assert isinstance(self.ofm, U85Output)
         yield from self.ofm.accesses()
-        if self.mode is not PoolingMode.NONE:
+        if self.mode is not U85PoolingMode.NONE:
             yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
         yield from self.accumulators.accesses(self.ofm.shape)
         for stream in self.scales:
@@ -200,11 +208,16 @@ class U85Elementwise:
     LRELU has one operand, and scales its negative elements by `negative`.
     """
 
-    mode: ElementwiseMode
+    mode: AnyElementwiseMode
     first: Scaled
     second: Scaled | None
     negative: Scale
     ofm: U85Output
+
+    @property
+    def operands(self) -> dict[str, Scaled]:
+        """The one or two operands by name."""
+        return {"ifm": self.first} | ({} if self.second is None else {"ifm2": self.second})
 
     @property
     def macs(self) -> int:
@@ -214,9 +227,8 @@ class U85Elementwise:
     def accesses(self) -> Iterator[Access]:
         """Yield every access to memory but that of the lookup table."""
         yield from self.ofm.accesses()
-        yield from self.first.accesses("ifm", self.ofm.shape)
-        if self.second is not None:
-            yield from self.second.accesses("ifm2", self.ofm.shape)
+        for name, operand in self.operands.items():
+            yield from operand.accesses(name, self.ofm.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +286,18 @@ class Indices:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedAccess(CopyAccess):
+    """The end of a copy whose rows indices choose; `shape` is that of its first row."""
+
+    total: int
+
+    @property
+    def bytes(self) -> int:
+        """The number of bytes to copy."""
+        return self.total
+
+
+@dataclass(frozen=True, slots=True)
 class U85Dma:
     """NPU_OP_DMA_START: `shape` is planes, rows and the bytes of a row."""
 
@@ -297,16 +321,27 @@ class U85Dma:
         """The number of bytes to copy."""
         return math.prod(self.shape)
 
-    def end(self, name: str, end: CopyEnd, channel: Channel) -> CopyAccess:
-        """Return one end as an access; that of an indexed end is its first row."""
+    @property
+    def read(self) -> CopyAccess:
+        """The source of the copy."""
+        return self._end("source", self.source, Channel.DMA_READ)
+
+    @property
+    def write(self) -> CopyAccess:
+        """The destination of the copy."""
+        return self._end("destination", self.destination, Channel.DMA_WRITE)
+
+    def _end(self, name: str, end: CopyEnd, channel: Channel) -> CopyAccess:
+        """Return one end as an access."""
         strides = (*end.strides, 1)
-        shape = (1, 1, self.shape[2]) if end.indexed else self.shape
-        return CopyAccess(name, channel, end.region, end.address, shape, strides)
+        if not end.indexed:
+            return CopyAccess(name, channel, end.region, end.address, self.shape, strides)
+        row = (1, 1, self.shape[2])
+        return IndexedAccess(name, channel, end.region, end.address, row, strides, self.bytes)
 
     def accesses(self) -> Iterator[Access]:
         """Yield both ends, and the index tensor."""
-        yield self.end("source", self.source, Channel.DMA_READ)
-        yield self.end("destination", self.destination, Channel.DMA_WRITE)
+        yield from (self.read, self.write)
         if self.indices is not None:
             planes, rows, _ = self.shape
             yield CopyAccess(

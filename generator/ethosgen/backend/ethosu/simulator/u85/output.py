@@ -23,6 +23,7 @@ from ethosgen.backend.ethosu.simulator.ops.output import (
     interpolate,
     is_plain,
     table,
+    table_view,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Ints, scalar
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Activation, U85Output
@@ -97,16 +98,10 @@ def _(ofm: U85Output) -> tuple[int, int]:
 @table.register
 def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None:
     function = _function(ofm)
-    if function is ActivationFunction.LUT_NONE:
+    found = table_view(ofm, context)
+    if found is None:
         return None
-    index, entries, dtype = _TABLES.get(function, _CURVE_TABLE)
-    assert isinstance(ofm.activation, U85Activation)
-    size = entries * np.dtype(dtype).itemsize
-    start = ofm.activation.index * size
-    if start + size > context.shram.size:
-        reason = f"table {ofm.activation.index} of {counted(size, 'byte')} is beyond memory"
-        raise NpuFault("parse", reason)
-    found = context.shram.memory[start : start + size].view(dtype)
+    index, entries, _ = _TABLES.get(function, _CURVE_TABLE)
     if function in _CURVES:
         return _checked(function, found)
     if entries != _INTERPOLATED:
@@ -115,6 +110,21 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
     if function is ActivationFunction.LUT_S16_S16:
         return lambda values: interpolate(found.astype(np.int64), values)
     return lambda values: _interpolate_wide(found.astype(np.int64), values)
+
+
+@table_view.register
+def _(ofm: U85Output, context: Context) -> NDArray[Any] | None:
+    function = _function(ofm)
+    if function is ActivationFunction.LUT_NONE:
+        return None
+    _, entries, dtype = _TABLES.get(function, _CURVE_TABLE)
+    assert isinstance(ofm.activation, U85Activation)
+    size = entries * np.dtype(dtype).itemsize
+    start = ofm.activation.index * size
+    if start + size > context.shram.size:
+        reason = f"table {ofm.activation.index} of {counted(size, 'byte')} is beyond memory"
+        raise NpuFault("parse", reason)
+    return context.shram.memory[start : start + size].view(dtype)
 
 
 def _checked(function: ActivationFunction, found: NDArray[Any]) -> Callable[[Ints], NDArray[Any]]:

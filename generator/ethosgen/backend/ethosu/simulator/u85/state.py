@@ -1,10 +1,13 @@
 """U85's registers, and the operations that they describe."""
 
 from collections.abc import Callable
-from enum import IntEnum
-from typing import TypeVar
 
-from ethosgen.backend.ethosu.isa import OfmScaleMode, RoundMode, WeightOrder
+from ethosgen.backend.ethosu.isa import (
+    OfmScaleMode,
+    PoolingMode,
+    RoundMode,
+    WeightOrder,
+)
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
     AccFormat,
@@ -16,12 +19,12 @@ from ethosgen.backend.ethosu.isa_u85 import (
     ActivationStorage,
     ActivationTranspose,
     BroadcastMode,
-    ElementwiseMode,
     IfmRoundMode,
     Microblock,
     OfmRoundMode,
-    PoolingMode,
     ResizeMode,
+    U85ElementwiseMode,
+    U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.decode import Instruction
 from ethosgen.backend.ethosu.simulator.operation import (
@@ -30,8 +33,10 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Operation,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
-from ethosgen.backend.ethosu.simulator.state import DTYPES, Registers
+from ethosgen.backend.ethosu.simulator.state import DTYPES, UNARY, Registers, operand_code
 from ethosgen.backend.ethosu.simulator.u85.operation import (
+    ELEMENTWISE_MODES,
+    POOLING_MODES,
     Accumulators,
     Axis,
     Chained,
@@ -51,9 +56,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
 )
 from ethosgen.values.errors import NpuFault
 
-_Code = TypeVar("_Code", bound=IntEnum)
-
-_UNARY = (ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ, ElementwiseMode.NOT)
+_UNARY = (*UNARY, U85ElementwiseMode.NOT)
 
 _OFM_ROUNDING: dict[OfmRoundMode, Rounding] = {
     OfmRoundMode.DOUBLE_SYMMETRIC: RoundMode.DBL,
@@ -155,6 +158,7 @@ class U85Registers(Registers):
             reverse=self.code(precision, "activation_reverse", ActivationReverse),
             chain=fm.region if storage is ActivationStorage.CHAINED else None,
             enabled=output is AccOutput.ENABLE,
+            microblock=self.code("ACC_FORMAT", "microblock", Microblock),
         )
 
     def _activation(self) -> U85Activation:
@@ -194,16 +198,19 @@ class U85Registers(Registers):
             self.value("SCALE_REGION"), self.value("SCALE_BASE"), self.value("SCALE_LENGTH")
         )
 
-    def _layout(self, ifm_bits: int) -> U85Layout:
-        order = self.code("KERNEL_STRIDE", "weight_order", WeightOrder)
-        part_kernel = order is WeightOrder.PART_KERNEL_FIRST
+    def _ublock_depth(self) -> int:
         block = self.code("ACC_FORMAT", "microblock", Microblock)
         macs = self._accelerator.macs
         try:
-            ublock = UBLOCK_DEPTHS[macs][block]
+            return UBLOCK_DEPTHS[macs][block]
         except KeyError:
             reason = f"ACC_FORMAT asks for microblock {block.name}, which {macs} MACs do not have"
             raise NpuFault("parse", reason) from None
+
+    def _layout(self, ifm_bits: int) -> U85Layout:
+        order = self.code("KERNEL_STRIDE", "weight_order", WeightOrder)
+        part_kernel = order is WeightOrder.PART_KERNEL_FIRST
+        macs, ublock = self._accelerator.macs, self._ublock_depth()
         sparse = bool(self.field("WEIGHT_FORMAT", "weight_sparsity"))
         if part_kernel:
             depth = _IFM_BLOCK_DEPTH_PART_KERNEL
@@ -228,6 +235,8 @@ class U85Registers(Registers):
     def _conv(self, depthwise: bool, from_ifm2: bool) -> U85Convolution:
         window = self._convolved(depthwise)
         layout = self._layout(8 * int(window.ifm.dtype[-1]))
+        if depthwise and (layout.fast or layout.sparse):
+            raise NpuFault("parse", "a depthwise convolution needs weights in the standard format")
         is_global = window.ofm.scale_mode is OfmScaleMode.GLOBAL
         return U85Convolution(
             window.ifm,
@@ -245,10 +254,11 @@ class U85Registers(Registers):
         )
 
     def _pooling(self, instruction: Instruction) -> U85Pool:
-        mode = _operand_code(instruction, "pooling_mode", PoolingMode)
+        mode = operand_code(instruction.command, instruction.operand, POOLING_MODES)
         window = self._windowed()
+        self._ublock_depth()
         wanted = 1 if mode is PoolingMode.REDUCE_SUM else window.ifm_depth
-        if mode is not PoolingMode.NONE and window.ofm.shape[2] != wanted:
+        if mode is not U85PoolingMode.NONE and window.ofm.shape[2] != wanted:
             depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
             raise NpuFault("parse", f"pooling {mode.name} cannot have IFM and OFM depths {depths}")
         per_channel = window.ofm.scale_mode is OfmScaleMode.PER_CHANNEL
@@ -276,7 +286,7 @@ class U85Registers(Registers):
         )
 
     def _elementwise_u85(self, instruction: Instruction) -> U85Elementwise:
-        mode = _operand_code(instruction, "elementwise_mode", ElementwiseMode)
+        mode = operand_code(instruction.command, instruction.operand, ELEMENTWISE_MODES)
         return U85Elementwise(
             mode=mode,
             first=self._scaled("IFM"),
@@ -293,17 +303,21 @@ class U85Registers(Registers):
             offset = self.signed(f"RESIZE_{name}_OFFSET", _OFFSET_BITS)
             return Axis(scale, whole * scale + rest, offset)
 
+        ofm, depth = self._output(), self.value("IFM_DEPTH_M1") + 1
+        if ofm.shape[2] != depth:
+            depths = f"{depth} and {ofm.shape[2]}"
+            raise NpuFault("parse", f"RESIZE cannot have IFM and OFM depths {depths}")
         return Resize(
-            mode=_operand_code(instruction, "resize_mode", ResizeMode),
+            mode=operand_code(instruction.command, instruction.operand, ResizeMode),
             ifm=self._in_memory("IFM"),
             ifm_shape=(
                 self.value("KERNEL_HEIGHT_M1") + 1,
                 self.value("KERNEL_WIDTH_M1") + 1,
-                self.value("IFM_DEPTH_M1") + 1,
+                depth,
             ),
             vertical=axis("Y"),
             horizontal=axis("X"),
-            ofm=self._output(),
+            ofm=ofm,
         )
 
     def _copy(self) -> U85Dma:
@@ -335,14 +349,6 @@ class U85Registers(Registers):
         plane = self._stride(_PLANE.format(name)) if dims > 2 else 0
         region = None if internal else self.field(register, "region")
         return CopyEnd(region, self.value(f"DMA0_{name}"), (plane, row), indexed)
-
-
-def _operand_code(instruction: Instruction, name: str, codes: type[_Code]) -> _Code:
-    value = instruction.command.field(name).get(instruction.operand)
-    try:
-        return codes(value)
-    except ValueError:
-        raise NpuFault("parse", f"undefined {name.replace('_', ' ')} {value}") from None
 
 
 BUILDERS: dict[str, Callable[[U85Registers, Instruction], Operation]] = {

@@ -2,18 +2,20 @@
 
 from ethosgen.backend.ethosu.isa import OfmScaleMode
 from ethosgen.backend.ethosu.isa_u85 import (
+    U85,
     AccInput,
     ActivationClipRange,
     ActivationFunction,
     ActivationReverse,
     ActivationTranspose,
     BroadcastMode,
-    PoolingMode,
+    U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap, Shape, Windowed
 from ethosgen.backend.ethosu.simulator.summary import (
     by,
     feature_map_text,
+    place,
     stream_parts,
     summary,
     title,
@@ -39,7 +41,7 @@ from ethosgen.values.grammar import counted
 
 @title.register
 def _(operation: U85Pool) -> str:
-    if operation.mode is PoolingMode.NONE:
+    if operation.mode is U85PoolingMode.NONE:
         return f"POOL NONE {by(operation.ofm.shape)}"
     return window_title(f"POOL {operation.mode.name}", operation)
 
@@ -68,9 +70,24 @@ def _(operation: U85Dma) -> str:
 
 
 @summary.register
+def _(operation: U85Dma, block: Shape | None = None) -> str:
+    planes, rows, _ = operation.shape
+    parts = [title(operation)]
+    for name, end in (("source", operation.source), ("destination", operation.destination)):
+        if rows > 1 or end.indexed:
+            parts.append(f"{name} rows {end.strides[1]} apart")
+        if planes > 1:
+            parts.append(f"{name} planes {end.strides[0]} apart")
+    if operation.indices is not None:
+        where = place(operation.indices.region, operation.indices.address)
+        parts.append(f"indices int32 {where} of 0..{operation.indices.most}")
+    return ", ".join(parts)
+
+
+@summary.register
 def _(operation: U85Convolution | U85Pool, block: Shape | None = None) -> str:
     parts = [title(operation), *window_parts(operation)]
-    if not (isinstance(operation, U85Pool) and operation.mode is PoolingMode.NONE):
+    if not (isinstance(operation, U85Pool) and operation.mode is U85PoolingMode.NONE):
         parts.append(f"ifm {feature_map_text(operation.ifm)}")
     parts += _accumulators(operation.accumulators)
     if isinstance(operation, U85Convolution):
@@ -102,8 +119,7 @@ def _block(block: Shape | None) -> list[str]:
 
 
 def _end(end: CopyEnd) -> str:
-    where = "tables" if end.region is None else str(end.region)
-    return f"{where}:0x{end.address:x}" + (" by index" if end.indexed else "")
+    return place(end.region, end.address, U85.inner) + (" by index" if end.indexed else "")
 
 
 def _operand(operand: Operand) -> str:

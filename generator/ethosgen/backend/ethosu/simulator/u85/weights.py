@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.simulator import mlw
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.backend.ethosu.simulator.u85 import fast
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Layout, U85Output
-from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES, Records, place_pieces
+from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES, SLAB, Records, place_pieces
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
@@ -127,40 +127,79 @@ def _blocks(order: U85Traversal) -> Iterator[tuple[int, int]]:
         starts.reverse()
 
 
-def places(order: U85Traversal) -> Iterator[NDArray[np.int32]]:
-    """Yield each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order."""
+def _kernels(order: U85Traversal) -> list[NDArray[np.int32]]:
+    """Return the kernel elements of each sub-kernel."""
     _, height, width, _ = order.shape
     corners = [
         (y, x)
         for x in range(0, width, order.sub_kernel[1])
         for y in range(0, height, order.sub_kernel[0])
     ]
-    elements = [np.array(_elements(order, corner), np.int32) for corner in corners]
-    for ofm_block, ifm_block in _blocks(order):
-        for kernel in elements:
-            yield _slab(order, ofm_block, ifm_block, kernel)
+    return [np.array(_elements(order, corner), np.int32) for corner in corners]
+
+
+def _microblocks(order: U85Traversal, ofm_block: int, ifm_block: int) -> tuple[range, range]:
+    """Return the first output and input channel of each microblock in a pair of blocks."""
+    out_depth, _, _, in_depth = order.shape
+    deep_in = 1 if order.depthwise else min(order.ifm_block_depth, in_depth - ifm_block)
+    deep_out = min(order.ofm_block_depth, out_depth - ofm_block)
+    return (
+        range(ofm_block, ofm_block + deep_out, order.ofm_ublock),
+        range(ifm_block, ifm_block + deep_in, order.ifm_ublock),
+    )
+
+
+def _channels(order: U85Traversal) -> tuple[range, range]:
+    """Return the first channels of a stream's groups in a microblock, of outputs and of inputs."""
+    groups = range(_GROUP * order.stream, order.ofm_ublock, _GROUP * order.streams)
+    return groups, range(0, order.ifm_ublock, order.step)
+
+
+def count(order: U85Traversal) -> int:
+    """Return the number of weights in a stream, with padding."""
+    groups, steps = _channels(order)
+    inside = len(groups) * _GROUP * len(steps) * order.step
+    elements = sum(kernel.size for kernel in _kernels(order))
+    pairs = (_microblocks(order, *block) for block in _blocks(order))
+    return inside * elements * sum(len(outs) * len(ins) for outs, ins in pairs)
+
+
+def places(order: U85Traversal) -> Iterator[NDArray[np.int32]]:
+    """Yield each weight's index in a flat (O, H, W, I) array, -1 for padding, in stream order.
+
+    They are yielded in slabs of whole microblocks, since each index needs tens of bytes.
+    """
+    kernels = _kernels(order)
+    groups, steps = _channels(order)
+    inside = len(groups) * _GROUP * len(steps) * order.step
+    for block in _blocks(order):
+        outs, ins = _microblocks(order, *block)
+        for kernel in kernels:
+            most = max(1, SLAB // (inside * kernel.size))
+            for first_in in ins:
+                for first in range(0, len(outs), most):
+                    yield _slab(order, outs[first : first + most], first_in, kernel)
 
 
 def _slab(
-    order: U85Traversal, ofm_block: int, ifm_block: int, kernel: NDArray[np.int32]
+    order: U85Traversal, outs: range, first_in: int, kernel: NDArray[np.int32]
 ) -> NDArray[np.int32]:
     out_depth, height, width, in_depth = order.shape
-    clipped_in = 1 if order.depthwise else min(order.ifm_block_depth, in_depth - ifm_block)
-    clipped_out = min(order.ofm_block_depth, out_depth - ofm_block)
-    outer_in, outer_out, element, inner, group, out_z, in_z = np.ix_(
-        np.arange(0, clipped_in, order.ifm_ublock, dtype=np.int32),
-        np.arange(0, clipped_out, order.ofm_ublock, dtype=np.int32),
+    groups, steps = _channels(order)
+    first_out, element, inner, group, out_z, in_z = np.ix_(
+        np.array(outs, np.int32),
         kernel,
-        np.arange(0, order.ifm_ublock, order.step, dtype=np.int32),
-        np.arange(_GROUP * order.stream, order.ofm_ublock, _GROUP * order.streams, dtype=np.int32),
+        np.array(steps, np.int32),
+        np.array(groups, np.int32),
         np.arange(_GROUP, dtype=np.int32),
         np.arange(order.step, dtype=np.int32),
     )
-    in_channel = ifm_block + outer_in + inner + in_z
-    out_channel = ofm_block + outer_out + group + out_z
+    in_channel = first_in + inner + in_z
+    out_channel = first_out + group + out_z
     index = (out_channel * (height * width) + element) * in_depth + in_channel
     valid = (in_channel < in_depth) & (out_channel < out_depth) & (element >= 0)
-    result: NDArray[np.int32] = np.where(valid, index, -1).ravel()
+    index[~valid] = -1
+    result: NDArray[np.int32] = index.ravel()
     return result
 
 
@@ -195,12 +234,11 @@ class U85Weights:
             raise NpuFault("timeout", "weights in such small blocks are too slow for the model")
         flat = np.zeros(math.prod(order.shape), np.int16)
         if order.fast:
-            wanted = sum(index.size for index in _interleaved(orders))
+            wanted = sum(count(one) for one in orders)
             place_pieces(fast.pieces(streams[0], wanted), _interleaved(orders), flat)
         else:
             for data, one in zip(streams, orders, strict=True):
-                wanted = sum(index.size for index in places(one))
-                place_pieces(mlw.pieces(data, wanted), places(one), flat)
+                place_pieces(mlw.pieces(data, count(one)), places(one), flat)
         return flat.reshape(order.shape)
 
     def records(self, streams: tuple[bytes, ...], operation: Convolution) -> Records:

@@ -1,14 +1,23 @@
 """NPU_OP_ELEMENTWISE on U85: both operands are scaled, combined, and the result is scaled."""
 
 from collections.abc import Callable
+from enum import IntEnum
 
 import numpy as np
 
-from ethosgen.backend.ethosu.isa_u85 import BroadcastMode, ElementwiseMode
+from ethosgen.backend.ethosu.isa import ElementwiseMode
+from ethosgen.backend.ethosu.isa_u85 import BroadcastMode, U85ElementwiseMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import Scale
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.ops.elementwise import leading_zeros, shift_left
+from ethosgen.backend.ethosu.simulator.ops.elementwise import (
+    SIMPLE,
+    Binary,
+    largest,
+    leading_zeros,
+    product_shift,
+    shift_right,
+)
 from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scaler
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale
 from ethosgen.backend.ethosu.simulator.u85.operation import (
@@ -19,17 +28,16 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
 )
 from ethosgen.values.errors import NpuFault
 
-_MAX_SHIFT = 63
+_LIMIT = 1 << 31
 
 _Read = Callable[[], Ints]
 _Unary = Callable[[Ints], Ints]
-_Binary = Callable[[Ints, Ints], Ints]
 
 _UNSCALED = (
     ElementwiseMode.SHR,
     ElementwiseMode.SHL,
-    ElementwiseMode.LSR,
-    ElementwiseMode.DIV,
+    U85ElementwiseMode.LSR,
+    U85ElementwiseMode.DIV,
 )
 """Operations whose result Regor never scales."""
 
@@ -53,14 +61,43 @@ def _is_unit(scale: Scale) -> bool:
 
 def _result_scale(operation: U85Elementwise) -> _Unary:
     """Return a function that scales results; products of 32-bit operands are only shifted."""
-    ofm = operation.ofm
+    ofm, second = operation.ofm, operation.second
     if operation.mode is ElementwiseMode.MUL and operation.first.operand.dtype[-1] == "4":
-        return Rescale(1, ofm.scale.shift, ofm.rounding)
+        assert second is not None
+        return product_shift(ofm, _largest(operation.first) * _largest(second))
     if operation.mode in _UNSCALED:
         if not _is_unit(ofm.scale):
             raise NpuFault("parse", f"{operation.mode.name} with OFM_SCALE is not modelled")
         return lambda values: values
-    return scaler(ofm)
+    return scaler(ofm, _result_bound(operation))
+
+
+def _largest(scaled: Scaled) -> int:
+    return largest(scaled.operand.dtype, scaled.operand.zero_point)
+
+
+def _result_bound(operation: U85Elementwise) -> int | None:
+    """Return an upper bound of the unscaled result's magnitude, None if it is not known."""
+    if operation.mode not in (ElementwiseMode.ADD, ElementwiseMode.SUB, ElementwiseMode.MUL):
+        return None
+    assert operation.second is not None
+    first, second = (_scaled_bound(one) for one in (operation.first, operation.second))
+    return first * second if operation.mode is ElementwiseMode.MUL else first + second
+
+
+def _bound(scaled: Scaled) -> int:
+    """Return an upper bound of an operand's magnitude; a constant can exceed its type."""
+    operand = scaled.operand
+    if isinstance(operand, Constant):
+        return abs(operand.value - operand.zero_point)
+    return _largest(scaled)
+
+
+def _scaled_bound(scaled: Scaled) -> int:
+    scale = scaled.scale
+    if _is_unit(scale):
+        return _bound(scaled)
+    return (_bound(scaled) * scale.scale >> scale.shift) + 1
 
 
 def _reader(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
@@ -68,14 +105,14 @@ def _reader(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Rea
     raw = _raw(context, operation, scaled)
     if operation.mode is ElementwiseMode.LRELU or _is_unit(scaled.scale):
         return raw
-    if operation.mode in (ElementwiseMode.MUL, ElementwiseMode.DIV):
+    if operation.mode in (ElementwiseMode.MUL, U85ElementwiseMode.DIV):
         raise NpuFault("parse", f"{operation.mode.name} with scaled operands is not modelled")
     scale = _rescale(scaled, scaled.scale)
     return lambda: scale(raw())
 
 
 def _rescale(scaled: Scaled, scale: Scale) -> Rescale:
-    return Rescale(scale.scale, scale.shift, scaled.rounding, scaled.double_round)
+    return Rescale(scale.scale, scale.shift, scaled.rounding, scaled.double_round, _bound(scaled))
 
 
 def _raw(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
@@ -106,59 +143,65 @@ def _unary(operation: U85Elementwise) -> _Unary:
             return np.abs
         case ElementwiseMode.CLZ:
             return leading_zeros
-        case ElementwiseMode.NOT:
+        case U85ElementwiseMode.NOT:
             return np.invert
     positive = _rescale(operation.first, operation.first.scale)
     negative = _rescale(operation.first, operation.negative)
     return lambda a: np.where(a >= 0, positive(a), negative(a))
 
 
-def _binary(operation: U85Elementwise) -> _Binary:
+def _binary(operation: U85Elementwise) -> Binary:
     if operation.mode is ElementwiseMode.SHR:
-        return _shift_right(operation)
+        return shift_right(operation.ofm)
+    if operation.mode is U85ElementwiseMode.LSR:
+        return _logical_shift(is_whole=operation.first.operand.dtype[-1] == "4")
     return _BINARY[operation.mode]
 
 
-def _shift_right(operation: U85Elementwise) -> _Binary:
-    """Return a function that shifts right and rounds."""
-    ofm = operation.ofm
+def _logical_shift(*, is_whole: bool) -> Binary:
+    """Return a function that shifts right, with zeros from the left.
+
+    The sources do not say whether a negative operand of 8 or 16 bits gets zeros from the 8th, the
+    16th or the 32nd bit, so there it faults.
+    """
 
     def shift(a: Ints, b: Ints) -> Ints:
-        amount = np.minimum(np.maximum(b, 0), _MAX_SHIFT)
-        return Rescale(1, amount, ofm.rounding)(np.broadcast_to(a, ofm.shape))
+        if not is_whole and (a < 0).any():
+            raise NpuFault(
+                "parse", "LSR of a negative operand of less than 32 bits is not modelled"
+            )
+        result: Ints = (a & 0xFFFFFFFF) >> np.clip(b, 0, 32)
+        return result
 
     return shift
 
 
-def _shift_right_logical(a: Ints, b: Ints) -> Ints:
-    """Shift 32-bit values right, with zeros from the left."""
-    return (a & 0xFFFFFFFF) >> np.clip(b, 0, 32)
-
-
 def _divide(a: Ints, b: Ints) -> Ints:
-    """Divide towards zero; NpuFault for a divisor of 0, whose result the sources do not define."""
+    """Divide towards zero; NpuFault where the sources do not define the result.
+
+    These are a divisor of 0, and a quotient that exceeds 32 bits: -2**31 divided by -1.
+    """
     if not b.all():
         raise NpuFault("parse", "a division by 0 is not modelled")
+    if ((a == -_LIMIT) & (b == -1)).any():
+        raise NpuFault("parse", "a quotient of 2**31 is not modelled")
     quotient: Ints = np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
     return quotient
 
 
 # True is -1 in the NPU: Regor converts the ends of networks (ConvertBool8Tensors).
-_BINARY: dict[ElementwiseMode, _Binary] = {
+_BINARY: dict[IntEnum, Binary] = {
+    **SIMPLE,
     ElementwiseMode.MUL: np.multiply,
     ElementwiseMode.ADD: np.add,
     ElementwiseMode.SUB: np.subtract,
-    ElementwiseMode.MIN: np.minimum,
-    ElementwiseMode.MAX: np.maximum,
-    ElementwiseMode.SHL: shift_left,
-    ElementwiseMode.LSR: _shift_right_logical,
-    ElementwiseMode.DIV: _divide,
-    ElementwiseMode.CMP_EQ: lambda a, b: -(a == b).astype(np.int64),
-    ElementwiseMode.CMP_NE: lambda a, b: -(a != b).astype(np.int64),
-    ElementwiseMode.CMP_GE: lambda a, b: -(a >= b).astype(np.int64),
-    ElementwiseMode.CMP_GT: lambda a, b: -(a > b).astype(np.int64),
-    ElementwiseMode.AND: np.bitwise_and,
-    ElementwiseMode.OR: np.bitwise_or,
-    ElementwiseMode.XOR: np.bitwise_xor,
-    ElementwiseMode.AND_NOT: lambda a, b: a & ~b,
+    U85ElementwiseMode.DIV: _divide,
+    U85ElementwiseMode.CMP_EQ: lambda a, b: -(a == b).astype(np.int64),
+    U85ElementwiseMode.CMP_NE: lambda a, b: -(a != b).astype(np.int64),
+    U85ElementwiseMode.CMP_GE: lambda a, b: -(a >= b).astype(np.int64),
+    U85ElementwiseMode.CMP_GT: lambda a, b: -(a > b).astype(np.int64),
+    U85ElementwiseMode.AND: np.bitwise_and,
+    U85ElementwiseMode.OR: np.bitwise_or,
+    U85ElementwiseMode.XOR: np.bitwise_xor,
+    U85ElementwiseMode.AND_NOT: lambda a, b: a & ~b,
 }

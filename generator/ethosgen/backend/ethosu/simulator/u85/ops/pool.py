@@ -7,22 +7,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.ethosu.isa_u85 import AccInput, PoolingMode
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.isa import PoolingMode
+from ethosgen.backend.ethosu.isa_u85 import AccInput, U85PoolingMode
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scaler
-from ethosgen.backend.ethosu.simulator.ops.pool import check_work, over_windows, valid_counts
+from ethosgen.backend.ethosu.simulator.ops.pool import (
+    FAR,
+    Pooled,
+    channel_sums,
+    check_work,
+    covered_counts,
+    extreme,
+    over_windows,
+    valid_counts,
+)
 from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, pooling_scale
-from ethosgen.backend.ethosu.simulator.u85.operation import U85Output, U85Pool
+from ethosgen.backend.ethosu.simulator.u85.operation import AnyPoolingMode, U85Output, U85Pool
 from ethosgen.backend.ethosu.simulator.u85.ops.accumulators import starts
 from ethosgen.backend.ethosu.simulator.u85.weights import decode_records
 from ethosgen.values.errors import NpuFault
 
-_FAR = 1 << 40
-"""Beyond any element; stands for padding in a maximum or minimum."""
+_REGISTER_BITS = 31
+"""The bits of OFM_SCALE that Regor uses for 1 / kernel."""
 
-_Pooled = Callable[[], Ints]
+_UNSCALED = (PoolingMode.AVERAGE, U85PoolingMode.ARGMAX_X, U85PoolingMode.ARGMAX_Y)
+"""OFM_SCALE is about something else: see _average; 1/2**16 selects ARGMAX's index."""
 
 
 def prepare(context: Context, operation: U85Pool, ofm: Target) -> Action:
@@ -32,7 +42,7 @@ def prepare(context: Context, operation: U85Pool, ofm: Target) -> Action:
     assert isinstance(operation.ofm, U85Output)
     if not operation.ofm.enabled:
         return lambda: _keep(context, pooled())
-    if operation.mode not in (PoolingMode.NONE, PoolingMode.SUM) and (
+    if operation.mode not in (U85PoolingMode.NONE, U85PoolingMode.SUM) and (
         operation.accumulators.source is not AccInput.RESET
     ):
         raise NpuFault("parse", f"pooling {operation.mode.name} on accumulators is not modelled")
@@ -48,8 +58,8 @@ def _keep(context: Context, values: Ints) -> None:
 def _scale(context: Context, operation: U85Pool) -> Callable[[Ints], Ints]:
     """Return a function that applies OFM_SCALE, or a record for each channel."""
     ofm = operation.ofm
-    if operation.mode in (PoolingMode.ARGMAX_X, PoolingMode.ARGMAX_Y):
-        return lambda values: values  # 1/2**16 selects the index from the accumulator
+    if operation.mode in _UNSCALED:
+        return lambda values: values
     if not operation.scales:
         return scaler(ofm)
     (stream,) = operation.scales
@@ -71,51 +81,58 @@ def _elements(context: Context, operation: U85Pool, fill: int) -> Callable[[], N
     return lambda: pad() - zero_point
 
 
-def _maximum(context: Context, operation: U85Pool) -> _Pooled:
-    read = _elements(context, operation, -_FAR)
-    return lambda: np.array(over_windows(np.maximum, operation, read()))
+def _check_windows(operation: U85Pool) -> None:
+    """Refuse windows of nothing but padding: the sources do not define their maximum."""
+    if not covered_counts(operation).all():
+        raise NpuFault("parse", f"pooling {operation.mode.name} of only padding is not modelled")
 
 
-def _minimum(context: Context, operation: U85Pool) -> _Pooled:
-    read = _elements(context, operation, _FAR)
-    return lambda: np.array(over_windows(np.minimum, operation, read()))
+def _maximum(context: Context, operation: U85Pool) -> Pooled:
+    _check_windows(operation)
+    return extreme(context, operation, np.maximum, -FAR)
 
 
-def _sum(context: Context, operation: U85Pool) -> _Pooled:
+def _minimum(context: Context, operation: U85Pool) -> Pooled:
+    _check_windows(operation)
+    return extreme(context, operation, np.minimum, FAR)
+
+
+def _sum(context: Context, operation: U85Pool) -> Pooled:
     read = _elements(context, operation, 0)
     start = starts(context, operation.accumulators, operation.ofm.shape)
     return lambda: over_windows(np.add, operation, read()) + start()
 
 
-def _average(context: Context, operation: U85Pool) -> _Pooled:
-    """Divide each window's sum by its number of elements in the IFM."""
-    ofm = operation.ofm
-    if ofm.scale.scale != 1 << ofm.scale.shift and math.prod(operation.kernel.size) > 1:
+def _average(context: Context, operation: U85Pool) -> Pooled:
+    """Divide each window's sum by its number of elements in the IFM, whatever OFM_SCALE is.
+
+    For the same average, Vela 5 sets OFM_SCALE to 1, and Vela 4.5 to 1 / kernel even where padding
+    makes windows smaller (Regor's ethos_u85_scaling.cpp, RescalePooling). No Vela sets another.
+    """
+    if not _is_plain(operation):
         raise NpuFault("parse", "an average that is also scaled is not modelled")
     read = _elements(context, operation, 0)
-    scale = Rescale(*pooling_scale(valid_counts(operation)), ofm.rounding)
+    scale = Rescale(*pooling_scale(valid_counts(operation)), operation.ofm.rounding)
     return lambda: scale(over_windows(np.add, operation, read()))
 
 
-def _reduce_sum(context: Context, operation: U85Pool) -> _Pooled:
-    fm = operation.ifm
-    ifm = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
-    if operation.ifm_shape[:2] != operation.ofm.shape[:2]:
-        raise NpuFault("parse", "a sum over channels needs a kernel of 1x1 and no padding")
-    offset = fm.zero_point * operation.ifm_depth
-    return lambda: np.add.reduce(ifm.read(), axis=2, keepdims=True, dtype=np.int64) - offset
+def _is_plain(operation: U85Pool) -> bool:
+    """Return whether OFM_SCALE is 1 or 1 / kernel."""
+    given, elements = operation.ofm.scale, np.array(math.prod(operation.kernel.size))
+    reciprocal = tuple(int(word) for word in pooling_scale(elements, _REGISTER_BITS))
+    return given.scale == 1 << given.shift or (given.scale, given.shift) == reciprocal
 
 
-def _none(context: Context, operation: U85Pool) -> _Pooled:
+def _none(context: Context, operation: U85Pool) -> Pooled:
     start = starts(context, operation.accumulators, operation.ofm.shape)
     return lambda: np.array(np.broadcast_to(start(), operation.ofm.shape))
 
 
-def _argmax(context: Context, operation: U85Pool) -> _Pooled:
+def _argmax(context: Context, operation: U85Pool) -> Pooled:
     """Return the first position of the maximum along the kernel's only axis."""
     if min(operation.kernel.size) != 1:
         raise NpuFault("parse", "the position of a maximum needs a kernel along one axis")
-    read = _elements(context, operation, -_FAR)
+    read = _elements(context, operation, -FAR)
 
     def pooled() -> Ints:
         view = windows(operation, np.ascontiguousarray(read()))
@@ -127,13 +144,13 @@ def _argmax(context: Context, operation: U85Pool) -> _Pooled:
     return pooled
 
 
-_MODES: dict[PoolingMode, Callable[[Context, U85Pool], _Pooled]] = {
+_MODES: dict[AnyPoolingMode, Callable[[Context, U85Pool], Pooled]] = {
     PoolingMode.MAX: _maximum,
-    PoolingMode.MIN: _minimum,
+    U85PoolingMode.MIN: _minimum,
     PoolingMode.AVERAGE: _average,
-    PoolingMode.SUM: _sum,
-    PoolingMode.REDUCE_SUM: _reduce_sum,
-    PoolingMode.NONE: _none,
-    PoolingMode.ARGMAX_X: _argmax,
-    PoolingMode.ARGMAX_Y: _argmax,
+    U85PoolingMode.SUM: _sum,
+    PoolingMode.REDUCE_SUM: channel_sums,
+    U85PoolingMode.NONE: _none,
+    U85PoolingMode.ARGMAX_X: _argmax,
+    U85PoolingMode.ARGMAX_Y: _argmax,
 }

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ethosgen.backend.ethosu.isa_u85 import ResizeMode
-from ethosgen.backend.ethosu.simulator.feature_map import Placed
+from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale
@@ -21,11 +21,15 @@ def prepare(context: Context, operation: Resize, ofm: Target) -> Action:
     scale = operation.ofm.scale
     if scale.scale != 1 or scale.shift < _FRACTION_BITS:
         raise NpuFault("parse", "RESIZE needs OFM_SCALE to be a shift of at least 16 bits")
+    before, after = operation.ifm_shape[2], operation.ofm.shape[2]
+    if before != after:
+        raise NpuFault("parse", f"RESIZE cannot have IFM and OFM depths {before} and {after}")
     fm = operation.ifm
     placed = Placed(context.bus, fm, context.base(fm.region), operation.ifm_shape)
     rescale = Rescale(1, scale.shift - _FRACTION_BITS, operation.ofm.rounding)
     finish = finisher(context, operation.ofm, ofm)
-    height, width, _ = operation.ofm.shape
+    height, width, depth = operation.ofm.shape
+    check_size((height, operation.ifm_shape[1], depth))  # between the two axes
     rows = _taps(operation.vertical, height, operation.ifm_shape[0], operation.mode)
     columns = _taps(operation.horizontal, width, operation.ifm_shape[1], operation.mode)
 

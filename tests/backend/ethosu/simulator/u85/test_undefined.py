@@ -1,0 +1,59 @@
+"""Results that no source defines for U85: the model faults there, and only there."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.values.errors import NpuFault
+from ethosgen.values.outcome import Arrays
+from tests.support.networks import NetworkBuilder
+
+LOWEST = -(1 << 31)
+
+
+def _run(net: NetworkBuilder, values: Mapping[int, list[int]]) -> Arrays:
+    network = decode_network(net.build(), "undefined")
+    plan = offload(network, find_accelerator("ethos-u85-128"))
+    assert not plan.cpu_operators
+    tensors = network.graph.tensors
+    given = {
+        tensors[i].name: np.array(v, tensors[i].dtype).reshape(tensors[i].shape)
+        for i, v in values.items()
+    }
+    return PartitionRunner(plan)(plan.partitions[0], given)
+
+
+def _divided(x: list[int], y: list[int]) -> list[int]:
+    net = NetworkBuilder("division")
+    one, other = (net.input((len(x),), "int32", None, 0) for _ in range(2))
+    net.operator("DIV", [one, other], [net._like(one)])
+    (made,) = _run(net, {one: x, other: y}).values()
+    return [int(value) for value in made]
+
+
+def test_a_division_rounds_towards_zero() -> None:
+    assert _divided([7, -7, LOWEST, LOWEST], [2, 2, 1, -2]) == [3, -3, LOWEST, 1 << 30]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "why"),
+    [(5, 0, "a division by 0"), (LOWEST, -1, r"a quotient of 2\*\*31")],
+)
+def test_a_division_without_a_result_is_a_fault(x: int, y: int, why: str) -> None:
+    with pytest.raises(NpuFault, match=f"NPU_OP_ELEMENTWISE.*{why} is not modelled"):
+        _divided([x, 1], [y, 1])
+
+
+@pytest.mark.parametrize(("code", "mode"), [("REDUCE_MAX", "MAX"), ("REDUCE_MIN", "MIN")])
+def test_a_window_of_only_padding_is_a_fault(code: str, mode: str) -> None:
+    """Vela makes such windows where it drops an axis (erratum reduce-dropped-axis)."""
+    net = NetworkBuilder("window")
+    x = net.input((7, 3), "int8")
+    net.operator(code, [x, net.constant([1], "int32")], [net._like(x, (7,))], {"keep_dims": False})
+    with pytest.raises(NpuFault, match=f"pooling {mode} of only padding is not modelled"):
+        _run(net, {x: list(range(21))})

@@ -80,13 +80,15 @@ class Toy:
     default = ADDER.name
     simulated = "the adder"
     compiler = "the toy compiler"
-    events: Mapping[int, str] = {1: "sums"}
     packages = ()
     compiled_operators: Mapping[str, int] = {}
 
     def __init__(self) -> None:
         self.is_wrong = False
         self.errata_of: dict[int, Kept] = {}
+
+    def events(self, _accelerator: Accelerator) -> Mapping[int, str]:
+        return {1: "sums"}
 
     def compiler_version(self) -> str:
         return "1"

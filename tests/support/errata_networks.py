@@ -56,6 +56,23 @@ def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) ->
     return build
 
 
+def _quotient(net: NetworkBuilder) -> int:
+    """Divide by a constant: the NPU model faults where a divisor is 0."""
+    x = net.input((1, 4, 4, 4), "int8", 0.05, 0)
+    y = net.constant(np.full((1, 4, 4, 4), 3, np.int8), scale=0.5)
+    return net.operator("DIV", (x, y), (net._like(x, scale=0.1),))[0]
+
+
+def _order(dtype: str, one: float, other: float) -> Build:
+    """Compare each element of one input with each of another."""
+
+    def build(net: NetworkBuilder) -> int:
+        x, y = net.input((64, 1), dtype, one, 0), net.input((1, 64), dtype, other, 0)
+        return net.operator("LESS", (x, y), (Spec((64, 64), "bool"),))[0]
+
+    return build
+
+
 def _with_constant(
     code: str,
     dtype: str,
@@ -160,6 +177,13 @@ def _column(net: NetworkBuilder) -> int:
     size = net.constant(np.array([25, 1], np.int32))
     options = {"align_corners": True, "half_pixel_centers": False}
     spec = net._like(x, (1, 25, 1, 1))
+    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+
+
+def _nearest(net: NetworkBuilder) -> int:
+    x, size = net.input((1, 5, 4, 2)), net.constant(np.array([3, 6], np.int32))
+    options = {"align_corners": False, "half_pixel_centers": False}
+    spec = net._like(x, (1, 3, 6, 2))
     return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
 
 
@@ -280,6 +304,7 @@ NETWORKS: dict[str, Build] = {
     "lstm-cell-clip": _clipped_lstm,
     "resize-cascade": _column,
     "resize-depth": _deepened,
+    "resize-nearest": _nearest,
     "transpose-into-part": _padded_transpose,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
@@ -291,11 +316,19 @@ NETWORKS: dict[str, Build] = {
     "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),
     "factor-float": _unary("RELU", "int16", 3.396252577658743e-05, 1.2145474101998843e-05, 0, MANY),
     "fully-connected-rounding": _unsigned_layer,
+    "div-stored": _quotient,
+    "comparison-rounding": _order("int8", 0.00129, 0.00111),
+    "order-int16": _order("int16", 1 / 256, 1 / 128),
 }
 """Builders by the erratum's name."""
 
 NPU = "ethos-u55-32"
-OTHER_NPU = {"transpose-into-part": "ethos-u55-128"}
+OTHER_NPU = {
+    "transpose-into-part": "ethos-u55-128",
+    **dict.fromkeys(
+        ("resize-nearest", "div-stored", "comparison-rounding", "order-int16"), "ethos-u85-128"
+    ),
+}
 """The NPU for networks on which NPU shows another erratum."""
 OPTIMISE = {"resize-cascade": "Size"}
 """Vela's --optimise if it is not Performance: it cascades such small networks."""

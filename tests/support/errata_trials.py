@@ -15,10 +15,15 @@ from ethosgen.values.watch import Watch
 from tests.support.errata_networks import OPTIMISE, npu_of
 
 
-def compiled(name: str, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
-    """Return Vela's plan, compiled as the erratum of this name needs it."""
+def compiled(
+    name: str,
+    network: Network,
+    kept: Mapping[int, Kept] | None = None,
+    npu: str | None = None,
+) -> Plan:
+    """Return Vela's plan, compiled as the erratum of this name needs it, or for another NPU."""
     schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
-    return offload(network, find_accelerator(npu_of(name)), kept=kept, schedule=schedule)
+    return offload(network, find_accelerator(npu or npu_of(name)), kept=kept, schedule=schedule)
 
 
 def differs(network: Network, plan: Plan) -> bool:

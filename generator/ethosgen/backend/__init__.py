@@ -253,10 +253,6 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
         """The products that its simulator covers, for messages."""
 
     @property
-    def events(self) -> Mapping[int, str]:
-        """The names of the events that the firmware counts, by their numbers there."""
-
-    @property
     def compiler(self) -> str:
         """Its compiler's name."""
 
@@ -270,6 +266,9 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
 
         Each has the number of its first inputs that are not tensors.
         """
+
+    def events(self, accelerator: Accelerator) -> Mapping[int, str]:
+        """Return the names of the events that firmware may count, by their numbers there."""
 
     def compiler_version(self) -> str:
         """Return the installed compiler's version, "" if there is none."""
@@ -488,12 +487,3 @@ def require_simulator(accelerator: Accelerator) -> None:
     if not accelerator.has_simulator:
         covered = f"{backend_of(accelerator).simulated}, not {accelerator.name}; {_ELSEWHERE}"
         raise UnsupportedError(f"the NPU model, for simulate and disasm, covers {covered}")
-
-
-def require_registers(accelerator: Accelerator) -> None:
-    """Raise UnsupportedError if simulated firmware cannot use an accelerator."""
-    require_simulator(accelerator)
-    if not accelerator.has_registers:
-        lacking = f"the registers of {accelerator.name}, which firmware on QEMU needs; "
-        advice = f"run the network with 'ethosgen simulate', or {_ELSEWHERE}"
-        raise UnsupportedError(f"ethosgen's NPU model lacks {lacking}{advice}")

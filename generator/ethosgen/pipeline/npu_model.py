@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_registers
+from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_simulator
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
@@ -13,7 +13,7 @@ def attach_model(accelerator: Accelerator) -> Attach:
 
     UnsupportedError if it lacks this NPU, or its registers.
     """
-    require_registers(accelerator)
+    require_simulator(accelerator)
     return backend_of(accelerator).attach(accelerator)
 
 

@@ -71,7 +71,7 @@ def _plane(site: Site, layout: str) -> tuple[int, int]:
 def _counts(
     site: Site, source: Value, pads: Pads, window: Any, strides: Any, layout: str, extra: Any = None
 ) -> Array:
-    """Return how many elements each window averages, as [1, rows, columns, 1].
+    """Return the number of elements in each window, as [1, rows, columns, 1].
 
     `extra` are pads that count as elements.
     """

@@ -13,9 +13,10 @@ from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.exactness import exact_plan
+from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
@@ -68,6 +69,33 @@ def test_the_erratum_is_avoided(name: str) -> None:
         assert "--trust-compiler" in str(error)
     else:
         assert not differs(network, plan)
+
+
+ONLY_BEFORE_U85 = (
+    "transpose-uint8",
+    "table-uint8",
+    "lut-beyond-shram",
+    "stepped-operand",
+    "multiplied-part",
+    "product-into-part",
+    "resize-cascade",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONLY_BEFORE_U85)
+def test_u85_lacks_some_errata(name: str) -> None:
+    network, npu = network_of(name), "ethos-u85-128"
+    kept = find_errata(network, CompileTarget(npu, table_of=table_of))
+    assert name not in {why.erratum for why in kept.values()}
+    assert not differs(network, compiled(name, network, npu=npu))
+
+
+def test_a_resize_to_more_channels_faults_on_u85() -> None:
+    network = network_of("resize-depth")
+    plan = compiled("resize-depth", network, npu="ethos-u85-128")
+    with pytest.raises(NpuFault, match="RESIZE cannot have IFM and OFM depths 2 and 4"):
+        simulate_samples(plan, draw_samples(network, 1, 1), Watch())
 
 
 def test_every_erratum_names_its_source_once() -> None:

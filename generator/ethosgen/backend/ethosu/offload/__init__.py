@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.offload.bools import kept_for_bools
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
 from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
 from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
 from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.keeping import (
-    at_bool_ends,
     mark,
     marked_operators,
     unmark,
@@ -108,23 +108,36 @@ def divide(
             return compile_network(part, npu, io, (), system_config, memory_mode, schedule, limit_s)
 
         return divide_tosa(network, npu, io, compile_part, ignore, kept, require)
-    hidden = {index: why.reason for index, why in kept.items()}
-    hidden |= at_bool_ends(network.graph) | stateful_operators(network.graph)
+    hidden = {i: why.reason for i, why in kept.items()} | stateful_operators(network.graph)
     offered, waiting = reworded(network), awaited(network)
 
     def compile_with(more: Mapping[int, str], limit_s: float | None = None) -> Division:
-        shown = mark(offered, hidden | dict(more), waiting)
-        compiled = compile_network(
-            shown, npu, io, ignore, system_config, memory_mode, schedule, limit_s
-        )
-        why = {index: Kept(reason) for index, reason in (hidden | dict(more)).items()}
-        why.update(kept)
-        division = _division(network, npu, io, compiled, ignore, why)
+        stay = {**hidden, **more}
+        around = kept_for_bools(network.graph, stay, computes=npu.computes_in_bool)
+        while True:
+            stay |= around
+            compiled = compile_network(
+                mark(offered, stay, waiting),
+                *(npu, io, ignore, system_config, memory_mode, schedule, limit_s),
+            )
+            why = {**{index: Kept(reason) for index, reason in stay.items()}, **kept}
+            division = _division(network, npu, io, compiled, ignore, why)
+            refused = {**_refused(division), **stay}
+            around = kept_for_bools(network.graph, refused, computes=npu.computes_in_bool)
+            if around.keys() <= stay.keys():
+                break
+            stay = refused
         require(division.plan)
         return division
 
     division, _ = compile_around(compile_with, _kinds(network.graph))
     return division
+
+
+def _refused(division: Division) -> dict[int, str]:
+    """Return the network's operators that a division leaves on the CPU, each with the reason."""
+    left = ((division.on_cpu.get(cpu.operator), cpu.reason) for cpu in division.plan.cpu_operators)
+    return {index: reason for index, reason in left if index is not None}
 
 
 def _kinds(graph: Graph) -> list[tuple[str | None, ...]]:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_REGISTERS
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS
+from ethosgen.backend.ethosu.offload.u85_types import U85_TYPES
 
 _OTHER_NAMES = {"ARGMAX": "ARG_MAX"}
 """TFLite's names of operators that Regor calls otherwise."""
@@ -17,7 +18,8 @@ _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
 class NpuOperator:
     """One operator of one product: feature-map dtypes, and Regor's constraints as text.
 
-    `dtypes` is empty for U85: for each of its operators Regor lists every type of the product.
+    For each operator of U85 Regor lists every type of the product; `dtypes` are measured instead,
+    and empty for the operators with variables, which ethosgen keeps on the CPU.
     """
 
     dtypes: tuple[str, ...]
@@ -29,18 +31,25 @@ def npu_operators() -> dict[str, dict[str, NpuOperator]]:
 
     Vela can still refuse a listed operator for its shapes or values.
     """
-    from ethosu import regor
-
-    products = {a.product: a for a in (*ACCELERATORS.values(), *WITHOUT_REGISTERS.values())}
+    products = {a.product: a for a in ACCELERATORS.values()}
     return {
         product: {
-            _OTHER_NAMES.get(code, code): NpuOperator(
-                _dtypes(conditions) if product in _TYPED else (), tuple(conditions)
+            code: NpuOperator(
+                _dtypes(conditions) if product in _TYPED else U85_TYPES.get(code, ()),
+                tuple(conditions),
             )
-            for code, conditions in regor.tflite_operator_constraints(a.vela_architecture).items()
+            for code, conditions in _listed(a.vela_architecture).items()
         }
         for product, a in products.items()
     }
+
+
+def _listed(architecture: str) -> dict[str, Sequence[str]]:
+    """Return Regor's constraints by TFLite's name of the operator."""
+    from ethosu import regor
+
+    listed = regor.tflite_operator_constraints(architecture)
+    return {_OTHER_NAMES.get(code, code): conditions for code, conditions in listed.items()}
 
 
 def _dtypes(conditions: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ Condition = Callable[[Site], bool]
 
 _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
+_REDUCTIONS = ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
 _NATIVE_RANK = 4
 _RADIUS = 8.0
 """Half the input range of TFLite Micro's LOGISTIC and TANH: 4 integer bits."""
@@ -34,6 +35,16 @@ def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
         return site.code in codes and (not dtypes or site.dtype in dtypes)
 
     return applies
+
+
+def before_u85(condition: Condition) -> Condition:
+    """Return a condition that holds on U55 and U65 only."""
+    return lambda site: not is_u85(site) and condition(site)
+
+
+def is_u85(site: Site) -> bool:
+    """Return whether the NPU is an Ethos-U85."""
+    return site.setting.npu.startswith("ethos-u85-")
 
 
 def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
@@ -61,7 +72,7 @@ def mirrors_elsewhere(site: Site) -> bool:
 
 def reduces_dropped_axis(site: Site) -> bool:
     """Return whether a reduction drops an axis that is not the first."""
-    if site.code not in ("REDUCE_MAX", "REDUCE_MIN") or site.operator.options.get("keep_dims"):
+    if site.code not in _REDUCTIONS or site.operator.options.get("keep_dims"):
         return False
     before = range(max(site.axes))
     return math.prod(site.inputs[0].shape[a] for a in before if a not in site.axes) > 1
@@ -90,11 +101,11 @@ def sums_several_axes(site: Site) -> bool:
 
 
 def sums_dropped_last_axis(site: Site) -> bool:
-    """Return whether a SUM without zero point drops the last axis."""
+    """Return whether a SUM drops the last axis; on U55 and U65 only without a zero point."""
     if site.code != "SUM" or site.operator.options.get("keep_dims"):
         return False
     x = site.inputs[0]
-    return len(x.shape) - 1 in site.axes and not point_of(x)
+    return len(x.shape) - 1 in site.axes and (is_u85(site) or not point_of(x))
 
 
 def averages_beyond_four_dimensions(site: Site) -> bool:
@@ -184,6 +195,48 @@ def resizes_to_more_channels(site: Site) -> bool:
         return False
     before, after = site.inputs[0].shape, site.output.shape
     return after[0] > before[0] or after[3] > before[3]
+
+
+def takes_other_pixels(site: Site) -> bool:
+    """Return whether U85 resizes to the nearest pixels as Regor counts them, and TFLite does not.
+
+    TFLite (reference/resize_nearest_neighbor.h) divides the sizes in single precision, and only
+    shifts by half a pixel if asked to.
+    """
+    if site.code != "RESIZE_NEAREST_NEIGHBOR" or not is_u85(site):
+        return False
+    options = site.operator.options
+    aligned, centred = (bool(options.get(n)) for n in ("align_corners", "half_pixel_centers"))
+    sizes = zip(site.inputs[0].shape[1:3], site.output.shape[1:3], strict=True)
+    return any(
+        not np.array_equal(
+            regors_nearest(before, after, aligned), _nearest(before, after, aligned, centred)
+        )
+        for before, after in sizes
+    )
+
+
+def regors_nearest(before: int, after: int, aligned: bool) -> Array:
+    """Return the position of each resized pixel's source along one axis (ConvertResize).
+
+    Pixels have their centres at half positions, unless the corners are aligned.
+    """
+    at = np.arange(after, dtype=np.int64)
+    if not aligned:
+        return np.asarray((2 * at + 1) * before // (2 * after))
+    if before == 1:
+        return np.zeros_like(at)
+    return np.asarray((2 * at * (before - 1) + (after - 1)) // (2 * max(after - 1, 1)))
+
+
+def _nearest(before: int, after: int, aligned: bool, centred: bool) -> Array:
+    """Return the same for TFLite (GetNearestNeighbor)."""
+    spans = (before - 1, after - 1) if aligned and after > 1 else (before, after)
+    scaled = (np.arange(after) + np.float32(0.5 * centred)).astype(np.float32) * (
+        np.float32(spans[0]) / np.float32(spans[1])
+    )
+    found = np.floor(scaled + np.float32(0.5)) if aligned else np.floor(scaled)
+    return np.asarray(np.minimum(found.astype(np.int64), before - 1))
 
 
 def enlarges_one_column(site: Site) -> bool:

@@ -7,6 +7,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 from ethosgen.backend.ethosu.offload import errata_conditions as when
 from ethosgen.backend.ethosu.offload import errata_parts as parts
 from ethosgen.backend.ethosu.offload import errata_rescaling as rescaling
+from ethosgen.backend.ethosu.offload import errata_u85 as u85
 from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
 from ethosgen.backend.ethosu.offload.scale_format import loses_scale
 
@@ -36,6 +37,32 @@ ERRATA: tuple[Erratum, ...] = (
         "with more than four dimensions it averages only height and width, or the wrong ones",
         "Regor, compiler/tflite_graph_optimiser.cpp, ConvertMeanOps; "
         "tflite/tflite_supported_operators.cpp, UnitBatch",
+    ),
+    Erratum(
+        "div-stored",
+        VELA,
+        u85.divides_stored_values,
+        "it divides the stored values of quantized tensors, without their scales and zero points",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertZeroPoint; "
+        "architecture/ethosu85/ethos_u85_constraints.cpp, SupportedIFMQuant",
+    ),
+    Erratum(
+        "order-int16",
+        "LiteRT",
+        u85.scales_16_bits,
+        "LiteRT compares the stored values of int16, the NPU the scaled ones",
+        "LiteRT, tflite/kernels/comparisons.cc; TFLite Micro, "
+        "tensorflow/lite/micro/kernels/comparisons.cc, has only GREATER, with factors that it "
+        "does not set",
+    ),
+    Erratum(
+        "comparison-rounding",
+        VELA,
+        u85.compares_otherwise,
+        "it rounds the scaled operands 8 bits earlier than TFLite, so that nearby values can "
+        "become equal",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit, which sets no "
+        "double_round_shift_attr_t; TFLite, kernels/internal/reference/comparisons.h",
     ),
     Erratum(
         "sum-several-axes",
@@ -71,7 +98,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "transpose-uint8",
         VELA,
-        when.transposes_uint8,
+        when.before_u85(when.transposes_uint8),
         "values from 128 on become 0 when it transposes uint8",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
         "InsertTransposeCommand; Vela's SUPPORTED_OPS.md lists int8, int16 and int32",
@@ -79,7 +106,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "resize-cascade",
         VELA,
-        when.enlarges_one_column,
+        when.before_u85(when.enlarges_one_column),
         "in a cascade, steps of enlarging a single column overwrite rows that are still needed",
         "Regor, compiler/cascade_builder.cpp, CanReuseCascadeRollingBuffer; "
         "compiler/live_range.cpp, IsOp1To1",
@@ -93,9 +120,18 @@ ERRATA: tuple[Erratum, ...] = (
         "reads past the end too, LiteRT refuses the network",
     ),
     Erratum(
+        "resize-nearest",
+        VELA,
+        when.takes_other_pixels,
+        "it takes the pixel whose centre is nearest; TFLite takes the one at the top left, or "
+        "divides the sizes in single precision",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertResize; TFLite, tensorflow/lite/"
+        "kernels/internal/reference/resize_nearest_neighbor.h, GetNearestNeighbor",
+    ),
+    Erratum(
         "table-uint8",
         VELA,
-        when.table_after_transposition_of_uint8,
+        when.before_u85(when.table_after_transposition_of_uint8),
         "after a TRANSPOSE of uint8 it looks the table up with an int8 value, which is off by 128",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertTransposeCommand",
     ),
@@ -147,7 +183,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "stepped-operand",
         VELA,
-        parts.steps_beside_another,
+        when.before_u85(parts.steps_beside_another),
         "Vela takes the part that a reader steps through to be larger than the other input, and "
         "repeats that",
         "Regor, compiler/graphir_optimiser.cpp, MoveSplitSliceToConsumer; "
@@ -172,7 +208,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "multiplied-part",
         VELA,
-        parts.multiplies_part,
+        when.before_u85(parts.multiplies_part),
         "a product of two matrices reads the rows of the part's source from its first column on, "
         "and writes beyond its scratch memory",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertMatMulCommand, "
@@ -182,7 +218,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "product-into-part",
         VELA,
-        parts.multiplies_into_part,
+        when.before_u85(parts.multiplies_into_part),
         "a product of two matrices that Vela writes directly into part of its output is in the "
         "wrong place",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, InsertMatMulCommand; "
@@ -207,7 +243,8 @@ ERRATA: tuple[Erratum, ...] = (
         "int32-saturates",
         VELA,
         when.has("ADD", "SUB", "SUM", dtypes=("int32",)),
-        "the NPU saturates 32-bit results where TFLite wraps around",
+        "32-bit results wrap around in TFLite; U55 and U65 saturate them, and no source says what "
+        "U85 does",
         "TFLite, tensorflow/lite/kernels/internal/reference/add.h, sub.h and reduce.h",
     ),
     Erratum(

@@ -8,30 +8,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from ethosgen.backend.ethosu.offload.bools import hidden_ends
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 
 _MARK = "ethosgen_keep_"
 _MARKED = re.compile(rf"{_MARK}(\d+)")
-
-
-def at_bool_ends(graph: Graph) -> dict[int, str]:
-    """Return the operators that use a bool input or output of the network, each with the reason.
-
-    Vela converts such tensors on the NPU, and refuses the network because the NPU cannot do that
-    (GraphIrOptimiser::ConvertBool8Tensors). So `mark` presents them as int8, and operators that use
-    them must stay.
-    """
-    ends = _bool_ends(graph)
-    return {
-        op.index: f"the NPU does not compute in bool (tensor '{graph.tensors[index].name}')"
-        for op in graph.operators
-        for index in ends.intersection((*op.inputs, *op.outputs))
-    }
-
-
-def _bool_ends(graph: Graph) -> set[int]:
-    return {i for i in (*graph.inputs, *graph.outputs) if graph.tensors[i].dtype == "bool"}
 
 
 def mark(
@@ -40,10 +22,10 @@ def mark(
     """Return the model with the operators of the entry graph in `keep` renamed to custom operators.
 
     `awaited` are tensors that some of them get as additional inputs, only to keep the order. bool
-    inputs and outputs of the network become int8. Other graphs are omitted, since the operators
-    that call them stay.
+    inputs and outputs of the network that only these operators use become int8: Vela would convert
+    them on the NPU. Other graphs are omitted, since the operators that call them stay.
     """
-    graph, ends, awaited = network.graph, _bool_ends(network.graph), awaited or {}
+    graph, ends, awaited = network.graph, hidden_ends(network.graph, keep), awaited or {}
     if not keep and not ends:
         return network
     operators = tuple(

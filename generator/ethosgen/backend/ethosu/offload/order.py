@@ -17,7 +17,7 @@ from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Op
 def stateful_operators(graph: Graph) -> dict[int, str]:
     """Return the operators that run subgraphs or use variables, each with the reason to stay."""
     return {
-        operator.index: "no Ethos-U runs subgraphs or supports variables"
+        operator.index: "no Ethos-U runs subgraphs, and variables stay on the CPU"
         for operator in graph.operators
         if operator.code in STATEFUL
     }

@@ -9,7 +9,7 @@ partition, instead of offsets in scratch.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ethosgen.backend.ethosu.accelerator import ACCELERATORS, WITHOUT_REGISTERS, EthosU
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS, EthosU
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.joining import (
     FAST_REGION,
@@ -56,13 +56,12 @@ def compiled_for(network: Network) -> EthosU:
 
 def accelerator_for(word: int, name: str) -> EthosU:
     """Return the NPU of a CONFIG word; UnsupportedError if it is unknown."""
-    known = ACCELERATORS | WITHOUT_REGISTERS
-    for accelerator in known.values():
+    for accelerator in ACCELERATORS.values():
         if accelerator.config_word & _CONFIG_MASK == word & _CONFIG_MASK:
             return accelerator
     raise UnsupportedError(
         f"'{name}' is compiled for an unknown NPU (product {word >> 28}, {1 << (word & 0xF)} "
-        f"MACs); compile its original for one of: {', '.join(known)}"
+        f"MACs); compile its original for one of: {', '.join(ACCELERATORS)}"
     )
 
 

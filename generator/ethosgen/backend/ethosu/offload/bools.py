@@ -1,0 +1,74 @@
+"""Decide which operators with bool tensors can run on the NPU.
+
+Vela computes with -1 for true, and converts the network's inputs and outputs on the NPU
+(GraphIrOptimiser::ConvertBool8Tensors). U55 and U65 cannot run the conversion, and Vela refuses the
+whole network; so there such operators stay. On U85 it converts only the network's ends, and for all
+their users: a bool between the NPU and the CPU would be -1 on the CPU, and an operator that reads a
+bool output of the network gets 1. So operators around such a tensor stay together.
+"""
+
+from collections.abc import Collection, Iterator
+
+from ethosgen.values.network import ABSENT, Graph
+
+
+def bool_ends(graph: Graph) -> frozenset[int]:
+    """Return the bool inputs and outputs of a network."""
+    ends = (*graph.inputs, *graph.outputs)
+    return frozenset(i for i in ends if graph.tensors[i].dtype == "bool")
+
+
+def hidden_ends(graph: Graph, kept: Collection[int]) -> frozenset[int]:
+    """Return the bool inputs and outputs that only operators in `kept` use."""
+    offered = {
+        i for op in graph.operators if op.index not in kept for i in (*op.inputs, *op.outputs)
+    }
+    return bool_ends(graph) - offered
+
+
+def kept_for_bools(graph: Graph, kept: Collection[int], *, computes: bool) -> dict[int, str]:
+    """Return the operators that must stay because of bool tensors, each with the reason.
+
+    `kept` are operators that stay anyway. `computes` means that the NPU computes in bool.
+    """
+    if not computes:
+        return {
+            op.index: f"the NPU does not compute in bool (tensor '{graph.tensors[index].name}')"
+            for op in graph.operators
+            for index in bool_ends(graph).intersection((*op.inputs, *op.outputs))
+        }
+    users = _users(graph)
+    found: dict[int, str] = {}
+    for index in _read_outputs(graph):
+        found |= dict.fromkeys(
+            users[index],
+            f"Vela converts the bool output '{graph.tensors[index].name}' before others read it",
+        )
+    waiting = [*kept, *found]
+    while waiting:
+        operator = waiting.pop()
+        for index in (i for i, ops in users.items() if operator in ops):
+            new = [i for i in users[index] if i not in kept and i not in found]
+            name = graph.tensors[index].name
+            found |= dict.fromkeys(new, f"the CPU also uses '{name}', where Vela's true is -1")
+            waiting += new
+    return {index: reason for index, reason in found.items() if index not in kept}
+
+
+def _users(graph: Graph) -> dict[int, list[int]]:
+    """Return the operators that read or write each bool tensor that is no constant."""
+    users: dict[int, list[int]] = {}
+    for op in graph.operators:
+        for index in dict.fromkeys((*op.inputs, *op.outputs)):
+            if index == ABSENT:
+                continue
+            tensor = graph.tensors[index]
+            if tensor.dtype == "bool" and tensor.data is None:
+                users.setdefault(index, []).append(op.index)
+    return users
+
+
+def _read_outputs(graph: Graph) -> Iterator[int]:
+    read = {i for op in graph.operators for i in op.inputs}
+    written = {i for op in graph.operators for i in op.outputs}
+    yield from sorted(bool_ends(graph) & read & written & set(graph.outputs))

@@ -1,0 +1,79 @@
+"""Conditions of errata on operators that only U85 runs: comparisons and DIV.
+
+TFLite scales quantized operands before it compares them: it shifts them left by 8 bits, multiplies
+them by their scale and rounds twice (comparisons.h, left_shift = 8). Regor takes 8 from the shift
+instead, but leaves the first rounding where it was, so that it is coarser by 8 bits.
+"""
+
+import numpy as np
+
+from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
+from ethosgen.backend.ethosu.offload.rounding import Array, double_factor, rescaled
+from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.values.network import Tensor
+
+COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+_QUANTIZED = ("int8", "uint8", "int16")
+_LEFT_SHIFT = 8
+_MANTISSA_BITS = 31
+_STORED = 1 << 15
+_MOST_PAIRS = 1 << 16
+"""Most pairs of values to compare one by one."""
+
+
+def compares_otherwise(site: Site) -> bool:
+    """Return whether rounding changes a comparison of two values that the inputs can have."""
+    if not is_u85(site) or site.code not in COMPARISONS or _is_stored(site):
+        return False
+    if site.inputs[0].dtype not in _QUANTIZED:
+        return False
+    values = [_possible(tensor) for tensor in site.inputs]
+    theirs, ours = (
+        [scale(v, t) for v, t in zip(values, site.inputs, strict=True)]
+        for scale in (_scaled_by_tflite, scaled_by_regor)
+    )
+    if values[0].size * values[1].size > _MOST_PAIRS:
+        return any(not np.array_equal(a, b) for a, b in zip(theirs, ours, strict=True))
+    first, second = (np.sign(np.subtract.outer(*pair)) for pair in (theirs, ours))
+    return not np.array_equal(first, second)
+
+
+def scales_16_bits(site: Site) -> bool:
+    """Return whether scales change the order of stored 16-bit values, which TFLite compares."""
+    if not is_u85(site) or not _is_stored(site):
+        return False
+    x, y = site.inputs
+    scaled = scaled_by_regor(np.arange(-_STORED, _STORED), x)
+    return scale_of(x) != scale_of(y) or not np.diff(scaled).all()
+
+
+def _is_stored(site: Site) -> bool:
+    """Return whether TFLite compares stored values: LiteRT does so for the order of int16."""
+    return site.code in COMPARISONS[2:] and site.inputs[0].dtype == "int16"
+
+
+def divides_stored_values(site: Site) -> bool:
+    """Return whether the operator is a DIV of quantized tensors."""
+    return is_u85(site) and site.code == "DIV" and site.dtype in _QUANTIZED
+
+
+def scaled_by_regor(values: Array, tensor: Tensor) -> Array:
+    """Return stored values as the NPU compares them (Regor, graphir_optimiser.cpp, Scale)."""
+    mantissa, exponent = double_factor(scale_of(tensor), over=1.0)
+    shift = _MANTISSA_BITS - exponent - _LEFT_SHIFT
+    wide = values.astype(np.int64) - point_of(tensor)
+    first = 1 << (_MANTISSA_BITS - 1) if shift > _MANTISSA_BITS else 0
+    rounds = (1 << (shift - 1)) + np.where(wide < 0, -first, first)
+    return np.asarray((wide * mantissa + rounds) >> shift)
+
+
+def _scaled_by_tflite(values: Array, tensor: Tensor) -> Array:
+    wide = values.astype(np.int64) - point_of(tensor) << _LEFT_SHIFT
+    return rescaled(wide, double_factor(scale_of(tensor), over=1.0))
+
+
+def _possible(tensor: Tensor) -> Array:
+    if tensor.data is not None:
+        return np.unique(tensor.array()).astype(np.int64)
+    info = np.iinfo(tensor.dtype)
+    return np.arange(info.min, info.max + 1, dtype=np.int64)

@@ -1,0 +1,77 @@
+"""Comparisons and divisions that Vela compiles to something else for U85 stay on the CPU there."""
+
+import numpy as np
+import pytest
+
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import CompileTarget, find_errata, offload
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.oracle.litert import litert_outputs
+from ethosgen.values.network import Network
+from tests.support.networks import NetworkBuilder, Spec
+
+NPU = "ethos-u85-256"
+EVERY = 256
+"""The number of 8-bit values; each is compared with each."""
+
+
+def _compared(one: float, other: float) -> Network:
+    net = NetworkBuilder("comparison")
+    x = net.input((EVERY, 1), "int8", one, 0)
+    y = net.input((1, EVERY), "int8", other, 0)
+    net.operator("LESS", [x, y], [Spec((EVERY, EVERY), "bool")])
+    return decode_network(net.build(), "comparison")
+
+
+def _errata(network: Network, npu: str = NPU, oracle: str = "tflm") -> set[str]:
+    return {why.erratum for why in find_errata(network, CompileTarget(npu), oracle).values()}
+
+
+def _differs(network: Network) -> bool:
+    """Return whether the NPU's outputs differ from LiteRT's for some of all pairs of values."""
+    values = np.arange(-128, 128).astype(np.int8)
+    x, y = network.inputs
+    sample = {x.name: values.reshape(x.shape), y.name: values.reshape(y.shape)}
+    plan = offload(network, find_accelerator(NPU))
+    assert not plan.cpu_operators
+    (made,) = PartitionRunner(plan)(plan.partitions[0], sample).values()
+    (wanted,) = litert_outputs(network, [sample])[0].values()
+    return not np.array_equal(made, wanted)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [(0.25, 0.25, False), (0.25, 0.5, False), (0.003, 0.0031, False), (0.00129, 0.00111, True)],
+)
+def test_a_comparison_stays_where_rounding_changes_it(
+    one: float, other: float, is_one: bool
+) -> None:
+    network = _compared(one, other)
+    assert _errata(network) == ({"comparison-rounding"} if is_one else set())
+    assert _differs(network) is is_one
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32"])
+def test_a_division_of_quantized_values_stays(dtype: str) -> None:
+    net = NetworkBuilder("division")
+    scale = None if dtype == "int32" else 0.05
+    x, y = (net.input((4,), dtype, scale, 0) for _ in range(2))
+    net.operator("DIV", [x, y], [net._like(x)])
+    network = decode_network(net.build(), "division")
+    assert _errata(network) == (set() if dtype == "int32" else {"div-stored"})
+    assert _errata(network, "ethos-u55-128") == set()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [(1 / 256, 1 / 256, False), (1 / 300, 1 / 300, True), (1 / 256, 1 / 128, True)],
+)
+def test_an_order_of_16_bits_stays_where_scales_change_it(
+    one: float, other: float, is_one: bool
+) -> None:
+    """LiteRT compares the stored values."""
+    net = NetworkBuilder("order")
+    x, y = net.input((4,), "int16", one, 0), net.input((4,), "int16", other, 0)
+    net.operator("LESS", [x, y], [Spec((4,), "bool")])
+    assert _errata(decode_network(net.build(), "order")) == ({"order-int16"} if is_one else set())

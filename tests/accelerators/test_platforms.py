@@ -60,7 +60,7 @@ def test_zephyrs_devicetree_has_the_device(tmp_path: Path) -> None:
     place = make(tmp_path, ZEPHYR)
     edt = read_devicetree(place, "qemu", tmp_path)
     engine = edt.label2node["ethosgen_matrix_engine"]
-    assert engine.regs[0].addr == 0x7FFFD000 and engine.regs[0].size == 0x68
+    assert engine.regs[0].addr == 0x7FFFC000 and engine.regs[0].size == 0x68
     (bell,) = edt.compat2nodes["ethosgen,npu-bell"]
     assert bell.props["devices"].val == [engine] and "npu" not in bell.props
     assert edt.label2node["ethosu0"].regs[0].addr == 0x48102000, "there is no NPU"

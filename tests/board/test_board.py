@@ -95,7 +95,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
             ('"ethos-u55-32"', '"ethos-u55-31"'),
             r"npu\.configurations: 'ethos-u55-31' is not an NPU",
         ),
-        (('default = "ethos-u55-128"', 'default = "ethos-u85-128"'), r"npu\.default: 'ethos-u85"),
+        (('default = "ethos-u55-128"', 'default = "ethos-u85-64"'), r"npu\.default: 'ethos-u85"),
         (('arena = "isram"', 'arena = "sram9"'), r"shared_sram\.arena: .*no memory 'sram9'"),
         (('arena = "isram"', 'arena = "dtcm"'), r"shared_sram\.arena: the NPU does not reach"),
         (('arena = "isram"', 'arena = "ddr"'), r"shared_sram\.arena: 'ddr' is dram, not SRAM"),
@@ -111,7 +111,8 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (("start_addr = 0x70000000", "start_addr = 0xf8000000"), r"ddr\.size_bytes: ends beyond"),
         (('npu_memory = "ddr"', 'npu_memory = "isram"'), r"npu_memory: 'isram' is not wholly"),
         (('npu_memory = "ddr"', 'npu_memory = "flash"'), r"npu_memory: there is no memory 'flash'"),
-        (("npu_base_addr = 0x7ffff000", "npu_base_addr = 0x7fffe000"), r"must be the last page"),
+        (("npu_base_addr = 0x7fffe000", "npu_base_addr = 0x7ffff000"), r"must be 0x7fffe000, so"),
+        (("[run.qemu]", '[run]\nstand_in = "x"\n[run.qemu]'), r"run\.stand_in: delete the line"),
         (("instruction_ns = 64", "instruction_ns = 50"), r"run\.qemu\.instruction_ns"),
         (
             ('uart = "cmsdk"', 'uart = "scb"'),
@@ -137,6 +138,41 @@ def test_what_is_wrong_is_named_with_file_line_and_field(
     with pytest.raises(InputError, match=rf"mine\.toml', line \d+: .*{said}") as caught:
         load_board(write_board(tmp_path, change))
     assert "\n" not in str(caught.value)
+
+
+U85S = """
+    "ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048","""
+
+
+def test_without_an_ethos_u85_the_registers_take_one_page(tmp_path: Path) -> None:
+    """As in projects and board files that are older than the model of U85's registers."""
+    changes = ((U85S, ""), ("npu_base_addr = 0x7fffe000", "npu_base_addr = 0x7ffff000"))
+    board = load_board(write_board(tmp_path, *changes))
+    assert board.run.qemu is not None and board.run.qemu.npu_base_addr == 0x7FFFF000
+
+
+def test_a_board_stands_in_on_qemu() -> None:
+    board = load_board("corstone320")
+    assert board.on_qemu is not None and board.on_qemu.name == "corstone300"
+    assert board.for_platform("zephyr").on_qemu is None
+    assert board.for_platform("baremetal", is_element=True).on_qemu is None
+    own = load_board("corstone300")
+    assert own.on_qemu is own and load_board("ra8p1").on_qemu is None
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        ('stand_in = "corstone310"', "QEMU runs no board 'corstone310'; choose from: corstone300"),
+        ('stand_in = "none"', "QEMU runs no board 'none'; choose from: corstone300"),
+    ],
+)
+def test_only_what_qemu_runs_stands_in(tmp_path: Path, run: str, said: str) -> None:
+    text = (ROOT / "boards" / "corstone320.toml").read_text()
+    file = tmp_path / "mine.toml"
+    file.write_text(text.replace('stand_in = "corstone300"', run))
+    with pytest.raises(InputError, match=rf"board 'mine': run\.stand_in: {said}$"):
+        load_board(str(file))
 
 
 LINUX = (ROOT / "boards" / "aarch64-linux.toml").read_text()

@@ -101,7 +101,8 @@ def test_without_on_a_project_is_built_for_what_runs_its_board(
 ) -> None:
     for name, npu, target in (
         ("alif-e7-hp", "ethos-u55-256", "serial"),
-        ("corstone320", "ethos-u85-256", "fvp"),
+        ("corstone320", "ethos-u85-256", "qemu"),
+        ("corstone310", "ethos-u55-256", "fvp"),
         ("corstone300", "ethos-u55-128", "qemu"),
     ):
         place = tmp_path / name

@@ -155,7 +155,7 @@ def test_region_configuration_follows_the_boards_ports() -> None:
 def test_every_way_has_its_linker_script() -> None:
     project = render(make_program(), BOARD)
     assert "> DDR" in text(project, "board/qemu.ld")
-    assert "DDR (rwx) : ORIGIN = 0x70000000, LENGTH = 0x0ffff000" in text(project, "board/qemu.ld")
+    assert "DDR (rwx) : ORIGIN = 0x70000000, LENGTH = 0x0fffe000" in text(project, "board/qemu.ld")
     board = text(project, "board/board.ld")
     assert re.search(r"\.ethosgen_arena .*> ISRAM", board)
     assert re.search(r"\.ethosgen_weights [^>]*> DDR AT > DDR", board)
@@ -230,9 +230,9 @@ def test_a_callers_buffers_count_in_whole_lines_of_the_data_cache() -> None:
     assert part_sizes(program, without)["io"] == 2 * 93 * 16
 
 
-def test_the_registers_of_the_simulated_npu_take_a_page() -> None:
+def test_the_registers_of_the_simulated_npu_take_two_pages() -> None:
     program = make_program()
-    room = (256 << 20) - 4096 - SCRATCH_BYTES - 48 - 32
+    room = (256 << 20) - 8192 - SCRATCH_BYTES - 48 - 32
     plan = with_weights(program.plan, _Sized(room))
     with pytest.raises(CapacityError, match=r"needs? 16 bytes more than .* 'ddr'"):
         render_changed(plan=with_weights(plan, _Sized(room + 16)))
@@ -467,9 +467,9 @@ def test_a_manifest_of_a_format_before_is_read(tmp_path: Path, project: Project)
     write(project, tmp_path / "p")
     path = tmp_path / "p" / "model" / "ethosgen.json"
     content = json.loads(path.read_bytes())
-    assert content["format"] == 7
+    assert content["format"] == 8
     content["format"] = 2
-    del content["board"]["linux"]
+    del content["board"]["linux"], content["board"]["run"]["stand_in"]
     for network in content["networks"]:
         del network["oracle"], network["trust_compiler"]
         network["trust_vela"] = True

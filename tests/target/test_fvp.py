@@ -37,12 +37,20 @@ def command_lines() -> str:
         facts = board.run.fvp
         if facts is None:
             continue
-        for npu in (*board.npu.configurations, "none"):
+        fitting = [n for n in board.npu.configurations if n.split("-")[1] in facts.executables]
+        for npu in (*fitting, "none"):
             program, macs = choose_executable(board, facts, npu)
             vectors = board.memories[board.placement().code].start_addr
             arguments = fvp_arguments(facts, macs, Path("firmware.elf"), 5000, vectors)
             lines.append(f"{name} {npu}: {program} {' '.join(arguments)}\n")
     return "".join(lines)
+
+
+def test_an_npu_that_no_fvp_has_is_refused() -> None:
+    board = load_board("corstone300")
+    assert board.run.fvp is not None
+    with pytest.raises(InputError, match="'corstone300' has no FVP with ethos-u85-256; its FVPs"):
+        choose_executable(board, board.run.fvp, "ethos-u85-256")
 
 
 def test_command_lines_are_as_recorded() -> None:

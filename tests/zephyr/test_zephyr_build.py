@@ -69,7 +69,12 @@ def test_a_network_runs_bit_exact(on: str, io: str) -> None:
 
 @pytest.mark.parametrize(
     ("npu", "mode"),
-    [("ethos-u55-128", "sram_only"), ("ethos-u65-256", "dedicated_sram"), ("none", "shared_sram")],
+    [
+        ("ethos-u55-128", "sram_only"),
+        ("ethos-u65-256", "dedicated_sram"),
+        ("ethos-u85-256", "shared_sram"),
+        ("none", "shared_sram"),
+    ],
 )
 def test_a_network_runs_in_every_memory_mode_and_without_an_npu(npu: str, mode: str) -> None:
     report = verify(

@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -54,6 +55,25 @@ class Board(BoardFacts):
         for fault in faults(self):
             raise ValueError(fault)
         return self
+
+    @property
+    def on_qemu(self) -> "Board | None":
+        """The board that QEMU runs: this one or its stand-in, None if there is neither.
+
+        InputError for a stand-in that does not exist, or that QEMU does not run either.
+        """
+        if self.run.stand_in is None:
+            return self if self.run.qemu is not None else None
+        return _stand_in(self.run.stand_in, self.name)
+
+    def for_platform(self, platform: str, is_element: bool = False) -> "Board":
+        """Return the board as a platform's projects have it.
+
+        Only bare-metal firmware that is no element of a pipeline runs on a stand-in.
+        """
+        if self.run.stand_in is None or (platform == "baremetal" and not is_element):
+            return self
+        return self.model_copy(update={"run": self.run.model_copy(update={"stand_in": None})})
 
     def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
         """Return the memory of each part in a memory mode; InputError lists the board's modes."""
@@ -131,6 +151,14 @@ def load_board(name_or_path: str) -> Board:
 
     InputError names the file, the line and the field that is wrong, or lists the known boards.
     """
+    board = _load(name_or_path)
+    if board.run.stand_in is not None:
+        _stand_in(board.run.stand_in, board.name)
+    return board
+
+
+def _load(name_or_path: str) -> Board:
+    """Read a board without its stand-in."""
     path = find_board_file(name_or_path)
     text = _read(path)
     try:
@@ -143,6 +171,16 @@ def load_board(name_or_path: str) -> Board:
         return Board.model_validate({"name": path.stem, **facts})
     except ValidationError as error:
         raise InputError(f"board file '{path}'{describe_fault(error.errors()[0], text)}") from None
+
+
+@cache
+def _stand_in(name: str, of: str) -> Board:
+    if name in board_names() and (board := _load(name)).run.qemu is not None:
+        return board
+    known = [one for one in board_names() if _load(one).run.qemu is not None]
+    raise InputError(
+        f"board '{of}': run.stand_in: QEMU runs no board '{name}'; choose from: {', '.join(known)}"
+    )
 
 
 def find_blanks(name_or_path: str) -> str | None:

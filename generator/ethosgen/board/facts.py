@@ -292,7 +292,7 @@ class Qemu(Facts):
     npu_memory: str
     """The memory with everything that the NPU accesses."""
     npu_base_addr: Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4096)]
-    """The page of it with the NPU's registers: its last page."""
+    """The address of the NPU's registers: its last page, its last two with an Ethos-U85."""
     bell: Bell
     """The interrupt line."""
     instruction_ns: Literal[1, 2, 4, 8, 16, 32, 64, 128]
@@ -407,6 +407,9 @@ class Run(Facts):
 
     qemu: Qemu | None = None
     """On QEMU, with the NPU model."""
+    stand_in: str | None = None
+    """The board of ethosgen's that runs bare-metal firmware on QEMU in place of this one, which
+    QEMU lacks: its processor, memories and console, with this board's NPU."""
     fvp: Fvp | None = None
     """On Arm's FVP."""
     serial: Serial | None = None

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from ethosgen.backend import accelerators
 from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, Placement
+from ethosgen.values.device import PAGE_BYTES
 
 _WRITTEN = ("data", "arena", "io", "fast")
 _SRAMS = ("sram", "tcm")
-_PAGE_BYTES = 4096
 _ENDS = ("*/", '"""', "\\")
 
 
@@ -133,6 +134,8 @@ def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
 
 def _qemu(board: BoardFacts) -> Iterator[str]:
     qemu = board.run.qemu
+    if qemu is not None and board.run.stand_in is not None:
+        yield "run.stand_in: delete the line: with run.qemu, QEMU runs the board itself"
     if qemu is None:
         return
     memory = board.memories.get(qemu.npu_memory)
@@ -142,8 +145,17 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
     inside = qemu.shared_start_addr <= memory.start_addr
     if not inside or memory.end_addr > qemu.shared_end_addr:
         yield f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly in the shared memory"
-    elif qemu.npu_base_addr != memory.end_addr - _PAGE_BYTES:
-        yield "run.qemu.npu_base_addr: must be the last page of npu_memory"
+    elif qemu.npu_base_addr != memory.end_addr - (size := _register_bytes(board)):
+        yield (
+            f"run.qemu.npu_base_addr: must be 0x{memory.end_addr - size:08x}, so that the NPU's "
+            "registers end where npu_memory does"
+        )
+
+
+def _register_bytes(board: BoardFacts) -> int:
+    """Return the size of the largest NPU's registers."""
+    names = board.npu.configurations if board.npu else []
+    return max((accelerators()[name].register_bytes for name in names), default=PAGE_BYTES)
 
 
 def _baremetal(board: BoardFacts) -> Iterator[str]:

@@ -256,7 +256,7 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
     own |= region.model_dump()
     qemu = facts["run"]["qemu"]
     if qemu and qemu["npu_memory"] == name:
-        qemu["npu_base_addr"] = region.end_addr - _PAGE
+        qemu["npu_base_addr"] += region.end_addr - memory.end_addr
     try:
         return Board.model_validate(facts)
     except ValidationError as error:
@@ -265,9 +265,6 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
             f"element '{element}': its part of '{name}', 0x{region.start_addr:08x} to "
             f"0x{region.end_addr - 1:08x}, cannot be a memory of board '{board.name}': {said}"
         ) from None
-
-
-_PAGE = 4096
 
 
 def _complete(

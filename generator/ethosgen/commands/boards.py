@@ -119,6 +119,7 @@ def _list(as_json: bool) -> None:
         click.echo(f"{'':<14}{row['cpu']}, {row['npu']}; {', '.join(row['memories'])}")
         platforms = ", ".join(row["platforms"]) or "a library only"
         runs = ", ".join(row["run"]) or "nothing yet"
+        runs += f"; on qemu {row['stand_in']} stands in" if row["stand_in"] else ""
         doubts = f"; {counted(row['unverified'], 'fact')} unverified" if row["unverified"] else ""
         click.echo(f"{'':<14}{platforms}; runs on {runs}{doubts}")
 
@@ -136,7 +137,11 @@ def _summary(board: Any) -> dict[str, Any]:
         "memory_modes": list(board.placements),
         "run": list(LINUX_WAYS)
         if board.linux
-        else [name for name in ("qemu", "fvp", "serial") if getattr(board.run, name)],
+        else [
+            *(["qemu"] if board.on_qemu else []),
+            *(name for name in ("fvp", "serial") if getattr(board.run, name)),
+        ],
+        "stand_in": board.run.stand_in,
         "unverified": len(board.unverified),
     }
 

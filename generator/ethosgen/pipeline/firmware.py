@@ -148,7 +148,7 @@ def verify(
         raise InputError("name the board with --board, or use --platform linux")
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
-    _check_target(load_board(recipe.board), on, recipe.platform)
+    _check_target(load_board(recipe.board).for_platform(recipe.platform), on, recipe.platform)
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:

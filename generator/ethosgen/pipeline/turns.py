@@ -24,6 +24,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.board import Board
     from ethosgen.target import Attach, Line
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
@@ -75,6 +76,7 @@ def run_and_judge(
                 plan=info.networks[turn.index].summary,
                 board=info.board.name,
                 on=built.on,
+                stand_in=_stand_in(info.board) if built.on == "qemu" else None,
                 samples=len(results),
                 drawn=inputs.drawn(len(results)),
                 golden=golden,
@@ -95,6 +97,14 @@ def run_and_judge(
         shared_bytes=_shared(built),
         wall_s=watch.wall_s,
     )
+
+
+def _stand_in(board: "Board") -> str | None:
+    """Name the board, and its processor, that QEMU runs in place of another."""
+    emulated = board.on_qemu
+    if emulated is None or emulated is board:
+        return None
+    return f"the {emulated.cpu.core} of {emulated.name}"
 
 
 def _planner(info: "ProjectInfo", index: int) -> Make:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Placement
-from ethosgen.project.linkage import capacity_bytes, placement, ways
+from ethosgen.project.linkage import capacity_bytes, host_board, placement, ways
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
@@ -83,7 +83,8 @@ def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> st
     networks' sizes, and adds nothing to the memories of code and data, whose sizes are unknown.
     """
     board = info.board
-    named = {name.lower(): name for name in board.memories}  # the linker's names are in one case
+    memories = host_board(board, way).memories
+    named = {name.lower(): name for name in memories}  # the linker's names are in one case
     overflows = {named.get(memory, memory): count for memory, count in overflows.items()}
     sizes = {network.name: network.parts for network in info.networks}
     now = placement(board, way, info.memory_mode)
@@ -102,7 +103,7 @@ def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> st
     accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
     modes = [mode for mode in board.memory_modes(accelerator) if mode != info.memory_mode]
     smaller = f"{_smaller(len(sizes))}, a smaller application or a board with more memory"
-    if not overflows.keys() <= board.memories.keys():  # Zephyr's own regions
+    if not overflows.keys() <= memories.keys():  # Zephyr's own regions
         return f"choose {smaller}"
     return _would_do(list(filter(would_do, modes))) or (
         f"no other memory mode of board '{board.name}' has enough room: choose {smaller}"

@@ -58,7 +58,7 @@ def ci_facts(
             "its sample.yaml, and others with the tools that build them"
         )
     fvp = _fvp(program, board)
-    targets = [*(["qemu"] if board.run.qemu else []), *(["fvp"] if fvp else [])]
+    targets = [*(["qemu"] if board.on_qemu else []), *(["fvp"] if fvp else [])]
     if not targets:
         raise InputError(
             f"--with-ci needs QEMU or an FVP to run the firmware, and board '{board.name}' has "

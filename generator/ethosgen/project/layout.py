@@ -16,6 +16,8 @@ LIBRARY_ONLY = "library"
 PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LINUX, LIBRARY_ONLY)
 """Platforms of projects; the first is the default. The last has no application, so it needs only
 the board's memories."""
+STAND_IN = "stand_in"
+"""The folder with the facts of the board that stands in on QEMU, as board/ has those of its own."""
 _LINKS = 2
 """A line to the element before, and one to the element behind."""
 
@@ -179,12 +181,19 @@ def _with_board(layout: Layout, board: Board) -> Layout:
     """Return a layout with the files that depend on the board's console and simulator."""
     uart = board.console.uart if board.console else ""
     files = {"board/console.c": f"board/console_{uart}.c"}
-    qemu = board.run.qemu
-    if uart == "cmsdk" or (qemu and qemu.bell):
+    if uart == "cmsdk" or board.run.qemu:
         files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
-    if qemu:
+    if board.on_qemu:
         files["app/semihosting.h"] = "app/semihosting.h"
     return replace(layout, application={**layout.application, **files})
+
+
+def stand_in_files(board: Board) -> dict[str, str]:
+    """Return the files of a board that stands in for another on QEMU, and their templates."""
+    files = _with_board(_BAREMETAL, board).application
+    own = {file: made for file, made in files.items() if file.startswith("board/")}
+    own["board/qemu.ld"] = "board/board.ld"
+    return {file.replace("board", STAND_IN, 1): made for file, made in own.items()}
 
 
 _SERVER = "ethosgen/lib/server"

@@ -13,16 +13,25 @@ def ways(board: Board) -> dict[str, str]:
     "board" is the hardware itself, or a Fixed Virtual Platform, which has the same memory map.
     """
     found = {}
-    if board.run.qemu is not None:
-        found["qemu"] = "on QEMU, with the NPU model in another process"
+    emulated = board.on_qemu
+    if emulated is not None:
+        instead = "" if emulated is board else f", where {emulated.description} stands in"
+        found["qemu"] = f"on QEMU{instead}, with the NPU model in another process"
     found["board"] = (
         "on the board, or on Arm's FVP of it" if board.run.fvp is not None else "on the board"
     )
     return found
 
 
+def host_board(board: Board, way: str) -> Board:
+    """Return the board whose processor and memories the firmware uses."""
+    emulated = board.on_qemu if way == "qemu" else None
+    return emulated or board
+
+
 def npu_base_addr(board: Board, way: str) -> int | None:
     """Return the address of the NPU's registers, None if the board file does not have it."""
+    board = host_board(board, way)
     if way == "qemu" and board.run.qemu is not None:
         return board.run.qemu.npu_base_addr
     return board.npu.base_addr if board.npu else None
@@ -30,6 +39,7 @@ def npu_base_addr(board: Board, way: str) -> int | None:
 
 def placement(board: Board, way: str, memory_mode: str) -> Placement:
     """Return the memory of each part; on QEMU, one memory holds all that the NPU accesses."""
+    board = host_board(board, way)
     chosen = board.placement(memory_mode)
     if way == "qemu" and board.run.qemu is not None:
         return chosen.model_copy(
@@ -43,6 +53,7 @@ def placement(board: Board, way: str, memory_mode: str) -> Placement:
 
 def device_addrs(board: Board, way: str, devices: Sequence[Device]) -> list[int | None]:
     """Return the address of each device's registers, None if nobody has said it."""
+    board = host_board(board, way)
     if way == "qemu" and board.run.qemu is not None:
         return list(device_pages(board.run.qemu.npu_base_addr, devices))
     places = [device.places.get(board.name) for device in devices]
@@ -51,6 +62,7 @@ def device_addrs(board: Board, way: str, devices: Sequence[Device]) -> list[int 
 
 def capacity_bytes(board: Board, way: str, memory: str, devices: Sequence[Device] = ()) -> int:
     """Return the bytes of a memory that a firmware can use: on QEMU, those below all registers."""
+    board = host_board(board, way)
     qemu = board.run.qemu
     if way == "qemu" and qemu is not None and memory == qemu.npu_memory:
         lowest = min(device_pages(qemu.npu_base_addr, devices), default=qemu.npu_base_addr)
@@ -70,7 +82,7 @@ def memory_map(
                 "start_addr": memory.start_addr,
                 "size_bytes": capacity_bytes(board, way, name, devices),
             }
-            for name, memory in board.memories.items()
+            for name, memory in host_board(board, way).memories.items()
         ],
         "placement": placement(board, way, memory_mode),
     }

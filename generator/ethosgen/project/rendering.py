@@ -22,9 +22,10 @@ from ethosgen.project.layout import (
     ZEPHYR,
     Layout,
     find_layout,
+    stand_in_files,
     with_element,
 )
-from ethosgen.project.linkage import device_addrs, memory_map, npu_base_addr, ways
+from ethosgen.project.linkage import device_addrs, host_board, memory_map, npu_base_addr, ways
 from ethosgen.project.linux import check_wrapped, linux_facts
 from ethosgen.project.manifest import (
     LIBRARY,
@@ -70,6 +71,7 @@ def render(
     board, InputError if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
+    board = board.for_platform(platform, handover is not None)
     layout = _checked_layout(programs, board, platform, handover)
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
@@ -204,12 +206,10 @@ def _facts(
     extras: tuple[Sequence[Device], Handover | None, str],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
-    devices, handover, platform = extras
-    npu = programs[0].plan.accelerator
-    bell = board.run.qemu.bell if board.run.qemu and (npu or devices) else None
-    irqs = _irqs(board, npu is not None, bell is not None, handover is not None)
-    known_devices = device_facts(board, devices, irqs, platform)
-    irqs += [device["irq"] for device in known_devices if device["irq"] is not None]
+    npu, (devices, *_) = programs[0].plan.accelerator, extras
+    emulated = board.on_qemu
+    stand_in = emulated if emulated is not board else None
+    rest = (memory_mode, npu is not None, *extras)
     is_shared = len(programs) > 1
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
     names = [program.name for program in programs]
@@ -245,14 +245,36 @@ def _facts(
         ],
         "buffer_alignment": _buffer_alignment(board, bool(npu or devices)),
         "copies": board.placement(memory_mode).copied_from is not None,
+        "npu_byte": bell_byte(None),
+        "ways": list(ways(board)),
+        **_board_facts(board, list(ways(board)), *rest),
+        "stand_in": stand_in,
+        "stand_in_facts": _board_facts(stand_in, ["qemu"], *rest) if stand_in else {},
+    }
+
+
+def _board_facts(
+    board: Board,
+    chosen: Sequence[str],
+    memory_mode: str,
+    has_npu: bool,
+    devices: Sequence[Device],
+    handover: Handover | None,
+    platform: str,
+) -> dict[str, Any]:
+    """Return the values for a board's own code, in those of the chosen ways that it runs itself."""
+    bell = board.run.qemu.bell if board.run.qemu and (has_npu or devices) else None
+    irqs = _irqs(board, has_npu, bell is not None, handover is not None)
+    known_devices = device_facts(board, devices, irqs, platform)
+    irqs += [device["irq"] for device in known_devices if device["irq"] is not None]
+    own = [way for way in chosen if host_board(board, way) is board]
+    return {
         "board": board,
         "bell": bell,
         "devices": known_devices,
-        "npu_byte": bell_byte(None),
         "irq_count": max(irqs, default=0) + 1,
         "handover": _handover_facts(handover, board),
-        "ways": list(ways(board)),
-        "ways_facts": _ways_facts(board, memory_mode, devices),
+        "ways_facts": _ways_facts(board, own, memory_mode, devices),
     }
 
 
@@ -285,7 +307,9 @@ def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] |
     }
 
 
-def _ways_facts(board: Board, memory_mode: str, devices: Sequence[Device]) -> list[dict[str, Any]]:
+def _ways_facts(
+    board: Board, chosen: Sequence[str], memory_mode: str, devices: Sequence[Device]
+) -> list[dict[str, Any]]:
     return [
         {
             "id": way,
@@ -295,6 +319,7 @@ def _ways_facts(board: Board, memory_mode: str, devices: Sequence[Device]) -> li
             **memory_map(board, way, memory_mode, devices),
         }
         for way, comment in ways(board).items()
+        if way in chosen
     ]
 
 
@@ -384,4 +409,14 @@ def _render_application(
     for way in facts["ways_facts"]:
         way_facts = {**facts, **way, "way_comment": way["comment"]}
         files[path.format(way=way["id"])] = _render(environment, template, way_facts)
-    return files
+    return files | _render_stand_in(environment, facts)
+
+
+def _render_stand_in(environment: jinja2.Environment, facts: Mapping[str, Any]) -> dict[str, bytes]:
+    """Render the files of the board that stands in on QEMU, if there is one."""
+    if facts["stand_in"] is None:
+        return {}
+    (way,) = facts["stand_in_facts"]["ways_facts"]
+    facts = {**facts, **facts["stand_in_facts"], **way, "way_comment": way["comment"]}
+    files = stand_in_files(facts["stand_in"])
+    return {path: _render(environment, template, facts) for path, template in files.items()}

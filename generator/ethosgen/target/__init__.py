@@ -198,7 +198,9 @@ def _run_sample(
         return Sample(outputs=outputs, run_ns=reply.cpu_ticks * tick_ns)
     if not kind.counts_instructions:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
-    instruction_ns = info.board.run.qemu.instruction_ns if info.board.run.qemu else 1
+    emulated = info.board.on_qemu
+    qemu = emulated.run.qemu if emulated else None
+    instruction_ns = qemu.instruction_ns if qemu else 1
     ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS
     return Sample(
         outputs=outputs,
@@ -217,7 +219,8 @@ def _pmu_figures(reply: RunReply, npu: str) -> dict[str, int] | None:
     """Return the PMU's figures by name; None if it did not count, for example without an NPU."""
     if not reply.npu_cycles:
         return None
-    events = backend_of(find_accelerator(npu)).events
+    accelerator = find_accelerator(npu)
+    events = backend_of(accelerator).events(accelerator)
     named = {events.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
     return {"cycles": reply.npu_cycles, **named}
 

@@ -58,7 +58,7 @@ class SerialConsole:
             raise TargetError(f"lost the connection to the target's console: {error}") from None
 
     def fileno(self) -> int:
-        """Return what `select` waits for; TargetError for a port that it cannot wait for."""
+        """Return the file descriptor; TargetError for a port that has none."""
         if not self._has_file:
             raise TargetError(f"'{self._port.port}' is neither a serial device nor a socket")
         return int(self._port.fileno())

@@ -277,7 +277,7 @@ class Elements(ExitStack):
         return near, end
 
     def _carry(self, number: int, data: bytes) -> bytes:
-        """Return what the line before an element carries in place of `data`; record it."""
+        """Return the data for an element, which the tap may have changed; record it."""
         if self._tap is not None:
             data = self._tap(number, data)
         if self.recorders:

@@ -96,9 +96,8 @@ def _start_qemu(firmware: Firmware) -> Target:
     info = firmware.info
     if info.board.linux is not None:
         return QemuUserTarget(firmware.elf, info.board)
-    return QemuTarget(
-        QEMU.find(), firmware.elf, info.board, firmware.attach, info, firmware.cache_seed
-    )
+    board = info.board.on_qemu or info.board
+    return QemuTarget(QEMU.find(), firmware.elf, board, firmware.attach, info, firmware.cache_seed)
 
 
 TARGETS: Mapping[str, TargetKind] = {
@@ -106,7 +105,7 @@ TARGETS: Mapping[str, TargetKind] = {
         _start_qemu,
         variant="qemu",
         counts_instructions=True,
-        can_run=lambda board: board.run.qemu is not None or board.linux is not None,
+        can_run=lambda board: board.on_qemu is not None or board.linux is not None,
     ),
     "fvp": TargetKind(
         lambda firmware: FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu),

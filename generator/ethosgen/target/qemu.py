@@ -1,6 +1,6 @@
 """QEMU with the NPU model attached.
 
-QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; one page of it is the
+QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; the end of it is the
 NPU's register file, and the firmware's driver uses it like the NPU's own. The model polls the page,
 runs command streams on the mapped memory, and sends a byte to an unused UART; the firmware's
 handler for that UART pends the NPU's interrupt.
@@ -173,7 +173,7 @@ class QemuTarget(ProcessTarget):
 
     def _make_npu(self, attach: Attach, memory: np.ndarray[Any, np.dtype[np.uint8]]) -> NpuModel:
         page_offset = self._facts.npu_base_addr - self._start_addr
-        page = memory[page_offset:][:PAGE_BYTES].view(np.uint32)
+        page = memory[page_offset:].view(np.uint32)
         if self._cache_seed is None:
             return attach(page, self._segments(memory), self._ring)
         cache_page = memory[page_offset - PAGE_BYTES :][:PAGE_BYTES].view(np.uint32)

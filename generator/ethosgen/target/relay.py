@@ -31,7 +31,7 @@ class End(Protocol):
     """An end of a line, as sockets have it."""
 
     def fileno(self) -> int:
-        """Return what `select` waits for."""
+        """Return the file descriptor, for `select`."""
 
     def recv(self, size: int, /) -> bytes:
         """Return the bytes that have arrived, none if the other end was closed."""
@@ -51,7 +51,7 @@ class SerialEnd:
         self._port = SerialConsole(url, baud)
 
     def fileno(self) -> int:
-        """Return what `select` waits for."""
+        """Return the file descriptor, for `select`."""
         return self._port.fileno()
 
     def recv(self, _size: int) -> bytes:

@@ -121,13 +121,17 @@ class Report:
     """How the samples were drawn; None if the user passed them."""
     fidelity: Fidelity | None = None
     """The comparison with the network's own runtime; it decides only with a limit."""
+    stand_in: str | None = None
+    """What ran the firmware on QEMU, which lacks the board; None if it was the board itself."""
     diagnosis: Diagnosis | None = None
     """Which layer differs, if the golden comparison failed."""
 
     @property
     def findings(self) -> dict[str, str]:
-        """The findings about a mismatch or the oracle, by a short title, for people."""
+        """The findings about the run, a mismatch or the oracle, by a short title, for people."""
         found = {}
+        if self.stand_in:
+            found["stand-in"] = f"{self.stand_in} ran the firmware: QEMU has no {self.board}"
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.left_out:
@@ -172,6 +176,7 @@ class Report:
             "model": self.network,
             "board": self.board,
             "on": self.on,
+            "stand_in": self.stand_in,
             "passed": self.passed,
             "samples": self.samples,
             "seed": self.drawn.seed if self.drawn else None,

@@ -9,7 +9,7 @@
 #include "services.h"
 
 #if defined(BOARD_ON_QEMU) /* on QEMU, with the NPU model in another process */
-#define BOARD_NPU_BASE 0x7ffff000u
+#define BOARD_NPU_BASE 0x7fffe000u
 #elif defined(BOARD_ON_BOARD) /* on the board, or on Arm's FVP of it */
 #define BOARD_NPU_BASE 0x58102000u
 #else

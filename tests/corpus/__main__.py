@@ -10,11 +10,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 from rich.console import Console
 
-from tests.corpus import cache, coverage, page, results
+from tests.corpus import cache, coverage, fields, page, results
 from tests.corpus.damage import damage_keys
 from tests.corpus.projects import Outcome, run_keys_as_projects
-from tests.corpus.registry import GENERATORS, ROWS
-from tests.corpus.settings import NPUS, PRODUCTS
+from tests.corpus.registry import GENERATORS, ROWS, products_of
+from tests.corpus.settings import NPUS
 from tests.corpus.shrink import describe, shrink
 from tests.corpus.trial import Key, Trial, case_of, run_keys
 
@@ -34,7 +34,7 @@ def main() -> None:
     """Run the given command; exit with status 1 on a difference without a known reason."""
     cache.use()
     arguments = _arguments()
-    products = [arguments.product] if arguments.product else [*PRODUCTS]
+    products = [arguments.product] if arguments.product else [*NPUS]
     match arguments.command:
         case "one":
             key = Key(arguments.operator, arguments.dtype, arguments.seed)
@@ -45,6 +45,10 @@ def main() -> None:
             unexpected = [text for trial in trials for text in trial.unexpected]
         case "shrink":
             unexpected = shrink(arguments.operator, arguments.dtype, products[0], arguments.cases)
+        case "coverage" if arguments.product == "u85":
+            wanted = coverage.keys(arguments.cases if arguments.cases != CASES else FEW, "u85")
+            fields.PAGE.write_text(fields.page(fields.count(wanted), len(wanted)))
+            unexpected = []
         case "coverage":
             wanted = coverage.keys(arguments.cases if arguments.cases != CASES else FEW)
             coverage.PAGE.write_text(coverage.page(coverage.modes_of(wanted), len(wanted)))
@@ -80,19 +84,18 @@ def _arguments() -> argparse.Namespace:
 def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
     """Run rows; `table` draws different networks each time and writes the rows to the page."""
     is_table = arguments.command == "table"
-    start = arguments.start
-    if start is None:
-        start = secrets.randbelow(SEEDS) if is_table else 0
-    console.print(f"seeds from {start}: --start {start} draws the same networks again")
+    starts = _starts_of_rows(arguments)
+    for start in sorted(set(starts.values())):
+        console.print(f"seeds from {start}: --start {start} draws the same networks again")
     wanted = {
         (name, dtype): [Key(name, dtype, start + i) for i in range(arguments.cases)]
-        for name, dtype in _wanted(arguments)
+        for (name, dtype), start in starts.items()
     }
     unexpected: list[str] = []
     for (name, dtype), trials, projects in run(wanted, products, arguments):
-        row = results.summarize(name, dtype, start, trials, projects)
+        row = results.summarize(name, dtype, starts[name, dtype], trials, projects)
         _show(row)
-        unexpected += row["unexpected"]
+        unexpected += results.unexpected(row)
         if is_table:  # after each row, so that an interrupted run loses none
             page.PAGE.write_text(page.page(results.save([row], ROWS)))
     if unexpected:
@@ -100,6 +103,18 @@ def _run(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
             "add the unexpected networks to tests/corpus/witnesses.py, and find their causes"
         )
     return unexpected
+
+
+def _starts_of_rows(arguments: argparse.Namespace) -> dict[Row, int]:
+    """Return each row's first seed; for a table of one product that of the page's networks."""
+    start, old = arguments.start, {}
+    if start is None:
+        start = 0
+        if arguments.command == "table":
+            start = secrets.randbelow(SEEDS)
+            if arguments.product:
+                old = {(row["operator"], row["dtype"]): row["start"] for row in results.read()}
+    return {row: old.get(row, start) for row in _wanted(arguments)}
 
 
 def _damage(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]:
@@ -127,16 +142,23 @@ def run(
     run_part = _run_raw if arguments.raw and arguments.command == "run" else _run_both
     if arguments.jobs == 1:
         for row, keys in rows.items():
-            yield row, *run_part(keys, products)
+            yield row, *run_part(keys, _taking(row, products))
         return
     with ProcessPoolExecutor(arguments.jobs, initializer=cache.use) as pool:
         waiting = {
-            row: [pool.submit(run_part, keys[i : i + BATCH], products) for i in _starts(keys)]
+            row: [
+                pool.submit(run_part, keys[i : i + BATCH], _taking(row, products))
+                for i in _starts(keys)
+            ]
             for row, keys in rows.items()
         }
         for row, parts in waiting.items():
             both = [part.result() for part in parts]
             yield row, [t for trials, _ in both for t in trials], [p for _, ps in both for p in ps]
+
+
+def _taking(row: Row, products: Sequence[str]) -> list[str]:
+    return [product for product in products if product in products_of(*row)]
 
 
 def _run_raw(keys: Sequence[Key], products: Sequence[str]) -> tuple[list[Trial], list[Outcome]]:
@@ -163,7 +185,7 @@ def _show(row: Figures) -> None:
             text += f" {oracle} {found['mismatches'] if found['networks'] else '-':>7}"
     known = sorted({name for p in row["products"].values() for name in p["known"]})
     console.print(text, *known, markup=False)
-    for unexpected in row["unexpected"][:4]:
+    for unexpected in results.unexpected(row)[:4]:
         console.print(f"    {unexpected}", style="red", markup=False)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.errata_conditions import (
     Condition,
+    before_u85,
     clips_cells_at_a_fraction,
     enlarges_one_column,
     has,
@@ -20,9 +21,15 @@ from ethosgen.backend.ethosu.offload.errata_conditions import (
     table_after_transposition,
     table_after_transposition_of_uint8,
     table_beyond_shram,
+    takes_other_pixels,
     transposes_into_part,
     transposes_uint8,
     transposition_before,
+)
+from ethosgen.backend.ethosu.offload.errata_u85 import (
+    compares_otherwise,
+    divides_stored_values,
+    scales_16_bits,
 )
 from ethosgen.values.plan import IoStyle
 from tests.corpus.rounding import factor_of
@@ -31,8 +38,11 @@ from tests.corpus.site import Site, scale_of
 
 __all__ = [
     "Condition",
+    "before_u85",
     "clips_a_transposition_of_uint8",
     "clips_cells_at_a_fraction",
+    "compares_otherwise",
+    "divides_stored_values",
     "enlarges_one_column_in_a_cascade",
     "has",
     "mirrors_elsewhere",
@@ -47,6 +57,7 @@ __all__ = [
     "rounds_a_quotient",
     "rounds_once",
     "saturates_at_once",
+    "scales_16_bits",
     "squares_beyond_32_bits",
     "steps_through_operand_of_lower_rank",
     "sums_dropped_last_axis",
@@ -55,6 +66,7 @@ __all__ = [
     "table_after_transposition",
     "table_after_transposition_of_uint8",
     "table_beyond_shram",
+    "takes_other_pixels",
     "transposes_into_part",
     "transposes_uint8",
 ]

@@ -29,7 +29,7 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import IoStyle
 from tests import ROOT
-from tests.corpus.registry import GENERATORS, NETWORKS, OPERATORS
+from tests.corpus.registry import GENERATORS, NETWORKS, OPERATORS, products_of
 from tests.corpus.settings import PRODUCTS, Setting
 from tests.corpus.trial import Key, case_of, setting_of
 
@@ -226,6 +226,7 @@ def types() -> Iterator[tuple[str, dict[str, str]]]:
     for code in sorted(set(listed["u55"]) | set(listed["u65"])):
         allowed = {t for product in PRODUCTS for t in listed[product][code].dtypes}
         rows = OPERATORS[code][1] if code in OPERATORS else ()
+        rows = tuple(t for t in rows if "u55" in products_of(code, t))
         yield code, {t: _cell(code, t, t in allowed, t in rows) for t in TYPES}
 
 
@@ -279,11 +280,12 @@ networks, those that use each mode of the command stream on each product.
 """
 
 
-def keys(cases: int) -> list[Key]:
-    """Return the first keys of each row, and more for networks of several operators."""
+def keys(cases: int, product: str = "u55") -> list[Key]:
+    """Return the first keys of each row of a product, and more for those of several operators."""
     return [
         Key(name, dtype, seed)
         for name, (_, dtypes) in GENERATORS.items()
         for dtype in dtypes
+        if product in products_of(name, dtype)
         for seed in range(cases * (5 if name in NETWORKS else 1))
     ]

@@ -30,10 +30,15 @@ def damage(trial: Trial, way: str) -> None:
     """Change a trial's outputs in one of the `WAYS`."""
     random = np.random.default_rng(0)
     for sample in trial.outputs or []:
-        for array in sample.values():
+        for value in sample.values():
+            is_bool = value.dtype == np.bool_
+            array = value.view(np.uint8) if is_bool else value
             info = np.iinfo(array.dtype)
             if way == "garbage":
-                array[...] = random.integers(info.min, info.max, array.shape, array.dtype)
+                low, high = (0, 2) if is_bool else (info.min, info.max)
+                array[...] = random.integers(low, high, array.shape, array.dtype)
+            elif way == "noise" and is_bool:
+                array ^= 1
             elif way == "noise":
                 signs = random.choice(np.array([-1, 1]).astype(array.dtype), array.shape)
                 np.add(array, signs, out=array)

@@ -11,6 +11,9 @@ from tests.corpus.choices import Choices
 from tests.support.network_file import Layout, Spec, write
 from tests.support.networks import NetworkBuilder
 
+WHOLE = ("int32", "int64", "bool")
+"""Types without quantization: TFLite uses the stored values."""
+
 FLOORS = {"int8": -128, "uint8": 0, "int16": 0, "int32": 0}
 """The zero point with which values start at 0; in TFLite's 16-bit types it is always 0."""
 
@@ -51,6 +54,11 @@ class Draft(NetworkBuilder):
     def largest(self) -> int:
         """Return the largest value of a sample."""
         return int(np.iinfo(self.dtype).max)
+
+    def random_integers(self, shape: Sequence[int], dtype: str = "int8") -> Any:
+        """Return full-range integers, or bools."""
+        drawn = super().random_integers(shape, "uint8" if dtype == "bool" else dtype)
+        return drawn >= 128 if dtype == "bool" else drawn
 
     def scale(self) -> float:
         """Choose a scale."""
@@ -128,9 +136,9 @@ class Draft(NetworkBuilder):
     def feed(self, shape: Sequence[int], dtype: str | None = None, **quantization: Any) -> int:
         """Add an input of the network with a chosen quantization.
 
-        32-bit integers have none: TFLite uses the stored values.
+        Types in WHOLE have none.
         """
-        scale = None if self.dtype == "int32" else self.scale()
+        scale = None if (dtype or self.dtype) in WHOLE else self.scale()
         defaults: dict[str, Any] = {"scale": scale, "zero_point": self.zero_point(dtype)}
         for spec in self.choices.offers:
             if (spec.shape, spec.dtype) == (tuple(shape), dtype or self.dtype) and spec.scale:
@@ -155,7 +163,7 @@ class Draft(NetworkBuilder):
 
     def maybe_before(self, x: int) -> int:
         """Sometimes put a layer before x, so that an operator reads data written by the NPU."""
-        if self.tensors[x].dtype == "int32" or len(self.tensors[x].shape) != 4:
+        if self.tensors[x].dtype in WHOLE or len(self.tensors[x].shape) != 4:
             return x
         match self.choices.integer(0, 5):
             case 4:
@@ -168,7 +176,7 @@ class Draft(NetworkBuilder):
     def maybe_after(self, x: int) -> int:
         """Sometimes put a layer after x, so that the NPU reads data written by an operator."""
         shape = self.tensors[x].shape
-        if self.tensors[x].dtype == "int32" or len(shape) != 4 or shape[0] != 1:
+        if self.tensors[x].dtype in WHOLE or len(shape) != 4 or shape[0] != 1:
             return x
         match self.choices.integer(0, 5):
             case 4:

@@ -90,6 +90,60 @@ KNOWN: tuple[Known, ...] = (
         witness=("REDUCE_MAX", "int8", 5),
     ),
     Known(
+        "reduce-dropped-axis-padding",
+        "Vela",
+        (FAULT,),
+        when.reduces_dropped_axis,
+        "For the same reason, windows of a maximum or minimum can be in the padding only; the "
+        "model of U85 faults, as the sources do not define the result.",
+        fault="pooling M[AI][XN] of only padding is not modelled",
+        witness=("REDUCE_MIN", "int32", 0),
+    ),
+    Known(
+        "div-stored",
+        "Vela",
+        (TFLM, LITERT),
+        when.divides_stored_values,
+        "Vela divides the stored values of quantized tensors, without their scales and zero points "
+        "(Regor, compiler/tflite_graph_optimiser.cpp, ConvertZeroPoint; architecture/ethosu85/"
+        "ethos_u85_constraints.cpp: Div supports no scale).",
+        value=value.divided,
+        witness=("DIV", "int8", 2),
+    ),
+    Known(
+        "div-stored-zero",
+        "Vela",
+        (FAULT,),
+        when.divides_stored_values,
+        "For the same reason a stored value of 0, which is no 0 if there is a zero point, divides "
+        "by 0; the model faults, as the sources do not define the result.",
+        fault="a division by 0 is not modelled",
+        witness=("DIV", "uint8", 0),
+    ),
+    Known(
+        "order-int16",
+        "LiteRT",
+        (LITERT,),
+        when.scales_16_bits,
+        "LiteRT compares the stored values of int16, except for EQUAL and NOT_EQUAL; the NPU "
+        "scales and rounds them first (LiteRT, tflite/kernels/comparisons.cc). TFLite Micro has "
+        "only GREATER, with factors that it does not set, so it is not in the corpus.",
+        value=value.compared,
+        witness=("LESS", "int16", 1),
+    ),
+    Known(
+        "comparison-rounding",
+        "Vela",
+        (TFLM, LITERT),
+        when.compares_otherwise,
+        "TFLite shifts operands left by 8 bits before it scales them and rounds twice; Vela takes "
+        "8 from the shift instead, and tells the NPU no shift for the first rounding, which is "
+        "coarser then (TFLite, tensorflow/lite/kernels/internal/reference/comparisons.h; Regor, "
+        "compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit).",
+        value=value.compared,
+        witness=("GREATER", "int8", 18),
+    ),
+    Known(
         "sum-several-axes",
         "Vela",
         (TFLM, LITERT),
@@ -114,8 +168,8 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (FAULT,),
         when.sums_dropped_last_axis,
-        "Without keep_dims and without a zero point, Vela compiles a SUM over the last axis to a "
-        "REDUCE_SUM with more than one output channel; the model faults (Regor, "
+        "Without keep_dims and, except on U85, without a zero point, Vela compiles a SUM over the "
+        "last axis to a REDUCE_SUM with more than one output channel; the model faults (Regor, "
         "compiler/graphir_optimiser.cpp, RewriteReduceSum).",
         fault="REDUCE_SUM cannot have IFM and OFM depths|a sum over channels needs a kernel of 1x1",
         witness=("SUM", "int16", 4),
@@ -146,7 +200,7 @@ KNOWN: tuple[Known, ...] = (
         "transpose-uint8",
         "Vela",
         (TFLM, LITERT),
-        when.transposes_uint8,
+        when.before_u85(when.transposes_uint8),
         "Vela transposes uint8 as int8 but keeps ACTIVATION_MIN and MAX of uint8, so values from "
         "128 become 0; the same happens with a depthwise multiplier, which Vela compiles to a "
         "transposition (Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
@@ -159,7 +213,7 @@ KNOWN: tuple[Known, ...] = (
         "resize-cascade",
         "Vela",
         (TFLM, LITERT),
-        when.enlarges_one_column_in_a_cascade,
+        when.before_u85(when.enlarges_one_column_in_a_cascade),
         "Vela enlarges in steps of two. For a step with a single column, in stripes of 2x1, Vela "
         "assumes that it reads 2x1 too and treats it as one to one, so its output gets the rolling "
         "buffer of its input: the first of four rows overwrites the others (Regor, compiler/"
@@ -168,10 +222,22 @@ KNOWN: tuple[Known, ...] = (
         witness=("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952695),
     ),
     Known(
+        "resize-nearest",
+        "Vela",
+        (TFLM, LITERT),
+        when.takes_other_pixels,
+        "For U85, Vela resizes to the pixel whose centre is nearest, even if half_pixel_centers is "
+        "false, in exact arithmetic; TFLite takes the one at the top left then, and divides in "
+        "single precision (Regor, compiler/tflite_graph_optimiser.cpp, ConvertResize; TFLite, "
+        "tensorflow/lite/kernels/internal/reference/resize_nearest_neighbor.h).",
+        value=value.nearest_centres,
+        witness=("RESIZE_NEAREST_NEIGHBOR", "int8", 18),
+    ),
+    Known(
         "table-uint8",
         "Vela",
         (TFLM, LITERT),
-        when.table_after_transposition_of_uint8,
+        when.before_u85(when.table_after_transposition_of_uint8),
         "A table fused with a transposition of uint8 is indexed with an int8 value, so the index "
         "is off by 128 (see the transposition of uint8).",
         reads=value.shifted_by_half,
@@ -181,7 +247,7 @@ KNOWN: tuple[Known, ...] = (
         "clip-uint8",
         "Vela",
         (TFLM, LITERT),
-        when.clips_a_transposition_of_uint8,
+        when.before_u85(when.clips_a_transposition_of_uint8),
         "An activation fused with a transposition of uint8 clips int8 values at uint8 limits "
         "(see the transposition of uint8): from 128 on, the lower limit exceeds the upper one.",
         value=value.clipped_as_int8,
@@ -195,7 +261,7 @@ KNOWN: tuple[Known, ...] = (
         "On the two smallest NPUs, a table fused with a transposition is loaded beyond the end of "
         "the SHRAM, since Vela reserves no space for it; the model faults (Regor, "
         "architecture/ethosu55/ethos_u55.cpp, lutBanks).",
-        fault=r"a transfer of \d+ bytes at \S+ is outside SHRAM",
+        fault=r"a transfer of \d+ bytes at \S+ is outside the NPU's own memory",
         witness=("chain", "uint8", 13),
     ),
     Known(
@@ -249,8 +315,10 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.has("ADD", "SUB", "MUL", dtypes=("int32",)),
-        "32-bit sums, differences and products saturate on the NPU; in TFLite Micro and LiteRT "
-        "they wrap around (tensorflow/lite/kernels/internal/reference/add.h, sub.h, mul.h).",
+        "32-bit sums, differences and products saturate on U55 and U65; in TFLite Micro and LiteRT "
+        "they wrap around (tensorflow/lite/kernels/internal/reference/add.h, sub.h, mul.h), and so "
+        "they do on U85, for which Vela asks for no clip range (Regor, architecture/ethosu85/"
+        "ethos_u85_register_cs_generator.cpp, GenerateActivation).",
         witness=("ADD", "int32", 1),
         value=value.saturated,
     ),
@@ -259,8 +327,8 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (LITERT,),
         when.has("NEG"),
-        "The negative of the lowest value saturates on the NPU; in TFLite it wraps around to the "
-        "lowest value (tflite/kernels/internal/reference/neg.h).",
+        "The negative of the lowest value saturates on the NPU, except in 32 bits on U85; in "
+        "TFLite it wraps around to the lowest value (tflite/kernels/internal/reference/neg.h).",
         witness=("NEG", "int8", 0),
         value=value.negated,
     ),
@@ -269,7 +337,7 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (LITERT,),
         when.has("SUM", dtypes=("int32",)),
-        "A 32-bit SUM saturates on the NPU and wraps around in LiteRT "
+        "A 32-bit SUM saturates on U55 and U65 and wraps around in LiteRT "
         "(tflite/kernels/internal/reference/reduce.h).",
         witness=("SUM", "int32", 0),
         value=value.summed,

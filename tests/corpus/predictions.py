@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload.errata_conditions import sum_bounds
+from ethosgen.backend.ethosu.offload.errata_conditions import (
+    is_u85,
+    regors_nearest,
+    sum_bounds,
+)
+from ethosgen.backend.ethosu.offload.errata_u85 import scaled_by_regor
 from tests.corpus.rounding import factor_of, rescaled
 from tests.corpus.site import Array, Site, Values, point_of, scale_of
 
@@ -79,6 +84,16 @@ def first_of_four_rows(_site: Site, read: Values) -> list[Array]:
     """Replace each four rows of an image by the first, as in a buffer of four rows."""
     rows = np.arange(read[0].shape[1])
     return [read[0][:, rows - rows % _ROLLED_ROWS]]
+
+
+def nearest_centres(site: Site, read: Values, _right: Values) -> list[Array]:
+    """Resize an image to the pixels whose centres are nearest."""
+    aligned = bool(site.operator.options.get("align_corners"))
+    rows, columns = (
+        regors_nearest(site.inputs[0].shape[axis], site.output.shape[axis], aligned)
+        for axis in (1, 2)
+    )
+    return [read[0][:, rows][:, :, columns]]
 
 
 def padded_behind(site: Site, read: Values) -> list[Array]:
@@ -153,16 +168,16 @@ def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
     _, shift = factor_of(scales[0] * scales[1] / scale_of(site.output))
     product, first = x * y, 1 << 30 if shift > _HIGH_BIT else 0
     rounding = (1 << shift - 1) + np.where(product < 0, -first, first)
-    return [_limited(product + rounding >> shift, right[0])]
+    return [_stored(site, product + rounding >> shift, right[0])]
 
 
 _ARITHMETIC = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 
 
 def saturated(site: Site, read: Values, right: Values) -> list[Array]:
-    """Compute a 32-bit sum, difference or product that saturates."""
+    """Compute a 32-bit sum, difference or product that saturates, but wraps around on U85."""
     x, y = (values.astype(np.int64) for values in read)
-    return [_limited(_ARITHMETIC[site.code](x, y), right[0])]
+    return [_stored(site, _ARITHMETIC[site.code](x, y), right[0])]
 
 
 def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
@@ -180,9 +195,9 @@ def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
     return [np.clip(made, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
 
 
-def negated(_site: Site, read: Values, right: Values) -> list[Array]:
-    """Negate values; the negative of the lowest value saturates."""
-    return [_limited(-read[0].astype(np.int64), right[0])]
+def negated(site: Site, read: Values, right: Values) -> list[Array]:
+    """Negate values; the negative of the lowest value saturates, except in 32 bits on U85."""
+    return [_stored(site, -read[0].astype(np.int64), right[0])]
 
 
 def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
@@ -206,7 +221,14 @@ def summed(site: Site, read: Values, right: Values) -> list[Array]:
         int(total) * factor + (1 << shift - 1) >> shift if shift > 0 else int(total) * factor
         for total in sums[: right[0].size]
     ]
-    return [_limited(np.add(steps, point_of(y)), right[0])]
+    return [_stored(site, np.add(steps, point_of(y)), right[0])]
+
+
+def _stored(site: Site, values: Array, like: Array) -> Array:
+    """Clip values, except those of 32 bits on U85: Vela asks for no clip range there."""
+    if is_u85(site) and like.dtype == np.int32:
+        return values.astype(like.dtype).reshape(like.shape)
+    return _limited(values, like)
 
 
 def _limited(values: Array, like: Array) -> Array:
@@ -220,13 +242,15 @@ def slid(site: Site, read: Values, right: Values) -> list[Array]:
 
     The output's shape, extended to the input's rank, is split around the reduced axis into rows,
     columns and the rest, and so is the input. A window is as wide as the axis; it ends with the
-    row, and is empty after that.
+    row, and is empty after that. True is -1 on the NPU, which writes its lowest bit.
     """
     *before, axis = sorted(site.axes)
-    reduce = np.maximum if site.code == "REDUCE_MAX" else np.minimum
+    is_largest = site.code in ("REDUCE_MAX", "REDUCE_ALL")
+    reduce = np.maximum if is_largest else np.minimum
     (x, *_), (out, *_) = read, right
+    x = -x.astype(np.int8) if x.dtype == bool else x
     info = np.iinfo(x.dtype)
-    empty = info.min if site.code == "REDUCE_MAX" else info.max
+    empty = info.min if is_largest else info.max
     kept = reduce.reduce(x, axis=tuple(before), keepdims=True) if before else x
     shape = (1,) * (x.ndim - out.ndim) + out.shape
     rest = math.prod(kept.shape[axis + 1 :])
@@ -235,7 +259,31 @@ def slid(site: Site, read: Values, right: Values) -> list[Array]:
     made = np.full((rows, columns, rest), empty, x.dtype)
     for column in range(min(columns, data.shape[1])):
         made[:, column] = reduce.reduce(data[:rows, column:], axis=1)
-    return [made.reshape(out.shape)]
+    return [(made & 1 if out.dtype == bool else made).astype(out.dtype).reshape(out.shape)]
+
+
+_COMPARE = {
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+}
+
+
+def compared(site: Site, read: Values, _right: Values) -> list[Array]:
+    """Compare operands that Regor scales."""
+    scaled = [scaled_by_regor(x, tensor) for x, tensor in zip(read, site.inputs, strict=True)]
+    return [_COMPARE[site.code](*scaled)]
+
+
+def divided(_site: Site, read: Values, right: Values) -> list[Array]:
+    """Divide the stored values, towards zero."""
+    (x, y, *_), (out, *_) = (array.astype(np.int64) for array in read), right
+    info = np.iinfo(out.dtype)
+    made = np.sign(x) * np.sign(y) * (np.abs(x) // np.maximum(np.abs(y), 1))
+    return [np.clip(made, info.min, info.max).astype(out.dtype)]
 
 
 def first_slice(_site: Site, _read: Values, right: Values) -> list[Array]:

@@ -1,4 +1,4 @@
-"""The operators of the corpus: all in Vela's SUPPORTED_OPS.md for TFLite on U55 and U65."""
+"""The operators of the corpus: all in Vela's SUPPORTED_OPS.md for TFLite, without variables."""
 
 from collections.abc import Callable
 
@@ -8,49 +8,68 @@ from tests.corpus.operators import (
     activations,
     compound,
     elementwise,
+    indexed,
+    logic,
     pools,
     recurrent,
     shapes,
     weighted,
 )
+from tests.corpus.settings import NPUS
 
 Generator = Callable[[Choices, str], Case]
 
 EIGHT = ("int8", "uint8")
 ALL = ("int8", "uint8", "int16")
+MANY = (*ALL, "int32")
+CHOSEN = ("int8", "int16", "int32", "bool")
 
 OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "ABS": (elementwise.absolute, ALL),
     "ADD": (elementwise.add, (*ALL, "int32")),
     "ARG_MAX": (pools.arg_max, EIGHT),
     "AVERAGE_POOL_2D": (pools.average_pool, ALL),
-    "BATCH_MATMUL": (weighted.batch_matmul, ("int8",)),
+    "BATCH_MATMUL": (weighted.batch_matmul, ("int8", "int16")),
+    "CAST": (logic.cast, (*MANY, "bool")),
     "CONCATENATION": (shapes.concatenation, ALL),
     "CONV_2D": (weighted.conv2d, ALL),
     "DEPTHWISE_CONV_2D": (weighted.depthwise, ALL),
+    "DIV": (elementwise.div, MANY),
     "ELU": (activations.elu, ("int8",)),
+    "EQUAL": (logic.comparison("EQUAL"), (*MANY, "bool")),
     "EXP": (activations.exp, ALL),
     "EXPAND_DIMS": (shapes.expand_dims, (*ALL, "int32")),
     "FULLY_CONNECTED": (weighted.fully_connected, ALL),
+    "GATHER": (indexed.gather, ("int8", "uint8", "int16", "int32", "int64", "bool")),
     "GELU": (activations.gelu, EIGHT),
+    "GREATER": (logic.comparison("GREATER"), MANY),
+    "GREATER_EQUAL": (logic.comparison("GREATER_EQUAL"), MANY),
     "HARD_SWISH": (activations.hard_swish, EIGHT),
     "LEAKY_RELU": (activations.leaky_relu, ALL),
+    "LESS": (logic.comparison("LESS"), MANY),
+    "LESS_EQUAL": (logic.comparison("LESS_EQUAL"), MANY),
     "LOG": (activations.log, ("int8", "int16")),
+    "LOGICAL_AND": (logic.logical("LOGICAL_AND"), ("bool",)),
+    "LOGICAL_NOT": (logic.logical_not, ("bool",)),
+    "LOGICAL_OR": (logic.logical("LOGICAL_OR"), ("bool",)),
     "LOGISTIC": (activations.logistic, ALL),
-    "MAXIMUM": (elementwise.maximum, ALL),
+    "MAXIMUM": (elementwise.maximum, MANY),
     "MAX_POOL_2D": (pools.max_pool, ALL),
     "MEAN": (pools.mean, ALL),
-    "MINIMUM": (elementwise.minimum, ALL),
+    "MINIMUM": (elementwise.minimum, MANY),
     "MIRROR_PAD": (shapes.mirror_pad, (*ALL, "int32")),
     "MUL": (elementwise.mul, (*ALL, "int32")),
     "NEG": (elementwise.negative, (*ALL, "int32")),
+    "NOT_EQUAL": (logic.comparison("NOT_EQUAL"), (*MANY, "bool")),
     "PACK": (shapes.pack, ALL),
     "PAD": (shapes.pad, ALL),
     "PADV2": (shapes.pad_v2, ALL),
     "PRELU": (elementwise.prelu, ALL),
     "QUANTIZE": (activations.quantize, ALL),
-    "REDUCE_MAX": (pools.reduce_max, ALL),
-    "REDUCE_MIN": (pools.reduce_min, ALL),
+    "REDUCE_ALL": (pools.reduce_all, ("bool",)),
+    "REDUCE_ANY": (pools.reduce_any, ("bool",)),
+    "REDUCE_MAX": (pools.reduce_max, MANY),
+    "REDUCE_MIN": (pools.reduce_min, MANY),
     "RELU": (activations.relu, ALL),
     "RELU6": (activations.relu6, ALL),
     "RELU_0_TO_1": (activations.relu_0_to_1, ALL),
@@ -60,6 +79,9 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "RESIZE_NEAREST_NEIGHBOR": (shapes.resize_nearest, ALL),
     "REVERSE_V2": (shapes.reverse, ALL),
     "RSQRT": (activations.rsqrt, ("int8", "int16")),
+    "SCATTER_ND": (indexed.scatter_nd, ("int8", "uint8", "int32")),
+    "SELECT": (logic.select, CHOSEN),
+    "SELECT_V2": (logic.select_v2, CHOSEN),
     "SLICE": (shapes.slice_, ALL),
     "SOFTMAX": (activations.softmax, ALL),
     "SPLIT": (shapes.split, ALL),
@@ -91,3 +113,24 @@ GENERATORS = OPERATORS | NETWORKS
 
 ROWS = [(operator, dtype) for operator, (_, dtypes) in GENERATORS.items() for dtype in dtypes]
 """The table's rows, in order."""
+
+_ONLY_U85 = frozenset(
+    """
+    CAST DIV EQUAL GATHER GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_NOT LOGICAL_OR
+    NOT_EQUAL REDUCE_ALL REDUCE_ANY SCATTER_ND SELECT SELECT_V2
+    """.split()
+)
+_ONLY_U85_TYPES = {
+    ("BATCH_MATMUL", "int16"),
+    ("MAXIMUM", "int32"),
+    ("MINIMUM", "int32"),
+    ("REDUCE_MAX", "int32"),
+    ("REDUCE_MIN", "int32"),
+}
+
+
+def products_of(operator: str, dtype: str) -> tuple[str, ...]:
+    """Return the products that a row is measured on: those for which Vela takes its networks."""
+    if operator in _ONLY_U85 or (operator, dtype) in _ONLY_U85_TYPES:
+        return ("u85",)
+    return tuple(NPUS)

@@ -27,7 +27,7 @@ def summarize(
 ) -> Figures:
     """Return one row: a summary of each product's trials, and of the same networks as projects.
 
-    `start` is the first seed.
+    `start` is the first seed. "unexpected" of a product lists what no known reason explains.
     """
     products = sorted({t.setting.accelerator.product for t in trials})
     return {
@@ -35,23 +35,30 @@ def summarize(
         "dtype": dtype,
         "start": start,
         "products": {
-            product: _product([t for t in trials if t.setting.accelerator.product == product])
-            | {"projects": _projects([p for p in projects if _is_of(p, product)])}
+            product: _of_product(
+                [t for t in trials if t.setting.accelerator.product == product],
+                [p for p in projects if p.setting.accelerator.product == product],
+            )
             for product in products
         },
-        "unexpected": [
-            *(text for trial in trials for text in trial.unexpected),
-            *(
-                f"{project.name} as a project: {text}"
-                for project in projects
-                for text in _wrong(project)
-            ),
-        ],
     }
 
 
-def _is_of(project: Outcome, product: str) -> bool:
-    return project.setting.accelerator.product == product
+def _of_product(trials: Sequence[Trial], projects: Sequence[Outcome]) -> Figures:
+    unexpected = [
+        *(text for trial in trials for text in trial.unexpected),
+        *(
+            f"{project.name} as a project: {text}"
+            for project in projects
+            for text in _wrong(project)
+        ),
+    ]
+    return _product(trials) | {"projects": _projects(projects), "unexpected": unexpected}
+
+
+def unexpected(row: Figures) -> list[str]:
+    """Return the differences in a row without a known reason, for all products."""
+    return [text for product in row["products"].values() for text in product["unexpected"]]
 
 
 def _wrong(project: Outcome) -> Iterator[str]:
@@ -110,9 +117,14 @@ def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:
 def save(
     rows: Sequence[Figures], order: Sequence[tuple[str, str]], path: Path = RESULTS
 ) -> Figures:
-    """Write rows, keep the file's other rows that are in `order`, and return all of them."""
-    kept = json.loads(path.read_text())["rows"] if path.exists() else []
-    found = {(row["operator"], row["dtype"]): row for row in (*kept, *rows)}
+    """Write rows, keep the file's other rows that are in `order`, and return all of them.
+
+    If a row has the same networks as before, its figures for other products stay.
+    """
+    found = {(row["operator"], row["dtype"]): row for row in read(path)}
+    for row in rows:
+        name = row["operator"], row["dtype"]
+        found[name] = _joined(found[name], row) if name in found else row
     results: Figures = {
         "versions": {package: version(package) for package in PACKAGES},
         "rows": [found[name] for name in order if name in found],
@@ -121,3 +133,16 @@ def save(
     head = json.dumps(results["versions"])
     path.write_text(f'{{"versions": {head},\n"rows": [\n{lines}\n]}}\n')
     return results
+
+
+def read(path: Path = RESULTS) -> list[Figures]:
+    """Return the rows of a file, none if there is no file."""
+    rows: list[Figures] = json.loads(path.read_text())["rows"] if path.exists() else []
+    return rows
+
+
+def _joined(old: Figures, new: Figures) -> Figures:
+    if old["start"] != new["start"]:
+        return new
+    products = old["products"] | new["products"]
+    return new | {"products": {name: products[name] for name in sorted(products)}}

@@ -18,7 +18,7 @@ NPUS = {
     **PRODUCTS,
     "u85": ("ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"),
 }
-"""The columns of the page, and Ethos-U85, which `--product u85` runs."""
+"""The columns of the page."""
 
 _DRAM = {"u65": "Ethos_U65_High_End", "u85": "Ethos_U85_SYS_DRAM_Mid"}
 """The systems of vela.ini that have the writable second memory of Dedicated_Sram."""

@@ -229,8 +229,7 @@ def make_samples(network: Network, case: Case, seed: int) -> list[Arrays]:
         random = np.random.default_rng((seed, index))
         sample = {}
         for tensor in network.inputs:
-            info = np.iinfo(tensor.dtype)
-            low, high = case.ranges.get(tensor.name, (info.min, info.max))
+            low, high = case.ranges.get(tensor.name, _limits(tensor.dtype))
             values = random.integers(low, high, tensor.shape, np.int64, endpoint=True)
             if index == 1:
                 point = tensor.quantization.zero_point[0] if tensor.quantization else 0
@@ -240,6 +239,14 @@ def make_samples(network: Network, case: Case, seed: int) -> list[Arrays]:
             sample[tensor.name] = values.astype(tensor.dtype)
         samples.append(sample)
     return samples
+
+
+def _limits(dtype: str) -> tuple[int, int]:
+    """Return the smallest and the largest value of a type."""
+    if dtype == "bool":
+        return 0, 1
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def judge(runs: Sequence[Run]) -> None:

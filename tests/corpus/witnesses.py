@@ -22,5 +22,8 @@ FOUND = (
     Key("AVERAGE_POOL_2D", "uint8", 5952694),  # scales multiply in float: factor-uint8
     Key("RESIZE_BILINEAR", "uint8", 5952696),
     Key("RESIZE_NEAREST_NEIGHBOR", "uint8", 5952692),
+    Key("MUL", "int32", 4),  # on U85, products of 32 bits wrap around: mul-int32
+    Key("SUM", "int32", 3),
+    Key("SUM", "int8", 8),  # on U85, with a zero point too: sum-last-axis
     Key("heavy", "uint8", 8807210),  # no int8 twin to round twice: litert-rounds-once-shifted
 )

@@ -67,12 +67,13 @@ def test_the_cpu_column_is_what_the_compiler_finds() -> None:
 def test_the_npu_column_is_what_regor_says() -> None:
     for product, known in npu_operators().items():
         listed = {name for name, row in ROWS.items() if product in row.npu}
-        assert listed == set(known)
-        assert all(bool(operator.dtypes) == (product != "u85") for operator in known.values())
+        without = {name for name, operator in known.items() if not operator.dtypes}
+        assert listed == set(known) - without
+        assert without == ({"ASSIGN_VARIABLE", "READ_VARIABLE"} if product == "u85" else set())
 
 
 def test_of_u85_regor_tells_no_types() -> None:
-    """Were it to tell them one day, the table could."""
+    """So they are measured (tests/corpus/taken.py); were it to tell them one day, it could."""
     told = {operator.conditions for operator in npu_operators()["u85"].values()}
     types = {line for lines in told for line in lines if "dataTypes must be one of" in line}
     assert len(types) == 1
@@ -109,9 +110,10 @@ def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
     """In small networks: over a large one it sits for half a minute."""
     took: set[str] = set()
     for network in _networks("int8", VELA_LINGERS, size=8):
-        took |= _offloaded(offload(network, find_accelerator("ethos-u85-256")))
+        made = _offloaded(offload(network, find_accelerator("ethos-u85-256")))
+        assert not [code for code in made if "int8" not in ROWS[code].npu.get("u85", ())]
+        took |= made
     assert {"LEAKY_RELU", "DIV", "PRELU"} <= took
-    assert took <= {name for name, row in ROWS.items() if "u85" in row.npu}
 
 
 def _offloaded(plan: Plan) -> set[str]:
@@ -139,7 +141,7 @@ def test_the_table_has_one_line_an_operator() -> None:
     (add,) = (line for line in lines if line.startswith("ADD "))
     assert add.endswith("  exact (LiteRT: u8)")
     assert "i8 u8 i16 i32 f32" in add
-    assert "u55/u65: i8 u8 i16 i32; u85  " in add
+    assert "u55/u65/u85: i8 u8 i16 i32  " in add
 
 
 def test_the_command_prints_what_is_asked_for() -> None:

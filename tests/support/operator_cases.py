@@ -75,6 +75,8 @@ def gather(net: Bench, dtype: str) -> Sequence[int]:
         (1, 0, (4,), (4, 4, 6)),
         (-1, 0, (2,), (4, 5, 2)),
         (1, 1, (4, 3), (4, 3, 6)),
+        (2, -1, (4, 3), (4, 5, 3)),
+        (1, 1, (4,), (4, 6)),  # a place for each batch
     ):
         x = net.given((4, 5, 6), dtype)
         places = net.given(indices, "int32", 0, 3)

@@ -32,6 +32,7 @@ class Trial:
     oracle: str
     plan: Plan = field(repr=False)
     outputs: Sequence[Arrays] = field(repr=False)
+    samples: Sequence[Arrays] = field(repr=False)
 
     @property
     def on_npu(self) -> int:
@@ -78,6 +79,7 @@ def try_network(
         oracle,
         plan,
         outputs,
+        samples,
     )
 
 

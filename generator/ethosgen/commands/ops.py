@@ -12,9 +12,9 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     """List the operators that run on an NPU or on the CPU.
 
     NPU: the products whose compiler knows the operator, and the types that it supports (i8 is
-    int8, f32 float32); none are listed for Ethos-U85. Only the compiler can say whether it accepts
-    the operator in your network. CPU: the types that ethosgen has code for. Exact means that the
-    results equal those of TFLite Micro's reference kernels to the last bit.
+    int8, f32 float32); for Ethos-U85 the types are measured. Only the compiler can say whether it
+    accepts the operator in your network. CPU: the types that ethosgen has code for. Exact means
+    that the results equal those of TFLite Micro's reference kernels to the last bit.
     """
     from ethosgen.pipeline.coverage import survey, table
     from ethosgen.values.errors import InputError

@@ -17,10 +17,7 @@ _SHORT = {"float32": "f32", "bool": "bool"}
 
 @dataclass(frozen=True)
 class Coverage:
-    """One operator: its types by NPU product, and its CPU types with tolerances in ulp.
-
-    A product without types runs the operator, but its compiler does not list the types.
-    """
+    """One operator: its types by NPU product, and its CPU types with tolerances in ulp."""
 
     operator: str
     npu: dict[str, tuple[str, ...]]
@@ -85,7 +82,7 @@ def _npu(row: Coverage) -> str:
     for product, dtypes in row.npu.items():
         groups.setdefault(_types(dtypes), []).append(product)
     told = ((types, "/".join(products)) for types, products in groups.items())
-    return "; ".join(f"{names}: {types}" if types else names for types, names in told) or "-"
+    return "; ".join(f"{names}: {types}" for types, names in told) or "-"
 
 
 def _types(dtypes: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import ACTIVATIONS, Case, Draft
+from tests.corpus.draft import ACTIVATIONS, WHOLE, Case, Draft
 
 
 def add(choices: Choices, dtype: str) -> Case:
@@ -26,7 +26,7 @@ def mul(choices: Choices, dtype: str) -> Case:
 
 def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
-    x, y = _operands(net)
+    x, y = operands(net)
     activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
     method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
     if dtype == "int32":
@@ -57,23 +57,48 @@ def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
 def minimum(choices: Choices, dtype: str) -> Case:
     """Draw MINIMUM; one quantization for all three tensors."""
     net = Draft(choices, dtype)
-    return net.case(net.minimum(*_operands(net, same=True)))
+    return net.case(net.minimum(*operands(net, same=True)))
 
 
 def maximum(choices: Choices, dtype: str) -> Case:
     """Draw MAXIMUM; one quantization for all three tensors."""
     net = Draft(choices, dtype)
-    return net.case(net.maximum(*_operands(net, same=True)))
+    return net.case(net.maximum(*operands(net, same=True)))
 
 
 def squared_difference(choices: Choices, dtype: str) -> Case:
     """Draw SQUARED_DIFFERENCE."""
     net = Draft(choices, dtype)
-    x, y = _operands(net)
+    x, y = operands(net)
     shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
     spec = net.shaped(x, shape)
     out = net.operator("SQUARED_DIFFERENCE", [x, y], [spec])[0]
     return net.case(net.requantized(out, net.scale_of(x) * (20000 if dtype == "int16" else 80)))
+
+
+def div(choices: Choices, dtype: str) -> Case:
+    """Draw DIV by numbers of one sign: TFLite does not define a division by 0, or -2**31 by -1."""
+    net = Draft(choices, dtype)
+    shape = net.any_shape()
+    x = net.feed(shape)
+    other = choices.pick((shape, shape, (1,) * len(shape)))
+    y = net.feed(other)
+    spec = net.tensors[y]
+    assert isinstance(spec.zero_point, int)
+    info = np.iinfo(dtype)
+    below, above = (info.min, spec.zero_point - 2), (spec.zero_point + 1, info.max)
+    if dtype == "int32" and not choices.chance(3):
+        below, above = (-99, -2), (1, 99)
+    net.limit(y, *(above if above[1] - above[0] > below[1] - below[0] else below))
+    if choices.chance(3):
+        low, high = net.ranges.pop(spec.name or "")
+        values = net.random.integers(low, high, other, endpoint=True).astype(dtype)
+        net.tensors[y] = dataclasses.replace(spec, data=values.tobytes())
+        net.inputs.remove(y)
+    made = net.operator("DIV", [x, y], [net.shaped(x, shape)])[0]
+    if dtype == "int32":
+        return net.case(made)
+    return net.case(net.requantized(made, choices.real(0.05, 20) / net.scale_of(y)))
 
 
 def prelu(choices: Choices, dtype: str) -> Case:
@@ -110,7 +135,7 @@ def _rescaled(code: str, choices: Choices, dtype: str) -> Case:
     return net.case(y)
 
 
-def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
+def operands(net: Draft, same: bool = False) -> tuple[int, int]:
     """Choose two operands: equal shapes, broadcast ones, a constant, or a scalar."""
     choices = net.choices
     shape = net.any_shape()
@@ -123,7 +148,7 @@ def _operands(net: Draft, same: bool = False) -> tuple[int, int]:
     spec = net.tensors[x]
     quantization: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
     if not same and not choices.chance(3):
-        scale = net.scale() if net.dtype != "int32" else None
+        scale = net.scale() if net.dtype not in WHOLE else None
         quantization = {"scale": scale, "zero_point": net.zero_point()}
         if choices.chance(4):
             quantization["scale"] = spec.scale

@@ -70,6 +70,16 @@ def reduce_min(choices: Choices, dtype: str) -> Case:
     return _reduction("REDUCE_MIN", choices, dtype)
 
 
+def reduce_any(choices: Choices, dtype: str) -> Case:
+    """Draw REDUCE_ANY."""
+    return _reduction("REDUCE_ANY", choices, dtype)
+
+
+def reduce_all(choices: Choices, dtype: str) -> Case:
+    """Draw REDUCE_ALL."""
+    return _reduction("REDUCE_ALL", choices, dtype)
+
+
 def _reduction(code: str, choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
@@ -90,12 +100,16 @@ def _reduction(code: str, choices: Choices, dtype: str) -> Case:
 
 
 def arg_max(choices: Choices, dtype: str) -> Case:
-    """Draw ARG_MAX over the last axis."""
+    """Draw ARG_MAX, mostly over the last axis: only Ethos-U85 takes others."""
     net = Draft(choices, dtype)
     shape = net.any_shape(2, 4)
     shape = (*shape[:-1], choices.integer(1, 127))
     x = net.maybe_before(net.feed(shape))
-    axis = net.integers(choices.pick((len(shape) - 1, -1)))
+    last = len(shape) - 1
+    place = choices.pick((last, -1))
     wide = choices.pick(("int32", "int64"))
-    spec = Spec(shape[:-1], wide)
+    if choices.chance(3):
+        place = choices.integer(0, last)
+    axis = net.integers(place)
+    spec = Spec(tuple(extent for i, extent in enumerate(shape) if i != place % len(shape)), wide)
     return net.case(net.operator("ARG_MAX", [x, axis], [spec], {"output_type": wide})[0])

@@ -234,7 +234,7 @@ def resize_bilinear(choices: Choices, dtype: str) -> Case:
 
 
 def resize_nearest(choices: Choices, dtype: str) -> Case:
-    """Draw RESIZE_NEAREST_NEIGHBOR by 2, 4 or 8."""
+    """Draw RESIZE_NEAREST_NEIGHBOR by 2, 4 or 8, or to any size, which only U85 takes."""
     return _resize("RESIZE_NEAREST_NEIGHBOR", choices, dtype)
 
 
@@ -247,6 +247,8 @@ def _resize(code: str, choices: Choices, dtype: str) -> Case:
     scaled = [(e - 1) * factor + 1 if corners else e * factor for e in size]
     if size == (1, 1):
         scaled = [choices.integer(1, 9), choices.integer(1, 9)]
+    if code == "RESIZE_NEAREST_NEIGHBOR" and choices.chance(3):
+        scaled = [choices.integer(1, 20), choices.integer(1, 20)]
     spec = net.shaped(x, (1, *scaled, net.tensors[x].shape[3]))
     options = {"align_corners": corners, "half_pixel_centers": half}
     return net.case(

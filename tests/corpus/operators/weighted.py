@@ -166,11 +166,12 @@ def batch_matmul(choices: Choices, dtype: str) -> Case:
     x = net.feed((*batch, *((depth, rows) if adj_x else (rows, depth))))
     other = (*batch, *((columns, depth) if adj_y else (depth, columns)))
     if choices.chance(4):
-        values = net.random_integers(other)
+        values = net.random_integers(other, dtype)
         y = net.constant(values, dtype, net.scale(), net.zero_point())
     else:
         y = net.feed(other)
-    gain = net.scale_of(x) * net.scale_of(y) * 73 * 1.5 * depth**0.5
+    spread = {"int16": 18500}.get(dtype, 73)
+    gain = net.scale_of(x) * net.scale_of(y) * spread * 1.5 * depth**0.5
     spec = Spec((*batch, rows, columns), dtype, gain, 0)
     out = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_x": adj_x, "adj_y": adj_y})[0]
     return net.case(net.requantized(out))

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.oracle.oddities import answers_by_chance
 from ethosgen.oracle.pieces import take_apart
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.errors import InputError
@@ -26,25 +25,14 @@ class Golden:
 def golden(network: Network, samples: list[dict[str, Any]], limit_s: float) -> Golden:
     """Ask TFLite Micro for the whole network, and both oracles for its operators if it lacks one.
 
-    An operator whose result would be undefined counts as lacking.
+    An operator that TFLite Micro answers by chance counts as lacking.
     """
-    first = "TFLite Micro answers by chance"
-    if not _has_chance(network):
-        try:
-            return Golden(golden_outputs(network, samples), ("tflm",))
-        except InputError as error:
-            first = str(error)
+    try:
+        return Golden(golden_outputs(network, samples), ("tflm",))
+    except InputError as error:
+        first = str(error)
     try:
         pieces = take_apart(network, samples, limit_s)
     except InputError as error:
         return Golden(None, why=f"{first} | {error}")
     return Golden(pieces.outputs(network), (*sorted(set(pieces.oracles)),))
-
-
-def _has_chance(network: Network) -> bool:
-    tensors = network.graph.tensors
-    return any(
-        answers_by_chance(op.code, tensors[op.inputs[0]].dtype)
-        for op in network.graph.operators
-        if op.inputs
-    )

@@ -56,7 +56,7 @@ def test_a_seed_names_one_network() -> None:
     assert make_network(7).data != make_network(8).data
 
 
-@pytest.mark.parametrize("seed", [136768974, 136783219, 136783404])
+@pytest.mark.parametrize("seed", [136768974, 136783219])
 def test_no_quotient_is_drawn_that_cpp_leaves_open(seed: int) -> None:
     """LiteRT divides -128 by -1 to 127 or -128, by the element's place."""
     wild = make_network(seed)

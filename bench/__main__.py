@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from bench.measure import DEMO, MODELS, console, measure, networks
 
 PARTS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "cpu_only": lambda: [cpu_only.measure(network) for network in networks()],
-    "npu_model": lambda: npu_model.measure(networks()),
+    **{part: partial(npu_model.measure, networks(), part) for part in npu_model.GENERATIONS},
 }
 """Parts of bench.json that `--only` measures."""
 

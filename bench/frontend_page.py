@@ -166,6 +166,13 @@ def _on_u85(one: Figures) -> str | None:
     return f"{one['on_u85']} of {one['operators']}" if "on_u85" in one else None
 
 
+def _wrong_on_u85(one: Figures) -> str | None:
+    if "u85_elements" not in one:
+        return None
+    faults = f", {one['u85_undefined']} faults" if one["u85_undefined"] else ""
+    return f"{one['u85_mismatches']:,} of {one['u85_elements']:,}{faults}"
+
+
 def _operations(one: Figures) -> str | None:
     return str(one["operations"]) if "operations" in one else None
 
@@ -198,8 +205,7 @@ _LARGEST: dict[str, Cell] = {
 }
 _PLACE: Columns = {
     "on the NPU": _on_npu,
-    "on a U85-256": lambda one: (
-        f"{one['on_u85']} of {one['operators']}" if "on_u85" in one else None
-    ),
+    "on a U85-256": _on_u85,
+    "mismatches there": _wrong_on_u85,
     "NPU operations": _operations,
 }

@@ -16,6 +16,7 @@ from bench.products import products
 if TYPE_CHECKING:
     from ethosgen.values.fidelity import Fidelity
     from ethosgen.values.plan import Plan
+    from tests.support.tosa_rows import U85Row
     from tests.support.trials import Trial
 
 Figures = dict[str, Any]
@@ -202,7 +203,17 @@ def _tosa_operators() -> Iterator[Figures]:
 
     for name in CASES:
         row = operator_row(name)
-        yield {**figures(row.trial, ""), "on_u85": row.on_u85}
+        yield figures(row.trial, "") | u85_figures(row.u85)
+
+
+def u85_figures(row: "U85Row") -> Figures:
+    """Return a U85 row's figures, for the page."""
+    return {
+        "on_u85": row.operators,
+        "u85_elements": row.elements,
+        "u85_mismatches": row.mismatches,
+        "u85_undefined": row.undefined,
+    }
 
 
 def _tosa_networks() -> Iterator[Figures]:

@@ -15,6 +15,13 @@ NPUS = (
     "ethos-u65-256",
     "ethos-u65-512",
 )
+U85_NPUS = (
+    "ethos-u85-128",
+    "ethos-u85-256",
+    "ethos-u85-512",
+    "ethos-u85-1024",
+    "ethos-u85-2048",
+)
 SAMPLES = 10
 
 

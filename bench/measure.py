@@ -150,7 +150,7 @@ def measure() -> Figures:
     console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
         times = measure_times(models, Path(scratch))
-    on_model = npu_model.measure(models)
+    on_model = {part: npu_model.measure(models, part) for part in npu_model.GENERATIONS}
     console.print(f"exactness and sizes of {len(models)} networks ...")
     figures = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -165,6 +165,6 @@ def measure() -> Figures:
         "samples": SAMPLES,
         "models": figures,
         "cpu_only": on_cpu,
-        "npu_model": on_model,
+        **on_model,
         "times": times,
     }

@@ -96,7 +96,7 @@ def misses(results: Results) -> list[str]:
         for key, limit in TIMES.items()
         if results["times"][key] is None or results["times"][key] > limit.most
     ]
-    return found + cpu_only.misses(results["cpu_only"]) + npu_model.misses(results["npu_model"])
+    return found + cpu_only.misses(results["cpu_only"]) + npu_model.misses(results)
 
 
 def _number(value: int | None, is_over: bool) -> str:
@@ -175,6 +175,7 @@ interpreter.
 
 def npu_model_section(results: Results) -> str:
     """Return the section of docs/bench.md on the NPU model's speed and memory."""
+    first = npu_model.GENERATIONS["npu_model"]
     return f"""## The NPU model
 
 One sample on the NPU model of {FIRMWARE_NPU}, after compilation, and on TensorFlow Lite Micro's
@@ -182,7 +183,7 @@ interpreter. Both are called from Python with arrays by name, in one process, al
 thread each. Times are the best of {npu_model.REPEATS} rounds of at least
 {npu_model.ROUND_S * 1000:g} ms, ratios the median; the limit of the ratio is
 {npu_model.MOST_OF_TFLM:g} for every network. The first sample includes the decoding of weights.
-MobileNetV2 1.0 at 224x224 has random weights; its limit is {npu_model.MOST_MOBILENET_S:g} s.
+MobileNetV2 1.0 at 224x224 has random weights; its limit is {first.most_mobilenet_s:g} s.
 
 Memory is the peak use of the NPU model for two samples, including Vela's command streams and
 constants. Its limit is {npu_model.MOST_OF_TENSORS:g} times the size of all tensors of the network.
@@ -190,7 +191,21 @@ constants. Its limit is {npu_model.MOST_OF_TENSORS:g} times the size of all tens
 
 {table(*npu_model.rows(results["npu_model"]))}
 
-[cycles.md](cycles.md) compares its cycle estimates with Vela's.
+{_on_u85(results)}[cycles.md](cycles.md) compares its cycle estimates with Vela's.
+"""
+
+
+def _on_u85(results: Results) -> str:
+    """Return the table of U85's speed and memory, "" while only its cycles are measured."""
+    head, rows = npu_model.rows(results["npu_model_u85"])
+    if not rows:
+        return ""
+    u85 = npu_model.GENERATIONS["npu_model_u85"]
+    limit = f"{u85.most_mobilenet_s:g} s"
+    return f"""The same on {u85.npu}, where the limit of MobileNetV2 is {limit}:
+
+{table(head, rows)}
+
 """
 
 

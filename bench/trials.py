@@ -20,6 +20,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NamedTuple
 
 import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
 from bench import markdown
@@ -87,8 +88,17 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
     return sorted(found, key=lambda network: network[1].stat().st_size)
 
 
-def simulate(path: Path, npu: str) -> tuple[str, str]:
-    """Return the verdict on a network, and its figures or the reason of a refusal.
+class Answer(NamedTuple):
+    """The verdict on a network, its figures or the reason of a refusal, and operators by place."""
+
+    verdict: str
+    words: str
+    placed: str = "-"
+    """The numbers of operators on the NPU and on the CPU."""
+
+
+def simulate(path: Path, npu: str) -> Answer:
+    """Try a network on the simulator.
 
     A fork of this process runs it, so TVM is already loaded.
     """
@@ -99,11 +109,11 @@ def simulate(path: Path, npu: str) -> tuple[str, str]:
     theirs.close()
     try:
         if not ours.poll(LIMIT_S):
-            return "LATE", f"not finished in {LIMIT_S:g} s"
-        answer: tuple[str, str] = ours.recv()
+            return Answer("LATE", f"not finished in {LIMIT_S:g} s")
+        answer: Answer = ours.recv()
         return answer
     except EOFError:
-        return "BUG", "the process died"
+        return Answer("BUG", "the process died")
     finally:
         child.kill()
         child.join()
@@ -114,13 +124,15 @@ def _answer(line: Connection, path: Path, npu: str) -> None:
     try:
         report = pipeline.simulate(path, npu=npu, inputs=inputs, watch=Watch())
     except EthosgenError as error:
-        line.send(("REFUSED", str(error)))
+        line.send(Answer("REFUSED", str(error)))
     except Exception as error:
-        line.send(("BUG", f"{type(error).__name__}: {error}"))
+        line.send(Answer("BUG", f"{type(error).__name__}: {error}"))
     else:
         golden = report.golden
         counts = f"{golden.mismatches} of {golden.elements}, {golden.oracle}" if golden else ""
-        line.send((report.verdict, "; ".join((counts, *report.findings.values()))))
+        placed = f"{report.plan.npu_operators} + {len(report.plan.cpu_operators)}"
+        words = "; ".join((counts, *report.findings.values()))
+        line.send(Answer(report.verdict, words, placed))
 
 
 def attempt(source: str, path: Path, trees: Path) -> Trial:
@@ -131,8 +143,8 @@ def attempt(source: str, path: Path, trees: Path) -> Trial:
         source,
         str(path.relative_to(trees)),
         hashlib.sha256(path.read_bytes()).hexdigest(),
-        {npu: verdict for npu, (verdict, _) in answers.items()},
-        {npu: words for npu, (_, words) in answers.items()},
+        {npu: answer.verdict for npu, answer in answers.items()},
+        {npu: answer.words for npu, answer in answers.items()},
         round(time.monotonic() - start, 1),
     )
 

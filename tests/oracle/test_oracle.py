@@ -72,6 +72,17 @@ def test_litert_decides_where_tflite_micro_lacks_an_operator(
     assert report.as_json()["oracle"]["name"] == "litert"
 
 
+@pytest.mark.slow
+def test_litert_decides_where_tflite_micro_answers_by_chance(tmp_path: Path) -> None:
+    net = NetworkBuilder("larger")
+    inputs = [net.input((1, 8, 8, 4), "int16", 0.05, 0) for _ in range(2)]
+    net.operator("GREATER", inputs, [Spec((1, 8, 8, 4), "bool")], {})
+    report = _simulate(net.build(), tmp_path, "none")
+    assert report.passed and report.golden is not None
+    assert (report.golden.oracle, report.golden.elements) == ("litert", 1280)
+    assert "never sets" in report.golden.note
+
+
 def test_only_the_version_changes_for_litert() -> None:
     network = parse_network(_tiled(3), "net")
     changed = parse_network(for_litert(network), "net")

@@ -36,6 +36,16 @@ def answers_by_chance(code: str, dtype: str) -> bool:
     return code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16")
 
 
+def operator_by_chance(network: Network) -> str:
+    """Return the first operator that TensorFlow Lite Micro answers by chance, "" if none."""
+    for graph in network.graphs:
+        for op in graph.operators:
+            dtype = graph.tensors[op.inputs[0]].dtype if op.inputs else ""
+            if answers_by_chance(op.code, dtype):
+                return f"{op.code} of {dtype}"
+    return ""
+
+
 def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Return whether an operator's result is undefined in C++ for some inputs.
 

@@ -14,6 +14,7 @@ from ethosgen.oracle.interpreters import (
     ordered_inputs,
     run_in_children,
 )
+from ethosgen.oracle.oddities import operator_by_chance
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -29,8 +30,14 @@ def golden_outputs(
     A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs.
 
     Raises InputError for inputs that do not fit the network or a network that crashes the
-    interpreter, and UnsupportedError for one that TFLite Micro cannot run or on which it aborts.
+    interpreter, and UnsupportedError for one that TFLite Micro cannot run, on which it aborts, or
+    that it computes with uninitialized values.
     """
+    if by_chance := operator_by_chance(network):
+        raise UnsupportedError(
+            f"TFLite Micro computes {by_chance} with values that it never sets; its answer for "
+            f"'{network.name}' varies"
+        )
     inputs = ordered_inputs(network, samples)
     data = network.source.data if network.compression and network.source else file_of(network)
     arguments = (data, inputs, len(network.outputs), arena_bytes(network))

@@ -50,7 +50,9 @@ def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, indices, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     rank = len(source.shape)
     axis = int(op.options.get("axis", 0)) % rank
-    batch_dims = int(op.options.get("batch_dims", 0)) % max(len(indices.shape), 1)
+    batch_dims = int(op.options.get("batch_dims", 0))
+    if batch_dims < 0:
+        batch_dims += len(indices.shape)
     batches = math.prod(source.shape[:batch_dims])
     outer = math.prod(source.shape[batch_dims:axis])
     size, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])

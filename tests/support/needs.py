@@ -164,7 +164,7 @@ class StartedPrograms:
             self.names.append(name)
 
     def unmarked(self, item: pytest.Item) -> str | None:
-        """Return which programs a test started without their marker; None if there are none."""
+        """Return the programs that a test started without their marker; None if none."""
         wanted = {"qemu" if name.startswith("qemu-") else "compiler" for name in self.names}
         if item.get_closest_marker("qemu"):
             wanted.clear()  # it builds what it runs

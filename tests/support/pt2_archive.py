@@ -10,7 +10,7 @@ FLOAT = 7
 
 
 def tensor(*sizes: Any) -> dict[str, Any]:
-    """Return what a program notes about a tensor; a text is the symbol of an open size."""
+    """Return a program's note of a tensor; a text in `sizes` is the symbol of an open size."""
     return {
         "dtype": FLOAT,
         "sizes": [

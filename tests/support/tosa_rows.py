@@ -1,10 +1,17 @@
 """What becomes of TOSA's operators: on which NPU, and exact or not."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from ethosgen.values.errors import UnsupportedError
+import numpy as np
+
+from ethosgen.oracle import TOSA
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.pipeline.judgement import compare_defined
+from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Plan
+from ethosgen.values.watch import Watch
 from tests.support.tosa_cases import CASES
 from tests.support.tosa_networks import TosaBuilder
 from tests.support.trials import Trial, plan_for, try_network
@@ -15,11 +22,25 @@ SAMPLES = 3
 
 
 @dataclass(frozen=True)
+class U85Row:
+    """Operators on a U85-256, and their outputs; `undefined` networks end in a fault instead."""
+
+    operators: int = 0
+    elements: int = 0
+    mismatches: int = 0
+    undefined: int = 0
+
+    def __add__(self, other: "U85Row") -> "U85Row":
+        both = zip(astuple(self), astuple(other), strict=True)
+        return U85Row(*(one + more for one, more in both))
+
+
+@dataclass(frozen=True)
 class TosaRow:
-    """A trial with U55-128 and without an NPU; `on_u85` counts the operators on a U85-256."""
+    """A trial with U55-128 and without an NPU, and what a U85-256 does."""
 
     trial: Trial
-    on_u85: int
+    u85: U85Row
 
 
 def case_network(name: str, instances: int = INSTANCES) -> tuple[Network, list[Arrays]]:
@@ -33,18 +54,43 @@ def operator_row(name: str) -> TosaRow:
     """Return an operator's row; U85 gets each instance as a network of its own."""
     network, samples = case_network(name)
     trial = try_network(network, name, samples, None, "TOSA's reference model")
+    return TosaRow(trial, u85_row(name))
+
+
+def u85_row(name: str) -> U85Row:
+    """Run each instance of an operator on a U85; return the sums."""
     net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
-    taken = 0
+    found = U85Row()
     for _ in range(INSTANCES):
         alone = TosaBuilder(name.lower())
         alone.random = net.random  # the same instances again
-        taken += on_u85(alone.network(CASES[name](alone)))
-    return TosaRow(trial, taken)
+        network = alone.network(CASES[name](alone))
+        alone.random = np.random.default_rng(INSTANCES)
+        found += _on_u85(network, [alone.sample() for _ in range(SAMPLES)])
+    return found
+
+
+def _on_u85(network: Network, samples: list[Arrays]) -> U85Row:
+    plan = _u85_plan(network)
+    if plan is None or not plan.npu_operators:
+        return U85Row()
+    taken = plan.npu_operators
+    try:
+        outputs = simulate_samples(plan, samples, Watch())
+    except NpuFault:
+        return U85Row(taken, undefined=1)
+    found = compare_defined(network, samples, TOSA.name, outputs, TOSA.run(network, samples))
+    return U85Row(taken, found.elements, found.mismatches)
 
 
 def on_u85(network: Network) -> int:
     """Return the number of operators that a U85 runs: none if Vela does not take them at once."""
+    plan = _u85_plan(network)
+    return (plan.npu_operators or 0) if plan else 0
+
+
+def _u85_plan(network: Network) -> Plan | None:
     try:
-        return plan_for(network, U85).npu_operators or 0
+        return plan_for(network, U85)
     except UnsupportedError:
-        return 0
+        return None

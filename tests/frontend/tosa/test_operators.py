@@ -6,16 +6,24 @@ import pytest
 from ethosgen.aot import make_evaluator
 from ethosgen.oracle.tosa import reference_outputs, unpredictable_outputs
 from ethosgen.pipeline.cpu_only import plan_cpu_only
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.tosa import TOSA_OPS
+from ethosgen.values.watch import Watch
+from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
-from tests.support.tosa_rows import case_network
+from tests.support.tosa_rows import U85, case_network
+from tests.support.trials import plan_for
 
 QUICK = {"CONV2D", "RESCALE", "RESIZE", "TABLE"}
 """Operators whose tests are not slow."""
+
+NOT_WHOLLY_ON_U85 = {"LOGICAL_RIGHT_SHIFT", "TRANSPOSE_CONV2D"}
+TURNS = 5
 
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 
@@ -28,6 +36,28 @@ def test_each_operator_has_a_case() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_cpu_computes_what_the_reference_model_computes(name: str) -> None:
     assert_equal(*case_network(name))
+
+
+@pytest.mark.slow
+@needs_tosa
+def test_u85_computes_what_the_reference_model_computes() -> None:
+    """Other operators for each commit; docs/frontends.md has the figures of all of them."""
+    names = [name for name in CASES if name not in NOT_WHOLLY_ON_U85]
+    for name in names[fresh_seed(TURNS) :: TURNS]:
+        network, samples = case_network(name)
+        plan = plan_for(network, U85)
+        assert plan.npu_operators, name
+        outputs = simulate_samples(plan, samples, Watch())
+        found = compare("tosa", outputs, reference_outputs(network, samples))
+        assert found.elements
+        assert not found.mismatches, found.first and f"{name}: {found.first.text()}"
+
+
+@needs_tosa
+def test_a_logical_shift_of_a_negative_byte_is_a_fault_on_u85() -> None:
+    network, samples = case_network("LOGICAL_RIGHT_SHIFT")
+    with pytest.raises(NpuFault, match="LSR of a negative operand of less than 32 bits"):
+        simulate_samples(plan_for(network, U85), samples, Watch())
 
 
 def assert_equal(network: Network, samples: list[Arrays]) -> None:

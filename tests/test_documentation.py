@@ -136,18 +136,19 @@ def make_cpu_only(**changes: Any) -> dict[str, Any]:
     return {**figures, **changes}
 
 
-def make_npu_model(**changes: Any) -> dict[str, Any]:
+def make_npu_model(part: str = "npu_model", **changes: Any) -> dict[str, Any]:
     """Figures of MobileNetV2 on the NPU model, each at its limit unless changed."""
+    generation = npu_model.GENERATIONS[part]
     figures = {
         "name": npu_model.MOBILENET,
         "first_s": 3.0,
-        "model_s": npu_model.MOST_MOBILENET_S,
+        "model_s": generation.most_mobilenet_s,
         "tflm_s": 0.4,
         "ratio": npu_model.MOST_OF_TFLM,
         "tensor_bytes": 10 << 20,
         "peak_bytes": 40 << 20,
         "object_bytes": 1 << 20,
-        "cycles": {npu: {"ours": 110, "vela": 100} for npu in NPUS},
+        "cycles": {npu: {"ours": 110, "vela": 100} for npu in generation.npus},
     }
     return {**figures, **changes}
 
@@ -181,7 +182,7 @@ def good() -> dict[str, Any]:
         "samples": 10,
         "models": [network],
         "cpu_only": [make_cpu_only()],
-        "npu_model": [make_npu_model()],
+        **{part: [make_npu_model(part)] for part in npu_model.GENERATIONS},
         "times": {**times, "tflm_s": 0.01, "simulate_over_tflm": 3.0},
     }
 
@@ -219,7 +220,10 @@ def test_what_the_cpu_alone_misses(changes: dict[str, Any], count: int) -> None:
     ],
 )
 def test_what_the_npu_model_misses(changes: dict[str, Any], count: int) -> None:
-    assert len(npu_model.misses([make_npu_model(**changes)])) == count
+    nothing: dict[str, Any] = {part: [] for part in npu_model.GENERATIONS}
+    for part in npu_model.GENERATIONS:
+        changed = nothing | {part: [make_npu_model(part, **changes)]}
+        assert len(npu_model.misses(changed)) == count
 
 
 def test_memory_beyond_the_ratio_is_told_even_if_it_is_allowed() -> None:

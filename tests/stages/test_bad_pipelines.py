@@ -46,7 +46,7 @@ def small(path: Path, count: int, size: int) -> Path:
     """Write a system of elements with `size` bytes of the memory for everything but code."""
     elements = "".join(
         f'[[elements]]\nname = "e{i}"\nboard = "corstone300"\n'
-        f"memories.ddr = {{ start_addr = 0x70000000, size_bytes = {size + 4096} }}\n"
+        f"memories.ddr = {{ start_addr = 0x70000000, size_bytes = {size + 8192} }}\n"
         for i in range(count)
     )
     path.write_text(elements)

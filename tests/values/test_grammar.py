@@ -30,13 +30,15 @@ PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?(
 VERBS = frozenset(
     "accesses asks cannot compiles contradicts contains counts creates decides declares differs "
     "does ends exceeds gives has holds is lacks leaves lies makes names needs passes reads runs "
-    "says takes uses was writes".split()
+    "says stands takes uses was writes".split()
 )
 """Words that end like a plural and are none, and prepositions."""
 OTHERS = frozenset(("as", "its", "this", "thus"))
 NO_COUNTS = frozenset(
     (
         "{p.name} commands",
+        "{name} rows",
+        "{name} planes",
         "{by((operation.length, *rows))} bytes",
         "{by((length, *counts))} bytes",
     )

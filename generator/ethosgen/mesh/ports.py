@@ -46,7 +46,7 @@ def gates_of(system: System) -> tuple[Gate, Gate]:
 
 
 def pulls_of(replication: Replication, gates: Sequence[Gate]) -> Pulls:
-    """Return what replicas get from the ports and send to them."""
+    """Return the bytes that each replica gets from the ports and sends to them."""
     counts = np.array(replication.counts, np.float64)
     tasks = replication.graph.tasks
     each = (

@@ -169,7 +169,7 @@ _Pull = tuple[float, Sequence[int], Sequence[int], Sequence[int]]
 
 
 def _ports(outside: Pulls | None, vertices: int, mesh: Mesh) -> list[list[_Pull]]:
-    """Return what draws each vertex to ports."""
+    """Return the pulls of the ports on each vertex."""
     found: list[list[_Pull]] = [[] for _ in range(vertices)]
     if outside is None:
         return found

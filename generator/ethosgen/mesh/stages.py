@@ -53,7 +53,7 @@ def _bottleneck(sums: Sequence[int], stages: int) -> int:
 
 
 def _runs(sums: Sequence[int], limit: int) -> int:
-    """Return how many runs of at most `limit` cycles there must be."""
+    """Return the least number of runs of at most `limit` cycles each."""
     start = runs = 0
     while start < len(sums) - 1:
         start = bisect_right(sums, sums[start] + limit) - 1

@@ -141,7 +141,7 @@ def link_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> Floats:
 
 
 def _rounding(flows: Flows) -> float:
-    """Return what cumulative sums leave where nothing flows."""
+    """Return the rounding error, in bytes, of cumulative sums where nothing flows."""
     return 1e-9 * float(flows.bytes.max(initial=0))
 
 

@@ -59,6 +59,6 @@ def compare_given(
 def measure_given(
     network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
 ) -> Fidelity:
-    """Return how far outputs are from a file's, in steps."""
+    """Return the fidelity of outputs to a file's, in steps."""
     theirs = load_given(path, network, len(outputs))
     return compare_fidelity(network, outputs, theirs, f"the outputs in {path.name}", "", limit)

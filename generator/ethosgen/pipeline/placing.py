@@ -31,7 +31,7 @@ def with_placings(plan: Plan, helpers: Helpers, task: Task | None) -> Plan:
 
 
 def _places(plan: Plan) -> dict[int, tuple[str, str]]:
-    """Return where each operator of the network runs, and why."""
+    """Return the place of each operator of the network, and the reason."""
     is_auto = plan.options.mode is OffloadMode.AUTO
     libraries = {one.name for one in wrapped_of(plan) if one.is_library}
     unknown = {share.name for share in plan.shares if share.cycles is None}

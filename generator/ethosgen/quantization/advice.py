@@ -42,7 +42,7 @@ def hurts(sqnr_db: float, before: float | None, after: float | None) -> bool:
 
 
 def trials(layers: Sequence[Layer], activations: str, keep: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what is worth trying, as requests of a script."""
+    """Return the trials worth running, as requests of a script."""
     lossy = [one for one in layers if one.is_quantized and one.lost_db > 0]
     lossy.sort(key=lambda one: -one.lost_db)
     made: list[dict[str, Any]] = []
@@ -62,7 +62,7 @@ def advice(
     sqnr_db: float,
     keep: Sequence[str],
 ) -> list[Advice]:
-    """Return what a trial has shown to help, the best first.
+    """Return the changes that a trial has shown to help, the best first.
 
     A longer list of layers is omitted if a part of it helps as much, within a decibel.
     """

@@ -50,7 +50,7 @@ def distribution_of(index: int) -> str:
 
 
 def count_distributions(count: int) -> dict[str, int]:
-    """Return how many of `count` samples come from each distribution, by name."""
+    """Return the number of samples from each distribution, by name."""
     return dict(Counter(map(distribution_of, range(count))))
 
 

@@ -30,7 +30,7 @@ class Stage:
 
 
 def positions(graph: Graph) -> list[int]:
-    """Return where the graph can be cut, with both ends."""
+    """Return the positions where the graph can be cut, 0 and the end included."""
     count = len(graph.operators)
     joined = _joined(graph)
     return [

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from ethosgen.values.device import PAGE_BYTES
+
 NO_NPU = "none"
 """The name that selects no NPU: the whole network runs on the CPU."""
 
@@ -18,7 +20,7 @@ class Accelerator:
     product: str
     macs: int
     family: str = field(kw_only=True)
+    register_bytes: int = field(default=PAGE_BYTES, kw_only=True)
+    """The size of its registers, in whole pages."""
     has_simulator: bool = field(default=True, kw_only=True)
     """Whether its backend can run partitions on this machine."""
-    has_registers: bool = field(default=True, kw_only=True)
-    """Whether the simulator also has its registers, so that simulated firmware can use it."""

@@ -12,6 +12,7 @@ from ethosgen.cli import cli
 from ethosgen.commands.junit import make_suite
 from ethosgen.commands.wording import report_text
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.judgement import judge
@@ -103,6 +104,18 @@ def test_equal_outputs_are_all_compared() -> None:
     report = judged(model, samples, golden_outputs(model, samples))
     assert report.golden is not None
     assert (report.golden.elements, report.golden.left_out) == (4, 0)
+
+
+def test_a_power_that_overflows_is_left_out() -> None:
+    net = NetworkBuilder("powers")
+    base, exponent = (net.input((3,), "int32", None, name=name) for name in ("base", "exponent"))
+    (made,) = net.operator("POW", (base, exponent), (Spec((3,), "int32", name="made"),))
+    network = parse_network(net.build(made), "powers")
+    sample = {"base": np.int32([2, -2, 46341]), "exponent": np.int32([31, 31, 2])}
+    left_out = undefined_outputs(network, [sample])
+    assert left_out is not None
+    assert left_out.masks[0]["made"].tolist() == [True, False, True]
+    assert left_out.why.startswith("C++ leaves the result of POW with output 'made' undefined")
 
 
 def test_a_missing_output_is_no_undefined_one() -> None:

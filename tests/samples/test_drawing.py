@@ -5,6 +5,7 @@ import pytest
 
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.litert import litert_outputs
+from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import count_distributions, distribution_of, draw_samples
 from ethosgen.samples.spans import LOOPS
@@ -160,6 +161,27 @@ def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
     samples = draw_samples(parse(net, made), 10, 0)
     assert min(sample["y"].min() for sample in samples) == least
     assert len(litert_outputs(parse(net, made), samples)) == 10
+
+
+@pytest.mark.parametrize("constant", ["neither", "base", "exponent"])
+def test_a_power_of_integers_fits(constant: str) -> None:
+    """LiteRT ends the inference at a negative exponent, and C++ leaves an overflow undefined."""
+    net = NetworkBuilder("powers")
+    ends = [
+        net.constant(np.array(value, np.int32), "int32")
+        if name == constant
+        else net.input((1, 40), "int32", None, name=name)
+        for name, value in (("base", -7), ("exponent", 5))
+    ]
+    (made,) = net.operator("POW", ends, (Spec((1, 40), "int32"),))
+    network = parse(net, made)
+    samples = draw_samples(network, 10, 0)
+    for sample, output in zip(samples, litert_outputs(network, samples), strict=True):
+        base, exponent = sample.get("base", np.array(-7)), sample.get("exponent", np.array(5))
+        exact = base.astype(object) ** exponent.astype(object)
+        (found,) = output.values()
+        assert np.array_equal(found, exact)
+    assert undefined_outputs(network, samples) is None
 
 
 def test_sizes_to_broadcast_fit_each_other() -> None:

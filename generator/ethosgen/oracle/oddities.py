@@ -3,13 +3,16 @@
 Each is a cause in docs/exactness.md, where LiteRT, and usually the NPU too, differs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ethosgen.oracle import litert
 from ethosgen.values.network import Network, Operator, Tensor
+
+Array = np.ndarray[Any, Any]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _QUOTIENT = "computes the quotient of scales in double, LiteRT in float"
 _FIXED = "computes it in fixed point, LiteRT with a table made in float"
@@ -49,38 +52,45 @@ def operator_by_chance(network: Network) -> str:
 def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Return whether an operator's result is undefined in C++ for some inputs.
 
-    Both oracles' QUANTIZE and TFLite Micro's CAST convert floats to integers with a plain
-    static_cast (reference/quantize.h, micro/kernels/cast.cc): the result for a float that does not
-    fit depends on the processor and the compiler.
+    Both oracles' QUANTIZE, TFLite Micro's CAST and LiteRT's POW of integers convert floats to
+    integers with a plain static_cast (reference/quantize.h, micro/kernels/cast.cc, kernels/pow.cc):
+    the result for a float that does not fit depends on the processor and the compiler.
     """
-    if operator.code not in ("QUANTIZE", "CAST"):
+    if operator.code not in ("QUANTIZE", "CAST", "POW"):
         return False
     source, target = (np.dtype(tensors[i].dtype) for i in (operator.inputs[0], operator.outputs[0]))
-    return source.kind == "f" and target.kind in "iu"
+    return target.kind in "iu" and (source.kind == "f" or operator.code == "POW")
 
 
 def undefined_elements(
-    operator: Operator, tensors: Sequence[Tensor], oracle: str, value: np.ndarray[Any, Any]
-) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    operator: Operator, tensors: Sequence[Tensor], oracle: str, values: Mapping[int, Array]
+) -> Mask:
     """Return a mask of the results that are undefined in C++; `oracle` ran the operator.
 
-    LiteRT's CAST saturates, so its result is always defined.
+    `values` has the tensors that are no constants, by index. LiteRT's CAST saturates, so its result
+    is always defined.
     """
-    none = np.zeros(value.shape, bool)
+    target = tensors[operator.outputs[0]]
+    none = np.zeros(target.shape, bool)
     if not may_be_undefined(operator, tensors):
         return none
-    target = tensors[operator.outputs[0]]
-    if operator.code == "CAST":
-        return none if oracle == litert.NAME else ~_fits(np.trunc(value), np.iinfo(target.dtype))
-    if target.quantization is None or len(target.quantization.scale) != 1:
-        return none
-    (scale,), (point,) = target.quantization.scale, target.quantization.zero_point
+    given = [values[i] if tensors[i].data is None else tensors[i].array() for i in operator.inputs]
     with np.errstate(all="ignore"):
+        if operator.code == "POW":
+            power = np.power(given[0].astype(np.float64), given[1].astype(np.float64))
+            return ~_fits(power, np.iinfo(target.dtype))
+        value = given[0]
+        if operator.code == "CAST":
+            fits = _fits(np.trunc(value), np.iinfo(target.dtype))
+            return none if oracle == litert.NAME else ~fits
+        if target.quantization is None or len(target.quantization.scale) != 1:
+            return none
+        (scale,), (point,) = target.quantization.scale, target.quantization.zero_point
         steps = np.rint(np.float32(value) / np.float32(scale)).astype(np.float64)
     return ~(_fits(steps, np.iinfo(np.int32)) & _fits(steps + point, np.iinfo(np.int32)))
 
 
-def _fits(whole: np.ndarray[Any, Any], info: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _fits(whole: Array, info: Any) -> Mask:
     """Return a mask of the floats within an integer type's range; NaN is outside."""
     return np.asarray((whole >= float(info.min)) & (whole < float(info.max) + 1))
 

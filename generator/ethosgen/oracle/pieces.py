@@ -88,12 +88,11 @@ def _spread(
     """
     tensors, why = network.graph.tensors, ""
     for op, oracle in zip(network.graph.operators, oracles, strict=True):
-        given = value.get(op.inputs[0]) if op.inputs else None
         if not reached.keys().isdisjoint(op.inputs):
             written = (*op.outputs, *(i for i in op.inputs if i >= 0 and tensors[i].is_variable))
             reached |= {i: np.ones(tensors[i].shape, bool) for i in written}
-        elif given is not None:
-            mask = undefined_elements(op, tensors, oracle, given)
+        elif may_be_undefined(op, tensors):
+            mask = undefined_elements(op, tensors, oracle, value)
             if mask.any():
                 why = why or f"{op.code} with output '{tensors[op.outputs[0]].name}'"
                 reached[op.outputs[0]] = mask.reshape(tensors[op.outputs[0]].shape)

@@ -2,9 +2,11 @@
 
 An int32 input that indexes a table must be within the table: TFLite Micro refuses other values, or
 reads past the table. The same applies to the start of a slice and to the counter of a loop.
-RSQRT of integers ends an inference at the first negative number, a division at a divisor of 0.
+RSQRT of integers ends an inference at the first negative number, a division at a divisor of 0, and
+POW of integers at a negative exponent.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +24,9 @@ _FLOAT_REACH = 3.0
 """Float inputs are within -3 and 3 by default, like data with a standard deviation of 1."""
 
 _LEAST_DIVISOR = 0.25
+_MOST_EXPONENT = 10
+"""Largest exponent of an integer POW if the base is not a constant: 8 to the power of 10 fits."""
+
 _MOST_SIZE = 100
 """Largest value of an input that is the size of a dimension."""
 
@@ -226,6 +231,28 @@ def _divisor(op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
     )
 
 
+def _base(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return the bounds of a POW's base whose powers fit in int32; LiteRT defines no others."""
+    base, exponent = tensors[0], tensors[1]
+    if base.dtype != "int32":
+        return None
+    most = _MOST_EXPONENT if exponent.data is None else int(exponent.array().max(initial=1))
+    reach = int(np.iinfo(np.int32).max ** (1 / max(most, 1)))
+    return _Bounds(np.array(-reach), np.array(reach))
+
+
+def _exponent(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return the bounds of a POW's exponent: at least 0 in an integer, and the power fits."""
+    base = tensors[0]
+    if base.dtype != "int32":
+        return None
+    most = _MOST_EXPONENT
+    if base.data is not None:
+        reach = max(abs(int(value)) for value in (base.array().min(), base.array().max(), 2))
+        most = int(math.log(np.iinfo(np.int32).max, reach))
+    return _Bounds(np.array(0), np.array(most))
+
+
 def _size(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
     """Return the bounds of a BROADCAST_ARGS' sizes: where they differ, one of them must be 1."""
     most = _MOST_SIZE if tensors[1].data is None else 1
@@ -258,6 +285,8 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("DYNAMIC_UPDATE_SLICE", 2): _update_start,
     ("RSQRT", 0): _from_zero,
     ("DIV", 1): _divisor,
+    ("POW", 0): _base,
+    ("POW", 1): _exponent,
     ("FLOOR_DIV", 1): _divisor,
     ("FLOOR_MOD", 1): _divisor,
     ("TOSA_GATHER", 1): _row,

@@ -215,7 +215,7 @@ def test_u55_ignores_high_address_words(accelerator: str, works: bool) -> None:
 
 
 def test_a_page_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match="1024 words"):
+    with pytest.raises(ValueError, match="1,024 words"):
         RegisterFile(np.zeros(10, np.uint32), Bench().machine, lambda: None)
 
 

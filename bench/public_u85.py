@@ -1,4 +1,4 @@
-"""Runs the networks of bench/public.py with U85 on the simulator; a run may be interrupted.
+"""Verifies the networks of bench/public.py with U85 on QEMU; a run may be interrupted.
 
     .venv/bin/python -m bench.public_u85 RESULTS.jsonl [--also NAME=DIR] [--page]
 
@@ -19,16 +19,27 @@ from pathlib import Path
 from rich.console import Console
 
 from bench import markdown
-from bench.public import MANY, PACKAGES, PAGE, U85_MARK, Published, download, find, without_twins
-from bench.trials import MARK, SAMPLES, simulate
+from bench.public import (
+    MANY,
+    PACKAGES,
+    PAGE,
+    SAMPLES,
+    U85_MARK,
+    Published,
+    download,
+    find,
+    verify,
+    without_twins,
+)
+from bench.trials import MARK
 
 NPU = "ethos-u85-256"
 HEAD = """
 ## With {npu}
 
-The same networks with `--npu {npu}` on the simulator, with {samples} random inputs each: {equal}
-are equal to the oracle, {others} are not, {refused} are refused. {differ} of {elements} elements
-differ.
+The same networks by `ethosgen verify` on corstone300 with `--npu {npu}`: the firmware runs on QEMU,
+with {samples} random inputs each. {equal} are equal to the oracle, {others} are not, {refused} are
+refused. {differ} of {elements} elements differ.
 """
 COLUMNS = ["from", "network", "operators on NPU + CPU", "differ"]
 
@@ -49,7 +60,7 @@ class Trial:
     @property
     def cell(self) -> str:
         """What differs, or why nothing was compared."""
-        return self.words.partition(",")[0] if self.verdict in ("PASS", "FAIL") else self.verdict
+        return self.words.partition(", ")[0] if self.verdict in ("PASS", "FAIL") else self.verdict
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -57,7 +68,7 @@ class Trial:
         if self.verdict not in ("PASS", "FAIL"):
             return 0, 0
         differ, _, elements = self.cell.partition(" of ")
-        return int(differ), int(elements)
+        return int(differ.replace(",", "")), int(elements.replace(",", ""))
 
 
 def read(results: Path) -> dict[str, Trial]:
@@ -69,10 +80,14 @@ def read(results: Path) -> dict[str, Trial]:
 def attempt(network: Published) -> Trial:
     """Try a network."""
     console.print(f"  {network.source}: {network.name}")
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, f"{network.name}.tflite")
-        path.write_bytes(network.data)
-        verdict, words, placed = simulate(path, NPU)
+    found = verify(network, NPU)
+    verdict, words, placed = "REFUSED", found.refusal, "-"
+    if found.answer is not None:
+        verdict, words = (
+            found.answer["verdict"],
+            f"{found.cell}, {', '.join(found.answer['oracles'])}",
+        )
+        placed = f"{found.answer['npu']['npu_operators']} + {found.answer['npu']['cpu_operators']}"
     return Trial(network.source, network.place, digest(network), verdict, words, placed)
 
 

@@ -9,12 +9,12 @@ from bench.trials import MARK
 def test_the_part_counts_equal_differing_and_refused_networks() -> None:
     trials = [
         Trial("x 1", "d/a.tflite", "1", "PASS", "0 of 12, tflm", "4 + 1"),
-        Trial("x 1", "d/b.tflite", "2", "FAIL", "2 of 12, tflm", "5 + 0"),
+        Trial("x 1", "d/b.tflite", "2", "FAIL", "2 of 2,012, tflm, litert", "5 + 0"),
         Trial("x 1", "d/c.tflite", "3", "REFUSED", "too odd, really", "-"),
     ]
     text = render(trials)
-    assert "1\nare equal to the oracle, 1 are not, 1 are refused. 2 of 24 elements\n" in text
-    assert "| x 1 | a | 4 + 1 | 0 of 12 |" in text and "| x 1 | b | 5 + 0 | 2 of 12 |" in text
+    assert "1 are equal to the oracle, 1 are not, 1 are\nrefused. 2 of 2,024 elements" in text
+    assert "| x 1 | a | 4 + 1 | 0 of 12 |" in text and "| x 1 | b | 5 + 0 | 2 of 2,012 |" in text
     assert "| x 1 | c | - | refused |" in text and "- c: too odd, really" in text
     many = [
         Trial("x 1", f"d/{n}.tflite", str(n), "PASS", "0 of 1, tflm", "1 + 0") for n in "ninenet"

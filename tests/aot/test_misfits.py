@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program
+from ethosgen.aot.loops.nest import Nest
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import cpu_plan
@@ -90,3 +91,14 @@ def test_a_custom_operator_that_nobody_has_is_called_so(custom: str, said: str) 
     """The message once claimed a lack of code for float32, as if another type would help."""
     words = _custom("CUSTOM", custom)
     assert said in words and "float32" not in words
+
+
+@pytest.mark.parametrize("declare", ["read", "write"])
+def test_a_view_has_the_size_of_its_tensor(declare: str) -> None:
+    """A kernel with another shape would read or write its neighbours in the arena."""
+    net = NetworkBuilder("view")
+    network = parse_network(net.build(net.reshape(net.input((2, 3), name="x"), (6,))), "view")
+    (tensor,) = network.inputs
+    getattr(Nest(), declare)("x", tensor, (3, 2))
+    with pytest.raises(UnsupportedError, match=r"'x' of shape \[2, 3\] as \[7\]"):
+        getattr(Nest(), declare)("x", tensor, (7,))

@@ -50,9 +50,7 @@ class Nest:
 
     def read(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
         """Declare an input and return it as a buffer, optionally in another shape."""
-        variable, buffer = self._declare(
-            name, tensor.dtype, tensor.shape if shape is None else shape
-        )
+        variable, buffer = self._declare(name, tensor.dtype, _shape_of(tensor, shape))
         self._reads.append((variable, tensor.index))
         return buffer
 
@@ -64,9 +62,7 @@ class Nest:
 
     def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
         """Declare an output and return it as a buffer, optionally in another shape."""
-        variable, buffer = self._declare(
-            name, tensor.dtype, tensor.shape if shape is None else shape
-        )
+        variable, buffer = self._declare(name, tensor.dtype, _shape_of(tensor, shape))
         self._writes.append(variable)
         return buffer
 
@@ -74,9 +70,7 @@ class Nest:
         """Declare a variable, which keeps its value between inferences; return it as a buffer."""
         if not tensor.is_variable:
             raise UnsupportedError(f"its state '{tensor.name}' is not a variable")
-        variable, buffer = self._declare(
-            name, tensor.dtype, tensor.shape if shape is None else shape
-        )
+        variable, buffer = self._declare(name, tensor.dtype, _shape_of(tensor, shape))
         self._variables.append((variable, tensor.index))
         return buffer
 
@@ -219,6 +213,20 @@ class Nest:
             variables=tuple(index for _, index in self._variables),
             sources=sources,
         )
+
+
+def _shape_of(tensor: Tensor, shape: Sequence[int] | None) -> Sequence[int]:
+    """Return the shape of a tensor's view, its own if None is given.
+
+    UnsupportedError if a contradictory network makes the view larger or smaller than the tensor:
+    its kernel would read or write other memory.
+    """
+    view = tensor.shape if shape is None else shape
+    if math.prod(view) != tensor.elements:
+        raise UnsupportedError(
+            f"it uses '{tensor.name}' of shape {list(tensor.shape)} as {list(view)}"
+        )
+    return view
 
 
 def used(statements: Sequence[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from bench.measure import networks
 from ethosgen import aot
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.pipeline.cpu_only import plan_cpu_only
+from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
 from tests.support.eager_accelerator import eager_copy
 
@@ -30,7 +31,8 @@ class Subject:
         """Return the estimate of what QEMU counts, None if there is none."""
         network = layer.network
         if not self.accelerator:
-            return aot.cpu_cycles(network.graph.operators[0], network.graph, self.has_helium)
+            extension = Extension.HELIUM if self.has_helium else Extension.DSP
+            return aot.cpu_cycles(network.graph.operators[0], network.graph, extension)
         asked = load_wrapped(self.accelerator).beside(self.has_helium)
         offer = next(iter(asked.offers(plan_cpu_only(network, IoStyle.ARENA), {}).values()))
         if offer.refusal:

@@ -137,4 +137,4 @@ def test_the_cheapest_offer_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_file_that_no_library_has_is_a_bug() -> None:
     graph = _network().graph
     with pytest.raises(InternalError, match=r"no library has toy_add\.c"):
-        libraries.library_code({0: _call(graph.operators[0], graph)})
+        libraries.library_code({0: _call(graph.operators[0], graph)}, libraries.libraries())

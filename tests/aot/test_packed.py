@@ -163,11 +163,11 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     assert report.passed
 
 
-def _halves(net: NetworkBuilder) -> int:
+def halves(net: NetworkBuilder, bits: int = 31) -> int:
     """Return a layer whose sums are its biases, and whose multiplier is 1/8: halves everywhere."""
     x = net.input((1, 16), scale=0.5)
     biases = np.arange(-1100, 1100, dtype=np.int32)
-    biases[:4] = [-(1 << 31) + 2, (1 << 31) - 1, -(1 << 31) + 1, -1]
+    biases[:4] = [-(1 << bits) + 2, (1 << bits) - 1, -(1 << bits) + 1, -1]
     weights = net.constant(np.zeros((len(biases), 16), np.int8), scale=0.25)
     bias = net.constant(biases, scale=0.125)
     return net.operator(
@@ -187,7 +187,7 @@ def _output(units: int) -> object:
 @needs_gcc
 def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
-    plan = cpu_plan(net.build(_halves(net)))
+    plan = cpu_plan(net.build(halves(net)))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.network, 1), strict=True):
         assert_equal(generated.run(sample)[1], wanted)
@@ -196,7 +196,7 @@ def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
 @needs_qemu
 def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
-    (tmp_path / "halves.tflite").write_bytes(net.build(_halves(net)))
+    (tmp_path / "halves.tflite").write_bytes(net.build(halves(net)))
     report = pipeline.verify(
         recipe(tmp_path / "halves.tflite", npu="none"),
         inputs=Inputs(None, 1, 5),

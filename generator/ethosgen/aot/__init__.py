@@ -7,6 +7,7 @@
     operators/   one module per operator family; arithmetic/ and loops/ hold their common code
     libraries    choose, operator by operator, the cheapest of a library's kernel and the plain one
     packed/      micro-kernels, the library of hand-written inner loops for Helium
+    dsp/         the same for the DSP instructions of other cores
     fuse/        fuse operators into the producers of their inputs
     memory/      plan an address for every tensor, and prove that none is overwritten while live
     code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.host.direct import Evaluate, find_direct
+from ethosgen.values.extension import Extension
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
@@ -118,27 +120,28 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
     return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
 
 
-def cpu_cycles(operator: Operator, graph: Graph, has_helium: bool = True) -> int | None:
+def cpu_cycles(
+    operator: Operator, graph: Graph, extension: Extension = Extension.HELIUM
+) -> int | None:
     """Return the estimated cycles of an operator on the CPU, None if unknown or without code."""
     from ethosgen.aot.kernels import prepared
-    from ethosgen.aot.libraries import cycles_without_helium, least_cycles
+    from ethosgen.aot.libraries import least_cycles
 
     if not can_run(operator, graph):
         return None
     operator, tensors = prepared(operator, graph.tensors)
-    estimate = least_cycles if has_helium else cycles_without_helium
-    return estimate(replace(graph, tensors=tuple(tensors)), operator)
+    return least_cycles(replace(graph, tensors=tuple(tensors)), operator, extension)
 
 
 @dataclass(frozen=True)
 class Processor:
     """The CPU's side of a plan on a processor; `ethosgen.backend.CpuSide` documents the methods."""
 
-    has_helium: bool = True
+    extension: Extension = Extension.HELIUM
 
     def cpu_cycles(self, operator: Operator, graph: Graph) -> int | None:
         """Return an operator's estimated cycles on this processor."""
-        return cpu_cycles(operator, graph, self.has_helium)
+        return cpu_cycles(operator, graph, self.extension)
 
     def require_places(self, plan: Plan) -> None:
         """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""

@@ -26,7 +26,7 @@ from ethosgen.values.program import READ_ONLY, ArenaTensor, Port, Program, Varia
 
 def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
-    schedule = fuse_chains(make_schedule(plan), libraries=libraries())
+    schedule = fuse_chains(make_schedule(plan), libraries=libraries(plan.extension))
     body = make_body(schedule, name)
     schedule, kernels = body.schedule, body.kernels
     constants, memory = body.constants, body.memory
@@ -44,7 +44,7 @@ def compile_program(plan: Plan, name: str) -> Program:
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
     module = lower_body(body, signature, addresses, memories)
     module = tvm.transform.Sequential(generator_passes(callees))(module)
-    code, headers = library_code(by_step(kernels))
+    code, headers = library_code(by_step(kernels), libraries(plan.extension))
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
     inlined += [wait_symbol(schedule, step, name) for step in schedule.waits]
     sources = generate(module, signature, comments, constants, plan, name, headers, inlined)
@@ -73,7 +73,7 @@ def require_places(plan: Plan) -> None:
     `compile_program` reports everything else that is unsupported.
     """
     try:
-        plan_memory(fuse_chains(make_schedule(plan), libraries=libraries()), {})
+        plan_memory(fuse_chains(make_schedule(plan), libraries=libraries(plan.extension)), {})
     except RefusalError:
         raise
     except UnsupportedError:

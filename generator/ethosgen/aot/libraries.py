@@ -13,6 +13,7 @@ from ethosgen.aot.operators import Kernel, estimate_cycles
 from ethosgen.backend import Backend, Offer
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InternalError
+from ethosgen.values.extension import Extension
 from ethosgen.values.network import Graph, Operator
 
 Library = Backend[Graph, Mapping[int, Kernel]]
@@ -24,13 +25,28 @@ def _micro_kernels() -> Library:
     return MICRO_KERNELS
 
 
+def _micro_kernels_in_c() -> Library:
+    from ethosgen.aot.packed import MICRO_KERNELS_IN_C
+
+    return MICRO_KERNELS_IN_C
+
+
+def _dsp_kernels() -> Library:
+    from ethosgen.aot.dsp import DSP_KERNELS
+
+    return DSP_KERNELS
+
+
 LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
 """Functions that load each library; of equally cheap ones the first is used."""
+DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (_dsp_kernels, _micro_kernels_in_c)
+"""The same for processors with DSP instructions."""
 
 
-def libraries() -> tuple[Library, ...]:
-    """Return all libraries."""
-    return tuple(load() for load in LIBRARIES)
+def libraries(extension: Extension = Extension.HELIUM) -> tuple[Library, ...]:
+    """Return the libraries for a processor."""
+    loads = DSP_LIBRARIES if extension is Extension.DSP else LIBRARIES
+    return tuple(load() for load in loads)
 
 
 def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kernel | None:
@@ -44,21 +60,27 @@ def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kern
     if not offers:
         return None
     offer, library = min(offers, key=lambda one: inf if one[0].cycles is None else one[0].cycles)
-    plain = estimate_cycles(operator, graph.tensors)
+    has_helium = all(getattr(library, "has_helium", True) for library in among)
+    plain = estimate_cycles(operator, graph.tensors, has_helium)
     if offer.cycles is not None and plain is not None and plain <= offer.cycles:
         return None
     return library.compile(asked, {})[operator.index]
 
 
-def least_cycles(graph: Graph, operator: Operator) -> int | None:
+def least_cycles(
+    graph: Graph, operator: Operator, extension: Extension = Extension.HELIUM
+) -> int | None:
     """Return the estimated cycles of an operator's cheapest kernel, None if they are unknown."""
-    asked = replace(graph, operators=(operator,))
-    offers = [offer.cycles for library in libraries() for offer in _accepted(library, asked)]
-    known = [estimate_cycles(operator, graph.tensors), *offers]
+    if extension is Extension.NONE:
+        return _cycles_in_c(graph, operator)
+    asked, among = replace(graph, operators=(operator,)), libraries(extension)
+    offers = [offer.cycles for library in among for offer in _accepted(library, asked)]
+    has_helium = extension is Extension.HELIUM
+    known = [estimate_cycles(operator, graph.tensors, has_helium), *offers]
     return min((cycles for cycles in known if cycles is not None), default=None)
 
 
-def cycles_without_helium(graph: Graph, operator: Operator) -> int | None:
+def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
     """Return the estimated cycles of the kernel that `cheapest` chooses, in plain C.
 
     The choice is that for Helium; each micro-kernel has a version in C.
@@ -79,14 +101,16 @@ def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:
     return (offer for offer in library.offers(asked, {}).values() if not offer.refusal)
 
 
-def library_code(kernels: Mapping[int, Kernel]) -> tuple[dict[str, str], list[str]]:
+def library_code(
+    kernels: Mapping[int, Kernel], among: Sequence[Library]
+) -> tuple[dict[str, str], list[str]]:
     """Return the C files that kernels need of libraries, by name, and the headers to include.
 
     InternalError if a kernel names a file that no library has.
     """
     texts: dict[str, str] = {}
     headers: list[str] = []
-    for library in libraries():
+    for library in among:
         files = library.files([kernels])
         folder = template_folder(files.templates)
         texts |= {path: (folder / file).read_text("utf-8") for path, file in files.files.items()}

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ethosgen.backend import accelerators
+from ethosgen.values.extension import Extension
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -14,6 +15,9 @@ DEFAULT_MEMORY_MODE: MemoryMode = "shared_sram"
 
 BAREMETAL_UARTS = ("cmsdk", "dw")
 """UARTs with a templates/baremetal/board/console_NAME.c."""
+
+_WITHOUT_DSP = ("aarch64", "cortex-m0", "cortex-m0plus", "cortex-m23", "cortex-m3")
+"""Cores without the DSP instructions of Cortex-M."""
 
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 Size = Annotated[int, Field(gt=0, le=1 << 32)]
@@ -62,6 +66,13 @@ class Cpu(Facts):
     def has_mve(self) -> bool:
         """Whether code may use vector registers."""
         return self.core not in ("cortex-m33", "aarch64") if self.mve is None else self.mve
+
+    @property
+    def extension(self) -> Extension:
+        """The instructions that decide between kernels."""
+        if self.has_mve:
+            return Extension.HELIUM
+        return Extension.NONE if self.core in _WITHOUT_DSP else Extension.DSP
 
     @property
     def gcc_cpu(self) -> str:

@@ -74,7 +74,7 @@ def create_project(
     for one in wanted:
         plan = make_plan(
             one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped,
-            has_helium=board.cpu.has_mve,
+            extension=board.cpu.extension,
         )  # fmt: skip
         programs.append(compile_placed(plan, board.placement(mode), watch))
     with watch.stage("render", f"writing the project to {place}"):

@@ -24,6 +24,7 @@ from ethosgen.pipeline.placing import with_placings
 from ethosgen.pipeline.wrapping import Helpers, estimate
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.errors import InputError
+from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
@@ -93,19 +94,19 @@ def make_plan(
     memories: Memories | None = None,
     ask: Ask = ask_oracles,
     wrapped: Sequence[Wrapped] = (),
-    has_helium: bool = True,
+    extension: Extension = Extension.HELIUM,
 ) -> Plan:
     """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
     `memories` are the board's, `ask` runs the oracle for the check. The accelerators in `wrapped`
-    are asked in turn about what the NPU leaves. Costs on the CPU are those with or without Helium.
+    are asked in turn about what the NPU leaves. Costs on the CPU are those with its `extension`.
     """
     from ethosgen import aot
 
     is_none = options.mode is OffloadMode.NONE
     used, others = (None, ()) if is_none else (accelerator, wrapped)
-    others = [one.allowing(options.steps).beside(has_helium) for one in others]
-    cpu = aot.Processor(has_helium)
+    others = [one.allowing(options.steps).beside(extension is Extension.HELIUM) for one in others]
+    cpu = aot.Processor(extension)
     helpers = Helpers(others, options, cpu)
 
     def task_of(part: Network) -> Task | None:
@@ -121,7 +122,7 @@ def make_plan(
         return helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
 
     plan = exact_plan(network, used, io, planner, options, watch, ask, others)
-    plan = _with_reasons(replace(plan, options=options), network)
+    plan = _with_reasons(replace(plan, options=options, extension=extension), network)
     return with_placings(plan, helpers, task_of(network))
 
 

@@ -281,7 +281,7 @@ def _make(
     wrapped = [load_wrapped(name) for name in element.accelerators]
     plan = make_plan(
         network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped,
-        has_helium=board.cpu.has_mve,
+        extension=board.cpu.extension,
     )  # fmt: skip
     program = compile_placed(plan, board.placement(mode), watch)
     return render(program, board, memory_mode=mode, handover=given), program.summary()

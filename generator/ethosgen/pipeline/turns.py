@@ -119,7 +119,7 @@ def _planner(info: "ProjectInfo", index: int) -> Make:
     def make(network: Network) -> Plan:
         return make_plan(
             network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped,
-            has_helium=board.cpu.has_mve,
+            extension=board.cpu.extension,
         )  # fmt: skip
 
     return make

@@ -6,6 +6,7 @@ from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.device import Device
+from ethosgen.values.extension import Extension
 from ethosgen.values.lives import Life
 from ethosgen.values.network import Graph, Network, Tensor
 from ethosgen.values.quantization import command_for, is_float
@@ -412,6 +413,8 @@ class Plan:
     """The name of the partitions' compiler, as messages call it."""
     way_out: str = "--npu none for this network"
     """What to use instead of a plan whose offsets the CPU's operators cannot follow."""
+    extension: Extension = Extension.HELIUM
+    """The processor's instructions, which decide between the kernels of CPU operators."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
         """Return the size of a tensor's buffer, including bytes that only the NPU reads.

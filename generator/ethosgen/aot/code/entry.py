@@ -44,7 +44,7 @@ class Body:
 
 def make_body(schedule: Schedule, name: str) -> Body:
     """Choose the kernels of a schedule and the waits between them, and plan its memory."""
-    kernels, constants = choose_kernels(schedule, name, libraries())
+    kernels, constants = choose_kernels(schedule, name, libraries(schedule.plan.extension))
     statuses = {i for i, one in kernels.items() if one.kernel.function.ret_type == _STATUS}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))

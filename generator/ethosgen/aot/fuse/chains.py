@@ -26,7 +26,7 @@ from ethosgen.aot.libraries import Library, cheapest
 from ethosgen.aot.memory.plan import SAME_BYTES, lifetimes, plan_memory
 from ethosgen.aot.operators import Kernel, goes_in_place
 from ethosgen.aot.operators.conversion import is_flip
-from ethosgen.aot.packed import MICRO_KERNELS
+from ethosgen.aot.packed import MicroKernels
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.values.errors import UnsupportedError
 
@@ -93,7 +93,7 @@ class _Chains:
     def __init__(self, schedule: Schedule, libraries: Sequence[Library]) -> None:
         self.schedule = schedule
         self.libraries = libraries
-        self.has_tables = MICRO_KERNELS in libraries
+        self.has_tables = any(isinstance(one, MicroKernels) for one in libraries)
 
     @property
     def steps(self) -> tuple[Step, ...]:

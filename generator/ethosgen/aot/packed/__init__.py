@@ -55,19 +55,32 @@ def packed(
 NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
 
 
+@dataclass(frozen=True)
+class Source:
+    """Where a library of micro-kernels is: modules of a Python package, and a folder of C."""
+
+    package: str
+    families: tuple[str, ...]
+    folder: str
+    headers: tuple[str, ...]
+    """The first declares the functions."""
+
+
 class MicroKernels:
-    """The library; `ethosgen.backend.Backend` documents the methods."""
+    """A library; `ethosgen.backend.Backend` documents the methods."""
 
-    name = "micro-kernels"
-
-    def __init__(self) -> None:
+    def __init__(self, name: str, source: Source, has_helium: bool = True) -> None:
+        """Make a library; without Helium its offers are those of its plain C."""
+        self.name = name
+        self.has_helium = has_helium
+        self._source = source
         self._last: tuple[Graph, Mapping[int, Kernel]] | None = None
 
     def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
         """Return the estimates of the packed forms."""
         forms = self._forms(asked)
         return {
-            op.index: Offer(_cycles(op, asked.tensors)) if op.index in forms else NO_FORM
+            op.index: Offer(self._cycles(op, asked.tensors)) if op.index in forms else NO_FORM
             for op in asked.operators
             if op.index not in kept
         }
@@ -78,48 +91,54 @@ class MicroKernels:
 
     def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
         """Return the estimate of a packed form without Helium, None if it is unknown."""
-        found = _find(operator, tensors)
+        found = self._find(operator, tensors)
         cycles = found.cycles if found else None
         return total(cycles.in_c, operator, tensors) if isinstance(cycles, TwoForms) else None
 
     def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
         """Return the packed forms; only packing shows whether there is one, so keep the last."""
         if self._last is None or self._last[0] is not asked:
-            forms = {op.index: _pack(op, asked.tensors) for op in asked.operators}
+            forms = {op.index: self._pack(op, asked.tensors) for op in asked.operators}
             self._last = asked, {i: form for i, form in forms.items() if form is not None}
         return self._last[1]
 
     def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
         """Return the C files whose functions the kernels call, and their headers."""
         named = {file for kernels in made for kernel in kernels.values() for file in kernel.sources}
-        own = sorted(file for file in named if (template_folder(_FOLDER) / file).is_file())
-        files = {file: file for file in (*_HEADERS, *own)} if own else {}
-        return ProjectFiles(_FOLDER, files, headers=_HEADERS[:1] if own else ())
+        folder, headers = self._source.folder, self._source.headers
+        own = sorted(file for file in named if (template_folder(folder) / file).is_file())
+        files = {file: file for file in (*headers, *own)} if own else {}
+        return ProjectFiles(folder, files, headers=headers[:1] if own else ())
 
+    def _pack(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+        found = self._find(operator, tensors)
+        return found.pack(operator, tensors) if found else None
 
-MICRO_KERNELS = MicroKernels()
+    def _cycles(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+        found = self._find(operator, tensors)
+        if found is None or found.cycles is None:
+            return None
+        if isinstance(found.cycles, TwoForms) and not self.has_helium:
+            return total(found.cycles.in_c, operator, tensors)
+        return total(found.cycles, operator, tensors)
 
-
-def _pack(operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    found = _find(operator, tensors)
-    return found.pack(operator, tensors) if found else None
-
-
-def _cycles(operator: Operator, tensors: Sequence[Tensor]) -> int | None:
-    found = _find(operator, tensors)
-    return total(found.cycles, operator, tensors) if found and found.cycles else None
-
-
-def _find(operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
-    dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
-    return _registry().get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+    def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
+        dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
+        packings = _registry(self._source)
+        return packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
 
 
 @cache
-def _registry() -> dict[tuple[str, ...], _Packing]:
+def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
     functions = [
         value
-        for family in _FAMILIES
-        for value in vars(import_module(f"{__name__}.{family}")).values()
+        for family in source.families
+        for value in vars(import_module(f"{source.package}.{family}")).values()
     ]
     return {key: one for f in functions for key, one in getattr(f, "packs", {}).items()}
+
+
+_SOURCE = Source(__name__, _FAMILIES, _FOLDER, _HEADERS)
+MICRO_KERNELS = MicroKernels("micro-kernels", _SOURCE)
+MICRO_KERNELS_IN_C = MicroKernels("micro-kernels in C", _SOURCE, has_helium=False)
+"""The same for processors without Helium."""

@@ -147,7 +147,7 @@ def _maxima_in_c(one: Sizes) -> float:
     return one.pixels * (22.6 + one.channels * (21.0 + 11.0 * one.taps))
 
 
-def _of(whole: Callable[[Sizes], float]) -> Cycles:
+def estimate_of(whole: Callable[[Sizes], float]) -> Cycles:
     """Return an estimate for each element from that of a whole layer."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -156,11 +156,11 @@ def _of(whole: Callable[[Sizes], float]) -> Cycles:
     return cycles
 
 
-DENSE = TwoForms(_of(_rows), _of(_rows_in_c))
-CONVOLUTION = TwoForms(_of(_convolution), _of(_convolution_in_c))
-DEPTHWISE = TwoForms(_of(_depthwise), _of(_depthwise_in_c))
-AVERAGES = TwoForms(_of(_averages), _of(_averages_in_c))
-MAXIMA = TwoForms(_of(_maxima), _of(_maxima_in_c))
+DENSE = TwoForms(estimate_of(_rows), estimate_of(_rows_in_c))
+CONVOLUTION = TwoForms(estimate_of(_convolution), estimate_of(_convolution_in_c))
+DEPTHWISE = TwoForms(estimate_of(_depthwise), estimate_of(_depthwise_in_c))
+AVERAGES = TwoForms(estimate_of(_averages), estimate_of(_averages_in_c))
+MAXIMA = TwoForms(estimate_of(_maxima), estimate_of(_maxima_in_c))
 SUMS = TwoForms(per_element(10.3, broadcast=13.2), per_element(80.0))
 PRODUCTS = TwoForms(per_element(6.5, broadcast=8.7), per_element(38.0))
 SOFTMAX = TwoForms(per_element(9.0, row=141.0), per_element(34.0, row=117.0))

@@ -1,0 +1,18 @@
+"""Micro-kernels for the DSP instructions of Cortex-M4, M7 and M33.
+
+Weights are packed for them alone, so a library is made for a processor. The C also has a form
+without DSP instructions, with equal results.
+"""
+
+from ethosgen.aot.packed import MicroKernels, Source
+
+DSP_KERNELS = MicroKernels(
+    "DSP kernels",
+    Source(
+        package=__name__,
+        families=("depthwise", "matrix"),
+        folder="kernels/dsp",
+        headers=("ethosgen_dsp.h", "ethosgen_dsp_math.h"),
+    ),
+    has_helium=False,
+)

@@ -1,0 +1,43 @@
+"""The cycles of the DSP kernels.
+
+The figures follow the loops of the C and are instructions counted on QEMU with code for a
+Cortex-M33.
+"""
+
+from ethosgen.aot.cost import Cycles
+from ethosgen.aot.packed.cost import Sizes, estimate_of
+
+ROWS, STEP = 4, 4
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to)
+
+
+def _products(one: Sizes, depth: int, rows: int) -> float:
+    """Return the cycles of rows times weights."""
+    channels, steps = one.channels // one.groups, _up(depth, STEP)
+    blocks, last = divmod(rows, ROWS)
+    tile = _up(channels, 2) * (150 + 25.5 * steps)
+    row = _up(channels, 4) * (120 + 15 * steps)
+    rest = row if last == 1 else tile * (last > 1)
+    return blocks * (tile + 60) + rest + rows * (10 + 11 * steps)
+
+
+def _rows(one: Sizes) -> float:
+    return _products(one, one.depth, one.pixels)
+
+
+def _patches(one: Sizes) -> float:
+    copies = 60 + one.taps_y * (20 + 1.5 * one.taps_x * one.depth)
+    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
+    return one.groups * made
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+DENSE: Cycles = estimate_of(_rows)
+CONVOLUTION: Cycles = estimate_of(_convolution)
+DEPTHWISE: Cycles = estimate_of(_patches)

@@ -1,0 +1,66 @@
+/*
+ * The inner loops of int8 layers for processors with DSP instructions (Cortex-M4, M7, M33).
+ *
+ * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
+ * plain C. Weights are packed in the order in which they are read; see ethosgen's aot/dsp/order.py.
+ * Zero points of inputs are folded into the biases, so padding must contain the zero point.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_DSP_H
+#define ETHOSGEN_DSP_H
+
+#include <stdint.h>
+
+/* How the sums of a channel become outputs. */
+struct ethosgen_dsp_scale {
+    int32_t bias; /* that of an odd channel of a matrix is doubled */
+    int32_t mantissa;
+    int32_t addend; /* half a step of the shift, and the zero point shifted left */
+    int32_t shift;  /* to the right, at least 1 */
+};
+
+/* Rows times weights. */
+struct ethosgen_dsp_matrix {
+    int32_t depth;
+    int32_t channels;
+    int32_t stride; /* between the outputs of a row and those of the next */
+    int32_t low;    /* the bounds of the outputs */
+    int32_t high;
+};
+
+/*
+ * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
+ *
+ * weights: for every 4 channels, for every 4 of depth, 16 bytes, padded with zeros: for k = 0 and 1,
+ * for each pair of channels, the weights of both at k, then at k + 2. 128 is added to the weights of
+ * even channels. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
+ */
+void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
+                            const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
+struct ethosgen_dsp_window {
+    int32_t height;
+    int32_t width;
+    int32_t pixel;    /* bytes between a pixel of the input and the next */
+    int32_t channels; /* bytes of a pixel under the window */
+    int32_t taps_y;
+    int32_t taps_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t before_y; /* padding */
+    int32_t before_x;
+    int32_t zero_point; /* of the input: the value of its padding */
+    int32_t rows;
+    int32_t columns;
+};
+
+/* The same for rows that are the pixels under a window, which moves over the input. */
+void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
+                                 const int8_t *weights, const int32_t *scales,
+                                 const int32_t *shape, const int32_t *window);
+
+#endif /* ETHOSGEN_DSP_H */

@@ -1,0 +1,74 @@
+/*
+ * DSP instructions, and TFLite's conversion of a 32-bit sum to an int8 value.
+ *
+ * sum * mantissa / 2^31 is rounded to nearest, then divided by a power of two, rounded to nearest
+ * with halves away from zero: two roundings, as in TensorFlow Lite Micro's reference kernels.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_DSP_MATH_H
+#define ETHOSGEN_DSP_MATH_H
+
+#include "ethosgen_dsp.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32)
+#define ETHOSGEN_DSP 1
+#include <arm_acle.h>
+
+/* (twice * mantissa + 2^31) / 2^32, rounded down. */
+static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
+{
+    int32_t high;
+
+    __asm("smmulr %0, %1, %2" : "=r"(high) : "r"(twice), "r"(mantissa));
+    return high;
+}
+
+static inline int32_t ethosgen_dsp_saturate(int32_t value)
+{
+    return (int32_t)__ssat(value, 8);
+}
+#else
+#define ETHOSGEN_DSP 0
+
+static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
+{
+    return (int32_t)(((int64_t)twice * mantissa + ((int64_t)1 << 31)) >> 32);
+}
+
+static inline int32_t ethosgen_dsp_saturate(int32_t value)
+{
+    value = value < INT8_MIN ? INT8_MIN : value;
+    return value > INT8_MAX ? INT8_MAX : value;
+}
+#endif
+
+/* A word of 4 bytes from any address. */
+static inline uint32_t ethosgen_dsp_word(const void *from)
+{
+    uint32_t word;
+
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
+/* Requantize twice a sum; the value saturates to 8 bits. */
+static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosgen_dsp_scale *scale)
+{
+    int32_t product = ethosgen_dsp_high(twice, scale->mantissa);
+
+    /* The sign is added to round negative halves away from zero. */
+    product += product >> 31;
+    return ethosgen_dsp_saturate((product + scale->addend) >> scale->shift);
+}
+
+static inline int8_t ethosgen_dsp_clamp(int32_t value, int32_t low, int32_t high)
+{
+    value = value < low ? low : value;
+    return (int8_t)(value > high ? high : value);
+}
+
+#endif /* ETHOSGEN_DSP_MATH_H */

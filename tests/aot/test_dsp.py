@@ -1,0 +1,164 @@
+"""Operators packed for DSP instructions: C on this machine, and a Cortex-M33's code on QEMU."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.layers import board_without_helium
+from ethosgen import aot, pipeline
+from ethosgen.aot import compile_program, libraries
+from ethosgen.aot.dsp import order
+from ethosgen.pipeline import Inputs
+from ethosgen.values.extension import Extension
+from ethosgen.values.network import Network
+from ethosgen.values.plan import Plan
+from ethosgen.values.watch import Watch
+from tests.aot.test_packed import DEPTHWISE, MATRIX, OTHERS, halves
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.networks import NetworkBuilder, Spec
+from tests.support.recipes import recipe
+
+Build = Callable[[NetworkBuilder], int]
+
+
+def _grouped(net: NetworkBuilder) -> int:
+    """Return a convolution of 3 groups, each of 2 channels and 3 outputs."""
+    x = net.input((2, 5, 4, 6), "int8", 0.05, 3)
+    weights = net.constant(net.random_integers((9, 3, 2, 2)), None, (0.01,) * 9, (0,) * 9)
+    bias = net.constant(np.arange(9, dtype=np.int32), None, (0.0005,) * 9, (0,) * 9)
+    options = {"padding": "SAME", "stride_w": 1, "stride_h": 2}
+    spec = Spec((2, 3, 4, 9), "int8", 0.4, -5)
+    return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
+
+
+LAYERS: dict[str, Build] = {
+    name: build for name, build in MATRIX.items() if name not in ("saturates", "vanishes")
+} | {
+    "dense, every rest of rows": lambda n: n.fully_connected(n.input((6, 12)), 6),
+    "dense, three rows": lambda n: n.fully_connected(n.input((3, 19)), 3),
+    "dense, deep": lambda n: n.fully_connected(n.input((1, 201)), 9),
+    "dense, two steps": lambda n: n.fully_connected(n.input((5, 8)), 5),
+    "groups": _grouped,
+}
+OUTSIDE: dict[str, Build] = {
+    "shifts of 0": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=5.5e-4),
+    "shifts that are too large": lambda n: n.conv2d(
+        n.input((1, 5, 5, 4), scale=1e-6), 6, scale=50.0
+    ),
+}
+
+
+def dsp_plan(network: bytes | Network) -> Plan:
+    """Return a plan for the CPU of a core with DSP instructions."""
+    return replace(cpu_plan(network), extension=Extension.DSP)
+
+
+@pytest.fixture
+def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all layers to the DSP kernels, whatever others cost."""
+    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
+    monkeypatch.setattr(libraries, "DSP_LIBRARIES", libraries.DSP_LIBRARIES[:1])
+
+
+@needs_gcc
+@pytest.mark.usefixtures("even_if_dearer")
+def test_the_twins_equal_tflite_micro(tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = dsp_plan(net.build(*(build(net) for build in LAYERS.values())))
+    program = compile_program(plan, "net")
+    kernels = program.sources["net_graph.c"].split("/* CPU: ")[1:]
+    assert len(kernels) == len(LAYERS)
+    assert all("  ethosgen_dsp_" in kernel for kernel in kernels)
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_what_has_no_form_is_left_to_others(case: str) -> None:
+    net = NetworkBuilder("network", seed=8)
+    program = compile_program(dsp_plan(net.build(OUTSIDE[case](net))), "net")
+    assert "ethosgen_dsp_matrix.c" not in program.sources
+
+
+def test_the_firmware_of_other_processors_is_without_them() -> None:
+    net = NetworkBuilder("network", seed=8)
+    data = net.build(net.conv2d(net.input((1, 5, 5, 4)), 6))
+    for extension in (Extension.HELIUM, Extension.NONE):
+        program = compile_program(replace(cpu_plan(data), extension=extension), "net")
+        assert "ethosgen_matrix.c" in program.sources
+        assert not any("dsp" in name for name in program.sources)
+
+
+@needs_qemu
+@pytest.mark.parametrize("group", [LAYERS, DEPTHWISE | OTHERS | OUTSIDE], ids=["layers", "others"])
+def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=9)
+    path = tmp_path / "network.tflite"
+    path.write_bytes(net.build(*(build(net) for build in group.values())))
+    report = pipeline.verify(
+        recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
+        inputs=Inputs(None, 3, 5),
+        watch=Watch(),
+    )
+    assert report.passed
+
+
+@needs_gcc
+def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
+    net = NetworkBuilder("halves")
+    plan = dsp_plan(net.build(halves(net, bits=29)))
+    program = compile_program(plan, "net")
+    assert "ethosgen_dsp_matrix.c" in program.sources
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network, 1), strict=True):
+        assert_equal(generated.run(sample)[1], wanted)
+
+
+@needs_qemu
+def test_negative_halves_on_a_cortex_m33(tmp_path: Path) -> None:
+    net = NetworkBuilder("halves")
+    (tmp_path / "halves.tflite").write_bytes(net.build(halves(net, bits=29)))
+    board = str(board_without_helium(tmp_path))
+    report = pipeline.verify(
+        recipe(tmp_path / "halves.tflite", board=board, npu="none"),
+        inputs=Inputs(None, 1, 5),
+        watch=Watch(),
+    )
+    assert report.passed
+
+
+def test_weights_are_packed_as_the_header_says() -> None:
+    weights = np.arange(6 * 7).reshape(6, 7).astype(np.int8)
+    steps = order.matrix_weights(weights).view(np.uint8).reshape(2, 2, 2, 2, 2, 2)
+    for channel, depth in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 6)):
+        block, pair, of_pair = channel // 4, channel // 2 % 2, channel % 2
+        word, place = depth % 2, depth // 2 % 2
+        found = steps[block, depth // 4, word, pair, place, of_pair]
+        assert found == int(weights[channel, depth]) + (128 if of_pair == 0 else 0)
+
+
+def test_sums_fit_until_their_bounds() -> None:
+    def fit(bias: int, weights: list[list[int]]) -> bool:
+        table = np.array([[bias, 1 << 30, -1]] * len(weights), np.int32)
+        return order.sums_fit(table, np.array(weights, np.int8))
+
+    assert fit(0, [[-128] * 511]) and not fit(0, [[-128] * 512])
+    assert fit((1 << 30) - 129, [[1]]) and not fit((1 << 30) - 128, [[-1]])
+
+
+def test_a_cortex_m33_is_estimated_by_its_own_kernels() -> None:
+    net = NetworkBuilder("network", seed=8)
+    graph = dsp_plan(net.build(net.conv2d(net.input((1, 8, 8, 32)), 32, (1, 1)))).network.graph
+    helium, dsp, plain = (
+        aot.cpu_cycles(graph.operators[0], graph, extension)
+        for extension in (Extension.HELIUM, Extension.DSP, Extension.NONE)
+    )
+    assert helium is not None and dsp is not None and plain is not None
+    assert helium < dsp < plain

@@ -392,6 +392,8 @@ class Plan:
     sram_bytes: int = 0
     npu_cycles: int | None = 0
     """The compiler's own estimate for one inference; None for a precompiled file."""
+    memory_mode: str = ""
+    """The board's memory mode that the compiler assumed; "" if unknown, as for such a file."""
     choices: tuple[Choice, ...] = ()
     reach: Mapping[int, int] = field(default_factory=dict)
     """For IoStyle.CALLER, the bytes of a tensor that the NPU copies, if more than it has."""

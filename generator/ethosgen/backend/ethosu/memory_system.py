@@ -16,6 +16,22 @@ MEMORY_MODES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class AreaPorts:
+    """The AXI ports of Vela's memory areas: const_mem_area and arena_mem_area; the cache has 0."""
+
+    constants: int
+    arena: int
+
+
+AREA_PORTS: Mapping[str, AreaPorts] = {
+    "sram_only": AreaPorts(0, 0),
+    "shared_sram": AreaPorts(1, 0),
+    "dedicated_sram": AreaPorts(1, 1),
+}
+"""The memory modes in vela.ini."""
+
+
+@dataclass(frozen=True)
 class SystemConfig:
     """A section of vela.ini, and its burst_length of the memories at ports 0 and 1."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ethosgen.backend.ethosu.memory_system import AREA_PORTS
 from ethosgen.backend.ethosu.payload import driver_header
 from ethosgen.values.plan import (
     Address,
@@ -66,6 +67,19 @@ def stream_of(partition: Partition) -> Stream:
     if not isinstance(partition.payload, Stream):
         raise TypeError(f"{partition.name} has no command stream of Ethos-U")
     return partition.payload
+
+
+def ports_of(plan: Plan, partition: Partition) -> tuple[int, ...] | None:
+    """Return the AXI port that Vela assumed for each region, None if the memory mode is unknown."""
+    if not plan.memory_mode:
+        return None
+    ports = AREA_PORTS[plan.memory_mode]
+    special = {RegionKind.READ_ONLY: ports.constants, RegionKind.SCRATCH_FAST: 0}
+    used = [
+        special.get(base, ports.arena) if isinstance(base, RegionKind) else ports.arena
+        for base in stream_of(partition).bases
+    ]
+    return (*used, *[0] * (BASES - len(used)))
 
 
 def invoke(number: int, bases: tuple[Base, ...]) -> Call:

@@ -274,6 +274,7 @@ class _Assembly:
             scratches=self._scratches(),
             sram_bytes=max((m.compiled.peak_bytes.get("Sram", 0) for m in self._made), default=0),
             npu_cycles=sum(made.compiled.npu_cycles for made in self._made),
+            memory_mode=next((made.compiled.memory_mode for made in self._made), ""),
             reach=self._reach,
             compiler=VELA,
             way_out=way_out(partitions),

@@ -60,6 +60,7 @@ def compiled_plan(
         lives=residual.lives,
         sram_bytes=compiled.peak_bytes.get("Sram", 0),
         npu_cycles=compiled.npu_cycles,
+        memory_mode=compiled.memory_mode,
         reach=residual.reach,
         compiler=VELA,
         way_out=way_out(partitions),

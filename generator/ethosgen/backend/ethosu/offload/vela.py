@@ -44,13 +44,17 @@ FASTEST = SchedulerGoal()
 
 @dataclass(frozen=True)
 class Compiled:
-    """Vela's output. `tables` are rows of Regor's database, `log` its printed text."""
+    """Vela's output. `tables` are rows of Regor's database, `log` its printed text.
+
+    `memory_mode` is "" if it is none of MEMORY_MODES.
+    """
 
     network: Network
     npu_cycles: int
     peak_bytes: Mapping[str, int]
     tables: Mapping[str, Sequence[Row]] = field(repr=False)
     log: str = field(repr=False)
+    memory_mode: str = ""
 
 
 def compile_network(
@@ -87,7 +91,9 @@ def compile_network(
         raise _refusal(network, error) from None
     value = answer.value
     made = decode_network(value["network"], f"Vela's output for {network.name}")
-    return Compiled(made, value["npu_cycles"], value["peak_bytes"], value["tables"], answer.log)
+    mode = next((ours for ours, theirs in MEMORY_MODES.items() if theirs == memory_mode), "")
+    figures = value["npu_cycles"], value["peak_bytes"], value["tables"]
+    return Compiled(made, *figures, answer.log, mode)
 
 
 def _file_of(network: Network) -> tuple[bytes, str]:

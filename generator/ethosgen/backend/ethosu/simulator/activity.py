@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.cycles import mac_cycles
 from ethosgen.backend.ethosu.simulator.generation import estimate_of
-from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Windowed
+from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Ports, Windowed
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,10 @@ class Activity:
     written: Mapping[int, int] = field(default_factory=dict)
 
 
-def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
-    """Return the activity of a whole stream."""
+def measure(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> Activity:
+    """Return the activity of a whole stream, given the AXI port of each region if it is known."""
     busy = {"1": 0.0, "2": 0.0}
     read: Counter[int] = Counter()
     written: Counter[int] = Counter()
@@ -39,7 +41,7 @@ def measure(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> Activity:
             if access.region is not None:
                 (written if access.channel.writes else read)[access.region] += access.bytes
     return Activity(
-        cycles=estimate_of(accelerator)(accelerator, steps),
+        cycles=estimate_of(accelerator)(accelerator, steps, ports),
         mac_8bit=round(busy["1"]),
         mac_16bit=round(busy["2"]),
         read=dict(read),

@@ -26,6 +26,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     IssuedOperation,
     Operation,
     Pool,
+    Ports,
     Shape,
     Windowed,
 )
@@ -69,8 +70,10 @@ _RATES: dict[str, _Rates] = {
 }
 
 
-def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
-    """Return the cycles of a whole stream of U55 or U65."""
+def estimate(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> int:
+    """Return the cycles of a whole stream of U55 or U65, which do not depend on ports."""
     return overlapped((step, _alone(accelerator, step.operation)) for step in steps)
 
 
@@ -80,23 +83,37 @@ def _alone(accelerator: EthosU, operation: Operation) -> float:
     return operation_cycles(operation, accelerator)
 
 
-def overlapped(steps: Iterable[tuple[IssuedOperation, float]]) -> int:
-    """Return the cycles of a stream, given each step's own; copies run beside operations."""
-    now = kernel_end = dma_end = 0.0
-    kernels: list[float] = []
-    dmas: list[float] = []
+def overlapped(
+    steps: Iterable[tuple[IssuedOperation, float | None]],
+    most_kernels: int | None = None,
+    most_copies: int | None = None,
+) -> int:
+    """Return the cycles of a stream, given each step's own; copies run beside operations.
+
+    A step with None belongs to the one before it. With limits, a command waits until fewer
+    operations or copies are outstanding.
+    """
+    now = 0.0
+    kernels, copies = [0.0], [0.0]
     for step, cycles in steps:
-        if step.dma_wait is not None and len(dmas) > step.dma_wait:
-            now = max(now, dmas[-1 - step.dma_wait])
-        if step.kernel_wait is not None and len(kernels) > step.kernel_wait:
-            now = max(now, kernels[-1 - step.kernel_wait])
-        if step.operation.ofm is None:
-            dma_end = max(now, dma_end) + cycles
-            dmas.append(dma_end)
-        else:
-            kernel_end = max(now, kernel_end) + cycles
-            kernels.append(kernel_end)
-    return round(max(kernel_end, dma_end))
+        if step.dma_wait is not None:
+            now = max(now, _end(copies, step.dma_wait))
+        if step.kernel_wait is not None:
+            now = max(now, _end(kernels, step.kernel_wait))
+        if cycles is None:
+            kernels[-1] = max(now, kernels[-1])
+            continue
+        is_copy = step.operation.ofm is None
+        queue, most = (copies, most_copies) if is_copy else (kernels, most_kernels)
+        if most is not None:
+            now = max(now, _end(queue, most - 1))
+        queue.append(max(now, queue[-1]) + cycles)
+    return round(max(kernels[-1], copies[-1]))
+
+
+def _end(queue: Sequence[float], behind: int) -> float:
+    """Return the end of the last operation but `behind`."""
+    return queue[-1 - behind] if len(queue) > behind else 0.0
 
 
 def dma_cycles(accelerator: EthosU, operation: Dma) -> float:

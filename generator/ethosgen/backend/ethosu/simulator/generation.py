@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     IssuedOperation,
     Output,
     Pool,
+    Ports,
 )
 from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
@@ -61,7 +62,9 @@ def weight_format_of(accelerator: EthosU) -> WeightFormat:
     return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
 
 
-def estimate_of(accelerator: EthosU) -> Callable[[EthosU, Sequence[IssuedOperation]], int]:
+def estimate_of(
+    accelerator: EthosU,
+) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], int]:
     """Return the function that estimates the cycles of an accelerator's streams."""
     return cycles.estimate if accelerator.u85 is None else u85_cycles.estimate
 

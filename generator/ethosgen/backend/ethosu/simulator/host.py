@@ -10,7 +10,13 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.trace import TraceObserver
-from ethosgen.backend.ethosu.stream import RegionKind, read_only, scratch_bytes, stream_of
+from ethosgen.backend.ethosu.stream import (
+    RegionKind,
+    ports_of,
+    read_only,
+    scratch_bytes,
+    stream_of,
+)
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
@@ -32,6 +38,7 @@ class _Call:
     stream_addr: int
     stream_bytes: int
     bases: tuple[int, ...]
+    ports: tuple[int, ...] | None
 
 
 class PartitionRunner:
@@ -85,7 +92,7 @@ class PartitionRunner:
             place[...] = array if array.shape == shape else array.reshape(shape)
         if self._trace is not None:
             self._trace.begin_partition(partition.name)
-        report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases)
+        report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases, call.ports)
         self.reports.append(report)
         return {name: place.copy() for name, place in call.outputs}
 
@@ -105,6 +112,7 @@ class PartitionRunner:
             self._streams[partition.name].start,
             len(stream_of(partition).commands),
             tuple(self._base_addr(base) for base in stream_of(partition).bases),
+            ports_of(self._plan, partition),
         )
 
     def _view(self, tensor: Tensor) -> Array:

@@ -23,6 +23,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Dma,
     IssuedOperation,
     Operation,
+    Ports,
 )
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
@@ -32,6 +33,9 @@ _MAX_PROGRAMS = 64
 LIMIT_S = 2.0
 """Limit of estimated pointless work for one run of a stream; networks of any size have none."""
 _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
+
+_Place = tuple[int, int, tuple[int, ...], Ports | None]
+"""A stream's address and size, and the base pointers and ports of its regions."""
 
 
 @dataclass(frozen=True)
@@ -87,26 +91,33 @@ class Machine:
         self.observer = observer
         self._limit_s = limit_s
         self._cache = WeightCache()
-        self._programs: dict[bytes, _Program] = {}
-        self._runs: dict[tuple[int, ...], _Run] = {}
-        self._latest: tuple[tuple[int, int, object], _Run | None] = (0, 0, None), None
+        self._programs: dict[tuple[bytes, Ports | None], _Program] = {}
+        self._runs: dict[_Place, _Run] = {}
+        self._latest: tuple[_Place, _Run | None] = (0, 0, (), None), None
         """The last run: its address and its prepared operations."""
         self._shram = Shram(inner_bytes(accelerator))
 
-    def run(self, stream_addr: int, stream_bytes: int, bases: Sequence[int]) -> RunReport:
+    def run(
+        self,
+        stream_addr: int,
+        stream_bytes: int,
+        bases: Sequence[int],
+        ports: Ports | None = None,
+    ) -> RunReport:
         """Run the register commands at `stream_addr` until NPU_OP_STOP.
 
-        `bases[i]` is BASEPi. Operations run sequentially in stream order, one of the orders that
-        the waits and BLOCKDEP of a correct stream allow. Raises NpuFault with the offset and name
-        of the command; results of earlier operations remain.
+        `bases[i]` is BASEPi; `ports`, if known, matter only to the estimate of cycles. Operations
+        run sequentially in stream order, one of the orders that the waits and BLOCKDEP of a correct
+        stream allow. Raises NpuFault with the offset and name of the command; results of earlier
+        operations remain.
         """
         where, run = self._latest
-        if where[2] is not bases or where[0] != stream_addr or where[1] != stream_bytes:
+        if where != (stream_addr, stream_bytes, bases, ports):
             run = None
         if run is None or run.has_changed():
-            run = self._find(stream_addr, stream_bytes, tuple(bases))
+            run = self._find(stream_addr, stream_bytes, tuple(bases), ports)
             if isinstance(bases, tuple):  # immutable
-                self._latest = (stream_addr, stream_bytes, bases), run
+                self._latest = (stream_addr, stream_bytes, bases, ports), run
         if self.observer is not None or not run.is_prepared:
             self._step_by_step(run)
         elif run.is_quiet:
@@ -126,8 +137,10 @@ class Machine:
         if program.fault is not None:
             raise program.fault
 
-    def _find(self, stream_addr: int, stream_bytes: int, bases: tuple[int, ...]) -> "_Run":
-        key = (stream_addr, stream_bytes, *bases)
+    def _find(
+        self, stream_addr: int, stream_bytes: int, bases: tuple[int, ...], ports: Ports | None
+    ) -> "_Run":
+        key = (stream_addr, stream_bytes, bases, ports)
         run = self._runs.get(key)
         if run is None or run.has_changed():
             memory = self.bus.view(stream_addr, stream_bytes)
@@ -136,21 +149,21 @@ class Machine:
             context = Context(
                 self.accelerator, self.bus, bases, self._shram, self._cache, given_format=weights
             )
-            run = _Run(self._decode(memory), context, memory, is_constant)
+            run = _Run(self._decode(memory, ports), context, memory, is_constant, ports)
             _keep(self._runs, key, run)
         return run
 
-    def _decode(self, memory: Bytes) -> _Program:
+    def _decode(self, memory: Bytes, ports: Ports | None = None) -> _Program:
         stream = memory.tobytes()
-        program = self._programs.get(stream)
+        program = self._programs.get((stream, ports))
         if program is None:
-            program = load(stream, self.accelerator)
-            _keep(self._programs, stream, program)
+            program = load(stream, self.accelerator, ports)
+            _keep(self._programs, (stream, ports), program)
         return program
 
     def _step_by_step(self, run: "_Run") -> None:
         """Run with all checks and with the observer, and prepare operations on first use."""
-        program = self._decode(run.memory)
+        program = self._decode(run.memory, run.ports)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
             try:
                 if self.observer is not None:
@@ -186,15 +199,22 @@ class _Run:
         "is_quiet",
         "marks",
         "memory",
+        "ports",
         "report",
         "stream",
     )
 
     def __init__(
-        self, program: _Program, context: Context, memory: Bytes, is_constant: bool
+        self,
+        program: _Program,
+        context: Context,
+        memory: Bytes,
+        is_constant: bool,
+        ports: Ports | None,
     ) -> None:
         self.context = context
         self.memory = memory
+        self.ports = ports
         self.stream = None if is_constant else memory.tobytes()
         self.marks = [(step.offset, step.command) for step in program.steps]
         self.actions: list[Action] = []
@@ -247,8 +267,11 @@ def prepare(context: Context, operation: Operation) -> Action:
     return PREPARE[type(operation)](context, operation, target_of(context, operation.ofm))
 
 
-def load(stream: bytes, accelerator: EthosU) -> _Program:
-    """Decode a stream into operations; a fault is stored, and raised when execution reaches it."""
+def load(stream: bytes, accelerator: EthosU, ports: Ports | None = None) -> _Program:
+    """Decode a stream into operations; a fault is stored, and raised when execution reaches it.
+
+    The estimate of cycles infers the regions' ports from the stream if they are unknown.
+    """
     registers = registers_of(accelerator)
     steps: list[IssuedOperation] = []
     commands = consumed = irq_mask = 0
@@ -263,7 +286,7 @@ def load(stream: bytes, accelerator: EthosU) -> _Program:
                 continue
             if name == "NPU_OP_STOP":
                 irq_mask |= instruction.operand
-                activity = measure(accelerator, steps)
+                activity = measure(accelerator, steps, ports)
                 return _program(steps, commands, consumed, irq_mask, activity, None)
             if name == "NPU_OP_IRQ":
                 irq_mask |= instruction.operand

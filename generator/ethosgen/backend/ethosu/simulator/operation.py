@@ -25,6 +25,8 @@ from ethosgen.backend.ethosu.simulator.scaling import Rounding
 
 Shape = tuple[int, int, int]
 """Height, width, depth."""
+Ports = tuple[int, ...]
+"""The AXI port of each region: 0, or 1 for that of large memories."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ rewritten at each step, so that a stray write does not last.
 
 The AXI limits (AXI_LIMIT0 to 3; on U85 AXI_SRAM and AXI_EXT) and U85's POWER_CTRL keep their
 values. The limits bound the number of outstanding accesses, which the estimate of cycles ignores;
-REGIONCFG's choice of port is used. Offsets here are those of all generations; register_map.py has
-what differs.
+U85's estimate uses REGIONCFG's choice of port. Offsets here are those of all generations;
+register_map.py has what differs.
 """
 
 import logging
@@ -180,7 +180,8 @@ class RegisterFile:
         self._publish()
         bases = [self._address(BASEP0 + 8 * index) for index in range(_BASE_POINTERS)]
         try:
-            report = self._machine.run(self._address(QBASE), self._read(QSIZE), bases)
+            ports = tuple(self._port(region) for region in range(_BASE_POINTERS))
+            report = self._machine.run(self._address(QBASE), self._read(QSIZE), bases, ports)
         except NpuFault as fault:
             _log.info("%s", fault)
             self.last_fault, self.last_report = fault, None

@@ -7,28 +7,29 @@ because four blocks are in flight. The first block's way in and the last one's w
 Elementwise operations need the output unit alone. Operations in a chain add their cycles per
 element of the output unit to those of the chain's first.
 
-Copies run in parallel with operations, see simulator/cycles.py. As in Regor, the copy of a table
-counts only before an operation that does nothing but look up: for a table that another operation
-applies to its results, Regor has no cost.
+If copies of weights divide a convolution by its channels, its parts cost no more than the whole.
+
+Copies run in parallel with operations, see simulator/cycles.py; Regor's limits of outstanding
+operations and copies hold them back. As in Regor, the copy of a table counts only before an
+operation that does nothing but look up: for a table that another operation applies to its results,
+Regor has no cost.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.isa import ActivationFormat, IfmUpscaleMode, PoolingMode
+from ethosgen.backend.ethosu.isa import ActivationFormat, PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import (
     AccFormat,
     ActivationFunction,
     ActivationReverse,
     ActivationTranspose,
-    Microblock,
     U85ElementwiseMode,
     U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.cycles import (
-    ceil_div,
     clipped,
     mac_cycles,
     overlapped,
@@ -38,9 +39,21 @@ from ethosgen.backend.ethosu.simulator.operation import (
     FeatureMap,
     IssuedOperation,
     Operation,
+    Ports,
     Shape,
 )
-from ethosgen.backend.ethosu.simulator.u85.memories import Memories
+from ethosgen.backend.ethosu.simulator.u85.blocks import (
+    Kernel,
+    bits_of,
+    block_count,
+    ifm_block,
+    ifm_block_depth,
+    microblock,
+    output_of,
+    source_of,
+    units_of,
+)
+from ethosgen.backend.ethosu.simulator.u85.memories import READ_ONLY_REGION, Memories
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Chained,
     Resize,
@@ -51,21 +64,29 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Output,
     U85Pool,
 )
-from ethosgen.backend.ethosu.simulator.u85.state import UBLOCK_DEPTHS
 from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES
 
-_Kernel = U85Convolution | U85Pool
 _Pass = U85Elementwise | Resize
 
 _IN_FLIGHT = 4
 """Blocks that the NPU processes at a time."""
+_MOST_KERNELS = 2
+_MOST_COPIES = 4
+"""Outstanding operations and copies: Regor's MaxOutstandingKernelOps and MaxOutstandingDMAOps."""
 _SUB_KERNEL = 8
 _BRICK = 16
+_LONGEST_WRITE = 64
 _DIVISION_CYCLES = 33.0
 _COPIES = (PoolingMode.AVERAGE, U85PoolingMode.SUM, U85PoolingMode.NONE)
 """Poolings that change no element if the kernel is 1x1."""
 _HALF_RATE = (ActivationTranspose.WHC, ActivationTranspose.WCH, ActivationTranspose.CWH)
 """Transposes that exchange height and width."""
+_LOOKED_UP: dict[int, int] = {
+    ActivationFunction.LUT_S8_S16: 8,
+    ActivationFunction.LUT_S8_S32: 8,
+    ActivationFunction.LUT_S16_S32: 16,
+}
+"""Bits of results before a table widens them."""
 
 
 @dataclass(frozen=True)
@@ -98,36 +119,76 @@ _RATES: dict[int, _Rates] = {
 """Regor's s_EthosU85PerfInfo."""
 
 
-def estimate(accelerator: EthosU, steps: Sequence[IssuedOperation]) -> int:
+def estimate(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> int:
     """Return the cycles of a whole stream."""
-    memories = Memories.of(accelerator, steps)
-    return overlapped(_timed(accelerator, memories, steps))
+    memories = Memories.of(accelerator, steps, ports)
+    return overlapped(_timed(accelerator, memories, steps), _MOST_KERNELS, _MOST_COPIES)
 
 
 def _timed(
     accelerator: EthosU, memories: Memories, steps: Sequence[IssuedOperation]
-) -> Iterator[tuple[IssuedOperation, float]]:
+) -> Iterator[tuple[IssuedOperation, float | None]]:
     """Yield each step with its cycles; those of a chain belong to its first operation."""
+    last: Operation | None = None
     for index, step in enumerate(steps):
         operation = step.operation
         if isinstance(operation, U85Dma):
             free = operation.destination.region is None and not _looks_up(steps[index + 1 :])
             yield step, 0.0 if free else memories.copy_cycles(operation)
         elif _follows(operation):
-            yield step, 0.0
+            yield step, None
         else:
             chain = _Chain(accelerator, memories, _members(steps, index))
-            yield step, chain.cycles()
+            yield step, chain.cycles(is_more=_is_more_depth(operation, last))
+            last = operation
+
+
+def _is_more_depth(operation: Operation, last: Operation | None) -> bool:
+    """Return whether an operation computes more channels of the last one's OFM.
+
+    Regor divides a convolution if it copies the weights of a part while the NPU computes another.
+    """
+    if not isinstance(operation, U85Convolution) or not isinstance(last, U85Convolution):
+        return False
+    is_copied = any(stream.region != READ_ONLY_REGION for stream in operation.weights)
+    if not is_copied or operation.weights == last.weights or operation.ifm == last.ofm.fm:
+        return False
+    return _apart_from_depth(operation) == _apart_from_depth(last)
+
+
+def _apart_from_depth(operation: U85Convolution) -> tuple[object, ...]:
+    """Return what the parts of a convolution have in common."""
+    ifm, ofm = operation.ifm, operation.ofm
+    source = _without_place(ifm) if operation.depthwise else ifm
+    sides = ofm.shape[:2]
+    return source, _without_place(ofm.fm), sides, operation.kernel, operation.padding
+
+
+def _without_place(fm: FeatureMap) -> FeatureMap:
+    """Return the layout that parts of a feature map have in common."""
+    return replace(fm, bases=(0, 0, 0, 0))
 
 
 def _looks_up(steps: Sequence[IssuedOperation]) -> bool:
-    """Return whether the first operation copies its IFM through a table."""
+    """Return whether the first operation does nothing but copy its IFM through a table."""
     operations = (step.operation for step in steps)
     first = next((one for one in operations if not isinstance(one, U85Dma)), None)
-    if not isinstance(first, U85Pool) or first.mode not in _COPIES:
+    if first is None or not _copies(first) or _is_turned(output_of(first)):
         return False
-    is_copy = first.kernel.size == (1, 1)
-    return is_copy and _output(first).activation.function != ActivationFunction.LUT_NONE
+    return output_of(first).activation.function != ActivationFunction.LUT_NONE
+
+
+def _copies(operation: Operation) -> bool:
+    if not isinstance(operation, U85Pool) or operation.mode not in _COPIES:
+        return False
+    return operation.kernel.size == (1, 1)
+
+
+def _is_turned(ofm: U85Output) -> bool:
+    is_transposed = ofm.transpose is not ActivationTranspose.HWC
+    return is_transposed or ofm.reverse is not ActivationReverse.NONE
 
 
 def _members(steps: Sequence[IssuedOperation], first: int) -> list[Operation]:
@@ -147,17 +208,6 @@ def _follows(operation: Operation) -> bool:
     )
 
 
-def _source(operation: _Kernel) -> FeatureMap:
-    """Return the feature map that an operation reads; without a kernel, that is IFM2."""
-    accumulated = operation.accumulators.ifm2
-    is_copy = isinstance(operation, U85Pool) and operation.mode is U85PoolingMode.NONE
-    return accumulated if is_copy and accumulated is not None else operation.ifm
-
-
-def _bits(dtype: str) -> int:
-    return 8 * int(dtype[-1])
-
-
 class _Chain:
     """An operation, with those that continue it through the chaining buffers."""
 
@@ -167,92 +217,116 @@ class _Chain:
         self._accelerator = accelerator
         self._memories = memories
         self._first, self._members = members[0], members
-        last = members[-1].ofm
-        assert isinstance(last, U85Output)
-        self._fm = last.fm
-        self._ofm = _output(self._first)
+        self._ofm = output_of(self._first)
+        self._shape = self._ofm.stored_shape
+        """As Regor has it: it divides a transposed OFM into blocks of the original."""
+        is_chained = self._ofm.chain is not None
+        self._layout = ActivationFormat.NHCWB16 if is_chained else self._ofm.fm.layout
 
-    def cycles(self) -> float:
-        """Return the cycles of the whole chain on its own."""
+    def cycles(self, is_more: bool = False) -> float:
+        """Return the cycles of the whole chain on its own.
+
+        With `is_more`, its blocks follow those of the same operation.
+        """
         rate = sum(_rate(self._accelerator, one) for one in self._members)
         if isinstance(self._first, U85Convolution | U85Pool):
-            return self._windowed(self._first, rate)
+            return self._windowed(self._first, rate, is_more)
         assert isinstance(self._first, U85Elementwise | Resize)
         return self._elementwise(self._first, rate)
 
-    def _windowed(self, operation: _Kernel, rate: float) -> float:
-        block = clipped(self._ofm.block, self._ofm.shape)
-        count = _block_count(operation, self._accelerator)
-        mac = mac_cycles(operation, self._accelerator) / count
+    def _windowed(self, operation: Kernel, rate: float, is_more: bool) -> float:
+        block = clipped(self._ofm.block, self._shape)
+        count = block_count(operation, self._accelerator, self._shape)
+        mac = _block_cycles(operation, self._accelerator, self._shape)
         output: float = math.ceil(rate * math.prod(block))
         if isinstance(operation, U85Convolution) and operation.scales:
             latency = self._memories[operation.scales[0].region].read_latency
             output = max(output, RECORD_BYTES * block[2] * latency / 256)
-        before = self._transfer(_source(operation), operation.ifm_shape, _ifm_block(operation))
+        part = ifm_block(operation, self._accelerator)
+        before = self._read(source_of(operation), operation.ifm_shape, part)
         after = self._written()
         transfers = abs(after - before) if count > 1 else 0
         least = (transfers + mac + output) / _IN_FLIGHT
         slower, faster = sorted((max(mac, least), max(output, least)), reverse=True)
-        return slower * count + faster + before + after
+        ends = 0.0 if is_more else faster + before + after
+        return slower * count + ends
 
     def _elementwise(self, operation: _Pass, rate: float) -> float:
-        height, width, depth = self._ofm.shape
-        if self._fm.layout is ActivationFormat.NHCWB16:
+        height, width, depth = self._shape
+        if self._layout is ActivationFormat.NHCWB16:
             depth = -(-depth // _BRICK) * _BRICK
         elements = height * width * depth
-        block = max(self._written(), *self._read(operation))
+        block = max(self._written(), *self._operands(operation))
         least = (block / math.prod(self._ofm.block) + rate) / _IN_FLIGHT
         return math.ceil(max(least, rate) * elements)
 
-    def _read(self, operation: _Pass) -> list[float]:
-        block, shape = self._ofm.block, self._ofm.shape
+    def _operands(self, operation: _Pass) -> Iterator[float]:
+        """Yield the cycles until a block of each operand is in the NPU."""
+        block = self._ofm.block
         if isinstance(operation, Resize):
-            return [self._transfer(operation.ifm, operation.ifm_shape, block), 0.0]
-        maps = [(one.operand, one.shape(shape)) for one in operation.operands.values()]
-        found = [self._transfer(fm, of, block) for fm, of in maps if isinstance(fm, FeatureMap)]
-        return [*found, 0.0, 0.0]
+            yield self._read(operation.ifm, operation.ifm_shape, block)
+            return
+        for one in operation.operands.values():
+            if isinstance(one.operand, FeatureMap):
+                yield self._read(one.operand, one.shape(self._ofm.shape), block)
+
+    def _read(self, fm: FeatureMap, shape: Shape, block: Shape) -> float:
+        """Return the cycles until a block of an IFM is in the NPU."""
+        memory, element = self._memories[fm.region], bits_of(fm.dtype) // 8
+        size = math.prod(clipped(block, shape)) * element
+        burst = _read_burst(fm.layout, element, shape, block)
+        return memory.read_latency + memory.transfer_cycles(size, burst)
 
     def _written(self) -> float:
-        """Return the cycles until a block of the OFM is in memory."""
-        shape, block = self._ofm.shape, self._ofm.block
-        return self._transfer(self._fm, shape, block, write=True)
+        """Return the cycles until a block of the first OFM is in memory.
 
-    def _transfer(self, fm: FeatureMap, shape: Shape, block: Shape, write: bool = False) -> float:
-        memory = self._memories[fm.region]
-        size = math.prod(clipped(block, shape)) * _bits(fm.dtype) // 8
-        burst = min(memory.burst, _burst(fm, shape, block, write))
-        latency = memory.write_latency if write else memory.read_latency
-        return latency + size * memory.burst / burst / memory.bandwidth
-
-
-def _burst(fm: FeatureMap, shape: Shape, block: Shape, write: bool) -> int:
-    """Return the bytes that a block has in sequence in memory."""
-    element = _bits(fm.dtype) // 8
-    rows = element * block[1] * block[2]
-    if fm.layout is ActivationFormat.NHCWB16:
-        return rows if shape[1] * element * _BRICK == block[2] else _BRICK * element * block[1]
-    if shape[2] * element == block[2] and (not write or block[2] <= _BRICK):
-        return rows
-    return min(64, _BRICK * element, block[2] * element) if write else element * block[2]
+        Regor counts a chaining buffer as memory of the arena.
+        """
+        fm, shape, block = self._ofm.fm, self._shape, self._ofm.block
+        is_chained = self._ofm.chain is not None
+        memory = self._memories.arena if is_chained else self._memories[fm.region]
+        element = bits_of(fm.dtype) // 8
+        size = math.prod(clipped(block, shape)) * element
+        burst = _write_burst(self._layout, element, shape, block)
+        return memory.write_latency + memory.transfer_cycles(size, burst)
 
 
-def _output(operation: Operation) -> U85Output:
-    assert isinstance(operation.ofm, U85Output)
-    return operation.ofm
+def _read_burst(layout: ActivationFormat, element: int, shape: Shape, block: Shape) -> int:
+    """Return the bytes that a block of an IFM has in sequence in memory."""
+    if layout is ActivationFormat.NHCWB16:
+        return _brick_burst(element, shape, block)
+    whole = shape[2] * element == block[2]
+    return element * block[2] * (block[1] if whole else 1)
+
+
+def _write_burst(layout: ActivationFormat, element: int, shape: Shape, block: Shape) -> int:
+    """Return the bytes that a block of an OFM has in sequence in memory."""
+    if layout is ActivationFormat.NHCWB16:
+        return _brick_burst(element, shape, block)
+    if block[2] <= _BRICK and shape[2] * element == block[2]:
+        return element * block[1] * block[2]
+    return min(_LONGEST_WRITE, _BRICK * element, block[2] * element)
+
+
+def _brick_burst(element: int, shape: Shape, block: Shape) -> int:
+    whole = shape[1] * element * _BRICK == block[2]
+    return element * block[1] * (block[2] if whole else _BRICK)
 
 
 def _rate(accelerator: EthosU, operation: Operation) -> float:
     """Return the output unit's cycles per element."""
     rates = _RATES[accelerator.macs]
-    ofm = _output(operation)
+    ofm = output_of(operation)
     turned = ofm.transpose in _HALF_RATE or ofm.reverse is ActivationReverse.W
-    return max(rates.turned if turned else 0.0, _plain_rate(accelerator, operation))
+    is_alone = _copies(operation) and _is_turned(ofm)
+    plain = rates.bits8 if is_alone else _plain_rate(accelerator, operation)
+    return max(rates.turned if turned else 0.0, plain)
 
 
 def _plain_rate(accelerator: EthosU, operation: Operation) -> float:
     rates = _RATES[accelerator.macs]
-    ofm = _output(operation)
-    result = _bits(ofm.fm.dtype)
+    ofm = output_of(operation)
+    result = _LOOKED_UP.get(ofm.activation.function, bits_of(ofm.fm.dtype))
     if isinstance(operation, Resize):
         ratios = [
             (size + first // 2) // first
@@ -260,15 +334,15 @@ def _plain_rate(accelerator: EthosU, operation: Operation) -> float:
         ]
         enlarges = min(ratios) >= accelerator.macs // 512
         found = rates.enlarge if enlarges else rates.resize
-        return found[_bits(operation.ifm.dtype) > 8]
+        return found[bits_of(operation.ifm.dtype) > 8]
     is_binary = isinstance(operation, U85Elementwise) and operation.second is not None
     if isinstance(operation, U85Elementwise):
         if operation.mode is U85ElementwiseMode.DIV:
             return _DIVISION_CYCLES
-        operand = _bits(operation.first.operand.dtype)
+        operand = bits_of(operation.first.operand.dtype)
     else:
         assert isinstance(operation, U85Convolution | U85Pool)
-        operand = _bits(_source(operation).dtype)
+        operand = bits_of(source_of(operation).dtype)
     if ofm.chain is not None and 32 in (operand, result):
         return rates.wide
     if result == 64:
@@ -278,65 +352,39 @@ def _plain_rate(accelerator: EthosU, operation: Operation) -> float:
     return {8: rates.bits8, 16: rates.bits16}.get(result, rates.bits32)
 
 
-def _microblock(accelerator: EthosU, block: Microblock) -> Shape:
-    height, width = block.name[1:].split("X")
-    return int(height), int(width), UBLOCK_DEPTHS[accelerator.macs][block]
-
-
-def _block_count(operation: _Kernel, accelerator: EthosU) -> float:
-    """Return the number of blocks; those at the edges count by their microblocks."""
-    ofm = _output(operation)
-    unit = _microblock(accelerator, ofm.microblock)
-    units = ceil_div(clipped(ofm.block, ofm.shape), unit)
-    return math.prod(ceil_div(ofm.shape, unit)) / math.prod(units)
-
-
-def _ifm_block(operation: _Kernel) -> Shape:
-    """Return the part of the IFM that a block of the OFM needs, without the hardware's rounding."""
-    ofm, kernel = _output(operation), operation.kernel
-    factor = 1 if operation.upscale is IfmUpscaleMode.NONE else 2
-    rounding = operation.upscale is IfmUpscaleMode.NEAREST
-    height, width = (
-        -(-((size - 1) * stride + min(extent, _SUB_KERNEL) + rounding) // factor)
-        for size, stride, extent in zip(ofm.block[:2], kernel.stride, kernel.dilated, strict=True)
-    )
-    return height, width, _ifm_block_depth(operation)
-
-
-def _ifm_block_depth(operation: _Kernel) -> int:
-    if isinstance(operation, U85Convolution) and not operation.depthwise:
-        assert isinstance(operation.layout, U85Layout)
-        return operation.layout.ifm_block_depth
-    return _output(operation).block[2]
-
-
 @mac_cycles.register
 def _(operation: U85Convolution | U85Pool, accelerator: EthosU) -> float:
-    unit = _microblock(accelerator, _output(operation).microblock)
-    units = ceil_div(clipped(_output(operation).block, _output(operation).shape), unit)
+    shape = output_of(operation).shape
+    blocks = block_count(operation, accelerator, shape)
+    return blocks * _block_cycles(operation, accelerator, shape)
+
+
+def _block_cycles(operation: Kernel, accelerator: EthosU, shape: Shape) -> float:
+    """Return the MAC unit's cycles for a block of an OFM of this shape."""
+    units = units_of(operation, accelerator, shape)
     block = 0.0
     for elements, count in sub_kernels(operation):
         block += count * _sub_kernel_cycles(accelerator, operation, units, elements)
     if _sums_channels(operation):
-        deep = min(_ifm_block_depth(operation), operation.ifm_depth)
+        deep = min(ifm_block_depth(operation, accelerator), operation.ifm_depth)
         block *= -(-operation.ifm_depth // deep)
-    return block * _block_count(operation, accelerator)
+    return block
 
 
-def _sums_channels(operation: _Kernel) -> bool:
+def _sums_channels(operation: Kernel) -> bool:
     if isinstance(operation, U85Convolution):
         return not operation.depthwise
     return operation.mode is PoolingMode.REDUCE_SUM
 
 
 def _sub_kernel_cycles(
-    accelerator: EthosU, operation: _Kernel, units: Shape, elements: int
+    accelerator: EthosU, operation: Kernel, units: Shape, elements: int
 ) -> float:
     """Return the MAC unit's cycles for a part of the kernel and a block of so many microblocks."""
     assert accelerator.u85 is not None
-    element = _bits(_source(operation).dtype) // 8
+    element = bits_of(source_of(operation).dtype) // 8
     area, deep = units[0] * units[1], units[2]
-    weights = 4 * _microblock(accelerator, _output(operation).microblock)[2]
+    weights = 4 * microblock(accelerator, output_of(operation).microblock)[2]
     weights >>= accelerator.u85.decoders_log2
     if isinstance(operation, U85Pool) and operation.mode is not PoolingMode.REDUCE_SUM:
         work = max(4, elements) * area * deep * 4 * element
@@ -347,7 +395,7 @@ def _sub_kernel_cycles(
         return work + _delay(accelerator, operation, units, steps)
     layout = operation.layout if isinstance(operation, U85Convolution) else None
     assert layout is None or isinstance(layout, U85Layout)
-    depth = min(_ifm_block_depth(operation), operation.ifm_depth)
+    depth = min(ifm_block_depth(operation, accelerator), operation.ifm_depth)
     passes = 1
     if layout is not None and layout.part_kernel_first:
         steps, passes = -(-elements // (2 if element == 2 else 4)), -(-depth // 8)
@@ -360,7 +408,7 @@ def _sub_kernel_cycles(
     return work + _delay(accelerator, operation, units, steps) * passes
 
 
-def _delay(accelerator: EthosU, operation: _Kernel, units: Shape, steps: int) -> int:
+def _delay(accelerator: EthosU, operation: Kernel, units: Shape, steps: int) -> int:
     """Return the cycles for which the MAC unit waits for its own results in a small block."""
     wide = operation.ofm.acc_format is AccFormat.I48
     delay = 3 if wide and accelerator.macs <= 128 else 2

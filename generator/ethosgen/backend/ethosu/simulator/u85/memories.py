@@ -5,11 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
+from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Ports
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
 
-_READ_ONLY_REGION = 0
+READ_ONLY_REGION = 0
+_ARENA_REGION = 1
 _FAST_REGION = 2
+_REGIONS = 8
+_SHARED: Ports = tuple(int(region == READ_ONLY_REGION) for region in range(_REGIONS))
+_DEDICATED: Ports = tuple(int(region != _FAST_REGION) for region in range(_REGIONS))
 _USABLE = 0.8
 """The part of a memory's transactions, and of its bytes in flight, that Regor counts on."""
 _COPY_READS: dict[int, int] = {128: 64, 256: 104, 512: 128, 1024: 256, 2048: 256}
@@ -38,6 +42,10 @@ class Memory:
         """Bytes per cycle that a copy writes."""
         return self._rate(self.max_writes * self.ports * _USABLE, self.write_latency)
 
+    def transfer_cycles(self, size: int, burst: int) -> float:
+        """Return the cycles to transfer a block whose parts in sequence have so many bytes."""
+        return size * self.burst / min(burst, self.burst) / self.bandwidth
+
     def _rate(self, transactions: float, latency: int) -> float:
         if not transactions or not latency:
             return self.bandwidth
@@ -53,29 +61,42 @@ _TABLES = Memory(1.0, 0, 0, 1, 1, 1000, 1000)
 class Memories:
     """A stream's memory by region.
 
-    Region 0 is flash and the others SRAM, as in Vela's Ethos_U85_SYS_Flash_High. A stream that uses
-    region 2 was compiled for a dedicated SRAM: this is region 2, and the others are DRAM, as in
-    Ethos_U85_SYS_DRAM_Mid.
+    Port 0 is to SRAM, port 1 to external memory. That is DRAM if it has a region besides that of
+    constants, as in Vela's Ethos_U85_SYS_DRAM_Mid, else flash, as in its Ethos_U85_SYS_Flash_High.
     """
 
-    def __init__(self, accelerator: EthosU, dedicated: bool) -> None:
-        """Store the NPU, and whether region 2 alone is SRAM."""
+    def __init__(self, accelerator: EthosU, ports: Ports) -> None:
+        """Store the NPU, and the port of each region."""
         self._macs = accelerator.macs
-        self._dedicated = dedicated
+        self._ports = ports
+        others = ports[:READ_ONLY_REGION] + ports[READ_ONLY_REGION + 1 :]
+        self._external = _DRAM if any(others) else _FLASH
 
     @classmethod
-    def of(cls, accelerator: EthosU, steps: Sequence[IssuedOperation]) -> "Memories":
-        """Return the memories of a stream."""
-        accesses = (access for step in steps for access in step.operation.accesses())
-        return cls(accelerator, any(access.region == _FAST_REGION for access in accesses))
+    def of(
+        cls, accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None
+    ) -> "Memories":
+        """Return the memories of a stream.
+
+        If the ports are unknown, a stream that uses region 2 was compiled for a dedicated SRAM, so
+        the other regions are external. Else constants alone are external.
+        """
+        if ports is None:
+            accesses = (access for step in steps for access in step.operation.accesses())
+            dedicated = any(access.region == _FAST_REGION for access in accesses)
+            ports = _DEDICATED if dedicated else _SHARED
+        return cls(accelerator, ports)
+
+    @property
+    def arena(self) -> Memory:
+        """The memory of feature maps."""
+        return self[_ARENA_REGION]
 
     def __getitem__(self, region: int | None) -> Memory:
         """Return the memory of a region, that of tables for None."""
         if region is None:
             return _TABLES
-        if self._dedicated:
-            return _SRAM if region == _FAST_REGION else _DRAM
-        return _FLASH if region == _READ_ONLY_REGION else _SRAM
+        return self._external if self._ports[region] else _SRAM
 
     def copy_cycles(self, operation: U85Dma) -> float:
         """Return the cycles of a copy, determined by the slower memory."""

@@ -92,6 +92,15 @@ _ROW = "DMA0_{}_STRIDE0"
 _PLANE = "DMA0_{}_STRIDE1"
 
 
+def depth_first_depth(ifm_bits: int, macs: int, ublock_depth: int, sparse: bool = False) -> int:
+    """Return the depth of the IFM's block for sums over its channels, depth first."""
+    if ifm_bits == 32 or (macs <= 256 and ublock_depth == _DEEP_UBLOCK and not sparse):
+        return _IFM_BLOCK_DEPTH_NARROW
+    if sparse and ifm_bits == 8:
+        return _IFM_BLOCK_DEPTH_SPARSE
+    return _IFM_BLOCK_DEPTH
+
+
 class U85Registers(Registers):
     """Operands by register name, as on U55."""
 
@@ -214,12 +223,8 @@ class U85Registers(Registers):
         sparse = bool(self.field("WEIGHT_FORMAT", "weight_sparsity"))
         if part_kernel:
             depth = _IFM_BLOCK_DEPTH_PART_KERNEL
-        elif ifm_bits == 32 or (macs <= 256 and ublock == _DEEP_UBLOCK and not sparse):
-            depth = _IFM_BLOCK_DEPTH_NARROW
-        elif sparse and ifm_bits == 8:
-            depth = _IFM_BLOCK_DEPTH_SPARSE
         else:
-            depth = _IFM_BLOCK_DEPTH
+            depth = depth_first_depth(ifm_bits, macs, ublock, sparse)
         if self.field("KERNEL_STRIDE", "decomposition"):
             raise NpuFault("parse", "sub-kernels of 4x4 are not modelled for Ethos-U85")
         return U85Layout(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.backend.ethosu.offload import vela_version
-from ethosgen.backend.ethosu.offload.errata_table import ERRATA
+from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from tests import ROOT
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recurrent_networks import lstm
@@ -259,6 +259,12 @@ def _flattened_product(net: NetworkBuilder) -> int:
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
+def _chained_tables(net: NetworkBuilder) -> int:
+    x, y = (net.input((1, 4, 4, 8), "int16", 2.0**-13, 0) for _ in range(2))
+    product = net.mul(net.unary("EXP", x, scale=2.0**-12), y, scale=2.0**-13)
+    return net.unary("EXP", product, scale=2.0**-10)
+
+
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
         "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
@@ -319,6 +325,7 @@ NETWORKS: dict[str, Build] = {
     "div-stored": _quotient,
     "comparison-rounding": _order("int8", 0.00129, 0.00111),
     "order-int16": _order("int16", 1 / 256, 1 / 128),
+    "chained-tables": _chained_tables,
 }
 """Builders by the erratum's name."""
 
@@ -326,7 +333,11 @@ NPU = "ethos-u55-32"
 OTHER_NPU = {
     "transpose-into-part": "ethos-u55-128",
     **dict.fromkeys(
-        ("resize-nearest", "div-stored", "comparison-rounding", "order-int16"), "ethos-u85-128"
+        (
+            *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
+            "chained-tables",
+        ),
+        "ethos-u85-128",
     ),
 }
 """The NPU for networks on which NPU shows another erratum."""
@@ -361,7 +372,7 @@ def page() -> str:
     """Return the page with the facts for reporting each erratum."""
     return HEAD + "".join(
         f"| {e.name} | {e.owner} | {e.sentence} | {e.source} | {_compile(e.name)} |\n"
-        for e in ERRATA
+        for e in (*ERRATA, *STREAM_ERRATA)
     )
 
 

@@ -20,10 +20,13 @@ def compiled(
     network: Network,
     kept: Mapping[int, Kept] | None = None,
     npu: str | None = None,
+    *,
+    is_trusted: bool = False,
 ) -> Plan:
     """Return Vela's plan, compiled as the erratum of this name needs it, or for another NPU."""
     schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
-    return offload(network, find_accelerator(npu or npu_of(name)), kept=kept, schedule=schedule)
+    accelerator = find_accelerator(npu or npu_of(name))
+    return offload(network, accelerator, kept=kept, schedule=schedule, is_trusted=is_trusted)
 
 
 def differs(network: Network, plan: Plan) -> bool:

@@ -24,8 +24,6 @@ LEAST_EQUAL = {
 }
 """The share of outputs that equal torch's: TOSA rescales integers where torch computes in float,
 which adds up over 52 layers or six steps in int16. The others differ by one step."""
-DIFFERS_ON_U85 = {"LSTM in int16"}
-"""Networks whose outputs differ on U85 as Vela compiles them; the cause is not known yet."""
 REFUSED = {"TOSA_REDUCE_MAX"}
 """What Vela refuses on Ethos-U55 of the converter's softmax: a maximum of int32."""
 
@@ -39,8 +37,6 @@ def check(trial: Trial) -> None:
     whole = plan_for(network, "ethos-u85-256")
     assert not whole.cpu_operators and len(whole.partitions) == 1
     assert whole.npu_operators == len(network.graph.operators)
-    if trial.name in DIFFERS_ON_U85:
-        return
     for made, wanted in zip(
         simulate_samples(whole, trial.samples, Watch()), trial.outputs, strict=True
     ):

@@ -191,6 +191,7 @@ def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
         require=task.cpu.require_places,
         kept=kept,
         reach=reach if npu.has_simulator else None,
+        is_trusted=task.options.trust_compiler,
         **memories,
     )
 

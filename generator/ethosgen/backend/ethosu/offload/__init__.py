@@ -10,6 +10,7 @@ from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.offload.bools import kept_for_bools
+from ethosgen.backend.ethosu.offload.chains import compile_apart
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
 from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
@@ -84,6 +85,7 @@ def divide(
     kept: Mapping[int, Kept] | None = None,
     require: Callable[[Plan], None] = lambda _plan: None,
     reach: Reach | None = None,
+    is_trusted: bool = False,
 ) -> Division:
     """Divide a network between NPU and CPU.
 
@@ -93,8 +95,9 @@ def divide(
     optimisation goal. Operators in `kept` (by index) stay on the CPU. So do operators whose removal
     makes Vela accept the network, or makes `require` accept the plan; `require` raises RefusalError
     for a plan that the CPU cannot execute. `reach` returns how many bytes of a region a stream of a
-    precompiled network uses, for networks that do not say so. Raises InputError or UnsupportedError
-    if Vela, or a limit of the NPU, rejects the rest.
+    precompiled network uses, for networks that do not say so. `is_trusted` accepts streams
+    with an erratum. Raises InputError or UnsupportedError if Vela, or a limit of the NPU, rejects
+    the rest.
     """
     if is_compiled(network):
         if ignore:
@@ -102,36 +105,33 @@ def divide(
         return Division(plan_compiled(network, npu, io, reach))
 
     kept = kept or {}
+    run_vela = compile_network if is_trusted else compile_apart
     if is_tosa(network):
 
         def compile_part(part: Network, io: IoStyle, limit_s: float | None = None) -> Compiled:
-            return compile_network(part, npu, io, (), system_config, memory_mode, schedule, limit_s)
+            return run_vela(part, npu, io, (), system_config, memory_mode, schedule, limit_s)
 
         return divide_tosa(network, npu, io, compile_part, ignore, kept, require)
     hidden = {i: why.reason for i, why in kept.items()} | stateful_operators(network.graph)
     offered, waiting = reworded(network), awaited(network)
 
     def compile_with(more: Mapping[int, str], limit_s: float | None = None) -> Division:
-        stay = {**hidden, **more}
+        stay = hidden | dict(more)
         around = kept_for_bools(network.graph, stay, computes=npu.computes_in_bool)
         while True:
             stay |= around
-            compiled = compile_network(
-                mark(offered, stay, waiting),
-                *(npu, io, ignore, system_config, memory_mode, schedule, limit_s),
-            )
-            why = {**{index: Kept(reason) for index, reason in stay.items()}, **kept}
+            how = (npu, io, ignore, system_config, memory_mode, schedule, limit_s)
+            compiled = run_vela(mark(offered, stay, waiting), *how)
+            why = {index: Kept(reason) for index, reason in stay.items()} | dict(kept)
             division = _division(network, npu, io, compiled, ignore, why)
             refused = {**_refused(division), **stay}
             around = kept_for_bools(network.graph, refused, computes=npu.computes_in_bool)
             if around.keys() <= stay.keys():
-                break
+                require(division.plan)
+                return division
             stay = refused
-        require(division.plan)
-        return division
 
-    division, _ = compile_around(compile_with, _kinds(network.graph))
-    return division
+    return compile_around(compile_with, _kinds(network.graph))[0]
 
 
 def _refused(division: Division) -> dict[int, str]:

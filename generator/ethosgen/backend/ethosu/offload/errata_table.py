@@ -397,3 +397,16 @@ ERRATA: tuple[Erratum, ...] = (
         (LITERT,),
     ),
 )
+
+STREAM_ERRATA: tuple[Erratum, ...] = (
+    Erratum(
+        "chained-tables",
+        VELA,
+        u85.concerns_no_operator,
+        "two operations of a chain have different tables in the same place, and it loads both "
+        "before the first operation, so that this one uses the other's table",
+        "Regor, architecture/ethosu85/ethos_u85_register_cs_generator.cpp, InsertLUTDMACommands "
+        "and AllocateLutSlot; the memory for tables has 2 KiB, as a table of 16-bit values has",
+    ),
+)
+"""Errata that streams show (chains.py): compiled otherwise, all operators can be on the NPU."""

@@ -57,6 +57,11 @@ def divides_stored_values(site: Site) -> bool:
     return is_u85(site) and site.code == "DIV" and site.dtype in _QUANTIZED
 
 
+def concerns_no_operator(_site: Site) -> bool:
+    """Return False: the erratum is in the stream, and other options of Vela avoid it."""
+    return False
+
+
 def scaled_by_regor(values: Array, tensor: Tensor) -> Array:
     """Return stored values as the NPU compares them (Regor, graphir_optimiser.cpp, Scale)."""
     mantissa, exponent = double_factor(scale_of(tensor), over=1.0)

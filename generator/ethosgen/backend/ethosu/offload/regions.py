@@ -195,7 +195,7 @@ def _rewritten(commands: bytes, table: _Table, groups: Mapping[int, str], move: 
     regions = table.regions(groups)
     held = {name: _Group() for name in regions.values()}
     words: list[int] = []
-    for code, word, payload in _commands(commands):
+    for code, word, payload in commands_of(commands):
         name = groups.get(code) if payload is not None else regions.get(code)
         if name is not None:
             held[name].wanted[code | (word & _PAYLOAD)] = (
@@ -218,7 +218,7 @@ def operations(commands: bytes, isa: InstructionSet = U55) -> int:
     """Return the number of operations in a stream, without copies."""
     table = _table(isa)
     starts = table.operations.keys() - {table.dma_start}
-    return sum(p is None and code in starts for code, _, p in _commands(commands))
+    return sum(p is None and code in starts for code, _, p in commands_of(commands))
 
 
 def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
@@ -230,7 +230,7 @@ def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
     table = _table(isa)
     registers: dict[int, int] = {}
     found: dict[int, int] = {}
-    for code, word, payload in _commands(commands):
+    for code, word, payload in commands_of(commands):
         if code == table.dma_start and payload is None:
             source, *_ = table.ends()
             dims = registers.get(source[0], 0) >> _STRIDES_LSB & 3
@@ -257,7 +257,7 @@ def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int,
     table = _table(isa)
     groups = {name: _Group() for name in table.region_commands.values()}
     found = set()
-    for code, word, payload in _commands(commands):
+    for code, word, payload in commands_of(commands):
         if payload is not None:
             if code in table.groups:
                 wanted = groups[table.groups[code]].wanted
@@ -277,7 +277,7 @@ def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int,
     return frozenset(found)
 
 
-def _commands(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
+def commands_of(stream: bytes) -> Iterator[tuple[int, int, int | None]]:
     """Yield (code, word, payload) of each command; payload is None if it has none."""
     words = iter(struct.unpack(f"<{len(stream) // 4}I", stream))
     for word in words:

@@ -27,7 +27,7 @@ cop_format={cop_format}
 [scheduler]
 optimize={optimise}
 arena_size_limit={arena_bytes}
-disable_feature=
+disable_feature={without}
 {separate}
 cpu_tensor_alignment={alignment}
 tensor_allocator=HillClimb
@@ -55,7 +55,8 @@ def compile_network(
     """Compile a file, TFLITE or TOSA; return the .tflite made, figures and tables as plain values.
 
     `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
-    "Size") and arena_bytes. Regor raises RuntimeError on a refusal, and can crash the process.
+    "Size"), arena_bytes, and without: features that the scheduler must not use. Regor raises
+    RuntimeError on a refusal, and can crash the process.
     """
     from ethosu import regor
 
@@ -65,6 +66,7 @@ def compile_network(
         cop_format="COP2" if separate_io else "COP1",  # separate regions exist in COP2 only
         optimise=architecture["optimise"],
         arena_bytes=architecture["arena_bytes"],
+        without="|".join(architecture["without"]),
         separate=_SEPARATE if separate_io else "",
         alignment=CPU_TENSOR_ALIGNMENT,
         ignore=f"ignore_ops={','.join(ignore)}" if ignore else "",

@@ -29,14 +29,19 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class SchedulerGoal:
-    """Options for Vela's scheduler: --optimise and --arena-cache-size.
+    """Options for Vela's scheduler: --optimise, --arena-cache-size, and what it must not do.
 
     `optimise` is "Performance" or "Size"; `arena_bytes` None means all addressable memory.
+    `without` names features of Regor's scheduler.
     """
 
     optimise: str = "Performance"
     arena_bytes: int | None = None
+    without: tuple[str, ...] = ()
 
+
+CHAINS = "Grouping"
+"""Regor's name for chains of operations (Vela's --disable-chaining)."""
 
 FASTEST = SchedulerGoal()
 """Vela's default options."""
@@ -78,6 +83,7 @@ def compile_network(
         "cores": accelerator.cores,
         "arena_bytes": schedule.arena_bytes or 1 << ADDRESS_BITS[accelerator.product],
         "optimise": schedule.optimise,
+        "without": schedule.without,
         "system_config": system_config or SYSTEM_CONFIGS[accelerator.product, DEFAULT_MODE].name,
         "memory_mode": memory_mode,
     }

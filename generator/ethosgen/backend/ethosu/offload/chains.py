@@ -1,0 +1,143 @@
+"""Find chains of U85 that overwrite their own tables, and compile again without chains.
+
+The operations of a chain hand results over in buffers of the NPU. Vela loads all tables of a chain
+before its first operation, also where a later one takes the place of an earlier one: the memory for
+tables has 2 KiB, the size of one table of 16-bit values. This is the erratum chained-tables in
+errata_table.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.isa import PARAMETER_BITS, DmaRegionMode, InstructionSet
+from ethosgen.backend.ethosu.isa_u85 import (
+    U85,
+    ActivationFunction,
+    ActivationStorage,
+    instruction_set,
+)
+from ethosgen.backend.ethosu.offload.precompiled import compiled_streams
+from ethosgen.backend.ethosu.offload.regions import commands_of
+from ethosgen.backend.ethosu.offload.vela import (
+    CHAINS,
+    Compiled,
+    SchedulerGoal,
+    compile_network,
+)
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle
+
+TABLE_BYTES = {
+    ActivationFunction.LUT_U8_U8: 256,
+    ActivationFunction.LUT_S8_S8: 256,
+    ActivationFunction.LUT_S8_S16: 512,
+    ActivationFunction.LUT_S8_S32: 1024,
+    ActivationFunction.LUT_S16_S16: 2048,
+    ActivationFunction.LUT_S16_S32: 2048,
+    ActivationFunction.LUT_TANH: 2048,
+    ActivationFunction.LUT_SIGMOID: 2048,
+}
+"""Sizes of tables; a table's number counts in its size (ethos_u85_register_cs_generator.cpp)."""
+
+_STARTS = ("CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE")
+
+
+def compile_apart(
+    network: Network,
+    accelerator: EthosU,
+    io: IoStyle,
+    ignore: Sequence[str],
+    system_config: str | None,
+    memory_mode: str,
+    schedule: SchedulerGoal,
+    limit_s: float | None = None,
+) -> Compiled:
+    """Compile as compile_network does, and again without chains if one may overwrite its table."""
+    system = (system_config, memory_mode)
+    compiled = compile_network(network, accelerator, io, ignore, *system, schedule, limit_s)
+    for stream in compiled_streams(compiled.network):
+        if overwrites_table(stream.commands, instruction_set(stream.config_word)):
+            apart = replace(schedule, without=(*schedule.without, CHAINS))
+            return compile_network(network, accelerator, io, ignore, *system, apart, limit_s)
+    return compiled
+
+
+def overwrites_table(commands: bytes, isa: InstructionSet = U85) -> bool:
+    """Return whether a chain may need a table that is overwritten before it starts.
+
+    Two of its operations have tables in the same place, and one was loaded just before the chain.
+    The stream does not say whether both need that one; then too, the answer is yes.
+    """
+    return isa is U85 and any(_overwrites(chain) for chain in _chains(commands))
+
+
+@dataclass
+class _Chain:
+    """The tables that are loaded before a chain, and those that its operations use."""
+
+    loaded: list[range] = field(default_factory=list)
+    used: list[range] = field(default_factory=list)
+
+
+def _overwrites(chain: _Chain) -> bool:
+    pairs = ((a, b) for i, a in enumerate(chain.used) for b in chain.used[:i])
+    shared = [range(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs]
+    return any(_overlap(place, load) for place in shared for load in chain.loaded)
+
+
+def _overlap(a: range, b: range) -> bool:
+    return max(a.start, b.start) < min(a.stop, b.stop)
+
+
+def _chains(commands: bytes) -> Iterator[_Chain]:
+    """Yield the chains of a stream; an operation outside any is one of its own."""
+    rows = {U85.by_name[name].code: name for name in _WANTED}
+    values = dict.fromkeys(_WANTED, 0)
+    chain = _Chain()
+    for code, word, payload in commands_of(commands):
+        name = rows.get(code)
+        if name is None or (payload is None) == U85.by_name[name].control:
+            continue
+        values[name] = word >> PARAMETER_BITS | (payload or 0) << PARAMETER_BITS
+        if name == "NPU_OP_DMA_START":
+            chain.loaded += _loaded(values)
+        elif name.startswith("NPU_OP_"):
+            chain.used += _used(values)
+            if _field(values, "NPU_SET_OFM_PRECISION", "activation_storage") != _CHAINED:
+                yield chain
+                chain = _Chain()
+
+
+_CHAINED = ActivationStorage.CHAINED
+_WANTED = (
+    "NPU_SET_ACTIVATION",
+    "NPU_SET_OFM_PRECISION",
+    "NPU_SET_DMA0_DST_REGION",
+    "NPU_SET_DMA0_DST",
+    "NPU_SET_DMA0_LEN",
+    "NPU_OP_DMA_START",
+    *(f"NPU_OP_{name}" for name in _STARTS),
+)
+
+
+def _field(values: dict[str, int], command: str, name: str) -> int:
+    return U85.by_name[command].field(name).get(values[command])
+
+
+def _used(values: dict[str, int]) -> list[range]:
+    """Return the place of the table that an operation uses, if it does."""
+    function = _field(values, "NPU_SET_ACTIVATION", "activation_function")
+    if function == ActivationFunction.LUT_NONE:
+        return []
+    size = TABLE_BYTES[ActivationFunction(function)]
+    start = _field(values, "NPU_SET_ACTIVATION", "table") * size
+    return [range(start, start + size)]
+
+
+def _loaded(values: dict[str, int]) -> list[range]:
+    """Return the place that a DMA writes, if it is in the memory for tables."""
+    if _field(values, "NPU_SET_DMA0_DST_REGION", "region_mode") != DmaRegionMode.INTERNAL:
+        return []
+    start = _field(values, "NPU_SET_DMA0_DST", "addr_lo")
+    return [range(start, start + _field(values, "NPU_SET_DMA0_LEN", "addr_lo"))]

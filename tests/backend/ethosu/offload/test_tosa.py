@@ -126,11 +126,19 @@ def _product(net: TosaBuilder) -> int:
     return net.op("MUL", [*inputs, net.constant([32], "int8")], (1, 4, 4, 8), "int32")
 
 
+def _negated(net: TosaBuilder) -> int:
+    points = [net.constant([0], "int32") for _ in range(2)]
+    x = net.rescale(net.input((1, 4, 4, 8), "int16"), "int32", 1.0)
+    x = net.op("NEGATE", [x, *points], (1, 4, 4, 8), "int32")
+    return net.rescale(x, "int16", 0.15, rounding="DOUBLE_ROUND")
+
+
 ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-shift-rounds": _shift,
     "tosa-cast-saturates": _cast,
     "tosa-rescale-channels": _channels,
     "tosa-product-rounds-twice": _product,
+    "tosa-negate-rounding": _negated,
 }
 
 

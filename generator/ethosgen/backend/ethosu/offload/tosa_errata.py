@@ -7,6 +7,7 @@ errata_table.py.
 from ethosgen.backend.ethosu.offload.errata import VELA, Erratum
 from ethosgen.backend.ethosu.offload.site import Site
 from ethosgen.oracle import TOSA
+from ethosgen.values.network import Operator
 
 _WIDTHS = {"bool": 1, "int8": 8, "int16": 16, "int32": 32}
 
@@ -33,6 +34,19 @@ def _scales_channels(site: Site) -> bool:
 
 def _shifts_far(site: Site) -> bool:
     return site.code == "TOSA_MUL" and site.constant(2)[0] > _ROUNDED_TWICE
+
+
+def _negates_before_double_rounding(site: Site) -> bool:
+    return site.code == "TOSA_NEGATE" and any(
+        reader.options["rounding_mode"] == "DOUBLE_ROUND"
+        and max(_shifts(site, reader)) > _ROUNDED_TWICE
+        for reader in site.graph.operators
+        if reader.code == "TOSA_RESCALE" and reader.inputs[0] == site.output.index
+    )
+
+
+def _shifts(site: Site, rescale: Operator) -> list[int]:
+    return Site(site.graph, rescale, site.setting).constant(2)
 
 
 TOSA_ERRATA: tuple[Erratum, ...] = (
@@ -68,6 +82,15 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         "it rounds products twice that TOSA shifts by more than 31 places and rounds once",
         "Regor, architecture/ethosu55/ethos_u55_register_cs_generator.cpp, "
         "MapHLCRoundModeToInterface, where AUTO is DBL",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-negate-rounding",
+        VELA,
+        _negates_before_double_rounding,
+        "it rounds the RESCALE after it once, which TOSA rounds twice",
+        "Regor, compiler/graphir_optimiser.cpp, RewriteNegate, which sets the rounding of an "
+        "output that FuseRescale has already given one",
         (TOSA.name,),
     ),
 )

@@ -21,6 +21,7 @@ from tests.corpus.settings import Setting
 from tests.corpus.trial import Key, case_of, setting_of
 from tests.support.thin_networks import thin_convolution, weights_as_input
 from tests.support.tosa_cases import CASES
+from tests.support.tosa_fused import FUSED
 from tests.support.tosa_rows import U85 as U85_256
 from tests.support.tosa_rows import case_network
 from tests.support.trials import plan_for
@@ -32,6 +33,7 @@ Use = tuple[str, str, str]
 """A command, and a field of it and the name of its value; "" for the command itself."""
 
 _GENERATOR = "ethos_u85_register_cs_generator.cpp"
+_CONSTRAINTS = "ethos_u85_constraints.cpp"
 _BRANCH = f"only for control flow on the NPU, which ethosgen keeps on the CPU ({_GENERATOR} 2237)"
 NOT_EMITTED: dict[tuple[str, str, str], str] = {
     ("NPU_OP_IRQ", "", ""): f"{_GENERATOR} has no such command",
@@ -42,6 +44,38 @@ NOT_EMITTED: dict[tuple[str, str, str], str] = {
     ("NPU_OP_RESIZE", "resize_mode", "REPLICATE"): (
         "high_level_command_stream_generator.cpp 277: NEAREST or BILINEAR"
     ),
+    ("NPU_OP_POOL", "pooling_mode", "ARGMAX_Y"): (
+        "graphir_optimiser.cpp 3087, RewriteArgmax: the reduced axis becomes the width"
+    ),
+    ("NPU_SET_IFM_UPSCALE", "mode", "NEAREST"): (
+        f"only of LegaliseResize, for a Resize that {_CONSTRAINTS} 465, OperatorQuery, substitutes;"
+        " it substitutes only Sigmoid and Tanh"
+    ),
+    ("NPU_SET_IFM_UPSCALE", "mode", "ZEROS"): (
+        f"only of LegaliseTransposeConv2D; {_CONSTRAINTS} 494, OperatorQuery: strides are always"
+        " decomposed"
+    ),
+    ("NPU_SET_IFM_PRECISION", "activation_precision", "B64"): (
+        "ethos_u85.cpp 493, IsUBlockValid: no operation has an input above 32 bits but a copy,"
+        f" whose first input is B8 ({_GENERATOR} 1793)"
+    ),
+    ("NPU_SET_ACTIVATION", "activation_function", "LUT_S8_S16"): (
+        "a table for int8 makes int8 (tflite_graph_optimiser.cpp 374, ConvertToLUT8;"
+        " graphir_optimiser.cpp 1904, RewriteTable) or int32 (softmax.cpp 177)"
+    ),
+    ("NPU_SET_DMA0_SRC_REGION", "region_mode", "INTERNAL"): (
+        f"{_GENERATOR} 1672, CreateLUTDMA: tables are only copied to the internal memory"
+    ),
+    **{
+        ("NPU_SET_OFM_SCALE", "round_mode", mode): (
+            f"operation.hpp {line}: nothing sets {theirs}; TOSA's RESCALE has NATURAL or DBL"
+            " (graphir_optimiser.cpp 241, ConvertAttributes)"
+        )
+        for mode, line, theirs in (
+            ("TRUNCATE_TO_ZERO", 40, "TRUNCATE"),
+            ("DOUBLE_ASYMMETRIC", 43, "DOUBLE_ASYMMETRIC"),
+        )
+    },
     ("NPU_SET_KERNEL_STRIDE", "decomposition", "D4X4"): f"{_GENERATOR} 1179: always D8X8",
     **{
         (f"NPU_SET_{fm}_PRECISION", "activation_storage", "TILE3X1"): (
@@ -94,7 +128,7 @@ def count(keys: Iterable[Key]) -> Counter[Use]:
         found.update(_of_network(case_of(key).data, str(key), setting_of(key, "u85")))
     for name, (data, setting) in EXTRA.items():
         found.update(_of_network(data, name, setting))
-    for name in CASES:
+    for name in (*CASES, *FUSED):
         network, _ = case_network(name)
         found.update(_of_plan(plan_for(network, U85_256)))
     return found
@@ -124,7 +158,9 @@ def rows(found: Mapping[Use, int]) -> Iterator[tuple[str, str, str, str]]:
 def page(found: Mapping[Use, int], networks: int) -> str:
     """Return the page's text."""
     lines = [
-        INTRODUCTION.format(networks=networks + len(EXTRA) + len(CASES), commands=len(U85.commands))
+        INTRODUCTION.format(
+            networks=networks + len(EXTRA) + len(CASES) + len(FUSED), commands=len(U85.commands)
+        )
     ]
     lines += ["| Command | Field | Value | Networks |", "|---|---|---|---:|"]
     lines += [f"| {' | '.join(row)} |" for row in rows(found)]

@@ -13,6 +13,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from tests.support.tosa_cases import CASES
+from tests.support.tosa_fused import FUSED
 from tests.support.tosa_networks import TosaBuilder
 from tests.support.trials import Trial, plan_for, try_network
 
@@ -46,7 +47,8 @@ class TosaRow:
 def case_network(name: str, instances: int = INSTANCES) -> tuple[Network, list[Arrays]]:
     """Return a network with random instances of an operator, and samples for it."""
     net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
-    network = net.network(*(CASES[name](net) for _ in range(instances)))
+    case = (CASES | FUSED)[name]
+    network = net.network(*(case(net) for _ in range(instances)))
     return network, [net.sample() for _ in range(SAMPLES)]
 
 

@@ -1,5 +1,7 @@
 """Small networks for what only U85 does."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tests.support.network_file import Spec
@@ -36,6 +38,13 @@ def _gathered() -> bytes:
     return net.build()
 
 
+def transposed(order: Sequence[int]) -> bytes:
+    """Return a network of one TRANSPOSE of rank 3."""
+    net = NetworkBuilder("transpose", seed=1)
+    net.transpose(net.input((5, 8, 16)), order)
+    return net.build()
+
+
 def u85_networks() -> dict[str, bytes]:
     """Return each network's file by its name."""
     return {
@@ -44,4 +53,5 @@ def u85_networks() -> dict[str, bytes]:
         **{code: _pair(code, "bool", "bool") for code in _LOGIC},
         "SELECT_V2": _selected(),
         "GATHER": _gathered(),
+        "TRANSPOSE to WCH": transposed((1, 2, 0)),
     }

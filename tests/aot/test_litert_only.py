@@ -64,15 +64,20 @@ def test_a_pool_between_scales_pools_the_stored_values(
 
 
 @needs_gcc
-@pytest.mark.parametrize("code", ["POW", "FLOOR_DIV", "FLOOR_MOD"])
-def test_a_value_that_litert_refuses_ends_the_network(code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [("POW", "int32"), ("FLOOR_DIV", "int32"), ("FLOOR_MOD", "int32"), ("DIV", "int16")],
+)
+def test_a_value_that_litert_refuses_ends_the_network(
+    code: str, dtype: str, tmp_path: Path
+) -> None:
     net = Bench(2)
-    a, b = net.given((2, 3), "int32"), net.given((2, 3), "int32", name="b")
-    y = net.make(code, [a, b], net.to("int32", (2, 3)))
+    a, b = net.given((2, 3), dtype), net.given((2, 3), dtype, name="b")
+    y = net.make(code, [a, b], net.to(dtype, (2, 3)))
     generated = GeneratedC(compile_program(cpu_plan(net.build(y)), "net"), tmp_path)
-    good = net.samples(1)[0] | {"b": np.full((2, 3), 2, np.int32)}
+    good = net.samples(1)[0] | {"b": np.full((2, 3), 2, dtype)}
     assert generated.run(good)[0] == 0
-    bad = good | {"b": np.array([[2, 2, 2], [2, -1 if code == "POW" else 0, 2]], np.int32)}
+    bad = good | {"b": np.array([[2, 2, 2], [2, -1 if code == "POW" else 0, 2]], dtype)}
     assert generated.run(bad)[0] == 15
 
 

@@ -25,6 +25,22 @@ def floor_by(code: str) -> Build:
     return build
 
 
+def divide_int16(net: Bench, dtype: str) -> Sequence[int]:
+    """Add divisors on both sides of 0, and quotients that are small, large, or do not fit."""
+    made = []
+    for first, second in net.broadcasts():
+        for low, high, scale in ((1, 32767, 0.02), (-32768, -1, 5.0), (1, 90, 1e-5)):
+            a = net.given(first, dtype, scale=0.01, zero_point=0)
+            b = net.given(second, dtype, low, high, scale=0.02, zero_point=0)
+            spec = Spec(np.broadcast_shapes(first, second), dtype, scale, 0)
+            fused = "RELU" if high < 0 else "NONE"
+            made.append(net.make("DIV", [a, b], spec, {"fused_activation_function": fused}))
+    powers = net.constant(1 << np.arange(15), dtype, 0.3, 0)
+    a = net.given((40, 15), dtype, scale=0.4, zero_point=0)
+    options = {"fused_activation_function": "NONE"}
+    return [*made, net.make("DIV", [a, powers], Spec((40, 15), dtype, 0.002, 0), options)]
+
+
 def power(net: Bench, dtype: str) -> Sequence[int]:
     """Add exponents per element, per row, and one for all: whole, constant, or neither."""
     made = []

@@ -8,7 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.support.litert_cases import atan2, curve, floor_by, power, scatter_nd, top_k
+from tests.support.litert_cases import (
+    atan2,
+    curve,
+    divide_int16,
+    floor_by,
+    power,
+    scatter_nd,
+    top_k,
+)
 from tests.support.networks import Spec
 from tests.support.operator_bench import (
     QUANTIZE_PAIRS,
@@ -331,6 +339,11 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ("SUM", ("int32", "int64"), reduction("SUM")),
     ("CAST", ("int64", "uint8"), cast),
     ("RESIZE_BILINEAR", ("int16",), resize("RESIZE_BILINEAR")),
+    ("DIV", ("int16",), divide_int16),
+    *(
+        (code, ("int16",), binary(code, result="bool"))
+        for code in ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    ),
     ("FLOOR_DIV", ("int8", "int16", "int32"), floor_by("FLOOR_DIV")),
     ("FLOOR_MOD", ("int8", "int16", "int32", "int64"), floor_by("FLOOR_MOD")),
     ("POW", PLAIN, power),

@@ -34,9 +34,14 @@ BOUNDS = "ethosgen_bounds"
 """An option that ethosgen adds: the output bounds of a clamp that was fused into an operator."""
 
 
-def ratio(operator: Operator, over: Sequence[float], under: Sequence[float]) -> float:
-    """Return a quotient of products of scales, in single precision for uint8 operators."""
-    if operator.options.get(UNSIGNED):
+def ratio(
+    operator: Operator, over: Sequence[float], under: Sequence[float], single: bool = False
+) -> float:
+    """Return a quotient of products of scales, in single precision if LiteRT is the oracle.
+
+    That is so for uint8 operators, and where `single` says so.
+    """
+    if single or operator.options.get(UNSIGNED):
         above, below = (np.prod(np.array(factors, np.float32)) for factors in (over, under))
         return float(above / below)
     return math.prod(over) / math.prod(under)

@@ -19,6 +19,7 @@ from ethosgen.aot.arithmetic.binary import (
     widened,
 )
 from ethosgen.aot.arithmetic.quantization import (
+    Multiplier,
     activation_range,
     clamp,
     limits,
@@ -28,12 +29,16 @@ from ethosgen.aot.arithmetic.quantization import (
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
     scale_of,
+    shifted_left,
     zero_point_of,
 )
+from ethosgen.aot.arithmetic.reciprocal import reciprocal
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import (
+    BAD_VALUE,
     Array,
     Nest,
+    headroom,
     int32,
     limited,
     pointwise,
@@ -152,20 +157,56 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             centred = tirx.Select(negative, 0 - centred, centred)
         dividend = nest.let("dividend", centred)
         headroom = nest.let("headroom", int32(headrooms[dividend + 255]))
-        quotient = nest.let(
-            "quotient",
-            saturating_rounding_doubling_high_mul(dividend << headroom, reciprocals[row]),
-        )
-        scaled = nest.let(
-            "scaled", saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa)
-        )
-        shift = nest.let("shift", int32(shifts[row]) + headroom - multiplier.shift)
-        rounded = rounding_divide_by_pot(scaled, shift & 31)
-        beyond = (scaled >> (shift & 31)) + tirx.Cast("int32", scaled >= 0)
-        result = tirx.Select(tirx.NE(shift & 32, 0), beyond, rounded)
+        result = _quotient(nest, dividend << headroom, reciprocals[row], multiplier, (
+            int32(shifts[row]) + headroom
+        ))  # fmt: skip
         return clamp(result + zero_point_of(target), *bounds)
 
     return pointwise((first, second), target, formula, tables)
+
+
+def _quotient(
+    nest: Nest, dividend: Any, reciprocal: Any, multiplier: Multiplier, places: Any
+) -> Any:
+    """Return a product with a reciprocal, rescaled and divided by 2**places.
+
+    Shifts beyond 31 bits are those of an x86 processor.
+    """
+    quotient = nest.let("quotient", saturating_rounding_doubling_high_mul(dividend, reciprocal))
+    scaled = nest.let(
+        "scaled", saturating_rounding_doubling_high_mul(quotient, multiplier.mantissa)
+    )
+    shift = nest.let("shift", places - multiplier.shift)
+    rounded = rounding_divide_by_pot(scaled, shift & 31)
+    beyond = (scaled >> (shift & 31)) + tirx.Cast("int32", scaled >= 0)
+    return tirx.Select(tirx.NE(shift & 32, 0), beyond, rounded)
+
+
+@operator("DIV", dtypes=("int16",), litert=True)
+def div_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Multiply by the divisor's reciprocal, as for int8; a divisor of 0 fails the inference.
+
+    LiteRT divides the scales in single precision, and shifts as int8's kernel does.
+    """
+    first, second, target = ends(op, tensors)
+    multiplier = quantize_multiplier(
+        ratio(op, (scale_of(first),), (scale_of(second), scale_of(target)), single=True)
+    )
+    bounds = activation_range(op, target)
+
+    def formula(nest: Nest, a: Any, b: Any) -> Any:
+        signed = nest.let("signed_divisor", int32(b) - zero_point_of(second))
+        with nest.when(tirx.EQ(signed, 0)):
+            nest.fail(BAD_VALUE)
+        centred = int32(a) - zero_point_of(first)
+        dividend = nest.let("dividend", tirx.Select(signed < 0, 0 - centred, centred))
+        spare = headroom(nest, tirx.Select(dividend < 0, ~dividend, dividend))
+        spare = nest.let("spare", spare)
+        inverse, places = reciprocal(nest, tirx.max(tirx.Select(signed < 0, 0 - signed, signed), 1))
+        result = _quotient(nest, shifted_left(dividend, spare), inverse, multiplier, places + spare)
+        return clamp(result + zero_point_of(target), *bounds)
+
+    return pointwise((first, second), target, formula)
 
 
 def _leading_sign_bits(x: int) -> int:

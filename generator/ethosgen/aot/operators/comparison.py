@@ -86,17 +86,10 @@ def equal_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator(*ORDER, dtypes=("int16",), litert=True)
 def order_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare stored values of two inputs with the same quantization.
+    """Compare stored values, as LiteRT does in int16 whatever the scales are.
 
-    LiteRT compares stored int16 values whatever the scales are. TFLite Micro has int16 only for
-    GREATER, with uninitialized multipliers.
+    TFLite Micro has int16 only for GREATER, with uninitialized multipliers.
     """
-    first, second = _inputs(op, tensors)
-    if first.quantization != second.quantization:
-        raise UnsupportedError(
-            "its inputs are int16 with two scales, which TFLite compares as if they had one; give "
-            "them one"
-        )
     return compare(op, tensors)
 
 

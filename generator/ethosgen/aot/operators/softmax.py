@@ -22,6 +22,7 @@ from ethosgen.aot.arithmetic.quantization import (
 from ethosgen.aot.arithmetic.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.arithmetic.reciprocal import NEWTON_STEPS, first_guess, times_power
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
 from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
@@ -75,12 +76,12 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                 if total[0] < (T.int32(1) << (31 - bits)):
                     total[0] = total[0] << bits
                     zeros[0] += bits
-            inverse[0] = _first_guess(total[0])
-            for _ in T.serial(3):
+            inverse[0] = first_guess(total[0])
+            for _ in T.serial(NEWTON_STEPS):
                 error[0] = T.int32(1 << 29) - _multiply(total[0], inverse[0])
                 error[0] = _multiply(inverse[0], error[0])
-                inverse[0] += _times_power(error[0], 2)
-            inverse[0] = _times_power(inverse[0], 1)
+                inverse[0] += times_power(error[0], 2)
+            inverse[0] = times_power(inverse[0], 1)
             for c in T.serial(depth):
                 exponential = T.meta_var(e[greatest[0] - T.cast(x[r, c], "int32")])
                 share: T.let[T.int32] = _multiply(inverse[0], exponential)
@@ -120,18 +121,6 @@ def _divide(share: Any, exponent: Any) -> Any:
     the exponent is not negative; otherwise it drops clamps that are needed.
     """
     return T.Select(exponent > 31, T.int32(0), rounding_divide_by_pot(share, exponent & 31))
-
-
-def _first_guess(half: Any) -> Any:
-    first, slope = fixed_point.RECIPROCAL_START
-    return _multiply(half, T.int32(slope)) + first
-
-
-def _times_power(x: Any, exponent: int) -> Any:
-    """Return x * 2**exponent, saturated."""
-    limit = (1 << (31 - exponent)) - 1
-    shifted = clamp(x, -limit - 1, limit) * (1 << exponent)
-    return T.Select(x > limit, T.int32(fixed_point.INT32_MAX), shifted)
 
 
 def _rows(source: Tensor, target: Tensor) -> tuple[int, int]:

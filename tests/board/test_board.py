@@ -12,7 +12,8 @@ from tests import ROOT
 CORSTONE300 = (ROOT / "boards" / "corstone300.toml").read_text()
 BOARDS = (
     "aarch64-linux alif-e7-he alif-e7-hp alif-e8-hp corstone300 corstone310 corstone315 "
-    "corstone320 himax-we2 imx93-m33 psoc-e84 ra8p1"
+    "corstone320 himax-we2 imx93-m33 microbit mps2-an385 mps2-an386 mps2-an500 mps2-an505 "
+    "mps2-an521 psoc-e84 qemu-cortex-m0 qemu-cortex-m3 ra8p1"
 ).split()
 
 
@@ -71,7 +72,11 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (('core = "cortex-m55"', 'core = "cortex-m0"'), r"cpu\.core: .*cortex-m33"),
+        (('core = "cortex-m55"', 'core = "cortex-m1"'), r"cpu\.core: .*cortex-m33"),
+        (('core = "cortex-m55"', 'core = "cortex-m0"'), r"cpu\.dcache: a cortex-m0 has no data"),
+        (('core = "cortex-m55"', 'core = "cortex-m55"\ndsp = false'), r"cpu\.dsp: a cortex-m55 al"),
+        (('commands = "ddr"\n', ""), r"placements\.shared_sram\.commands: missing"),
+        (('memory_backend = "ddr"\n', ""), r"run\.qemu\.memory_backend: missing; the memory of"),
         (('core = "cortex-m55"', 'core = "cortex-m33"'), r"cpu\.dcache: a cortex-m33 has no"),
         (("[cpu]", "[cpu]\nmve = 1"), r"cpu\.mve: .*boolean"),
         (("irq = 56", 'irq = "56"'), r"npu\.irq: .*integer"),
@@ -163,15 +168,16 @@ def test_a_board_stands_in_on_qemu() -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        ('stand_in = "corstone310"', "QEMU runs no board 'corstone310'; choose from: corstone300"),
-        ('stand_in = "none"', "QEMU runs no board 'none'; choose from: corstone300"),
+        ('stand_in = "corstone310"', "QEMU runs no board 'corstone310' with an NPU; choose from: "),
+        ('stand_in = "none"', "QEMU runs no board 'none' with an NPU; choose from: "),
+        ('stand_in = "mps2-an386"', "QEMU runs no board 'mps2-an386' with an NPU; choose from: "),
     ],
 )
 def test_only_what_qemu_runs_stands_in(tmp_path: Path, run: str, said: str) -> None:
     text = (ROOT / "boards" / "corstone320.toml").read_text()
     file = tmp_path / "mine.toml"
     file.write_text(text.replace('stand_in = "corstone300"', run))
-    with pytest.raises(InputError, match=rf"board 'mine': run\.stand_in: {said}$"):
+    with pytest.raises(InputError, match=rf"board 'mine': run\.stand_in: {said}corstone300$"):
         load_board(str(file))
 
 
@@ -202,10 +208,15 @@ def test_what_is_wrong_with_linux_is_named(
         load_board(str(file))
 
 
-def test_only_a_board_with_linux_has_no_npu(tmp_path: Path) -> None:
+def test_a_board_may_have_no_npu(tmp_path: Path) -> None:
     start, end = CORSTONE300.index("[npu]"), CORSTONE300.index("[memories.")
-    with pytest.raises(InputError, match=r"npu: missing; only a board with \[linux\] has none"):
-        load_board(write_board(tmp_path, (CORSTONE300[start:end], "")))
+    without = (CORSTONE300[start:end], "")
+    with pytest.raises(InputError, match=r"dedicated_sram\.fast: only an NPU has one; delete"):
+        load_board(write_board(tmp_path, without))
+    page = ("npu_base_addr = 0x7fffe000", "npu_base_addr = 0x7ffff000")
+    board = load_board(write_board(tmp_path, without, page, ('fast = "isram"\n', "")))
+    with pytest.raises(InputError, match=r"'mine' has no NPU; omit --npu or pass --npu none"):
+        board.accelerator(None)
     with pytest.raises(InputError, match="'aarch64-linux' has no NPU: an Ethos-U under Linux"):
         load_board("aarch64-linux").accelerator("ethos-u55-128")
 

@@ -13,13 +13,13 @@ from pydantic import ValidationError, model_validator
 
 from ethosgen.backend import Memories, backend_of, find_accelerator
 from ethosgen.board.blanks import ask_for_blanks
+from ethosgen.board.emulation import Bell, Qemu, SharedRam
 from ethosgen.board.facts import (
     DEFAULT_MEMORY_MODE,
     BoardFacts,
     Fvp,
     MemoryMode,
     Placement,
-    Qemu,
     Serial,
 )
 from ethosgen.board.rules import faults
@@ -31,12 +31,14 @@ from ethosgen.values.toml_lines import describe_fault
 
 __all__ = [
     "DEFAULT_MEMORY_MODE",
+    "Bell",
     "Board",
     "Fvp",
     "MemoryMode",
     "Placement",
     "Qemu",
     "Serial",
+    "SharedRam",
     "board_names",
     "board_schema",
     "load_board",
@@ -64,7 +66,7 @@ class Board(BoardFacts):
         """
         if self.run.stand_in is None:
             return self if self.run.qemu is not None else None
-        return _stand_in(self.run.stand_in, self.name)
+        return _stand_in(self.run.stand_in, self.name, self.npu is not None)
 
     def for_platform(self, platform: str, is_element: bool = False) -> "Board":
         """Return the board as a platform's projects have it.
@@ -120,7 +122,7 @@ class Board(BoardFacts):
             raise InputError(
                 f"board '{self.name}' has no NPU"
                 f"{': an Ethos-U under Linux needs its kernel driver' if self.linux else ''}; omit "
-                "--npu, and pass networks that are not compiled for one"
+                "--npu or pass --npu none, and pass networks that are not compiled for one"
             )
         wanted = name or self.npu.default
         found = find_accelerator(wanted)
@@ -153,7 +155,7 @@ def load_board(name_or_path: str) -> Board:
     """
     board = _load(name_or_path)
     if board.run.stand_in is not None:
-        _stand_in(board.run.stand_in, board.name)
+        _stand_in(board.run.stand_in, board.name, board.npu is not None)
     return board
 
 
@@ -174,12 +176,19 @@ def _load(name_or_path: str) -> Board:
 
 
 @cache
-def _stand_in(name: str, of: str) -> Board:
-    if name in board_names() and (board := _load(name)).run.qemu is not None:
+def _stand_in(name: str, of: str, has_npu: bool) -> Board:
+    """Return the board that stands in; for one with an NPU, QEMU must share its memory."""
+
+    def can_stand_in(board: Board) -> bool:
+        qemu = board.run.qemu
+        return qemu is not None and (qemu.shared is not None) == has_npu
+
+    if name in board_names() and can_stand_in(board := _load(name)):
         return board
-    known = [one for one in board_names() if _load(one).run.qemu is not None]
+    known = [one for one in board_names() if can_stand_in(_load(one))]
     raise InputError(
-        f"board '{of}': run.stand_in: QEMU runs no board '{name}'; choose from: {', '.join(known)}"
+        f"board '{of}': run.stand_in: QEMU runs no board '{name}'"
+        f"{' with an NPU' if has_npu else ' without an NPU'}; choose from: {', '.join(known)}"
     )
 
 

@@ -2,7 +2,8 @@
 
 from ethosgen.backend import accelerators, default_accelerator
 from ethosgen.board import Board
-from ethosgen.board.facts import ConsoleFacts, Counter, Cpu, Memory, Npu, Placement
+from ethosgen.board.cpu import Cpu
+from ethosgen.board.facts import ConsoleFacts, Counter, Memory, Npu, Placement
 
 ANY_BOARD = "any"
 """Its name; no board file has it."""

@@ -1,112 +1,22 @@
 """The tables of a board file: a class for each, with documented fields (also for editors)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ethosgen.backend import accelerators
-from ethosgen.values.extension import Extension
+from ethosgen.board.cpu import Cpu
+from ethosgen.board.emulation import Qemu
+from ethosgen.board.fields import Addr, Command, Facts, Hz, Irq, RegisterWrite, Size
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
 DEFAULT_MEMORY_MODE: MemoryMode = "shared_sram"
 """Weights stay where the NPU only reads; every board supports it."""
 
-BAREMETAL_UARTS = ("cmsdk", "dw")
+BAREMETAL_UARTS = ("cmsdk", "dw", "nrf", "stm32", "stm32f4", "pl011", "uarte")
 """UARTs with a templates/baremetal/board/console_NAME.c."""
-
-_WITHOUT_DSP = ("aarch64", "cortex-m0", "cortex-m0plus", "cortex-m23", "cortex-m3")
-"""Cores without the DSP instructions of Cortex-M."""
-
-Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
-Size = Annotated[int, Field(gt=0, le=1 << 32)]
-Irq = Annotated[int, Field(ge=0, lt=480)]
-Hz = Annotated[int, Field(gt=0)]
-Command = Annotated[list[str], Field(min_length=1)]
-
-
-class Facts(BaseModel):
-    """A table of a board file: unknown fields are errors, and "56" is not a number."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
-
-
-class Cpu(Facts):
-    """The processor."""
-
-    core: Literal["cortex-m33", "cortex-m52", "cortex-m55", "cortex-m85", "aarch64"]
-    """The core's name in lower case; aarch64 is any 64-bit Arm core, for Linux."""
-    mve: bool | None = None
-    """Whether it has Helium (MVE) [default: as the core usually has]."""
-    mve_float: bool = True
-    """Whether its Helium, if any, supports floating point."""
-    fpu: Literal["none", "single", "double"] | None = None
-    """Its floating-point unit [default: as the core usually has]."""
-    icache: bool = False
-    """Whether start-up enables an instruction cache."""
-    dcache: bool = False
-    """Whether start-up enables a data cache; the firmware then keeps it coherent with the NPU."""
-    clock_hz: Hz | None = None
-    """The processor's clock rate."""
-
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        if self.core == "cortex-m33" and self.mve:
-            raise ValueError("mve: a cortex-m33 has no Helium; delete the line")
-        if self.core == "cortex-m33" and (self.icache or self.dcache):
-            raise ValueError("dcache: a cortex-m33 has no data cache; delete the line")
-        if self.core == "aarch64" and (self.icache or self.dcache or self.mve):
-            raise ValueError("dcache: Linux sees to the caches of an aarch64; delete the line")
-        return self
-
-    @property
-    def has_mve(self) -> bool:
-        """Whether code may use vector registers."""
-        return self.core not in ("cortex-m33", "aarch64") if self.mve is None else self.mve
-
-    @property
-    def extension(self) -> Extension:
-        """The instructions that decide between kernels."""
-        if self.has_mve:
-            return Extension.HELIUM
-        return Extension.NONE if self.core in _WITHOUT_DSP else Extension.DSP
-
-    @property
-    def gcc_cpu(self) -> str:
-        """The argument of -mcpu=, for compilers that know the core."""
-        return self.core + "".join(self._extensions())
-
-    @property
-    def gcc_older_arch(self) -> str | None:
-        """The argument of -march= for compilers that do not know the core, None if every GCC does.
-
-        GCC knows cortex-m85 from version 13 on and cortex-m52 from 14 on.
-        """
-        if self.core in ("cortex-m33", "cortex-m55"):
-            return None
-        has_fpu = self.fpu != "none"
-        mve = [] if not self.has_mve else ["+mve.fp" if has_fpu and self.mve_float else "+mve"]
-        fpu = {"none": [], "single": ["+fp"]}.get(self.fpu or "double", ["+fp.dp"])
-        return "armv8.1-m.main+dsp" + "".join((*mve, *fpu))
-
-    @property
-    def gcc_float_abi(self) -> str:
-        """The argument of -mfloat-abi=."""
-        return "soft" if self.fpu == "none" and not self.has_mve else "hard"
-
-    def _extensions(self) -> Iterator[str]:
-        """Yield the extensions to disable: by default GCC assumes that a core has all of them."""
-        if self.fpu == "none":
-            yield "+nofp"
-        if self.core == "cortex-m33":
-            return
-        if not self.has_mve:
-            yield "+nomve"
-        elif not self.mve_float and self.fpu != "none":
-            yield "+nomve.fp"
 
 
 class OtherNpu(Facts):
@@ -135,7 +45,7 @@ class Npu(Facts):
     """Whether it runs in secure state."""
     privileged: bool
     """Whether it runs at privileged level."""
-    others: list[OtherNpu] = []
+    others: list[OtherNpu] = Field(default=[])
     """Other NPUs of the chip."""
 
     @model_validator(mode="after")
@@ -188,8 +98,8 @@ class Placement(Facts):
     """The network's tensors."""
     io: str
     """Buffers that the application owns (--io caller)."""
-    commands: str
-    """Command streams, which the NPU fetches."""
+    commands: str | None = None
+    """Command streams, which the NPU fetches; a board without an NPU omits it."""
     weights: str
     """Weights and other constants of the network."""
     fast: str | None = None
@@ -198,34 +108,25 @@ class Placement(Facts):
     """The non-volatile memory of commands and weights, if start-up copies them from there."""
 
     def npu_parts(self) -> dict[str, str]:
-        """Return the memory of each part that the NPU accesses."""
+        """Return the memory of each part of a network, which the NPU, if any, accesses."""
         parts = {
             "arena": self.arena,
             "io": self.io,
             "commands": self.commands,
             "weights": self.weights,
+            "fast": self.fast,
         }
-        return parts if self.fast is None else {**parts, "fast": self.fast}
-
-
-class RegisterWrite(Facts):
-    """One access: bits to clear, then bits to set."""
-
-    addr: Addr
-    """The register."""
-    clear: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    """Bits to clear."""
-    set: Annotated[int, Field(ge=0, lt=1 << 32)] = 0
-    """Bits to set."""
-    why: str
-    """The purpose; it becomes a comment."""
+        return {part: memory for part, memory in parts.items() if memory is not None}
 
 
 class ConsoleFacts(Facts):
     """The UART that carries the protocol."""
 
-    uart: Literal["cmsdk", "dw", "lpuart", "sci_b", "scb"]
-    """Arm CMSDK, Synopsys DesignWare (16550), NXP LPUART, Renesas SCI_B, Infineon SCB."""
+    uart: Literal[
+        "cmsdk", "dw", "lpuart", "sci_b", "scb", "nrf", "stm32", "stm32f4", "pl011", "uarte"
+    ]
+    """Arm CMSDK, Synopsys DesignWare (16550), NXP LPUART, Renesas SCI_B, Infineon SCB, Nordic UART
+    and UARTE, ST USART (stm32f4: the older one of F1, F2, F4 and L1), Arm PrimeCell PL011."""
     base_addr: Addr | None = None
     """Address of its registers; omit it if unknown."""
     rx_irq: Irq | None = None
@@ -234,32 +135,23 @@ class ConsoleFacts(Facts):
     """The clock that its divider divides; omit it if unknown."""
     baud: Hz
     """The baud rate."""
-    setup: list[RegisterWrite] = []
+    setup: list[RegisterWrite] = Field(default=[])
     """Register writes that it needs first: clocks, pins."""
 
 
 class Counter(Facts):
-    """The time counter; bit 0 of its control register starts it."""
+    """The time counter."""
 
-    kind: Literal["sse300", "dwt"] = "sse300"
-    """The system counter of an SSE-300 (CNTCR, CNTCV), or the processor's DWT (CTRL, CYCCNT)."""
+    kind: Literal["sse300", "dwt", "cmsdk", "nrf", "systick"] = "sse300"
+    """The system counter of an SSE-300 (CNTCR, CNTCV), the processor's DWT (CTRL, CYCCNT), a CMSDK
+    timer (CTRL, VALUE), a Nordic TIMER (TASKS_START, CC[0]), or SysTick (CSR, CVR), which an
+    interrupt extends to 32 bits."""
     control_addr: Addr
-    """CNTCR or DWT_CTRL."""
+    """Its first register of these; bit 0 starts the counter."""
     value_addr: Addr
-    """The low word of CNTCV, or DWT_CYCCNT."""
+    """Its second register of these, for the count."""
     hz: Hz
     """Its rate."""
-
-
-class Bell(Facts):
-    """The UART that serves as the NPU's interrupt line on QEMU."""
-
-    base_addr: Addr
-    """Address of its registers."""
-    rx_irq: Irq
-    """Its receive interrupt."""
-    serial: int = Field(ge=1, le=5)
-    """QEMU's number for it."""
 
 
 class LinkLine(Facts):
@@ -289,32 +181,6 @@ class LinkLine(Facts):
         return self
 
 
-class Qemu(Facts):
-    """QEMU's machine for the board, and the memory that it shares with the NPU model."""
-
-    machine: str
-    """The argument of -M."""
-    memory_backend: str
-    """The machine's memory that can be a file."""
-    shared_start_addr: Addr
-    """The first address of that memory."""
-    shared_size_bytes: Size
-    """Its size."""
-    npu_memory: str
-    """The memory with everything that the NPU accesses."""
-    npu_base_addr: Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4096)]
-    """The address of the NPU's registers: its last page, its last two with an Ethos-U85."""
-    bell: Bell
-    """The interrupt line."""
-    instruction_ns: Literal[1, 2, 4, 8, 16, 32, 64, 128]
-    """The virtual time of one instruction (-icount)."""
-
-    @property
-    def shared_end_addr(self) -> int:
-        """The first address after the shared memory."""
-        return self.shared_start_addr + self.shared_size_bytes
-
-
 class Fvp(Facts):
     """Arm's Fixed Virtual Platforms of the board."""
 
@@ -326,7 +192,7 @@ class Fvp(Facts):
     """The component that connects the console's UART to a socket."""
     vectors_parameter: str | None = None
     """The parameter for the vector table's address, if a firmware may place it elsewhere."""
-    parameters: list[str] = []
+    parameters: list[str] = Field(default=[])
     """Additional parameters, as NAME=VALUE."""
     time_limit_s: int = Field(default=300, gt=0)
     """The time limit of a run (--timelimit)."""
@@ -409,7 +275,7 @@ class Linux(Facts):
 
     compiler: Annotated[str, Field(pattern=r"^[a-z0-9_]+-linux-gnu$")]
     """What the names of the compiler's programs begin with, such as aarch64-linux-gnu."""
-    options: list[Annotated[str, Field(pattern=r"^-m[\w.,=+-]+$")]] = []
+    options: list[Annotated[str, Field(pattern=r"^-m[\w.,=+-]+$")]] = Field(default=[])
     """Options that name its processor, such as -mcpu=cortex-a53."""
 
 
@@ -425,7 +291,7 @@ class Run(Facts):
     """On Arm's FVP."""
     serial: Serial | None = None
     """On the board itself."""
-    zephyr: list[ZephyrBoard] = []
+    zephyr: list[ZephyrBoard] = Field(default=[])
     """Zephyr boards that are this one, by Zephyr version."""
 
 
@@ -436,18 +302,20 @@ class BoardFacts(Facts):
     """The file's name."""
     description: str
     """A one-line description."""
-    unverified: list[str] = []
+    unverified: list[str] = Field(default=[])
     """Facts of this file, by path, that nobody has checked on the board or in its manual."""
-    notes: list[str] = []
+    notes: list[str] = Field(default=[])
     """Notes to read before using it."""
-    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux"]] = ["baremetal"]
+    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux"]] = Field(
+        default=["baremetal"]
+    )
     """The platforms that projects can be generated for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE
     """The mode used without --memory-mode."""
     cpu: Cpu
     """The processor that runs the firmware."""
     npu: Npu | None = None
-    """The NPU that it uses; only a board with Linux may omit it."""
+    """The NPU that it uses; omit the table if it has none."""
     memories: Mapping[MemoryName, Memory] = Field(min_length=1)
     """Memories by name."""
     placements: Mapping[MemoryMode, Placement] = Field(min_length=1)

@@ -48,7 +48,9 @@ def _linux(board: BoardFacts) -> Iterator[str]:
         yield "cpu.core: must be aarch64 for a board with [linux], and only there"
     if has_linux and board.platforms != ["linux"]:
         yield 'platforms: a board with "linux" has no other platform; write one file for each'
-    for table in ("npu", "console", "counter"):
+    if has_linux and board.npu is not None:
+        yield "npu: Linux has its own driver for it; delete the table"
+    for table in ("console", "counter"):
         if (getattr(board, table) is None) != has_linux:
             yield (
                 f"{table}: Linux has its own driver for it; delete the table"
@@ -102,15 +104,22 @@ def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[
         return
     for part in ("commands", "weights"):
         memory = getattr(placement, part)
+        if memory is None:
+            continue
         if memory != placement.copied_from and "w" not in board.memories[memory].access:
             yield f"{where}.{part}: is copied, but '{memory}' is not writable"
 
 
 def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
     """Yield contradictions between a placement and Vela's definition of the mode (vela.ini)."""
-    if board.npu is None:
-        return
     where = f"placements.{mode}"
+    if board.npu is None:
+        if placement.fast is not None:
+            yield f"{where}.fast: only an NPU has one; delete the line"
+        return
+    if placement.commands is None:
+        yield f"{where}.commands: missing; name the memory from which the NPU fetches commands"
+        return
     memories = board.memories
     if mode == "dedicated_sram" and placement.fast is None:
         yield f"{where}.fast: missing; name the SRAM reserved for the NPU"
@@ -138,14 +147,19 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
         yield "run.stand_in: delete the line: with run.qemu, QEMU runs the board itself"
     if qemu is None:
         return
-    memory = board.memories.get(qemu.npu_memory)
-    if memory is None:
-        yield f"run.qemu.npu_memory: there is no memory '{qemu.npu_memory}'"
+    shared = qemu.shared
+    if shared is None:
+        if board.npu is not None:
+            yield "run.qemu.memory_backend: missing; the NPU model needs memory that QEMU shares"
         return
-    inside = qemu.shared_start_addr <= memory.start_addr
-    if not inside or memory.end_addr > qemu.shared_end_addr:
-        yield f"run.qemu.npu_memory: '{qemu.npu_memory}' is not wholly in the shared memory"
-    elif qemu.npu_base_addr != memory.end_addr - (size := _register_bytes(board)):
+    memory = board.memories.get(shared.npu_memory)
+    if memory is None:
+        yield f"run.qemu.npu_memory: there is no memory '{shared.npu_memory}'"
+        return
+    inside = shared.shared_start_addr <= memory.start_addr
+    if not inside or memory.end_addr > shared.shared_end_addr:
+        yield f"run.qemu.npu_memory: '{shared.npu_memory}' is not wholly in the shared memory"
+    elif shared.npu_base_addr != memory.end_addr - (size := _register_bytes(board)):
         yield (
             f"run.qemu.npu_base_addr: must be 0x{memory.end_addr - size:08x}, so that the NPU's "
             "registers end where npu_memory does"
@@ -161,11 +175,11 @@ def _register_bytes(board: BoardFacts) -> int:
 def _baremetal(board: BoardFacts) -> Iterator[str]:
     """Yield missing facts that the start-up code of a bare-metal project needs."""
     platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
-    if not platforms or board.npu is None or board.console is None:
+    if not platforms or board.console is None:
         return
+    npu = {"npu.base_addr": board.npu.base_addr, "npu.irq": board.npu.irq} if board.npu else {}
     needed = {
-        "npu.base_addr": board.npu.base_addr,
-        "npu.irq": board.npu.irq,
+        **npu,
         "console.base_addr": board.console.base_addr,
         "console.rx_irq": board.console.rx_irq,
         "console.clock_hz": board.console.clock_hz,

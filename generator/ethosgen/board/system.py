@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ethosgen.board import SCHEMA_ADDRESS, Board, load_board
-from ethosgen.board.facts import Addr, Facts, Memory, MemoryMode, Size
+from ethosgen.board.facts import Memory, MemoryMode
+from ethosgen.board.fields import Addr, Facts, Size
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.toml_lines import describe_fault
@@ -294,12 +295,13 @@ def _default_link(kind: LinkKind, element: Element) -> LinkFacts:
 def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
     """Divide the memory that QEMU can share: a part for each element, and one for the frames."""
     board = elements[0].board
-    if any(one.board.name != board.name for one in elements) or board.run.qemu is None:
+    shared = board.run.qemu.shared if board.run.qemu else None
+    if any(one.board.name != board.name for one in elements) or shared is None:
         raise UnsupportedError(
             "elements that share memory need to know it: name it with [shared] in the system file, "
             "and each element's own part of it in [elements.memories]"
         )
-    name = board.run.qemu.npu_memory
+    name = shared.npu_memory
     whole = board.memories[name]
     size = whole.size_bytes // (len(elements) + 1) // _WINDOW * _WINDOW
     if not size:

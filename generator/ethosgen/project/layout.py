@@ -181,7 +181,7 @@ def _with_board(layout: Layout, board: Board) -> Layout:
     """Return a layout with the files that depend on the board's console and simulator."""
     uart = board.console.uart if board.console else ""
     files = {"board/console.c": f"board/console_{uart}.c"}
-    if uart == "cmsdk" or board.run.qemu:
+    if uart == "cmsdk" or (board.run.qemu and board.run.qemu.shared):
         files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
     if board.on_qemu:
         files["app/semihosting.h"] = "app/semihosting.h"

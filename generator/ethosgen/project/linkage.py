@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethosgen.board import Board, Placement
+from ethosgen.board import Board, Placement, SharedRam
 from ethosgen.values.device import Device, device_pages
 
 
@@ -16,7 +16,8 @@ def ways(board: Board) -> dict[str, str]:
     emulated = board.on_qemu
     if emulated is not None:
         instead = "" if emulated is board else f", where {emulated.description} stands in"
-        found["qemu"] = f"on QEMU{instead}, with the NPU model in another process"
+        model = ", with the NPU model in another process" if _shared(board, "qemu") else ""
+        found["qemu"] = f"on QEMU{instead}{model}"
     found["board"] = (
         "on the board, or on Arm's FVP of it" if board.run.fvp is not None else "on the board"
     )
@@ -29,22 +30,27 @@ def host_board(board: Board, way: str) -> Board:
     return emulated or board
 
 
+def _shared(board: Board, way: str) -> SharedRam | None:
+    """Return the memory that QEMU shares with the NPU model, None for other ways and boards."""
+    qemu = host_board(board, way).run.qemu
+    return qemu.shared if way == "qemu" and qemu is not None else None
+
+
 def npu_base_addr(board: Board, way: str) -> int | None:
     """Return the address of the NPU's registers, None if the board file does not have it."""
+    if shared := _shared(board, way):
+        return shared.npu_base_addr
     board = host_board(board, way)
-    if way == "qemu" and board.run.qemu is not None:
-        return board.run.qemu.npu_base_addr
     return board.npu.base_addr if board.npu else None
 
 
 def placement(board: Board, way: str, memory_mode: str) -> Placement:
     """Return the memory of each part; on QEMU, one memory holds all that the NPU accesses."""
-    board = host_board(board, way)
-    chosen = board.placement(memory_mode)
-    if way == "qemu" and board.run.qemu is not None:
+    chosen = host_board(board, way).placement(memory_mode)
+    if shared := _shared(board, way):
         return chosen.model_copy(
             update={
-                **dict.fromkeys(chosen.npu_parts(), board.run.qemu.npu_memory),
+                **dict.fromkeys(chosen.npu_parts(), shared.npu_memory),
                 "copied_from": None,  # QEMU's loader puts everything into place
             }
         )
@@ -53,19 +59,18 @@ def placement(board: Board, way: str, memory_mode: str) -> Placement:
 
 def device_addrs(board: Board, way: str, devices: Sequence[Device]) -> list[int | None]:
     """Return the address of each device's registers, None if nobody has said it."""
+    if shared := _shared(board, way):
+        return list(device_pages(shared.npu_base_addr, devices))
     board = host_board(board, way)
-    if way == "qemu" and board.run.qemu is not None:
-        return list(device_pages(board.run.qemu.npu_base_addr, devices))
     places = [device.places.get(board.name) for device in devices]
     return [place.base_addr if place else None for place in places]
 
 
 def capacity_bytes(board: Board, way: str, memory: str, devices: Sequence[Device] = ()) -> int:
     """Return the bytes of a memory that a firmware can use: on QEMU, those below all registers."""
-    board = host_board(board, way)
-    qemu = board.run.qemu
-    if way == "qemu" and qemu is not None and memory == qemu.npu_memory:
-        lowest = min(device_pages(qemu.npu_base_addr, devices), default=qemu.npu_base_addr)
+    shared, board = _shared(board, way), host_board(board, way)
+    if shared is not None and memory == shared.npu_memory:
+        lowest = min(device_pages(shared.npu_base_addr, devices), default=shared.npu_base_addr)
         return lowest - board.memories[memory].start_addr
     return board.memories[memory].size_bytes
 

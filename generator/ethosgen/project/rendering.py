@@ -8,7 +8,7 @@ import jinja2
 
 from ethosgen import __version__
 from ethosgen.backend import ProjectFiles, backend_of, wrapped_of
-from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import template_folder
 from ethosgen.project.capacity import check_capacity
@@ -264,7 +264,7 @@ def _board_facts(
 ) -> dict[str, Any]:
     """Return the values for a board's own code, in those of the chosen ways that it runs itself."""
     bell = board.run.qemu.bell if board.run.qemu and (has_npu or devices) else None
-    irqs = _irqs(board, has_npu, bell is not None, handover is not None)
+    irqs = _irqs(board, has_npu, bell, handover is not None)
     known_devices = device_facts(board, devices, irqs, platform)
     irqs += [device["irq"] for device in known_devices if device["irq"] is not None]
     own = [way for way in chosen if host_board(board, way) is board]
@@ -275,6 +275,7 @@ def _board_facts(
         "irq_count": max(irqs, default=0) + 1,
         "handover": _handover_facts(handover, board),
         "ways_facts": _ways_facts(board, own, memory_mode, devices),
+        "has_commands": board.placement(memory_mode).commands is not None,
     }
 
 
@@ -282,13 +283,12 @@ def _buffer_alignment(board: Board, has_masters: bool) -> int:
     return CACHE_LINE_BYTES if has_masters and board.cpu.dcache else ALIGNMENT
 
 
-def _irqs(board: Board, has_npu: bool, has_bell: bool, has_links: bool) -> list[int]:
+def _irqs(board: Board, has_npu: bool, bell: Bell | None, has_links: bool) -> list[int]:
     """Return the interrupts that the application uses, without those of devices."""
-    qemu = board.run.qemu
     irqs = [
         board.console.rx_irq if board.console else None,
         board.npu.irq if board.npu and has_npu else None,
-        qemu.bell.rx_irq if qemu and has_bell else None,
+        bell.rx_irq if bell else None,
         *(link.rx_irq for link in board.links if has_links),
     ]
     return [irq for irq in irqs if irq is not None]

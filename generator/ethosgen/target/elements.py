@@ -287,7 +287,8 @@ class Elements(ExitStack):
     def _shared_ram(self) -> Path | None:
         if not self._windows:
             return None
-        facts = self.members[0].info.board.run.qemu
+        qemu = self.members[0].info.board.run.qemu
+        facts = qemu.shared if qemu else None
         if facts is None:
             raise InputError(f"element '{self._names[0]}' does not run on QEMU")
         need = sum(window.stride * ROOM for window in self._windows)

@@ -1,4 +1,4 @@
-"""QEMU with the NPU model attached.
+"""QEMU with the NPU model attached, or alone for a board without an NPU.
 
 QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; the end of it is the
 NPU's register file, and the firmware's driver uses it like the NPU's own. The model polls the page,
@@ -25,7 +25,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend import Attach, NpuModel, SharedMemory
-from ethosgen.board import Board, Qemu
+from ethosgen.board import Board, Qemu, SharedRam
 from ethosgen.device.process import DeviceProcess, Line, Part, SharedFile
 from ethosgen.host.child import die_with_us
 from ethosgen.target.attachment import NpuThread
@@ -70,7 +70,8 @@ class QemuTarget(ProcessTarget):
         super().__init__("QEMU")
         self._program = program
         self._elf = elf
-        self._facts = board.run.qemu
+        self._machine = board.run.qemu
+        self._shared = board.run.qemu.shared
         self._board = board
         self._attach = attach
         self._cache_seed = cache_seed
@@ -128,7 +129,16 @@ class QemuTarget(ProcessTarget):
                 bell.close()
         self.settle()
 
+    @property
+    def _facts(self) -> SharedRam:
+        """The shared memory, for what happens only with an NPU or devices."""
+        assert self._shared is not None
+        return self._shared
+
     def _open(self) -> None:
+        if self._shared is None:
+            self._start(None, None)
+            return
         file, handle = self._open_ram()
         try:
             memory = self._memory = self._map(handle)
@@ -143,9 +153,8 @@ class QemuTarget(ProcessTarget):
             os.close(handle)
         if self._attach is not None:
             self._npu = NpuThread(self._make_npu(self._attach, memory))
-        with self._far_bell as far_bell, socket.create_server(("127.0.0.1", 0)) as listener:
-            self._start(file, listener, far_bell)
-            self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
+        with self._far_bell as far_bell:
+            self._start(file, far_bell)
         if self._npu is not None:
             self._npu.start()
 
@@ -248,16 +257,19 @@ class QemuTarget(ProcessTarget):
             with contextlib.suppress(OSError):
                 self._bell.send(bytes([bell_byte(None)]))
 
-    def _start(self, ram: Path, listener: socket.socket, bell: socket.socket) -> None:
+    def _start(self, ram: Path | None, bell: socket.socket | None) -> None:
+        """Start QEMU, with a file as its shared memory and a bell if there is an NPU model."""
         command = [*die_with_us(), str(self._program)]
-        command += qemu_arguments(self._facts, self._elf, str(ram), listener, bell, self._wires)
-        lines = (listener, bell, *self._wires.values())
-        self._spawn(command, pass_fds=[line.fileno() for line in lines])
-        for wire in self._wires.values():
-            wire.close()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            command += qemu_arguments(self._machine, self._elf, ram, listener, bell, self._wires)
+            lines = (listener, *([bell] if bell else []), *self._wires.values())
+            self._spawn(command, pass_fds=[line.fileno() for line in lines])
+            for wire in self._wires.values():
+                wire.close()
+            self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
 
 
-def make_ram(facts: Qemu, needed_bytes: int) -> tuple[Path, int]:
+def make_ram(facts: SharedRam, needed_bytes: int) -> tuple[Path, int]:
     """Make a file for QEMU's shared memory, of which so many bytes are used; return it open."""
     folder = _ram_folder(needed_bytes + _SPARE_BYTES)
     handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=folder)
@@ -274,7 +286,7 @@ def make_ram(facts: Qemu, needed_bytes: int) -> tuple[Path, int]:
 
 
 def map_ram(
-    handle: int, facts: Qemu, start_addr: int, size: int
+    handle: int, facts: SharedRam, start_addr: int, size: int
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Map a part of the shared memory; it may start anywhere."""
     offset = start_addr - facts.shared_start_addr
@@ -286,21 +298,17 @@ def map_ram(
 def qemu_arguments(
     facts: Qemu,
     elf: Path,
-    ram: str,
+    ram: Path | None,
     listener: socket.socket,
-    bell: socket.socket,
+    bell: socket.socket | None,
     wires: Mapping[int, socket.socket],
 ) -> list[str]:
     """Return QEMU's arguments: memory, console, bell, and time counted in instructions."""
-    serials = {0: "chardev:console", facts.bell.serial: "chardev:bell"}
+    serials = {facts.serial: "chardev:console"}
     serials |= {number: f"chardev:wire{number}" for number in wires}
     arguments = [
-        *("-M", f"{facts.machine},memory-backend={facts.memory_backend}"),
-        *(
-            "-object",
-            f"memory-backend-file,id={facts.memory_backend},share=on,mem-path={ram},"
-            f"size={facts.shared_size_bytes}",
-        ),
+        *_memory_arguments(facts, ram),
+        *facts.options,
         *("-kernel", str(elf)),
         *("-semihosting-config", "enable=on,target=native"),
         *("-display", "none", "-monitor", "none"),
@@ -313,14 +321,31 @@ def qemu_arguments(
             f"socket,id=console,fd={listener.fileno()},server=on,wait=off,nodelay=on,mux=on",
         ),
         *("-echr", "256"),
-        *("-chardev", f"socket,id=bell,fd={bell.fileno()}"),
     ]
+    if facts.bell is not None and bell is not None:
+        serials[facts.bell.serial] = "chardev:bell"
+        arguments += ["-chardev", f"socket,id=bell,fd={bell.fileno()}"]
     for number, wire in wires.items():
         # Multiplexed for the same reason as the console.
         arguments += ["-chardev", f"socket,id=wire{number},fd={wire.fileno()},mux=on"]
     for number in range(max(serials) + 1):
         arguments += ["-serial", serials.get(number, "null")]
     return arguments
+
+
+def _memory_arguments(facts: Qemu, ram: Path | None) -> list[str]:
+    """Return the machine, with a memory that is a file if it shares one with the NPU model."""
+    shared = facts.shared
+    if shared is None:
+        return ["-M", facts.machine]
+    return [
+        *("-M", f"{facts.machine},memory-backend={shared.memory_backend}"),
+        *(
+            "-object",
+            f"memory-backend-file,id={shared.memory_backend},share=on,mem-path={ram},"
+            f"size={shared.shared_size_bytes}",
+        ),
+    ]
 
 
 def _ram_folder(needed_bytes: int) -> Path:

@@ -35,9 +35,39 @@
 #define COUNTER_CNTCR REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
 #define COUNTER_CNTCV_LOW REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
 enum { COUNTER_CNTCR_EN = 1u << 0 };
+{% elif board.counter.kind == "cmsdk" %}
+/* A CMSDK timer: it counts down, and starts again from RELOAD. */
+#define TIMER_CTRL REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
+#define TIMER_VALUE REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
+#define TIMER_RELOAD REGISTER(0x{{ "%08x"|format(board.counter.value_addr + 4) }}u)
+#define TIMER_MAX 0xFFFFFFFFu
+enum { TIMER_CTRL_ENABLE = 1u << 0 };
+{% elif board.counter.kind == "nrf" %}
+/* A TIMER, which counts up; a task captures the count in CC[0]. */
+#define TIMER_TASKS_START REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
+#define TIMER_TASKS_CAPTURE_0 REGISTER(0x{{ "%08x"|format(board.counter.control_addr + 0x40) }}u)
+#define TIMER_BITMODE REGISTER(0x{{ "%08x"|format(board.counter.control_addr + 0x508) }}u)
+#define TIMER_PRESCALER REGISTER(0x{{ "%08x"|format(board.counter.control_addr + 0x510) }}u)
+#define TIMER_CC_0 REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
+enum { TIMER_BITMODE_32 = 3 };
+{% elif board.counter.kind == "systick" %}
+/* SysTick counts down from SYST_RVR to 0. Its interrupt counts the rounds. */
+#define SYST_CSR REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
+#define SYST_RVR REGISTER(0xE000E014u)
+#define SYST_CVR REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
+#define ICSR REGISTER(0xE000ED04u)
+#define ROUND_TICKS 0x1000000u
+enum { SYST_CSR_ENABLE = 1u << 0, SYST_CSR_TICKINT = 1u << 1, SYST_CSR_CLKSOURCE = 1u << 2 };
+enum { ICSR_PENDSTSET = 1u << 26, ICSR_PENDSTCLR = 1u << 25 };
+
+static volatile uint32_t rounds_ticks;
 {% else %}
 /* Cycle counter of the processor's DWT. */
 #define DEMCR REGISTER(0xE000EDFCu)
+{% if board.cpu.core == "cortex-m7" %}
+#define DWT_LAR REGISTER(0xE0001FB0u)
+#define DWT_LAR_KEY 0xC5ACCE55u
+{% endif %}
 #define DWT_CTRL REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
 #define DWT_CYCCNT REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
 enum { DEMCR_TRCENA = 1u << 24 };
@@ -61,10 +91,36 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 
 void board_init(void)
 {
+{% if board.cpu.setup %}
+{% if board.run.qemu %}
+#ifndef BOARD_ON_QEMU
+{% endif %}
+{% set writes = board.cpu.setup %}
+{% include "board/setup.c" %}
+{% if board.run.qemu %}
+#endif
+{% endif %}
+
+{% endif %}
 {% if board.counter.kind == "sse300" %}
     COUNTER_CNTCR |= COUNTER_CNTCR_EN;
+{% elif board.counter.kind == "cmsdk" %}
+    TIMER_RELOAD = TIMER_MAX;
+    TIMER_VALUE = TIMER_MAX;
+    TIMER_CTRL = TIMER_CTRL_ENABLE;
+{% elif board.counter.kind == "nrf" %}
+    TIMER_BITMODE = TIMER_BITMODE_32;
+    TIMER_PRESCALER = 0;
+    TIMER_TASKS_START = 1;
+{% elif board.counter.kind == "systick" %}
+    SYST_RVR = ROUND_TICKS - 1u;
+    SYST_CVR = 0;
+    SYST_CSR = SYST_CSR_ENABLE | SYST_CSR_TICKINT | SYST_CSR_CLKSOURCE;
 {% else %}
     DEMCR |= DEMCR_TRCENA;
+{% if board.cpu.core == "cortex-m7" %}
+    DWT_LAR = DWT_LAR_KEY; /* an M7 locks it */
+{% endif %}
     DWT_CTRL |= DWT_CTRL_CYCCNTENA;
 {% endif %}
 {% if bell %}
@@ -116,10 +172,35 @@ uint32_t board_ticks(void)
 {
 {% if board.counter.kind == "sse300" %}
     return COUNTER_CNTCV_LOW;
+{% elif board.counter.kind == "cmsdk" %}
+    return TIMER_MAX - TIMER_VALUE;
+{% elif board.counter.kind == "nrf" %}
+    TIMER_TASKS_CAPTURE_0 = 1;
+    return TIMER_CC_0;
+{% elif board.counter.kind == "systick" %}
+    uint32_t primask;
+
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask)::"memory");
+    uint32_t left = SYST_CVR;
+    if ((ICSR & ICSR_PENDSTSET) != 0) { /* a round has ended, maybe after the count was read */
+        ICSR = ICSR_PENDSTCLR;
+        rounds_ticks += ROUND_TICKS;
+        left = SYST_CVR;
+    }
+    uint32_t ticks = rounds_ticks + (left == 0 ? 0 : ROUND_TICKS - left);
+    __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
+    return ticks;
 {% else %}
     return DWT_CYCCNT;
 {% endif %}
 }
+{% if board.counter.kind == "systick" %}
+
+void SysTick_Handler(void)
+{
+    rounds_ticks += ROUND_TICKS;
+}
+{% endif %}
 {% if npu %}
 
 void NPU_Handler(void)

@@ -12,7 +12,9 @@ extern uint32_t __data_start[], __data_end[], __data_load[];
 extern uint32_t __bss_start[], __bss_end[];
 extern uint32_t __stack_limit[], __stack_top[];
 {% if copies %}
+{% if has_commands %}
 extern uint32_t __ethosgen_commands_start[], __ethosgen_commands_end[], __ethosgen_commands_load[];
+{% endif %}
 extern uint32_t __ethosgen_weights_start[], __ethosgen_weights_end[], __ethosgen_weights_load[];
 {% endif %}
 
@@ -23,9 +25,15 @@ extern const function __fini_array_start[], __fini_array_end[];
 
 int main(void);
 
+{% if board.cpu.has_fpu or board.cpu.has_mve %}
 #define CPACR (*(volatile uint32_t *)0xE000ED88u)
 #define CPACR_CP10_CP11_FULL (0xFu << 20)
+{% endif %}
+{% if board.cpu.is_baseline %}
+#define CFSR 0u /* an Armv6-M does not tell the cause of a fault */
+{% else %}
 #define CFSR (*(volatile uint32_t *)0xE000ED28u)
+{% endif %}
 
 #define STACK_PAINT 0xDEADBEEFu
 
@@ -56,14 +64,22 @@ __attribute__((noinline)) static void call_all_backwards(const function *start, 
 
 void Reset_Handler(void)
 {
+{% if board.cpu.has_stack_limit %}
     __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
-    /* From here on the compiler may use floating-point and vector registers anywhere. */
+{% endif %}
+{% if board.cpu.has_fpu or board.cpu.has_mve %}
+    /* From here on the compiler may use floating-point{{ " and vector" if board.cpu.has_mve }} registers anywhere. */
     CPACR |= CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n\tisb" ::: "memory");
+{% endif %}
+{% if board.cpu.has_stack_limit or board.cpu.has_fpu or board.cpu.has_mve %}
 
+{% endif %}
     copy(__data_start, __data_end, __data_load);
 {% if copies %}
+{% if has_commands %}
     copy(__ethosgen_commands_start, __ethosgen_commands_end, __ethosgen_commands_load);
+{% endif %}
     copy(__ethosgen_weights_start, __ethosgen_weights_end, __ethosgen_weights_load);
 {% endif %}
     for (uint32_t *to = __bss_start; to < __bss_end;) {
@@ -111,7 +127,12 @@ __attribute__((used)) static void report_fault(const uint32_t *frame)
 
 __attribute__((naked)) static void Fault_Handler(void)
 {
+{% if board.cpu.is_baseline %}
+    /* A branch might not reach it. */
+    __asm volatile("mov r0, sp\n\tldr r1, =report_fault\n\tbx r1\n\t.ltorg");
+{% else %}
     __asm volatile("mov r0, sp\n\tb report_fault");
+{% endif %}
 }
 
 /* Unused interrupts have no vector: they are never enabled. */
@@ -120,10 +141,17 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
     [1] = Reset_Handler,
     [2] = Fault_Handler,  /* NMI */
     [3] = Fault_Handler,  /* HardFault */
+{% if not board.cpu.is_baseline %}
     [4] = Fault_Handler,  /* MemManage */
     [5] = Fault_Handler,  /* BusFault */
     [6] = Fault_Handler,  /* UsageFault */
+{% endif %}
+{% if board.cpu.has_stack_limit %}
     [7] = Fault_Handler,  /* SecureFault */
+{% endif %}
+{% if board.counter.kind == "systick" %}
+    [15] = SysTick_Handler,
+{% endif %}
     [16 + IRQ_CONSOLE_RX] = Console_RX_Handler,
 {% if npu %}
     [16 + IRQ_NPU] = NPU_Handler,

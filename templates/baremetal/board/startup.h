@@ -26,6 +26,9 @@
 
 void Reset_Handler(void);
 void Console_RX_Handler(void);
+{% if board.counter.kind == "systick" %}
+void SysTick_Handler(void);
+{% endif %}
 {% if npu %}
 void NPU_Handler(void);
 {% endif %}

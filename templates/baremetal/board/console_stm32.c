@@ -1,0 +1,63 @@
+/*
+ * {{ board.description }}: the console, a USART of the newer STM32 families.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+{% if handover %}
+#include "element.h"
+{% endif %}
+#include "frames.h"
+#include "registers.h"
+#include "services.h"
+#include "startup.h"
+
+#define CONSOLE_BASE 0x{{ "%08x"|format(board.console.base_addr) }}u
+#define CONSOLE_CLOCK_HZ {{ board.console.clock_hz }}u
+#define CONSOLE_BAUD {{ board.console.baud }}u
+
+#define USART_CR1 REGISTER(CONSOLE_BASE + 0x00u)
+#define USART_CR2 REGISTER(CONSOLE_BASE + 0x04u)
+#define USART_CR3 REGISTER(CONSOLE_BASE + 0x08u)
+#define USART_BRR REGISTER(CONSOLE_BASE + 0x0Cu)
+#define USART_ISR REGISTER(CONSOLE_BASE + 0x1Cu)
+#define USART_ICR REGISTER(CONSOLE_BASE + 0x20u)
+#define USART_RDR REGISTER(CONSOLE_BASE + 0x24u)
+#define USART_TDR REGISTER(CONSOLE_BASE + 0x28u)
+enum {
+    USART_CR1_UE = 1u << 0,
+    USART_CR1_RE = 1u << 2,
+    USART_CR1_TE = 1u << 3,
+    USART_CR1_RXNEIE = 1u << 5
+};
+enum { USART_ISR_RXNE = 1u << 5, USART_ISR_TXE = 1u << 7 };
+enum { USART_ICR_PECF = 1u << 0, USART_ICR_FECF = 1u << 1, USART_ICR_NECF = 1u << 2, USART_ICR_ORECF = 1u << 3 };
+
+void console_init(void)
+{
+{% include "board/console_setup.c" %}
+    USART_CR1 = 0;
+    USART_CR2 = 0; /* one stop bit */
+    USART_CR3 = 0;
+    USART_BRR = (CONSOLE_CLOCK_HZ + CONSOLE_BAUD / 2u) / CONSOLE_BAUD;
+    USART_CR1 = USART_CR1_UE | USART_CR1_TE | USART_CR1_RE | USART_CR1_RXNEIE;
+    NVIC_ISER(IRQ_CONSOLE_RX) = NVIC_BIT(IRQ_CONSOLE_RX);
+}
+
+void console_put(uint8_t byte)
+{
+    while ((USART_ISR & USART_ISR_TXE) == 0) {
+    }
+    USART_TDR = byte;
+}
+
+void Console_RX_Handler(void)
+{
+    /* An overrun would raise the interrupt without end; the protocol finds lost bytes. */
+    USART_ICR = USART_ICR_PECF | USART_ICR_FECF | USART_ICR_NECF | USART_ICR_ORECF;
+    while ((USART_ISR & USART_ISR_RXNE) != 0) {
+        frames_take((uint8_t)USART_RDR);
+    }
+{% if handover %}
+    element_event = true;
+{% endif %}
+}

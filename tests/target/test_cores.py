@@ -1,0 +1,64 @@
+"""Boards without an NPU, one of each core, on QEMU."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.board import board_names, load_board
+from ethosgen.pipeline import Inputs
+from ethosgen.values.errors import InputError
+from ethosgen.values.report import Report
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_qemu
+from tests.support.recipes import recipe
+
+NETWORK = ROOT / "demo" / "digits_int8.tflite"
+BOARDS = [
+    name for name in board_names() if (board := load_board(name)).run.qemu and board.npu is None
+]
+
+
+def verify(board: str, samples: int = 2) -> Report:
+    report = pipeline.verify(
+        recipe(NETWORK, board=board), inputs=Inputs(None, samples, 1), watch=Watch()
+    )
+    assert isinstance(report, Report)
+    return report
+
+
+def test_every_core_of_qemu_has_a_board() -> None:
+    cores = {load_board(name).cpu.core for name in BOARDS}
+    assert cores == {f"cortex-m{number}" for number in (0, 3, 4, 7, 33)}
+
+
+@needs_qemu
+@pytest.mark.parametrize("name", BOARDS)
+def test_it_equals_tflm(name: str) -> None:
+    report = verify(name)
+    assert report.passed and (report.plan.npu, report.on) == ("none", "qemu")
+    assert report.golden.elements == 20
+    assert report.cpu_instructions is not None and report.cpu_instructions > 1_000_000
+    assert report.stack_bytes is not None and 0 < report.stack_bytes < 2048
+
+
+@needs_qemu
+def test_two_counters_count_the_same_instructions() -> None:
+    """A CMSDK timer and SysTick, whose interrupt extends it: within a millionth, and 100."""
+    timer, systick = verify("mps2-an385", 1), verify("qemu-cortex-m3", 1)
+    kinds = [load_board(name).counter for name in ("mps2-an385", "qemu-cortex-m3")]
+    assert [kind and kind.kind for kind in kinds] == ["cmsdk", "systick"]
+    counts = timer.cpu_instructions, systick.cpu_instructions
+    assert counts[0] is not None and counts[1] is not None
+    assert abs(counts[0] - counts[1]) < 100 + counts[0] / 1e6
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_an_npu_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=rf"board '{name}' has no NPU; omit --npu or pass --npu n"):
+        pipeline.create_project(
+            recipe(NETWORK, board=name, npu="ethos-u55-128"),
+            directory=tmp_path / "p",
+            watch=Watch(),
+        )

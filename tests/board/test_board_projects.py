@@ -10,6 +10,7 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen import pipeline
 from ethosgen.board import Board, board_names, load_board
+from ethosgen.board.cpu import CORES, CoreName
 from ethosgen.host.tools import GCC
 from ethosgen.project import render, write
 from ethosgen.toolchain import build
@@ -111,6 +112,10 @@ def test_sections_lie_where_the_board_file_says(
 @pytest.mark.parametrize(
     ("core", "mve", "arch"),
     [
+        ("cortex-m0", None, "v6S-M"),
+        ("cortex-m3", None, "v7"),
+        ("cortex-m4", None, "v7E-M"),
+        ("cortex-m7", None, "v7E-M"),
         ("cortex-m33", False, "v8-M.mainline"),
         ("cortex-m55", True, "v8.1-M.mainline"),
         ("cortex-m55", False, "v8.1-M.mainline"),
@@ -119,25 +124,25 @@ def test_sections_lie_where_the_board_file_says(
     ],
 )
 def test_every_core_with_and_without_mve(
-    tmp_path: Path, core: str, mve: bool, arch: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, core: CoreName, mve: bool | None, arch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CFLAGS", "-Werror")
-    has_cache = core != "cortex-m33"
-    board = board_with(tmp_path, core, f"mve = {str(mve).lower()}")
+    has_cache = CORES[core].has_caches
+    board = board_with(tmp_path, core, "" if mve is None else f"mve = {str(mve).lower()}")
     write(render(make_program(), board), tmp_path / "p")
     elf = build(tmp_path / "p", "board").elf
     check_sections(elf, board, "shared_sram")
     readelf = GCC.find().parent / "arm-none-eabi-readelf"
     told = subprocess.run([readelf, "-A", elf], capture_output=True, text=True, check=True).stdout
     assert f"Tag_CPU_arch: {arch}" in told
-    assert ("Tag_MVE_arch" in told) == mve
+    assert ("Tag_MVE_arch" in told) == bool(mve)
     symbols = subprocess.run([readelf, "-s", elf], capture_output=True, text=True, check=True)
     assert ("board_enable_caches" in symbols.stdout) == has_cache
 
 
-def board_with(folder: Path, core: str, more: str) -> Board:
-    """Return a Corstone-300 with another core; a Cortex-M33 has no caches."""
-    has_cache = str(core != "cortex-m33").lower()
+def board_with(folder: Path, core: CoreName, more: str) -> Board:
+    """Return a Corstone-300 with another core, which may have no caches."""
+    has_cache = str(CORES[core].has_caches).lower()
     text = (ROOT / "boards" / "corstone300.toml").read_text()
     for old, new in (
         ('core = "cortex-m55"', f'core = "{core}"\n{more}'),
@@ -160,7 +165,7 @@ def board_with(folder: Path, core: str, more: str) -> Board:
     ],
 )
 def test_cores_without_floating_point(
-    tmp_path: Path, core: str, more: str, has_fpu: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, core: CoreName, more: str, has_fpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CFLAGS", "-Werror")
     write(render(make_program(), board_with(tmp_path, core, more)), tmp_path / "p")
@@ -200,17 +205,24 @@ def test_a_compiler_that_knows_the_core_is_told_it(
         assert flag in compiled[-1]
 
 
-@pytest.mark.parametrize("core", ["cortex-m33", "cortex-m85"])
+@pytest.mark.parametrize(
+    ("core", "more", "kernel"),
+    [
+        ("cortex-m0plus", "", "ethosgen_matrix.c"),
+        ("cortex-m3", "", "ethosgen_matrix.c"),
+        ("cortex-m33", "dsp = false", "ethosgen_matrix.c"),
+    ],
+)
 def test_our_kernels_compile_without_helium(
-    tmp_path: Path, core: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, core: CoreName, more: str, kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A whole network on the CPU: what Helium does elsewhere has a form in plain C."""
+    """A whole network on the CPU: what Helium does elsewhere has forms in plain C and for DSP."""
     monkeypatch.setenv("CFLAGS", "-Werror")
-    board = board_with(tmp_path, core, "mve = false")
+    board = board_with(tmp_path, core, more)
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
     wanted = recipe(network, board=str(tmp_path / "mine.toml"), npu="none")
     pipeline.create_project(wanted, directory=place, watch=Watch())
-    assert list((place / "model").glob("ethosgen_matrix.c")), "a kernel of ours is in it"
+    assert list((place / "model").glob(kernel)), "a kernel of ours is in it"
     check_sections(build(place, "board").elf, board, "shared_sram")
 
 

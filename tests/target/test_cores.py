@@ -39,7 +39,7 @@ def test_it_equals_tflm(name: str) -> None:
     report = verify(name)
     assert report.passed and (report.plan.npu, report.on) == ("none", "qemu")
     assert report.golden.elements == 20
-    assert report.cpu_instructions is not None and report.cpu_instructions > 1_000_000
+    assert report.cpu_instructions is not None and report.cpu_instructions > 100_000
     assert report.stack_bytes is not None and 0 < report.stack_bytes < 2048
 
 

@@ -87,47 +87,55 @@ void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const i
                                   int32_t rows, int32_t columns, const int32_t *scales,
                                   const int32_t *shape);
 
-/* A depthwise convolution, and the ring buffer with rows of its input. */
+/* One axis of a depthwise convolution's input and output. */
+struct ethosgen_axis {
+    int32_t size;        /* of the input, in pixels */
+    int32_t input_step;  /* bytes from a pixel of the input to the next */
+    int32_t padding;     /* before the input */
+    int32_t stride;
+    int32_t dilation;
+    int32_t outputs;
+    int32_t output_step; /* bytes from an output to the next */
+};
+
+/*
+ * A depthwise convolution, and its lines. A line has one channel of some rows of the input, as columns:
+ * byte (x * height + y) is pixel x of row y. So a window is one piece of it. The axis `along` the
+ * lines may be the height or the width of the picture; `across` is the other.
+ *
+ * If the windows are dilated along the lines, the outputs are computed in phases: those of a phase
+ * read every so many columns of the input, and the lines have only these. Long rows are computed
+ * piece by piece.
+ */
 struct ethosgen_depthwise {
-    int32_t height; /* of the input, in rows */
-    int32_t row_bytes;
     int32_t channels;
-    int32_t zero_point; /* of the input */
-    int32_t before;     /* columns of padding before the input's columns */
-    int32_t width;      /* columns of the input that are used */
-    int32_t columns;    /* columns in a row of the ring */
-    int32_t slots;      /* rows in the ring */
-    int32_t pixels;     /* outputs in a row */
-    int32_t stride_x;
-    int32_t taps_y;
-    int32_t taps_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t copies;    /* adjacent outputs for each channel of the input */
-    int32_t pairs_fit; /* the sum of two products fits in 16 bits: no weight is -128 */
+    int32_t copies;      /* adjacent outputs for each channel of the input */
+    int32_t zero_point;  /* of the input */
+    struct ethosgen_axis along;
+    struct ethosgen_axis across;
+    int32_t phases;
+    int32_t pixels;      /* at most, outputs of a row that are computed from the same lines */
+    int32_t block;       /* channels that have a line; a multiple of 8 */
+    int32_t columns;     /* of a line */
+    int32_t height;      /* bytes of a column */
+    int32_t line_bytes;
+    int32_t rows;        /* rows of a window */
+    int32_t shared;      /* rows of outputs that are computed from the same lines */
+    int32_t window_step; /* bytes from a window to the next in its line */
+    int32_t taps;        /* bytes of a window, of which some have weight 0 */
+    int32_t vectors;     /* vectors of 16 bytes in a window */
     struct ethosgen_output output;
 };
 
 /*
- * Copy row y (which may be outside the input) into a slot of the ring: for every 8 channels, for every
- * column, 8 bytes. So the taps of a window are adjacent.
- */
-void ethosgen_ring_row_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
-                          const int32_t *shape);
-
-/* The same, with several copies of each channel of the input. */
-void ethosgen_ring_copies_s8(int8_t *ring, const int8_t *input, int32_t y, int32_t slot,
-                             const int32_t *shape);
-
-/*
- * output[p][c] = requantized(bias[c] + sum over taps of input * weight), for a row of pixels.
+ * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight), for a picture.
  *
- * Tap (y, x) of pixel p is in slot (first + y * dilation_y) modulo slots of the ring, at column
- * p * stride_x + x * dilation_x. weights: for every 8 channels, for every tap, 8 bytes. scales: for
- * every 8 channels 4 biases, mantissas and shifts of the even ones, then of the odd ones.
+ * lines: room for a block of lines. weights: for every 4 channels, for every 16 taps in a line's order, 16
+ * bytes of each of the 4, padded with zeros. scales: as in ethosgen_matrix_s8, for an even number
+ * of 4 channels.
  */
-void ethosgen_depthwise_row_s8(int8_t *output, const int8_t *ring, int32_t first,
-                               const int8_t *weights, const int32_t *scales, const int32_t *shape);
+void ethosgen_depthwise_s8(int8_t *output, const int8_t *input, int8_t *lines,
+                           const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
 /* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
 struct ethosgen_pool {

@@ -8,9 +8,6 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
-from ethosgen.aot.graph.schedule import make_schedule
-from ethosgen.aot.kernels import choose_kernels
-from ethosgen.aot.libraries import libraries
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
@@ -63,6 +60,19 @@ DEPTHWISE: dict[str, Build] = {
     "three outputs a channel": lambda n: n.depthwise(
         n.input((2, 6, 5, 3)), (2, 3), (2, 1), multiplier=3, activation="RELU"
     ),
+    "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
+    "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
+    "lines in phases": lambda n: n.depthwise(n.input((1, 11, 9, 8)), (3, 3), dilation=(2, 3)),
+    "two vectors": lambda n: n.depthwise(n.input((1, 7, 8, 20)), (5, 5)),
+    "two vectors, strided": lambda n: n.depthwise(n.input((1, 9, 8, 12)), (5, 5), (2, 3)),
+    "many vectors": lambda n: n.depthwise(n.input((1, 9, 10, 12)), (7, 7), activation="RELU6"),
+    "as wide as the input": lambda n: n.depthwise(n.input((1, 9, 3, 40)), (4, 3), padding="VALID"),
+    "the whole input": lambda n: n.depthwise(n.input((2, 5, 4, 10)), (5, 4), padding="VALID"),
+    "several blocks": lambda n: n.depthwise(n.input((1, 14, 15, 30)), activation="RELU"),
+    "windows of one pixel": lambda n: n.depthwise(n.input((1, 5, 6, 9)), (1, 1)),
+    "lines in pieces": lambda n: n.depthwise(n.input((1, 700, 1, 5)), (9, 1), (1, 1)),
+    "pieces of phases": lambda n: n.depthwise(n.input((1, 3, 400, 4)), (3, 3), dilation=(1, 2)),
+    "one row of four": lambda n: n.depthwise(n.input((1, 1, 9, 4)), (1, 4), padding="VALID"),
     "one scale": lambda n: n.depthwise(n.input((1, 5, 5, 11)), per_channel=False, bias=False),
 }
 OTHERS: dict[str, Build] = {
@@ -211,32 +221,17 @@ def test_weights_are_packed_as_the_header_says() -> None:
     np.testing.assert_array_equal(packed[0, 0, 1], weights[1, :16])
     np.testing.assert_array_equal(packed[0, 1, 3, :2], weights[3, 16:])
     assert not packed[0, 1, :, 2:].any() and not packed[1, :, 1:].any()
-    taps = np.arange(9 * 10).reshape(9, 10).astype(np.int8)
-    packed = order.depthwise_weights(taps).reshape(2, 9, 8)
-    np.testing.assert_array_equal(packed[1, 4], [48, 49, 0, 0, 0, 0, 0, 0])
+    taps = np.arange(3 * 2 * 6).reshape(3, 2, 6).astype(np.int8)
+    packed = order.depthwise_weights(taps, height=4).reshape(2, 1, 4, 16)
+    columns = packed[1, 0, 1].reshape(4, 4)
+    np.testing.assert_array_equal(columns[:3, :2], taps[:, :, 5])
+    assert not columns[:, 2:].any() and not columns[3].any() and not packed[1, 0, 2:].any()
 
 
 def test_scales_are_packed_as_the_header_says() -> None:
     table = np.arange(9 * 3).reshape(9, 3).astype(np.int32)
     matrix = order.matrix_scales(table).reshape(3, 3, 4)
     np.testing.assert_array_equal(matrix[1, 2], table[4:8, 2])
-    depthwise = order.depthwise_scales(table).reshape(2, 2, 3, 4)
-    np.testing.assert_array_equal(depthwise[0, 1, 1], table[1:8:2, 1])
-    assert not depthwise[1, 1].any()
-
-
-@pytest.mark.parametrize(("weight", "fits"), [(127, True), (-127, True), (-128, False)])
-def test_pairs_fit_unless_a_weight_is_the_least(weight: int, fits: bool) -> None:
-    assert order.pairs_fit(np.array([[0, weight]], np.int8)) is fits
-
-
-def test_a_row_that_no_window_reaches_is_padding_alone() -> None:
-    net = NetworkBuilder("far", seed=1)
-    x = net.pad(net.input((1, 3, 2, 8)), [(0, 0), (0, 0), (4, 0), (0, 0)])
-    plan = cpu_plan(net.build(net.depthwise(x, (3, 3), (1, 8), padding="VALID")))
-    kernels, _ = choose_kernels(make_schedule(plan), "far", libraries())
-    before, width, columns = kernels[0].kernel.constants[2][4:7]
-    assert (before, width, columns) == (3, 0, 3)
 
 
 @needs_gcc

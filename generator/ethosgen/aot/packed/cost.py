@@ -3,7 +3,7 @@
 The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
 Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
 docs/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of channels,
-blocks of depth.
+blocks of depth. `lines.py` has those of depthwise convolutions.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ethosgen.aot.cost import Cycles, TwoForms, per_element
 from ethosgen.values.network import Operator, Tensor
 
 LANES, BLOCK, HALF = 16, 4, 8
-"""Bytes of a vector; channels of a block of the matrix kernel, and of the depthwise kernel."""
+"""Bytes of a vector; channels of a block of the matrix kernel, and of an average pool."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,6 @@ class Sizes:
     depth: int
     taps_y: int
     taps_x: int
-    rows: int
-    ring_pixels: int
-    """Pixels that a depthwise convolution copies into its ring buffer, padding included."""
     groups: int
     is_point: bool
     is_whole: bool
@@ -45,18 +42,11 @@ def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> Sizes:
     channels, total = target[-1], tensors[op.outputs[0]].elements
     if op.code == "FULLY_CONNECTED":
         depth = tensors[op.inputs[1]].shape[-1]
-        return Sizes(total // channels, channels, depth, 1, 1, 1, 0, 1, True, False)
+        return Sizes(total // channels, channels, depth, 1, 1, 1, True, False)
     taps_y, taps_x, depth = _window(op, tensors)
     step_y, step_x = int(op.options["stride_h"]), int(op.options["stride_w"])
-    slots = (taps_y - 1) * int(op.options.get("dilation_h_factor", 1)) + 1
-    columns = (target[2] - 1) * step_x + (taps_x - 1) * int(
-        op.options.get("dilation_w_factor", 1)
-    ) + 1  # fmt: skip
-    copied = slots + (target[1] - 1) * min(step_y, slots)
     return Sizes(
         total // channels, channels, depth, taps_y, taps_x,
-        rows=target[0] * target[1],
-        ring_pixels=target[0] * copied * columns,
         groups=max(1, source[-1] // depth),
         is_point=taps_y == taps_x == step_y == step_x == 1,
         is_whole=(taps_y, taps_x) == tuple(source[1:3]) and target[1:3] == (1, 1),
@@ -109,24 +99,6 @@ def _convolution_in_c(one: Sizes) -> float:
     return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
 
 
-def _depthwise(one: Sizes) -> float:
-    if one.groups == 1:  # one channel: a convolution
-        return _patches(one)
-    blocks = _up(one.channels, HALF)
-    if one.taps_y == one.taps_x == 3:  # in assembly
-        copies = 7.16 * one.ring_pixels * blocks
-        return one.rows * (178.6 + 68.7 * blocks) + copies + 76.5 * one.pixels * blocks
-    products = 64.2 + 31.3 * one.taps_y + 9.12 * one.taps
-    return one.rows * (88.9 + 126.7 * blocks) + one.pixels * blocks * products
-
-
-def _depthwise_in_c(one: Sizes) -> float:
-    if one.groups == 1:
-        return _patches_in_c(one)
-    products = one.pixels * one.channels * (80.5 + 6.14 * one.taps + 25.9 * one.taps_y)
-    return products + 174.4 * one.ring_pixels * _up(one.channels, HALF)
-
-
 def _averages(one: Sizes) -> float:
     if one.is_whole:
         return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
@@ -158,7 +130,6 @@ def estimate_of(whole: Callable[[Sizes], float]) -> Cycles:
 
 DENSE = TwoForms(estimate_of(_rows), estimate_of(_rows_in_c))
 CONVOLUTION = TwoForms(estimate_of(_convolution), estimate_of(_convolution_in_c))
-DEPTHWISE = TwoForms(estimate_of(_depthwise), estimate_of(_depthwise_in_c))
 AVERAGES = TwoForms(estimate_of(_averages), estimate_of(_averages_in_c))
 MAXIMA = TwoForms(estimate_of(_maxima), estimate_of(_maxima_in_c))
 SUMS = TwoForms(per_element(10.3, broadcast=13.2), per_element(80.0))

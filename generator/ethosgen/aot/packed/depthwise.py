@@ -1,98 +1,109 @@
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, order, packed
+from ethosgen.aot.packed.lines import Lines, cheapest_lines
 from ethosgen.aot.packed.matrix import convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
 
 
-@packed("DEPTHWISE_CONV_2D", cycles=cost.DEPTHWISE)
-def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute one output row at a time, from a ring buffer of as many rows as the window is high.
+def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    lines = _lines_of(op, tensors)
+    if lines is None:
+        return cost.CONVOLUTION.helium(op, tensors)
+    return lines.cycles / lines.outputs
 
-    Rows are copied into the ring buffer padded with the zero point, so the kernel has no borders.
-    Each row is copied once; a channel with several outputs is repeated side by side.
+
+def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
+    lines = _lines_of(op, tensors)
+    return (
+        cost.CONVOLUTION.in_c(op, tensors) if lines is None else lines.cycles_in_c / lines.outputs
+    )
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=TwoForms(_helium, _in_c))
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute a picture in one call, from lines in which each window is one piece.
+
+    Pixels are copied to the lines of some channels, padded with the zero point, so that the kernel
+    has no borders; a channel with several outputs is repeated.
     """
     layer = order.packable_layer(op, tensors)
     if layer is None:
         return None
     if layer.source.shape[3] == 1:
         return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
-    vertical, horizontal = make_window(op, _taps(layer), layer.source, layer.target)
-    return _ring(layer, vertical, horizontal)
+    lines = _lines_of(op, tensors)
+    return None if lines is None else _kernel(layer, lines)
 
 
-def _ring(layer: Layer, vertical: Axis, horizontal: Axis) -> Kernel:
+def _lines_of(op: Operator, tensors: Sequence[Tensor]) -> Lines | None:
+    """Return the lines of a layer, None if it has one input channel or they are too long."""
+    source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+    if source.shape[3] == 1:
+        return None
+    _, height, width, _ = weights.shape
+    window = make_window(op, (height, width), source, target)
+    return cheapest_lines(*window, target.shape[3])
+
+
+def _kernel(layer: Layer, lines: Lines) -> Kernel:
     source, target = layer.source, layer.target
-    slots = (vertical.taps - 1) * vertical.dilation + 1
-    kept = max(slots - vertical.stride, 0)
-    columns = (target.shape[2] - 1) * horizontal.stride + 1
-    columns += (horizontal.taps - 1) * horizontal.dilation
-    copy = "ethosgen_ring_row_s8"
-    if source.shape[3] != layer.channels:
-        copy = "ethosgen_ring_copies_s8"
-
-    blocks = -(-layer.channels // order.DEPTHWISE_CHANNELS)
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    weights, scales, shape = (
+    names = ("weights", "scales", "shape")
+    tables = [
         nest.table(name, values).data
-        for name, values in zip(
-            ("weights", "scales", "shape"),
-            _constants(layer, vertical, horizontal, slots, columns),
-            strict=True,
-        )
-    )
-    ring = nest.room("ring", slots * blocks * columns * order.DEPTHWISE_CHANNELS).data
-    with nest.loops(target.shape[:2], "n oy") as (n, oy):
-        is_only = isinstance(oy, int)
-        first = 0 if is_only else nest.let("first", oy * vertical.stride)
-        start = 0 if is_only else tirx.Select(oy == 0, 0, kept)
-        with nest.loop("i", slots - start, start) as i:
-            row, slot = first + i - vertical.padding, tirx.truncmod(first + i, slots)
-            nest.call(copy, ring, tirx.address_of(x[n, 0, 0, 0]), row, slot, shape)
-        nest.call(
-            "ethosgen_depthwise_row_s8",
-            *(tirx.address_of(y[n, oy, 0, 0]), ring, 0 if is_only else tirx.truncmod(first, slots)),
-            *(weights, scales, shape),
-        )
+        for name, values in zip(names, _constants(layer, lines), strict=True)
+    ]
+    room = nest.room("lines", lines.room_bytes).data
+    with nest.loop("n", target.shape[0]) as n:
+        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        nest.call("ethosgen_depthwise_s8", *places, room, *tables)
     return nest.kernel(DEPTHWISE)
 
 
-def _constants(
-    layer: Layer, vertical: Axis, horizontal: Axis, slots: int, columns: int
-) -> tuple[np.ndarray[Any, Any], ...]:
+def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
     """Return packed weights, scales, and struct ethosgen_depthwise."""
-    _, height, width, depth = layer.source.shape
-    channels, before = layer.channels, min(horizontal.padding, columns)
-    weights = layer.weights.array().reshape(-1, channels)
-    table = order.channel_table(layer, weights.T)
+    channels, depth = layer.channels, layer.source.shape[3]
+    weights = layer.weights.array()[0]
+    table = order.channel_table(layer, weights.reshape(-1, channels).T)
+    if not lines.is_turned:
+        weights = weights.reshape(lines.across.taps, lines.along.taps, channels).transpose(1, 0, 2)
     shape = (
-        *(height, width * depth, channels, zero_point_of(layer.source), before),
-        *(min(width, columns - before), columns, slots),
-        *(layer.target.shape[2], horizontal.stride, vertical.taps, horizontal.taps),
-        *(vertical.dilation, horizontal.dilation, channels // depth),
-        *(order.pairs_fit(weights), zero_point_of(layer.target), *layer.bounds),
+        *(channels, channels // depth, zero_point_of(layer.source)),
+        *_axis(lines.along, layer, lines.is_turned),
+        *_axis(lines.across, layer, not lines.is_turned),
+        *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
+        *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
+        *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
     )
     return (
-        order.depthwise_weights(weights),
-        order.depthwise_scales(table),
+        order.depthwise_weights(weights, lines.height),
+        order.matrix_scales(table),
         np.array(shape, np.int32),
     )
 
 
-def _taps(layer: Layer) -> tuple[int, int]:
-    _, height, width, _ = layer.weights.shape
-    return height, width
+def _axis(axis: Axis, layer: Layer, is_vertical: bool) -> tuple[int, ...]:
+    """Return a struct ethosgen_axis."""
+    input_step, output_step = (
+        shape[3] * (shape[2] if is_vertical else 1)
+        for shape in (layer.source.shape, layer.target.shape)
+    )
+    return (
+        *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
+        *(axis.target, output_step),
+    )

@@ -21,8 +21,6 @@ MATRIX_DEPTH = 16
 """Products that one instruction of the matrix kernel accumulates."""
 WIDE_DEPTH = 8
 """The same for int16 rows."""
-DEPTHWISE_CHANNELS = 8
-"""Channels that the depthwise kernel computes at a time."""
 
 MOST_SPLIT_BYTES = 1 << 15
 """Most bytes of weights that are doubled in size so that a micro-kernel can compute the layer."""
@@ -141,22 +139,12 @@ def matrix_scales(table: Array) -> Array:
     return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1)
 
 
-def depthwise_weights(weights: Array) -> Array:
-    """Pack (taps, channels): for every 8 channels, for every tap, 8 bytes."""
-    blocks = _padded(weights, DEPTHWISE_CHANNELS, 1)
-    split = blocks.reshape(len(blocks), -1, DEPTHWISE_CHANNELS)
-    return np.ascontiguousarray(split.transpose(1, 0, 2)).reshape(-1)
-
-
-def depthwise_scales(table: Array) -> Array:
-    """Pack (channels, 3): for every 8 channels biases, mantissas, shifts of even ones, of odd."""
-    blocks = _padded(table, DEPTHWISE_CHANNELS, 0).reshape(-1, DEPTHWISE_CHANNELS // 2, 2, 3)
-    return np.ascontiguousarray(blocks.transpose(0, 2, 3, 1)).reshape(-1)
-
-
-def pairs_fit(weights: Array) -> bool:
-    """Return whether the sum of two products always fits into 16 bits, for inputs down to -128."""
-    return 2 * 128 * int(np.abs(weights.astype(np.int32)).max()) <= np.iinfo("int16").max
+def depthwise_weights(weights: Array, height: int) -> Array:
+    """Pack (columns, rows, channels) as the matrix kernel's; columns get `height` rows."""
+    columns, rows, channels = weights.shape
+    taps = np.zeros((columns, height, channels), weights.dtype)
+    taps[:, :rows] = weights
+    return matrix_weights(taps.reshape(-1, channels).T)
 
 
 def _padded(array: Array, multiple: int, axis: int) -> Array:

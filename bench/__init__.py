@@ -8,6 +8,6 @@ The networks are those in ../shared/models (or in the directory ETHOSGEN_MODELS)
 without that directory the tables are printed but not written, since they would have fewer rows than
 the committed ones. Exit status 1 if a limit is missed.
 
-`bench.footprint`, `bench.public` and `bench.trials` are separate commands; their docstrings say how
-to run them.
+`bench.footprint`, `bench.public`, `bench.shapes` and `bench.trials` are separate commands; their
+docstrings say how to run them.
 """

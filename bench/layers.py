@@ -13,19 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from bench.command import ethosgen
+from bench.shapes.shape import add_product, add_transposed
 from ethosgen import aot, frontend
 from ethosgen.backend import load_wrapped
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
+from ethosgen.toolchain.sizes import Built
 from ethosgen.values.device import unite
 from ethosgen.values.excerpt import single_operator
 from ethosgen.values.network import Network, Operator, Tensor
-from ethosgen.values.outcome import Sample
+from ethosgen.values.outcome import Arrays, Sample
+from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from tests import ROOT
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 
 TOGETHER = 60
 """Layers in one firmware."""
@@ -161,27 +164,7 @@ def _transposed(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
     height, width = rng.choice((2, 4, 6, 8)), rng.choice((2, 4, 6, 8))
     depth, channels = rng.choice(CHANNELS), rng.choice(CHANNELS[:8])
     source = net.input((1, height, width, depth), dtype)
-    grown = (height * stride, width * stride)
-    scales = tuple(float(s) for s in net.random.uniform(0.004, 0.008, channels).astype("float32"))
-    weights = net.constant(
-        net.random_integers((channels, size, size, depth)), None, scales, (0,) * channels
-    )
-    shape = net.constant([1, *grown, channels], "int32")
-    bias = net.constant(
-        net.random.integers(-2000, 2000, channels),
-        "int64" if dtype == "int16" else "int32",
-        tuple(0.05 * s for s in scales),
-        (0,) * channels,
-    )
-    point = 0 if dtype == "int16" else 3
-    (out,) = net.operator(
-        "TRANSPOSE_CONV",
-        [shape, weights, source, bias],
-        [Spec((1, *grown, channels), dtype, 0.05 * size * depth**0.5, point)],
-        {"stride_h": stride, "stride_w": stride, "padding": "SAME"},
-        version=3,
-    )
-    return out
+    return add_transposed(net, source, channels, (size, size), (stride, stride), "SAME")
 
 
 def _product(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
@@ -189,15 +172,7 @@ def _product(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
         rng.choice((1, 2)), rng.choice((1, 4, 9, 16)), rng.choice((4, 16, 30, 64)),
         rng.choice((1, 4, 10, 32)),
     )  # fmt: skip
-    turned = rng.random() < 0.5
-    x = net.input((batch, rows, depth), dtype)
-    y = net.input((batch, columns, depth) if turned else (batch, depth, columns), dtype)
-    point = 0 if dtype == "int16" else 3
-    (out,) = net.operator(
-        "BATCH_MATMUL", [x, y], [Spec((batch, rows, columns), dtype, 0.05 * depth**0.5, point)],
-        {"adj_x": False, "adj_y": turned},
-    )  # fmt: skip
-    return out
+    return add_product(net, (batch, rows, depth, columns), rng.random() < 0.5, dtype)
 
 
 def _pad(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
@@ -230,25 +205,53 @@ MAKERS = {
 """By operator: a function that draws a layer, and how many are drawn."""
 
 
+@dataclass(frozen=True)
+class Firmware:
+    """Some layers in one firmware; they have short names in it, in their order."""
+
+    layers: Sequence[Layer]
+    built: Built
+    info: ProjectInfo
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the layers' networks in the firmware."""
+        return _NAMES[: len(self.layers)]
+
+    def run(self, samples: Sequence[Sequence[Arrays]]) -> list[list[Sample]]:
+        """Run each layer's samples on QEMU, layer by layer."""
+        devices = [load_wrapped(str(one)).device for one in self.info.accelerators]
+        known = replace(self.info, devices=unite([one for one in devices if one is not None]))
+        order = [index for index, some in enumerate(samples) for _ in some]
+        flat = [sample for some in samples for sample in some]
+        outcome = run(self.built.elf, known, flat, order=order, on="qemu", attach=None)
+        done = iter(outcome.samples)
+        return [[next(done) for _ in some] for some in samples]
+
+
+def firmwares(layers: Sequence[Layer], board: object, *options: object) -> Iterator[Firmware]:
+    """Build firmwares of many layers each; a firmware's files are gone when the next is built.
+
+    The networks get short names, since CMake makes a file whose name has all of them.
+    """
+    for start in range(0, len(layers), TOGETHER):
+        some = layers[start : start + TOGETHER]
+        with tempfile.TemporaryDirectory(prefix="ethosgen-layers-") as folder:
+            place = Path(folder, "project")
+            named = [word for name in _NAMES[: len(some)] for word in ("--name", name)]
+            paths = [one.path for one in some]
+            ethosgen("project", *paths, *named, "--board", board, *options, "-o", place)
+            yield Firmware(some, build_project(place, watch=Watch()), open_project(place))
+
+
 def run_layers(layers: Sequence[Layer], board: object, *options: object) -> Iterator[Sample]:
     """Run one sample of each layer on QEMU, many layers in one firmware; yield what it reports.
 
-    No oracle is asked: compare the outputs with those of our kernels. The networks get short names,
-    since CMake makes a file whose name has all of them.
+    No oracle is asked: compare the outputs with those of our kernels.
     """
-    for start in range(0, len(layers), TOGETHER):
-        some = dict(zip(_NAMES, layers[start : start + TOGETHER], strict=False))
-        with tempfile.TemporaryDirectory(prefix="ethosgen-layers-") as folder:
-            place = Path(folder, "project")
-            named = [word for name in some for word in ("--name", name)]
-            paths = [one.path for one in some.values()]
-            ethosgen("project", *paths, *named, "--board", board, *options, "-o", place)
-            built, info = build_project(place, watch=Watch()), open_project(place)
-            devices = [load_wrapped(str(one)).device for one in info.accelerators]
-            known = replace(info, devices=unite([one for one in devices if one is not None]))
-            samples = [draw_samples(one.network, 1, 0)[0] for one in some.values()]
-            done = run(built.elf, known, samples, order=range(len(some)), on="qemu", attach=None)
-            yield from done.samples
+    for firmware in firmwares(layers, board, *options):
+        for done in firmware.run([draw_samples(one.network, 1, 0) for one in firmware.layers]):
+            yield from done
 
 
 _NAMES = ["".join(pair) for pair in product("xyz", string.ascii_lowercase)]

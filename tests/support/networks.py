@@ -157,11 +157,12 @@ class NetworkBuilder:
         dilation: Pair = (1, 1),
         bias: bool = True,
         per_channel: bool = True,
+        groups: int = 1,
         **output: Any,
     ) -> int:
         """Add CONV_2D over NHWC; kernel, stride and dilation are (height, width)."""
         batch, height, width, depth = self.tensors[x].shape
-        weights = self.random_integers((channels, *kernel, depth), self._weight_dtype(x))
+        weights = self._weights(x, (channels, *kernel, depth // groups))
         rows, columns = _window((height, width), kernel, stride, padding, dilation)
         return self._weighted(
             "CONV_2D", x, weights, (batch, rows, columns, channels), channels, bias, per_channel,
@@ -184,7 +185,7 @@ class NetworkBuilder:
         """Add DEPTHWISE_CONV_2D over NHWC."""
         batch, height, width, depth = self.tensors[x].shape
         channels = depth * multiplier
-        weights = self.random_integers((1, *kernel, channels), self._weight_dtype(x))
+        weights = self._weights(x, (1, *kernel, channels))
         rows, columns = _window((height, width), kernel, stride, padding, dilation)
         options = _conv_options(stride, padding, activation, dilation)
         options["depth_multiplier"] = multiplier
@@ -206,16 +207,19 @@ class NetworkBuilder:
         """Add FULLY_CONNECTED over the last dimension (all but the first, unless keep_num_dims)."""
         shape = self.tensors[x].shape
         depth = shape[-1] if keep_num_dims else math.prod(shape[1:])
-        weights = self.random_integers((units, depth), self._weight_dtype(x))
+        weights = self._weights(x, (units, depth))
         out_shape = (*shape[:-1], units) if keep_num_dims else (shape[0], units)
         options = {"fused_activation_function": activation, "keep_num_dims": keep_num_dims}
         return self._weighted(
             "FULLY_CONNECTED", x, weights, out_shape, units, bias, per_channel, options, output
         )
 
-    def _weight_dtype(self, x: int) -> str:
+    def _weights(self, x: int, shape: Sequence[int]) -> Array:
+        """Draw the weights of a layer over x: floats for floats, else integers of 8 bits."""
         dtype = self.tensors[x].dtype
-        return "uint8" if dtype == "uint8" else "int8"
+        if dtype == "float32":
+            return self.random.normal(size=tuple(shape)).astype(np.float32)
+        return self.random_integers(shape, "uint8" if dtype == "uint8" else "int8")
 
     def _weighted(
         self,
@@ -231,6 +235,11 @@ class NetworkBuilder:
     ) -> int:
         """Add weights, bias and the operator; see `output` in `_scaled`."""
         source = self.tensors[x]
+        if source.dtype == "float32":
+            parts = [x, self.constant(weights, name=self._next("weights"))]
+            if bias:
+                parts.append(self.constant(self.random.normal(size=channels), source.dtype))
+            return self.operator(code, parts, [self._like(x, out_shape, **output)], options)[0]
         in_scale = _first(source.scale)
         count = channels if per_channel else 1
         scales = tuple(float(np.float32(s)) for s in self.random.uniform(0.004, 0.008, count))

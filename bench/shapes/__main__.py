@@ -1,0 +1,87 @@
+"""The command line; see the package's docstring."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from bench.command import Figures
+from bench.shapes import data, ours, page
+from bench.shapes.all import TYPES, cases
+from bench.shapes.data import COLUMNS
+
+
+def main() -> int:
+    """Measure, merge or render; write the results."""
+    arguments = _arguments()
+    if arguments.networks:
+        export(arguments.networks)
+        return 0
+    results = data.load()
+    for path in arguments.theirs:
+        data.add_theirs(results, json.loads(path.read_text()))
+    if not arguments.render and not arguments.theirs:
+        measure(results, arguments.core, arguments.type, arguments.only)
+    data.store(results)
+    page.write(results)
+    wrong = [
+        f"{row.name}, {core}: {figure.mismatches} of {figure.elements} differ"
+        for row in data.rows(results)
+        for core in ours.CORES
+        if (figure := row.figure(core, data.OURS)) and (figure.mismatches or not figure.elements)
+    ]
+    for sentence in wrong:
+        sys.stderr.write(f"MISSED  {sentence}\n")
+    return 1 if wrong else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.shapes")
+    parser.add_argument("--core", nargs="+", choices=ours.CORES, default=ours.CORES)
+    parser.add_argument("--type", nargs="+", choices=TYPES, default=TYPES)
+    parser.add_argument("--only", default="", help="measure the cases whose names contain this")
+    parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
+    parser.add_argument("--networks", type=Path, help="write the layers and their inputs there")
+    parser.add_argument(
+        "--theirs", type=Path, nargs="+", default=[], help="take over another firmware's figures"
+    )
+    return parser.parse_args()
+
+
+def measure(results: Figures, cores: list[str], types: list[str], only: str = "") -> None:
+    """Measure our kernels; the results are stored after each type."""
+    for core in cores:
+        for dtype in types:
+            some = [case for case in cases(dtype) if only in case.name]
+            sys.stderr.write(f"{core}, {dtype}: {len(some)} layers\n")
+            for case, figures in zip(some, ours.measure(some, core), strict=True):
+                data.add_ours(results, case, core, figures)
+                if figures["icount"] != figures["instructions"]:
+                    results.setdefault("icount_differs", []).append(f"{case.name}, {core}")
+            data.store(results)
+
+
+def export(folder: Path) -> None:
+    """Write each case as NUMBER.tflite, its samples as NUMBER.bin, and index.json.
+
+    A sample is the bytes of its inputs, one after another; the samples follow each other. Another
+    firmware runs them in order, counts the last one, and writes for `--theirs`: `core`, `whose`
+    (cmsis-nn or reference), `how` (a sentence: versions, flags), `empty` (the figures of a network
+    that does nothing) and `cases`, by name the columns of `index.json`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    some = cases()
+    for layer in ours.write(some, folder):
+        network = layer.network
+        given = [
+            sample[tensor.name].tobytes()
+            for sample in ours.samples_of(network)
+            for tensor in network.inputs
+        ]
+        layer.path.with_suffix(".bin").write_bytes(b"".join(given))
+    index = {"columns": COLUMNS, "samples": ours.SAMPLES, "cases": [case.name for case in some]}
+    (folder / "index.json").write_text(json.dumps(index, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

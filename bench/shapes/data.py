@@ -1,0 +1,162 @@
+"""docs/kernels.json: the figures of all cases, ours and theirs."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from bench.command import Figures
+from bench.shapes.shape import FLOAT, Case
+
+ROOT = Path(__file__).parent.parent.parent
+RESULTS = ROOT / "docs" / "kernels.json"
+OURS, CMSIS_NN, REFERENCE = "ours", "cmsis-nn", "reference"
+SAME_SHARE, SAME_INSTRUCTIONS = 0.02, 100
+"""TFLM built with CMSIS-NN falls back to the reference kernel where it takes the instructions of
+the reference within this share, or this number: the code around the kernel differs by so many."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A layer on a core: one inference, elements that differ in all, and the code that it needs."""
+
+    instructions: int
+    loaded: int
+    stored: int
+    mismatches: int
+    elements: int
+    code: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Bytes loaded and stored."""
+        return self.loaded + self.stored
+
+    def without(self, other: "Figure") -> "Figure":
+        """Return this without another's instructions and bytes."""
+        return Figure(
+            self.instructions - other.instructions,
+            self.loaded - other.loaded,
+            self.stored - other.stored,
+            self.mismatches,
+            self.elements,
+            self.code,
+        )
+
+
+FACTS = {"family", "origin", "dtype", "products", "outputs"}
+COLUMNS = [one.name for one in fields(Figure)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case with its figures by core and by whose kernel; those of TFLM without its interpreter.
+
+    `products` are the multiplications of the layer, `outputs` the elements that it makes.
+    """
+
+    name: str
+    family: str
+    origin: str
+    dtype: str
+    products: int
+    outputs: int
+    figures: Mapping[str, Mapping[str, Figure]]
+
+    @property
+    def sizes(self) -> str:
+        """The name without the family and the type."""
+        return self.name.removeprefix(self.family).removesuffix(self.dtype).strip()
+
+    def figure(self, core: str, whose: str) -> Figure | None:
+        """Return a figure; None where it was not measured, or CMSIS-NN has no kernel."""
+        found = self.figures.get(core, {})
+        if whose == CMSIS_NN and not _has_cmsis_nn(self.dtype, found):
+            return None
+        return found.get(whose)
+
+    def rival(self, core: str) -> Figure | None:
+        """Return CMSIS-NN's figure, the reference kernel's where CMSIS-NN has none."""
+        return self.figure(core, CMSIS_NN) or self.figure(core, REFERENCE)
+
+    def ratio(self, core: str, whose: str) -> float | None:
+        """Return our instructions over another's; None without both."""
+        ours, theirs = self.figure(core, OURS), self.figure(core, whose)
+        return ours.instructions / theirs.instructions if ours and theirs else None
+
+
+def _has_cmsis_nn(dtype: str, found: Mapping[str, Figure]) -> bool:
+    theirs, reference = found.get(CMSIS_NN), found.get(REFERENCE)
+    if dtype == FLOAT or theirs is None:
+        return False
+    if reference is None:
+        return True
+    difference = abs(theirs.instructions - reference.instructions)
+    return difference > max(SAME_INSTRUCTIONS, SAME_SHARE * reference.instructions)
+
+
+def load() -> Figures:
+    """Return the stored results, empty ones if there are none."""
+    empty: Figures = {"columns": COLUMNS, "theirs": {}, "cases": {}}
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else empty
+
+
+def store(results: Figures) -> None:
+    """Write the results, a line for each case."""
+    head = {key: value for key, value in results.items() if key != "cases"}
+    lines = [
+        f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in results["cases"].items()
+    ]
+    text = json.dumps(head, indent=1).removesuffix("\n}")
+    RESULTS.write_text(f'{text},\n "cases": {{\n' + ",\n".join(lines) + "\n }\n}\n")
+
+
+def add_ours(results: Figures, case: Case, core: str, measured: Figures) -> None:
+    """Take over what `ours.measure` counted."""
+    row = results["cases"].setdefault(case.name, {})
+    row |= {
+        "family": case.shape.family,
+        "origin": case.shape.origin,
+        "dtype": case.dtype,
+        "products": measured["products"],
+        "outputs": measured["outputs"],
+    }
+    row.setdefault(core, {})[OURS] = [measured[column] for column in COLUMNS]
+
+
+def add_theirs(results: Figures, given: Mapping[str, Any]) -> None:
+    """Take over the figures of another firmware; those of cases that we lack are left out."""
+    core, whose = given["core"], given["whose"]
+    results["theirs"].setdefault(core, {})[whose] = {
+        key: value for key, value in given.items() if key not in ("cases", "core", "whose")
+    }
+    for name, values in given["cases"].items():
+        if name in results["cases"]:
+            results["cases"][name].setdefault(core, {})[whose] = values
+
+
+def rows(results: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield all cases that were measured."""
+    for name, row in results["cases"].items():
+        figures = {
+            core: dict(_figures(row[core], results["theirs"].get(core, {})))
+            for core in row.keys() - FACTS
+        }
+        facts = {key: row[key] for key in FACTS}
+        yield Row(name=name, **facts, figures=figures)
+
+
+def _figures(
+    by_whose: Mapping[str, list[int]], theirs: Mapping[str, Any]
+) -> Iterator[tuple[str, Figure]]:
+    for whose, values in by_whose.items():
+        figure = Figure(*values)
+        if whose != OURS:
+            figure = figure.without(Figure(*theirs[whose]["empty"]))
+        yield whose, figure
+
+
+def as_list(figure: Figure) -> list[int]:
+    """Return a figure as the file stores it."""
+    return list(astuple(figure))

@@ -1,0 +1,153 @@
+"""docs/kernels.md is what the benchmark by operator writes, and its figures are whole."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.shapes import __main__ as command
+from bench.shapes import data, page
+from bench.shapes.all import cases, shapes
+from bench.shapes.data import CMSIS_NN, OURS, REFERENCE
+from bench.shapes.ours import CORES, SAMPLES, golden, measure, samples_of
+from bench.shapes.plot import draw
+from bench.shapes.published import NETWORKS, STREAMING_WINDOWS
+from bench.shapes.shape import FLOAT, INT8, INT16, conv
+from bench.shapes.summary import summarize, worst
+from ethosgen import frontend
+from tests.support.networks import NetworkBuilder
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    return data.load()
+
+
+def test_page_and_plot_are_what_the_bench_writes(results: dict[str, Any]) -> None:
+    assert page.PAGE.read_text() == page.page(results), "run python -m bench.shapes --render"
+    assert page.PLOT.read_text() == draw(list(data.rows(results)))
+
+
+def test_every_shape_of_int8_was_measured_and_nothing_differs(results: dict[str, Any]) -> None:
+    known = {row.name: row for row in data.rows(results)}
+    assert {case.name for case in cases(INT8)} <= known.keys() <= {one.name for one in cases()}
+    assert len(shapes()) >= 300
+    for row in known.values():
+        ours = [row.figure(core, OURS) for core in CORES]
+        assert any(ours)
+        assert all(one.elements and not one.mismatches for one in ours if one), row.name
+    assert "icount_differs" not in results
+
+
+def test_reference_kernels_on_the_board_equal_those_of_the_oracle(results: dict[str, Any]) -> None:
+    compared = [row.figure(CORES[0], REFERENCE) for row in data.rows(results)]
+    assert sum(one.elements for one in compared if one) > 0
+    assert not sum(one.mismatches for one in compared if one)
+
+
+def test_figures_of_single_layers_add_up_to_those_of_a_network(results: dict[str, Any]) -> None:
+    """TFLM takes 1,811,987 instructions for DS-CNN, with an interpreter (bench/cpu_only.py)."""
+    known = {(row.family, row.sizes): row for row in data.rows(results) if row.dtype == INT8}
+    first, depthwise, point, *rest = (
+        known[one.family, one.sizes].figure(CORES[0], CMSIS_NN) for one in NETWORKS["ds-cnn"]
+    )
+    assert first and depthwise and point
+    total = first.instructions + 4 * (depthwise.instructions + point.instructions)
+    total += sum(one.instructions for one in rest if one)
+    assert total == pytest.approx(1_811_987, rel=0.01)
+
+
+def test_streaming_windows_are_among_the_shapes() -> None:
+    names = {one.name for one in shapes() if one.origin == "streaming-keywords"}
+    for window in STREAMING_WINDOWS:
+        for channels in (40, 128):
+            assert f"depthwise kx1, 1xk {window}x1x{channels}_k{window}x1_valid" in names
+
+
+def test_shapes_are_the_same_each_time() -> None:
+    some = cases()[::101]
+    assert [case.file for case in some] == [case.file for case in some]
+    assert len({case.name for case in cases()}) == len(cases())
+    assert {case.dtype for case in cases()} == {INT8, INT16, FLOAT}
+
+
+def test_a_layer_in_groups_and_one_of_floats_are_what_they_say() -> None:
+    layer = conv((4, 4, 8), 6, (3, 3), groups=2)
+    net = NetworkBuilder("grouped")
+    layer.build(net, FLOAT)
+    assert layer.family == "convolution in groups"
+    assert net.tensors[1].shape == (6, 3, 3, 4) and net.tensors[1].dtype == FLOAT
+
+
+def test_summary_takes_the_geometric_mean_of_those_compared(results: dict[str, Any]) -> None:
+    rows = [row for row in data.rows(results) if row.dtype == INT8]
+    some = [row for row in rows if row.figure(CORES[0], CMSIS_NN)]
+    first, second = some[0].ratio(CORES[0], CMSIS_NN), some[1].ratio(CORES[0], CMSIS_NN)
+    found = summarize(some[:2], CORES[0], CMSIS_NN)
+    assert found and first and second
+    assert found.mean == pytest.approx((first * second) ** 0.5)
+    assert summarize(some[:2], "cortex-m0", CMSIS_NN) is None
+    top = worst(rows, CORES[0], 3)
+    assert len(top) == 3 and top[0].figure(CORES[0], OURS) is not None
+
+
+def test_interpreter_is_taken_off_theirs(results: dict[str, Any]) -> None:
+    given = copy.deepcopy(results)
+    name = next(iter(given["cases"]))
+    stored = given["cases"][name][CORES[0]][CMSIS_NN]
+    empty = given["theirs"][CORES[0]][CMSIS_NN]["empty"]
+    row = next(data.rows(given))
+    figure = row.figures[CORES[0]][CMSIS_NN]
+    assert figure.instructions == stored[0] - empty[0] and figure.code == stored[-1]
+    of_one = {"empty": [0] * 6, "cases": {name: [7] * 6}}
+    data.add_theirs(given, {"core": CORES[0], "whose": CMSIS_NN, "how": ""} | of_one)
+    row = next(data.rows(given))
+    assert row.figures[CORES[0]][CMSIS_NN].instructions == 7
+
+
+def test_floats_have_no_kernel_of_cmsis_nn(results: dict[str, Any]) -> None:
+    given = copy.deepcopy(results)
+    row = next(iter(given["cases"].values()))
+    row["dtype"] = FLOAT
+    assert next(data.rows(given)).figure(CORES[0], CMSIS_NN) is None
+
+
+def test_results_are_stored_a_line_for_each_case(
+    results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data, "RESULTS", tmp_path / "kernels.json")
+    assert data.load()["cases"] == {}
+    data.store(results)
+    assert data.load() == results
+    lines = data.RESULTS.read_text().splitlines()
+    assert sum('"family"' in line for line in lines) == len(results["cases"])
+
+
+def test_networks_are_written_for_other_firmware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = cases(INT8)[:2]
+    monkeypatch.setattr(command, "cases", lambda: some)
+    command.export(tmp_path / "all")
+    index = json.loads((tmp_path / "all" / "index.json").read_text())
+    assert index["cases"] == [case.name for case in some]
+    network = frontend.read(tmp_path / "all" / "0001.tflite")
+    given = (tmp_path / "all" / "0001.bin").read_bytes()
+    assert len(given) == SAMPLES * sum(tensor.bytes for tensor in network.inputs)
+    assert len(golden(network)) == len(samples_of(network)) == SAMPLES
+
+
+@pytest.mark.compiler
+@pytest.mark.qemu
+@pytest.mark.parametrize("core", CORES)
+def test_a_few_shapes_run(core: str) -> None:
+    some = [*cases(INT8)[4:6], cases(INT16)[4]]
+    measured = list(measure(some, core))
+    assert len(measured) == len(some)
+    for figures in measured:
+        assert figures["elements"] and not figures["mismatches"]
+        assert figures["instructions"] == figures["icount"] > 0
+        assert figures["loaded"] > figures["outputs"] > 0 < figures["stored"]
+        assert 0 < figures["code"] < 100_000

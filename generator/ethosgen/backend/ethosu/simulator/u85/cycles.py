@@ -149,11 +149,18 @@ def _is_more_depth(operation: Operation, last: Operation | None) -> bool:
     """Return whether an operation computes more channels of the last one's OFM.
 
     Regor divides a convolution if it copies the weights of a part while the NPU computes another.
+    All parts but the last have whole bricks.
     """
     if not isinstance(operation, U85Convolution) or not isinstance(last, U85Convolution):
         return False
     is_copied = any(stream.region != READ_ONLY_REGION for stream in operation.weights)
     if not is_copied or operation.weights == last.weights or operation.ifm == last.ofm.fm:
+        return False
+    before, after, depth = last.ofm.fm, operation.ofm.fm, last.ofm.shape[2]
+    bricks = depth // _BRICK
+    is_brick = before.layout is ActivationFormat.NHCWB16
+    ahead = bricks * before.strides[2] if is_brick else depth * bits_of(before.dtype) // 8
+    if bricks * _BRICK != depth or after.bases[0] != before.bases[0] + ahead:
         return False
     return _apart_from_depth(operation) == _apart_from_depth(last)
 

@@ -471,11 +471,12 @@ def test_a_manifest_of_a_format_before_is_read(tmp_path: Path, project: Project)
     content["format"] = 2
     del content["board"]["linux"], content["board"]["run"]["stand_in"]
     for network in content["networks"]:
-        del network["oracle"], network["trust_compiler"]
+        del network["oracle"], network["trust_compiler"], network["calls"]
         network["trust_vela"] = True
     path.write_text(json.dumps(content))
     options = open_project(tmp_path / "p").network.options
     assert options.oracle is None and options.trust_compiler
+    assert open_project(tmp_path / "p").network.steps == ()
 
 
 def test_what_is_no_project_cannot_be_opened(tmp_path: Path) -> None:

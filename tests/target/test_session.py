@@ -9,6 +9,7 @@ import pytest
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.target.session import EndMarker, Session
 from ethosgen.values.errors import ProtocolError, TargetError
+from ethosgen.values.profile import Count
 
 HELLO = struct.pack("<IIIII16sBBBx", 2, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1, 1)
 HELLO += b"net"
@@ -191,3 +192,38 @@ def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
     assert reply.npu_events == {35: 700, 48: 600}
     older = greeted(lambda frame, _: say(frame, head))[0].run(1)
     assert (older.cpu_ticks, older.npu_cycles, older.npu_events) == (200, 0, {})
+
+
+def profiled(places: int, calls: int = 16) -> Answer:
+    """Answer PROFILE as app/server.c does, with two places in a frame: place N counted 10 N."""
+
+    def answer(frame: Frame, _: int) -> list[bytes]:
+        first = int.from_bytes(frame.body, "little")
+        counts = (struct.pack("<II", 10 * n, n) for n in range(first, min(first + 2, places)))
+        return say(frame, struct.pack("<III", places, calls, 64) + b"".join(counts))
+
+    return answer
+
+
+def test_a_profile_comes_in_portions_and_may_have_more_places() -> None:
+    made, console = greeted(profiled(7))
+    reply = made.profile(3, 1)
+    assert reply.outside == Count(0, 0)
+    assert reply.steps == (Count(10, 1), Count(20, 2), Count(30, 3))
+    assert (reply.hook_calls, reply.hook_ticks) == (16, 64)
+    assert [int.from_bytes(frame.body, "little") for frame in console.asked] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        profiled(3),
+        profiled(4, calls=0),
+        lambda frame, _: say(frame, struct.pack("<III", 4, 16, 64)),
+        lambda frame, _: say(frame, struct.pack("<III", 4, 16, 64) + b"x"),
+        lambda frame, _: say(frame, b""),
+    ],
+)
+def test_a_profile_that_lacks_steps_is_refused(answer: Answer) -> None:
+    with pytest.raises(ProtocolError, match="the firmware's profile is invalid; build it again"):
+        greeted(answer)[0].profile(3, 1)

@@ -8,8 +8,15 @@ from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
 from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
 from ethosgen.aot.code.module import partition_name, wait_symbol
-from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location, generator_passes
+from ethosgen.aot.code.passes import (
+    CALLS,
+    EntryParameter,
+    EntrySignature,
+    Location,
+    generator_passes,
+)
 from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.code.steps import describe_steps
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.graph.variables import initial_byte, state_bytes
@@ -43,6 +50,7 @@ def compile_program(plan: Plan, name: str) -> Program:
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
     module = lower_body(body, signature, addresses, memories)
+    steps = describe_steps(body, module[signature.symbol].attrs[CALLS])
     module = tvm.transform.Sequential(generator_passes(callees))(module)
     code, headers = library_code(by_step(kernels), libraries(plan.extension))
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
@@ -64,6 +72,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         variables=_variables(schedule, memory),
         fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
         overlapped=describe_waits(schedule),
+        steps=steps,
     )
 
 
@@ -113,7 +122,7 @@ def _entry_signature(
     if plan.io is IoStyle.CALLER:
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, True) for p in inputs]
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, False) for p in outputs]
-    return EntrySignature(f"{name}_entry", tuple(parameters))
+    return EntrySignature(f"{name}_entry", tuple(parameters), has_hooks=True)
 
 
 def _blob_parameters(plan: Plan) -> Iterable[str]:

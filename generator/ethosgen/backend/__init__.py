@@ -21,6 +21,7 @@ from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
+from ethosgen.values.profile import NpuOperation
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -315,6 +316,9 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
 
         `partitions` are the facts of all networks' partitions.
         """
+
+    def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
+        """Return a partition's operations, with the simulator's estimate of their cycles."""
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int

@@ -14,25 +14,27 @@ from ethosgen.commands.wording import size_lines
 @click.command()
 @DIR
 @ON_THE_BOARDS
-def build(directory: Path, on: str | None) -> None:
+@click.option("--profile", is_flag=True, help="Count each step of a network, for run --profile.")
+def build(directory: Path, on: str | None, profile: bool) -> None:
     """Compile a project, or each of a pipeline, with cmake and the platform's compiler."""
     from ethosgen import pipeline
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
-        _build_pipeline(directory, on)
+        require_qemu(on, profile=profile or None)
+        _build_pipeline(directory)
         return
 
     with Progress() as progress:
-        built = pipeline.build_project(directory, on=on, watch=progress.watch())
+        built = pipeline.build_project(directory, on=on, profile=profile, watch=progress.watch())
     click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}")
+    wanted = " --profile" if profile else ""
+    suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")
 
 
-def _build_pipeline(directory: Path, on: str | None) -> None:
+def _build_pipeline(directory: Path) -> None:
     from ethosgen.pipeline.elements import build_pipeline
 
-    require_qemu(on)
     with Progress() as progress:
         made = build_pipeline(directory, progress.watch())
     for name, built in made:

@@ -158,6 +158,13 @@ JUNIT = click.option(
     help="Also write the verdict as JUnit XML.",
 )
 
+PROFILE = click.option(
+    "--profile",
+    is_flag=True,
+    help="Also show what each step of a network costs: instructions or cycles of the processor, "
+    "cycles of the NPU.",
+)
+
 OFFLOAD = click.option(
     "--offload",
     type=ValueChoice(["all", "auto", "none"]),

@@ -17,6 +17,7 @@ from ethosgen.commands.options import (
     ON_THE_BOARDS,
     ORACLE,
     OUTPUT,
+    PROFILE,
     SAMPLES,
     SEED,
     require_board,
@@ -40,6 +41,7 @@ from ethosgen.values.errors import InputError
 @SAMPLES
 @SEED
 @ORACLE
+@PROFILE
 @JSON
 @JUNIT
 @with_line
@@ -61,6 +63,7 @@ def run(
     samples: int | None,
     seed: int,
     oracle: str | None,
+    profile: bool,
     as_json: bool,
     junit_path: Path | None,
     line: Any,
@@ -75,7 +78,12 @@ def run(
         ports = line if isinstance(line, dict) else None
         if on == "serial" and line is not None and ports is None:
             raise InputError("name the element of a pipeline's serial port: --port NAME=URL")
-        require_qemu(None if ports else on, network=network, build=build_directory)
+        require_qemu(
+            None if ports else on,
+            network=network,
+            build=build_directory,
+            profile=profile or None,
+        )
         inputs = pipeline.Inputs(input_path, samples, seed)
         criteria = pipeline.Criteria(golden, oracle, fidelity)
         _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json, ports or {})
@@ -92,6 +100,7 @@ def run(
             criteria=pipeline.Criteria(golden, oracle, fidelity),
             build=build_directory,
             line=line,
+            profile=profile,
             watch=progress.watch(),
         )
         junit.record(report)

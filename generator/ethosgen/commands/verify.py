@@ -16,6 +16,7 @@ from ethosgen.commands.options import (
     JUNIT,
     ON,
     PLATFORM,
+    PROFILE,
     SAMPLES,
     SEED,
     require_board,
@@ -34,6 +35,7 @@ from ethosgen.values.recipe import Recipe
 @FIDELITY
 @SAMPLES
 @SEED
+@PROFILE
 @JSON
 @JUNIT
 @click.option("--flash", "flasher", metavar="TOOL", help="First flash the board with this tool.")
@@ -46,6 +48,7 @@ def verify(
     fidelity: float | None,
     samples: int | None,
     seed: int,
+    profile: bool,
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
@@ -69,6 +72,7 @@ def verify(
             inputs=pipeline.Inputs(input_path, samples, seed),
             criteria=pipeline.Criteria(golden, fidelity=fidelity),
             line=line,
+            profile=profile,
             flasher=flasher,
             watch=progress.watch(),
         )

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ethosgen.commands.profile_table import profile_lines
 from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted, steps_text
@@ -232,6 +233,8 @@ def report_text(report: Any) -> str:
     if report.npu_pmu:
         counts = ", ".join(f"{key} {value}" for key, value in report.npu_pmu.items())
         lines.append(f"  PMU       {counts}")
+    if report.profile:
+        lines += profile_lines(report.profile)
     if not report.ended:
         lines.append("  the firmware's end marker was never seen")
     lines += _advice_lines(report)

@@ -12,6 +12,7 @@ from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.given import require_inputs
 from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs
 from ethosgen.pipeline.planning import read_stored
+from ethosgen.pipeline.profiling import require_counter, require_option
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
@@ -55,8 +56,13 @@ def _open_application(directory: Path) -> "ProjectInfo":
     return info
 
 
-def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "Built":
-    """Compile a project for a target, by default the one that runs its board."""
+def build_project(
+    directory: Path, *, on: str | None = None, profile: bool = False, watch: Watch
+) -> "Built":
+    """Compile a project for a target, by default the one that runs its board.
+
+    With `profile` the firmware counts each step of its networks.
+    """
     from ethosgen.project import link_remedy
     from ethosgen.target import default_target, require_target
     from ethosgen.toolchain import take_turn
@@ -65,30 +71,34 @@ def build_project(directory: Path, *, on: str | None = None, watch: Watch) -> "B
     on = on or default_target(info.board)
     way = require_target(on).variant
     _check_target(info.board, on, info.platform)
+    if profile:
+        require_counter(info, on)
+        require_option(info)
     require_writable(info.directory / "build")
     try:
         with take_turn(directory, watch):
-            return replace(_build(info, way, watch), on=on)
+            return replace(_build(info, way, profile, watch), on=on)
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
         raise CapacityError(f"{error}; {remedy}", error.overflows) from None
 
 
-def _build(info: "ProjectInfo", way: str, watch: Watch) -> "Built":
+def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built":
     from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
     from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr
 
     if info.platform == ZEPHYR:
         with watch.stage("build", "compiling the application (Zephyr)"):
-            return build_zephyr(info, way)
+            return build_zephyr(info, way, {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"})
+    options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
             return build_csolution(info.directory, way)
     if info.platform == LINUX:
         with watch.stage("build", "compiling the program"):
-            return build_linux(info, way)
+            return build_linux(info, way, options)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        return build(info.directory, way)
+        return build(info.directory, way, options)
 
 
 def run_project(
@@ -101,11 +111,13 @@ def run_project(
     criteria: Criteria = USUAL,
     build: Path | None = None,
     line: "Line | None" = None,
+    profile: bool = False,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden outputs.
 
-    All its networks run in turn, or only `network`; with several, each has a Report.
+    All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
+    each Report has the cost of each step, if the firmware was built for it.
     """
     from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target import default_target, require_target
@@ -115,6 +127,8 @@ def run_project(
     on = on or default_target(info.board)
     way = require_target(on).variant
     _check_target(info.board, on, info.platform)
+    if profile:
+        require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
     if info.platform == ZEPHYR:
@@ -125,7 +139,7 @@ def run_project(
         built = find_built(directory, way, on)
     turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
     built = replace(built, on=on)
-    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line)
+    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
 
 
 def verify(
@@ -136,11 +150,12 @@ def verify(
     criteria: Criteria = USUAL,
     line: "Line | None" = None,
     flasher: str | None = None,
+    profile: bool = False,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run all stages in a temporary directory, to check networks on a board.
 
-    Several networks go into one firmware and run in turn.
+    Several networks go into one firmware and run in turn. With `profile` it counts each step.
     """
     from ethosgen.project import open_project
 
@@ -154,12 +169,12 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(recipe, directory=directory, watch=watch)
-        built = build_project(directory, on=on, watch=watch)
+        built = build_project(directory, on=on, profile=profile, watch=watch)
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
         turns = [Turn(i, program.plan.network) for i, program in enumerate(written.programs)]
-        return run_and_judge(turns, info, built, inputs, None, criteria, watch, line)
+        return run_and_judge(turns, info, built, inputs, None, criteria, watch, line, profile)
 
 
 def _check_one(

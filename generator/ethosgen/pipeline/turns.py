@@ -12,6 +12,7 @@ from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.planning import make_plan
+from ethosgen.pipeline.profiling import median, with_operations
 from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.device import Device, unite
@@ -20,6 +21,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.plan import Plan
+from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
@@ -47,16 +49,18 @@ def run_and_judge(
     criteria: Criteria,
     watch: Watch,
     line: "Line | None" = None,
+    profile: bool = False,
 ) -> Report | FirmwareReport:
     """Run samples of each network, one of each in turn so that they interfere, and compare all.
 
     Returns a Report for one network, a FirmwareReport for several. The
-    criteria's oracle decides in place of the project's.
+    criteria's oracle decides in place of the project's. With `profile` reports have the costs of
+    steps.
     """
     require_runtime((turn.network for turn in turns), criteria)
     samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
     jobs = _interleave(samples)
-    outcome = _run(jobs, info, built, watch, line)
+    outcome = _run(jobs, info, built, watch, line, profile)
     done = {turn.index: _of(turn.index, jobs, outcome.samples) for turn in turns}
     if output_path is not None:
         save_samples(output_path, [sample.outputs for sample in done[turns[0].index]])
@@ -84,11 +88,14 @@ def run_and_judge(
                 fidelity=measure_fidelity(turn.network, given, outputs, criteria, watch),
                 ended=outcome.ended,
                 wall_s=watch.wall_s if len(turns) == 1 else {},
+                profile=_profile(turn, results, info),
                 diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),
             )
         )
-    if len(reports) == 1:
-        return reports[0]
+    return reports[0] if len(reports) == 1 else _together(reports, built, watch)
+
+
+def _together(reports: Sequence[Report], built: "Built", watch: Watch) -> FirmwareReport:
     return FirmwareReport(
         reports=tuple(reports),
         flash_bytes=built.sizes.flash,
@@ -131,6 +138,7 @@ def _run(
     built: "Built",
     watch: Watch,
     line: "Line | None",
+    profile: bool,
 ) -> Outcome:
     from ethosgen.target import run
 
@@ -145,7 +153,16 @@ def _run(
             attach=_simulator_for(info, built.on),
             line=line,
             progress=_report_samples(watch, built.on),
+            profile=profile,
         )
+
+
+def _profile(turn: Turn, results: Sequence[Sample], info: "ProjectInfo") -> Profile | None:
+    """Return the median inference's profile, with the operations of the NPU."""
+    profile = median(results)
+    if profile is None or all(cost.step.on != NPU for cost in profile.steps):
+        return profile
+    return with_operations(profile, _planner(info, turn.index)(turn.network))
 
 
 def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:

@@ -108,6 +108,7 @@ _LIBRARY = {
     "ethosgen_status.h": "model/ethosgen_status.h",
     "ethosgen_networks.h": "model/ethosgen_networks.h",
     "ethosgen_networks.c": "model/ethosgen_networks.c",
+    "ethosgen_profile.h": "model/ethosgen_profile.h",
     "CMakeLists.txt": "model/CMakeLists.txt",
 }
 _COMMON = "ethosgen_common.cmake"
@@ -125,6 +126,8 @@ _BAREMETAL = Layout(
         "app/server.h": "app/server.h",
         "app/frames.c": "app/frames.c",
         "app/frames.h": "app/frames.h",
+        "app/profile.c": "app/profile.c",
+        "app/profile.h": "app/profile.h",
         "app/services.h": "app/services.h",
         "board/startup.c": "board/startup.c",
         "board/startup.h": "board/startup.h",
@@ -197,7 +200,10 @@ def stand_in_files(board: Board) -> dict[str, str]:
 
 
 _SERVER = "ethosgen/lib/server"
-_PROTOCOL = ("frames.c", "frames.h", "semihosting.h", "server.c", "server.h", "services.h")
+_PROTOCOL = (
+    *("frames.c", "frames.h", "profile.c", "profile.h"),
+    *("semihosting.h", "server.c", "server.h", "services.h"),
+)
 _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """The parts of zephyr_app/ that form the module in each project."""
 

@@ -30,6 +30,7 @@ from ethosgen.values.plan import (
     PlanSummary,
     Share,
 )
+from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 from ethosgen.values.source import AS_GIVEN, ReadOptions
@@ -134,6 +135,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "steps": asked.steps,
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
+        "calls": [dataclasses.asdict(step) for step in program.steps],
     }
 
 
@@ -195,6 +197,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         source=path,
         format=str(source["format"]),
         reading=_read_reading(source),
+        steps=tuple(ProgramStep(**step) for step in network.get("calls", ())),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),

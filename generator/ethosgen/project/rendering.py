@@ -226,6 +226,7 @@ def _facts(
         "io": programs[0].io.value,
         "most_arena_bytes": max(network["arena_bytes"] for network in networks),
         "most_arena_alignment": max(network["arena_alignment"] for network in networks),
+        "most_steps": max(len(program.steps) for program in programs),
         "most_fast_bytes": max(network["fast_bytes"] for network in networks),
         "kernel_sources": sorted(kernels),
         "graph_options": {

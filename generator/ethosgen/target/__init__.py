@@ -5,6 +5,7 @@ target (QEMU, an FVP, a board) ── console ── session ── inputs there
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ethosgen.target.kinds import (
     targets_of,
 )
 from ethosgen.target.linux import SshHost
+from ethosgen.target.profiling import NANOSECONDS, read_profile, unit_of
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.device import Device
@@ -31,6 +33,7 @@ from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
+from ethosgen.values.profile import Profile
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 from ethosgen.values.status import Status
 
@@ -58,7 +61,6 @@ _LOG = logging.getLogger(__name__)
 _FAILURES = frozenset(Status) - {Status.OK}
 _NPU_FAILURES = frozenset(status for status in Status if status.name.startswith("NPU_"))
 
-_NANOSECONDS = 1_000_000_000
 _ANSWER_S = 10.0
 """Time limit for all requests but an inference: the firmware answers at once."""
 
@@ -89,13 +91,15 @@ def run(
     timeout_s: float = 120.0,
     progress: Progress = _silent,
     cache_seed: int | None = None,
+    profile: bool = False,
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
     `order` names the network for each sample, by its place in `info.networks`; by default all are
     for the first. `timeout_s` is for one inference. `attach` creates the NPU model that serves the
     firmware's driver, None without an NPU. `line` is the connection to a board. With `cache_seed`,
-    QEMU has a data cache that evicts lines, seeded with it (ethosgen.target.cache). A target that
+    QEMU has a data cache that evicts lines, seeded with it (ethosgen.target.cache). With `profile`
+    each sample has the cost of each step, from a firmware that was built for it. A target that
     restarts gets all samples again, from the first, because a network may have state. TargetError
     if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
     if the target's program is missing.
@@ -106,7 +110,7 @@ def run(
         session = Session(target.console, target.check)
         for restarts in range(_RESTARTS + 1):
             try:
-                done = _run_session(session, target, info, jobs, timeout_s, progress, kind)
+                done = _run_session(session, target, info, jobs, timeout_s, progress, kind, profile)
                 break
             except RestartError as error:
                 _LOG.warning("%s; starting again from the first sample", error)
@@ -130,6 +134,7 @@ def _run_session(
     timeout_s: float,
     progress: Progress,
     kind: TargetKind,
+    profile: bool,
 ) -> list[Sample]:
     """Run all jobs (a network and a sample each), from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
@@ -138,7 +143,11 @@ def _run_session(
     done = []
     for index, job in enumerate(jobs):
         progress(index, len(jobs))
-        done.append(_run_sample(session, target, hello, info, job, timeout_s, kind))
+        sample = _run_sample(session, target, hello, info, job, timeout_s, kind)
+        if profile:
+            steps, unit = info.networks[job[0]].steps, unit_of(info.board, kind, hello.ticks_hz)
+            sample = _profiled(sample, read_profile(session, steps, unit, _ANSWER_S))
+        done.append(sample)
     progress(len(jobs), len(jobs))
     marker = session.end(_ANSWER_S)
     if (marker.runs, marker.failed) != (len(jobs), 0):
@@ -147,6 +156,12 @@ def _run_session(
             f"{counted(marker.failed, 'failure')}, but {counted(len(jobs), 'run')} succeeded"
         )
     return done
+
+
+def _profiled(sample: Sample, profile: Profile) -> Sample:
+    """Return a sample with its profile; its own count then leaves out the hooks' cost too."""
+    instructions = None if sample.cpu_instructions is None else profile.total
+    return replace(sample, profile=profile, cpu_instructions=instructions)
 
 
 def check_hello(hello: Hello, info: ProjectInfo) -> None:
@@ -194,14 +209,11 @@ def _run_sample(
             data = session.read_output(port, tensor.bytes, _ANSWER_S, index)
         outputs[tensor.name] = _output_array(data, tensor)
     if info.board.linux is not None:
-        tick_ns = _NANOSECONDS // hello.ticks_hz
+        tick_ns = NANOSECONDS // hello.ticks_hz
         return Sample(outputs=outputs, run_ns=reply.cpu_ticks * tick_ns)
     if not kind.counts_instructions:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
-    emulated = info.board.on_qemu
-    qemu = emulated.run.qemu if emulated else None
-    instruction_ns = qemu.instruction_ns if qemu else 1
-    ticks_per_instruction = hello.ticks_hz * instruction_ns / _NANOSECONDS
+    ticks_per_instruction = unit_of(info.board, kind, hello.ticks_hz).ticks
     return Sample(
         outputs=outputs,
         cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),

@@ -15,6 +15,7 @@ from ethosgen.target.deadline import Deadline
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
+from ethosgen.values.profile import Count
 
 PROTOCOL = 2
 """The protocol's version; the firmware reports its own in its first answer."""
@@ -28,6 +29,8 @@ _PMU = struct.Struct("<Q8I")
 """Appended to an answer to RUN by firmware that reads the NPU's PMU: cycles, events, counts."""
 _END = struct.Struct("<II")
 _REPORT = struct.Struct("<4I5Q3I")
+_PROFILE = struct.Struct("<III")
+_COUNT = struct.Struct("<II")
 _FAULT = struct.Struct("<II")
 _ZEPHYR_FAULT = struct.Struct("<III")
 _ZEPHYR_REASONS = {
@@ -53,6 +56,7 @@ class Request(IntEnum):
     END = 5
     BYE = 6
     REPORT = 7
+    PROFILE = 8
 
 
 class Reply(IntEnum):
@@ -98,6 +102,19 @@ class RunReply:
     npu_cycles: int = 0
     npu_events: Mapping[int, int] = field(default_factory=dict)
     """The PMU's event counters, by the numbers of Arm's enum pmu_event."""
+
+
+@dataclass(frozen=True)
+class ProfileReply:
+    """What a run counted outside of all steps and in each step.
+
+    Each count has the cost of the hook once: `hook_ticks` is that of `hook_calls` calls.
+    """
+
+    outside: Count
+    steps: tuple[Count, ...]
+    hook_calls: int
+    hook_ticks: int
 
 
 @dataclass(frozen=True)
@@ -205,6 +222,21 @@ class Session:
         if len(body) != _REPORT.size:
             raise ProtocolError("the firmware's report is invalid; build it again")
         return ElementReport(*_REPORT.unpack(body))
+
+    def profile(self, steps: int, timeout_s: float) -> ProfileReply:
+        """Ask for what the last run counted in each of its steps."""
+        counts: list[Count] = []
+        while len(counts) < steps + 1:  # place 0 is outside of all steps
+            request = len(counts).to_bytes(4, "little")
+            body = self._ask(Request.PROFILE, request, timeout_s, "send its profile")
+            head, rest = body[: _PROFILE.size], body[_PROFILE.size :]
+            if len(head) < _PROFILE.size or not rest or len(rest) % _COUNT.size:
+                raise ProtocolError("the firmware's profile is invalid; build it again")
+            places, calls, ticks = _PROFILE.unpack(head)
+            if places < steps + 1 or not calls:
+                raise ProtocolError("the firmware's profile is invalid; build it again")
+            counts += [Count(*pair) for pair in _COUNT.iter_unpack(rest)]
+        return ProfileReply(counts[0], tuple(counts[1 : steps + 1]), calls, ticks)
 
     def end(self, timeout_s: float) -> EndMarker:
         """Request the end marker."""

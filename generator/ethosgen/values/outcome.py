@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.values.profile import Profile
+
 FLOAT_STEP = 2.0**-8
 """A step of a float output, by which it may differ if the user allows steps: a part of the largest
 magnitude in its tensor, as of 8 bits."""
@@ -101,7 +103,8 @@ class Sample:
 
     cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
     npu_pmu is what the firmware read from the NPU's performance monitor, by event. run_ns is the
-    time on the wall, where the target's clock measures that.
+    time on the wall, where the target's clock measures that. profile is the cost of each step, in a
+    run that asked for it.
     """
 
     outputs: Arrays
@@ -110,6 +113,7 @@ class Sample:
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     run_ns: int | None = None
+    profile: Profile | None = None
 
 
 @dataclass(frozen=True)

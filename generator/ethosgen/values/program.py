@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
+from ethosgen.values.profile import ProgramStep
 from ethosgen.values.workload import period
 
 READ_ONLY = "read_only"
@@ -89,6 +90,8 @@ class Program:
     """CPU operators that share a function, "CONV_2D + RELU6"."""
     overlapped: tuple[str, ...] = ()
     """See PlanSummary."""
+    steps: tuple[ProgramStep, ...] = ()
+    """The calls of the entry, in order."""
 
     @property
     def may_wait(self) -> bool:

@@ -10,6 +10,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, PlanSummary
+from ethosgen.values.profile import ProgramStep
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 
@@ -30,6 +31,8 @@ class NetworkInfo:
     format: str
     options: OffloadOptions = EXACT
     reading: ReadOptions = AS_GIVEN
+    steps: tuple[ProgramStep, ...] = ()
+    """The calls of its C code; () in a project of an ethosgen without profiles."""
 
 
 @dataclass(frozen=True)

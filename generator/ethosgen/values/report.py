@@ -10,6 +10,7 @@ from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import PlanSummary
+from ethosgen.values.profile import Profile
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class Report:
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
     run_ns: Mapping[str, int] | None = None
     """The least, the median and the most nanoseconds of an inference, by the target's own clock."""
+    profile: Profile | None = None
+    """What each step costs, in the inference with the median cost; None if nobody asked."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
     network_bytes: Mapping[str, int] | None = None
     """With several networks in a firmware, the bytes of this one alone."""
@@ -199,6 +202,7 @@ class Report:
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "run_ns": dict(self.run_ns) if self.run_ns else None,
+            "profile": self.profile.as_json() if self.profile else None,
             "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
                 "name": self.plan.npu,

@@ -10,6 +10,7 @@
 #include "element.h"
 {% endif %}
 #include "ethosgen_networks.h"
+#include "profile.h"
 #include "server.h"
 
 {% if devices %}
@@ -132,13 +133,34 @@ static uint32_t ticks_since(uint32_t started)
 #endif
 {% endif %}
 
+#ifdef ETHOSGEN_PROFILE
+/* The library calls this where a step begins. */
+void ethosgen_profile_step(uint32_t step)
+{
+#if ETHOSGEN_HAS_NPU
+    profile_next(step, {{ ticks }}() - wait_ticks, (uint32_t)pmu.cycles);
+#else
+    profile_next(step, {{ ticks }}(){{ " - wait_ticks" if devices }}, 0);
+#endif
+}
+#endif
+
 static void run(const struct ethosgen_network *network, struct server_run *result)
 {
 #if ETHOSGEN_HAS_NPU
     counted = events[runs[network - ethosgen_networks]++ % COUNT(events)];
 #endif
+#ifdef ETHOSGEN_PROFILE
+    profile_clear();
+#endif
     uint32_t started = {{ ticks }}();
+#ifdef ETHOSGEN_PROFILE
+    profile_begin(started);
+#endif
     result->status = (uint32_t)network->run();
+#ifdef ETHOSGEN_PROFILE
+    ethosgen_profile_step(0); /* a run that failed has not */
+#endif
     result->cpu_ticks = ticks_since(started);
 #if ETHOSGEN_HAS_NPU
     tell_npu(result);
@@ -174,6 +196,9 @@ int main(void)
         .ticks_hz = BOARD_TICKS_HZ,
         .run = run,
     };
+#ifdef ETHOSGEN_PROFILE
+    profile_measure_hook({{ ticks }});
+#endif
     console_init(); /* not earlier: its interrupts would count as initialization time */
     board_exit({{ "element_run" if handover else "server_run" }}(&firmware));
     return 0;

@@ -28,6 +28,15 @@ _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """TVM's declaration of a <math.h> function; only these return floating-point numbers."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
 """TVM writes this pragma before a while loop; GCC does not know it."""
+_HOOK = """/* Where a step begins; 0: after the last one. */
+#ifdef ETHOSGEN_PROFILE
+#include "ethosgen_profile.h"
+#else
+#define ETHOSGEN_STEP(number) ((void)0)
+#endif
+
+"""
+"""What the entry's calls of `passes.STEP` become."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -183,7 +192,7 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
         "#include <stdint.h>\n\n"
         "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
         f"{_entry_head(signature)};\n\n"
-        f"{declarations}#endif\n"
+        f"{declarations}{_HOOK}#endif\n"
     )
 
 

@@ -18,6 +18,12 @@ from ethosgen.aot.code.primfunc import (
     pointer,
 )
 
+STEP = "ETHOSGEN_STEP"
+"""The macro that an entry with hooks calls where a step begins, with its number from 1, and at the
+end with 0."""
+CALLS = "ethosgen_calls"
+"""The attribute of such an entry: the name of the first variable that each step makes, in order."""
+
 
 @dataclass(frozen=True)
 class Location:
@@ -38,10 +44,11 @@ class EntryParameter:
 
 @dataclass(frozen=True)
 class EntrySignature:
-    """The C name and parameters of the entry function."""
+    """The C name and parameters of the entry function, and whether it has hooks: see STEP."""
 
     symbol: str
     parameters: tuple[EntryParameter, ...]
+    has_hooks: bool = False
 
 
 def entry_passes(
@@ -109,7 +116,7 @@ def drop_unused_functions() -> Any:
     """Pass: remove PrimFuncs that `main` no longer calls."""
 
     def apply(module: Any, _context: Any) -> Any:
-        called = {"main", *(target.name_hint for target, _ in _calls(module["main"]))}
+        called = {"main", *(target.name_hint for target, *_ in _calls(module["main"]))}
         return tvm.IRModule({v: f for v, f in module.functions.items() if v.name_hint in called})
 
     return tvm.transform.module_pass(apply, opt_level=0, name="DropUnusedFunctions")
@@ -133,6 +140,7 @@ def lower_main_to_entry(
 
     The entry returns the first status that is not 0. Unused parameters of a step are not passed.
     """
+    has_hooks = signature.has_hooks
 
     def apply(module: Any, _context: Any) -> Any:
         pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
@@ -143,17 +151,21 @@ def lower_main_to_entry(
         lowered = tvm.IRModule()
         body: list[Any] = [tirx.DeclBuffer(buffers[name], data=pointers[name]) for name in buffers]
         calls = list(_calls(module["main"]))
-        for number, (target, operands) in enumerate(calls, 1):
+        for number, (target, operands, _) in enumerate(calls, 1):
             function, kept = drop_unused_parameters(module[target])
             lowered[target.name_hint] = function
             arguments = [
                 _as_argument(parameter, addresses[operands[position]], pointers, buffers)
                 for parameter, position in zip(function.params, kept, strict=True)
             ]
-            body += _call(target.name_hint, function, arguments, number == len(calls))
+            is_last = number == len(calls)
+            body += _hook(number) if has_hooks else []
+            end = _hook(0) if has_hooks and is_last else []
+            body += _call(target.name_hint, function, arguments, is_last, end)
         if not calls:
             body.append(tirx.Return(tirx.const(0, "int32")))
         entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
+        entry = entry.with_attr(CALLS, [made for *_, made in calls])
         lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)
         return lowered
 
@@ -172,15 +184,24 @@ def _as_argument(
     return place if converts else tirx.reinterpret(parameter.ty, place)
 
 
-def _call(symbol: str, function: Any, arguments: list[Any], is_last: bool) -> list[Any]:
+def _hook(number: int) -> list[Any]:
+    return [tirx.Evaluate(tirx.call_extern("void", STEP, number))]
+
+
+def _call(
+    symbol: str, function: Any, arguments: list[Any], is_last: bool, end: list[Any]
+) -> list[Any]:
     if function.ret_type != ir.PrimType("int32"):
         call = tirx.Evaluate(tirx.call_extern("void", symbol, *arguments))
-        return [call, tirx.Return(tirx.const(0, "int32"))] if is_last else [call]
+        return [call, *end, tirx.Return(tirx.const(0, "int32"))] if is_last else [call]
     call = tirx.call_extern("int32", symbol, *arguments)
-    if is_last:
+    if is_last and not end:
         return [tirx.Return(call)]
     status = tirx.Var("status", "int32")
-    return [tirx.Bind(status, call), tirx.IfThenElse(status != 0, tirx.Return(status), None)]
+    bound = tirx.Bind(status, call)
+    if is_last:
+        return [bound, *end, tirx.Return(status)]
+    return [bound, tirx.IfThenElse(status != 0, tirx.Return(status), None)]
 
 
 def _is_copy(module: Any, value: Any) -> bool:
@@ -189,8 +210,8 @@ def _is_copy(module: Any, value: Any) -> bool:
     return SAME_BYTES in (module[value.args[0]].attrs or {})
 
 
-def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
-    """Yield the function and the names of inputs and results of each call_tir in `main`."""
+def _calls(main: Any) -> Iterator[tuple[Any, list[str], str]]:
+    """Yield the function, the names of inputs and results, and the first result of each call."""
     bindings = [binding for block in main.body.blocks for binding in block.bindings]
     parts: dict[str, list[str]] = {}
     for binding in bindings:
@@ -200,4 +221,5 @@ def _calls(main: Any) -> Iterator[tuple[Any, list[str]]]:
         value = binding.value
         if isinstance(value, relax.Call):
             results = parts.get(binding.var.name, [binding.var.name])
-            yield value.args[0], [*(arg.name for arg in value.args[1].fields), *results]
+            inputs = (arg.name for arg in value.args[1].fields)
+            yield value.args[0], [*inputs, *results], results[0]

@@ -1,6 +1,7 @@
 """Ethos-U as a backend: its configurations, its compiler Vela and its simulator."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -27,9 +28,11 @@ from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
 from ethosgen.backend.ethosu.pmu_event import event_names
+from ethosgen.backend.ethosu.stream import Stream, ports_of, stream_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
+from ethosgen.values.profile import NpuOperation
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -158,11 +161,31 @@ class EthosUFamily:
         npu = find_accelerator(accelerator.name)
         return firmware_facts(npu, memories, platform, partitions)
 
+    def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
+        """Return a stream's operations; together their cycles are the simulated PMU's."""
+        from ethosgen.backend.ethosu.simulator.listing import list_operations
+
+        if plan.accelerator is None:
+            return ()
+        stream = stream_of(partition)
+        npu = find_accelerator(plan.accelerator.name)
+        found = list_operations(stream.commands, npu, ports_of(plan, partition))
+        return [replace(one, layer=_layer(plan, stream, offset)) for offset, one in found]
+
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
         """Return the registers of a command stream, and the sizes of what it addresses."""
         return partition_facts(plan, partition, ports, arena_bytes)
+
+
+def _layer(plan: Plan, stream: Stream, offset: int) -> str:
+    """Return the output of the network's operator that a command computes, "" if unknown."""
+    source = stream.sources.get(offset)
+    if source is None:
+        return ""
+    graph = plan.network.graph
+    return graph.tensors[graph.operators[source].outputs[0]].name
 
 
 def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":

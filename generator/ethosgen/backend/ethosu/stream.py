@@ -1,5 +1,6 @@
 """A partition of Ethos-U: its command stream, the call that runs it, and the data that it needs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -53,13 +54,15 @@ Base = RegionKind | int
 class Stream:
     """The payload of a partition: bare register commands, without any driver header.
 
-    `bases[i]` says what BASEPi points to.
+    `bases[i]` says what BASEPi points to. `sources` maps the offset of a command to the network's
+    operator that it computes, where Vela says so.
     """
 
     commands: bytes = field(repr=False)
     id_word: int
     config_word: int
     bases: tuple[Base, ...]
+    sources: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
 
 
 def stream_of(partition: Partition) -> Stream:

@@ -6,6 +6,7 @@
  */
 #include "board.h"
 #include "ethosgen_networks.h"
+#include "profile.h"
 #include "server.h"
 
 #if ETHOSGEN_HAS_NPU
@@ -97,13 +98,34 @@ static uint32_t ticks_since(uint32_t started)
 }
 #endif
 
+#ifdef ETHOSGEN_PROFILE
+/* The library calls this where a step begins. */
+void ethosgen_profile_step(uint32_t step)
+{
+#if ETHOSGEN_HAS_NPU
+    profile_next(step, board_ticks() - wait_ticks, (uint32_t)pmu.cycles);
+#else
+    profile_next(step, board_ticks(), 0);
+#endif
+}
+#endif
+
 static void run(const struct ethosgen_network *network, struct server_run *result)
 {
 #if ETHOSGEN_HAS_NPU
     counted = events[runs[network - ethosgen_networks]++ % COUNT(events)];
 #endif
+#ifdef ETHOSGEN_PROFILE
+    profile_clear();
+#endif
     uint32_t started = board_ticks();
+#ifdef ETHOSGEN_PROFILE
+    profile_begin(started);
+#endif
     result->status = (uint32_t)network->run();
+#ifdef ETHOSGEN_PROFILE
+    ethosgen_profile_step(0); /* a run that failed has not */
+#endif
     result->cpu_ticks = ticks_since(started);
 #if ETHOSGEN_HAS_NPU
     tell_npu(result);
@@ -136,6 +158,9 @@ int main(void)
         .ticks_hz = BOARD_TICKS_HZ,
         .run = run,
     };
+#ifdef ETHOSGEN_PROFILE
+    profile_measure_hook(board_ticks);
+#endif
     console_init(); /* not earlier: its interrupts would count as initialization time */
     board_exit(server_run(&firmware));
     return 0;

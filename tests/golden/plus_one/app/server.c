@@ -9,6 +9,7 @@
 
 #include "board.h"
 #include "frames.h"
+#include "profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,10 @@ enum {
     OUTPUT = 4, /* struct place, count (4)    -> bytes                                           */
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
     BYE = 6,    /* end marker received        -> no answer                                       */
+#ifdef ETHOSGEN_PROFILE
+    PROFILE = 8, /* first place (4)           -> places (4), struct profile_hook, counts from there
+                                                 on: as many struct profile_count as fit          */
+#endif
     ANSWER = 0x80,
     RESTARTED = 0xFD, /* answer to any other request before HELLO: no session is open */
     REFUSED = 0xFE, /* answer to an invalid request */
@@ -175,6 +180,29 @@ static bool give_output(const struct frame *frame)
     return true;
 }
 
+#ifdef ETHOSGEN_PROFILE
+struct profile_head {
+    uint32_t places;
+    struct profile_hook hook;
+};
+
+static bool give_profile(const struct frame *frame)
+{
+    const uint32_t most = (FRAME_BODY_MAX - sizeof(struct profile_head)) / sizeof(struct profile_count);
+    const struct profile_head head = {PROFILE_PLACES, *profile_hook()};
+
+    if (frame->body_bytes != sizeof(uint32_t) || word(frame, 0) >= head.places) {
+        return false;
+    }
+    uint32_t first = word(frame, 0);
+    uint32_t left = head.places - first;
+    uint32_t count = left < most ? left : most;
+    answer(frame, &head, sizeof head, &profile_counts()[first],
+           count * (uint32_t)sizeof(struct profile_count));
+    return true;
+}
+
+#endif
 static bool serve(const struct frame *frame)
 {
     switch (frame->type) {
@@ -190,6 +218,10 @@ static bool serve(const struct frame *frame)
     case END:
         answer(frame, &server.runs, sizeof server.runs, &server.failed, sizeof server.failed);
         return true;
+#ifdef ETHOSGEN_PROFILE
+    case PROFILE:
+        return give_profile(frame);
+#endif
     default:
         return false;
     }

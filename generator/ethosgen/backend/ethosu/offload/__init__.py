@@ -37,6 +37,7 @@ from ethosgen.backend.ethosu.offload.regions import read_spans
 from ethosgen.backend.ethosu.offload.reshaping import with_own_shapes
 from ethosgen.backend.ethosu.offload.residual import Residual
 from ethosgen.backend.ethosu.offload.rewording import reworded
+from ethosgen.backend.ethosu.offload.sources import with_sources
 from ethosgen.backend.ethosu.offload.vela import (
     FASTEST,
     MEMORY_MODE,
@@ -168,6 +169,7 @@ def _division(
     partitions = residual.partitions(
         origin.on_npu, [why_it_ends(residual.graph, p, on_cpu) for p in residual.npu_operators]
     )
+    partitions = with_sources(partitions, residual, origin.sources())
     graph = with_absent_inputs(residual.graph, network.graph, origin.on_cpu)
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, network, placed=bool(residual.offsets))

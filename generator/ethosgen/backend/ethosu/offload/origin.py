@@ -80,6 +80,16 @@ class Origin:
             home = dict.fromkeys(homeless, 0) | home
         return [tuple(sorted(i for i, h in home.items() if h == p)) for p in range(count)]
 
+    def sources(self) -> list[dict[int, int]]:
+        """Return, for each partition, the operator that a command computes, by its offset."""
+        derived = {row["id"]: self._source(row) for row in self._tables.get("optimised", ())}
+        found: list[dict[int, int]] = [{} for _ in self.on_npu]
+        for row in self._tables.get("queue", ()):
+            source, stream = derived.get(row["optimised_id"]), int(row["cmdstream_id"]) - 1
+            if source is not None and 0 <= stream < len(found):
+                found[stream][int(row["offset"])] = source
+        return found
+
     @staticmethod
     def _house(operator: int, home: dict[int, int], neighbours: list[int]) -> None:
         near = [home[i] for i in neighbours if i in home]

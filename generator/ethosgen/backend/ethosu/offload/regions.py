@@ -91,6 +91,7 @@ _U85_USES = {
 }
 """The groups that an operation can use: IFM2 is also U85's accumulators and matrices."""
 
+_WORD_BYTES = 4
 _STORAGE_LSB = 14
 _TILES = (0, 1)
 
@@ -219,6 +220,16 @@ def operations(commands: bytes, isa: InstructionSet = U55) -> int:
     table = _table(isa)
     starts = table.operations.keys() - {table.dma_start}
     return sum(p is None and code in starts for code, _, p in commands_of(commands))
+
+
+def operation_offsets(commands: bytes, isa: InstructionSet = U55) -> list[int]:
+    """Return the offset of each operation in a stream, copies included."""
+    table, offset, found = _table(isa), 0, []
+    for code, _, payload in commands_of(commands):
+        if payload is None and code in table.operations:
+            found.append(offset)
+        offset += _WORD_BYTES if payload is None else 2 * _WORD_BYTES
+    return found
 
 
 def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:

@@ -23,7 +23,7 @@ from ethosgen.backend.ethosu.offload.regions import (
     copied_bytes,
     own_regions,
 )
-from ethosgen.backend.ethosu.payload import CUSTOM_CODE, strip_header
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, Payload, strip_header
 from ethosgen.backend.ethosu.stream import (
     Base,
     RegionKind,
@@ -69,6 +69,10 @@ class Residual:
             for tensor, life in lives(self.graph, self.graph.operators, CUSTOM_CODE).items()
             if tensor in self.offsets
         }
+
+    def commands(self, number: int) -> bytes:
+        """Return a partition's command stream as Vela wrote it."""
+        return self._payload(self.graph.operators[self.npu_operators[number]]).commands
 
     def blobs(self, partitions: tuple[Partition, ...]) -> tuple[Blob, ...]:
         """Return the weights and tables that all partitions share, and the command streams."""
@@ -130,10 +134,13 @@ class Residual:
             if place >= 0 and tensor.data is None and tensor.index not in self._memories
         }
 
+    def _payload(self, operator: Operator) -> Payload:
+        return strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
+
     def _partition(
         self, number: int, operator: Operator, operators: tuple[int, ...], ending: str
     ) -> Partition:
-        payload = strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
+        payload = self._payload(operator)
         inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
         bases: list[Base] = [RegionKind.READ_ONLY, RegionKind.SCRATCH]
         commands = payload.commands

@@ -13,7 +13,7 @@ conflicts and other bus masters.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -74,7 +74,19 @@ def estimate(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
 ) -> int:
     """Return the cycles of a whole stream of U55 or U65, which do not depend on ports."""
+    return whole(progress(accelerator, steps, ports))
+
+
+def progress(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], _ports: Ports | None = None
+) -> Iterator[float]:
+    """Yield, for each step, the cycle at which U55 or U65 has done all steps so far."""
     return overlapped((step, _alone(accelerator, step.operation)) for step in steps)
+
+
+def whole(ends: Iterable[float]) -> int:
+    """Return the cycles of a stream from its progress."""
+    return round(max(ends, default=0.0))
 
 
 def _alone(accelerator: EthosU, operation: Operation) -> float:
@@ -87,8 +99,8 @@ def overlapped(
     steps: Iterable[tuple[IssuedOperation, float | None]],
     most_kernels: int | None = None,
     most_copies: int | None = None,
-) -> int:
-    """Return the cycles of a stream, given each step's own; copies run beside operations.
+) -> Iterator[float]:
+    """Yield a stream's progress, given each step's own cycles; copies run beside operations.
 
     A step with None belongs to the one before it. With limits, a command waits until fewer
     operations or copies are outstanding.
@@ -102,13 +114,13 @@ def overlapped(
             now = max(now, _end(kernels, step.kernel_wait))
         if cycles is None:
             kernels[-1] = max(now, kernels[-1])
-            continue
-        is_copy = step.operation.ofm is None
-        queue, most = (copies, most_copies) if is_copy else (kernels, most_kernels)
-        if most is not None:
-            now = max(now, _end(queue, most - 1))
-        queue.append(max(now, queue[-1]) + cycles)
-    return round(max(kernels[-1], copies[-1]))
+        else:
+            is_copy = step.operation.ofm is None
+            queue, most = (copies, most_copies) if is_copy else (kernels, most_kernels)
+            if most is not None:
+                now = max(now, _end(queue, most - 1))
+            queue.append(max(now, queue[-1]) + cycles)
+        yield max(kernels[-1], copies[-1])
 
 
 def _end(queue: Sequence[float], behind: int) -> float:

@@ -1,6 +1,6 @@
 """The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
@@ -67,6 +67,13 @@ def estimate_of(
 ) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], int]:
     """Return the function that estimates the cycles of an accelerator's streams."""
     return cycles.estimate if accelerator.u85 is None else u85_cycles.estimate
+
+
+def progress_of(
+    accelerator: EthosU,
+) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], Iterator[float]]:
+    """Return the function that yields when an accelerator has done each step of a stream."""
+    return cycles.progress if accelerator.u85 is None else u85_cycles.progress
 
 
 def inner_bytes(accelerator: EthosU) -> int:

@@ -34,6 +34,7 @@ from ethosgen.backend.ethosu.simulator.cycles import (
     mac_cycles,
     overlapped,
     sub_kernels,
+    whole,
 )
 from ethosgen.backend.ethosu.simulator.operation import (
     FeatureMap,
@@ -123,6 +124,13 @@ def estimate(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
 ) -> int:
     """Return the cycles of a whole stream."""
+    return whole(progress(accelerator, steps, ports))
+
+
+def progress(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> Iterator[float]:
+    """Yield, for each step, the cycle at which U85 has done all steps so far."""
     memories = Memories.of(accelerator, steps, ports)
     return overlapped(_timed(accelerator, memories, steps), _MOST_KERNELS, _MOST_COPIES)
 

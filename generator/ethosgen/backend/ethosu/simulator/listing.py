@@ -1,0 +1,24 @@
+"""Lists a stream's operations with their estimated cycles, without running them."""
+
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.simulator.generation import progress_of
+from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.simulator.operation import Ports
+from ethosgen.backend.ethosu.simulator.summary import title
+from ethosgen.values.profile import NpuOperation
+
+
+def list_operations(
+    stream: bytes, accelerator: EthosU, ports: Ports | None = None
+) -> list[tuple[int, NpuOperation]]:
+    """Return each operation with the offset of its command.
+
+    Its cycles are those by which it delays the stream's end, as copies run beside operations. So
+    the sum over the stream is what the PMU counts.
+    """
+    steps = load(stream, accelerator, ports).steps
+    found, before = [], 0
+    for step, end in zip(steps, progress_of(accelerator)(accelerator, steps, ports), strict=True):
+        found.append((step.offset, NpuOperation(title(step.operation), round(end) - before)))
+        before = round(end)
+    return found

@@ -1,0 +1,62 @@
+"""Shows a profile as a table."""
+
+from collections.abc import Sequence
+
+from ethosgen.values.grammar import counted
+from ethosgen.values.plan import CPU
+from ethosgen.values.profile import NPU, NpuOperation, Profile, StepCost
+
+_WIDEST = 56
+"""Most characters of a name in the table; --json has all of them."""
+
+
+def profile_lines(profile: Profile) -> list[str]:
+    """Return a line for each step and operation of the NPU, with a head and a sum."""
+    rows: list[tuple[str, ...]] = [("step", "operators", "on", profile.unit, "share", "NPU cycles")]
+    for number, cost in enumerate(profile.steps, 1):
+        rows.append(_step_row(number, cost, profile.total))
+        rows += [_operation_row(one) for one in cost.operations]
+    rest, total = profile.outside, profile.total
+    rows.append(("", "outside of steps", CPU, f"{rest:,}", _share(rest, total), ""))
+    cycles = f"{profile.npu_cycles:,}" if profile.npu_cycles else ""
+    rows.append(("", "sum", "", f"{total:,}", _share(total, total), cycles))
+    hook = f"the hook's {profile.hook:.1f} {profile.unit} in each step are subtracted"
+    return [f"  profile   of {_title(profile)}; {hook}", *_aligned(rows)]
+
+
+def _title(profile: Profile) -> str:
+    return f"the inference with the median cost, {counted(len(profile.steps), 'step')}"
+
+
+def _step_row(number: int, cost: StepCost, total: int) -> tuple[str, ...]:
+    step = cost.step
+    name = f"wait for {step.name}" if step.is_wait else f"{step.name} ({step.output})"
+    cycles = f"{cost.npu_cycles:,}" if step.on == NPU else ""
+    share = _share(cost.count, total)
+    return str(number), _short(name), step.on, f"{cost.count:,}", share, cycles
+
+
+def _operation_row(one: NpuOperation) -> tuple[str, ...]:
+    name = f"{one.layer}: {one.name}" if one.layer else one.name
+    return "", f"  {_short(name)}", "", "", "", f"~{one.cycles:,}"
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.1f}%"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return rows as lines; the columns of figures end at the same place."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i in (1, 2) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append(f"    {'  '.join(cells)}".rstrip())
+    return lines

@@ -1,0 +1,78 @@
+"""Profiles: what each step of a network costs, and on the NPU each operation."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.backend import backend_of
+from ethosgen.values.errors import InputError
+from ethosgen.values.outcome import Sample
+from ethosgen.values.plan import Plan
+from ethosgen.values.profile import NPU, Profile
+
+if TYPE_CHECKING:
+    from ethosgen.values.project_info import ProjectInfo
+
+HOOK = "ethosgen_profile_step"
+"""The C function that an application defines."""
+
+
+def require_counter(info: "ProjectInfo", on: str) -> None:
+    """Raise InputError for a target without a counter, or a project that cannot count steps."""
+    from ethosgen.target import require_target
+
+    if require_target(on).variant == "native":
+        raise InputError(
+            "--profile has nothing to count with --on native: the clock of native_sim stands still "
+            "while a network runs; use --on qemu"
+        )
+    if not all(network.steps for network in info.networks):
+        raise InputError(
+            f"'{info.directory}' is of an ethosgen without profiles; generate the project again"
+        )
+    if not any(_defines_hook(info.directory / folder) for folder in ("app", "src")):
+        raise InputError(
+            f"the application in '{info.directory}' has no {HOOK}(); take app/main.c, app/server.c "
+            "and app/profile.c from a new project"
+        )
+
+
+def require_option(info: "ProjectInfo") -> None:
+    """Raise InputError for a platform whose build has no option for profiles."""
+    from ethosgen.project import CSOLUTION
+
+    if info.platform == CSOLUTION:
+        raise InputError(
+            f"the solution in '{info.directory}' has no option for --profile; add ETHOSGEN_PROFILE "
+            "to define in firmware.csolution.yml, and build it without --profile"
+        )
+
+
+def _defines_hook(folder: Path) -> bool:
+    return any(HOOK in path.read_text("utf-8", "replace") for path in folder.glob("*.c"))
+
+
+def median(samples: Sequence[Sample]) -> Profile | None:
+    """Return the profile of the inference with the median cost, None without profiles.
+
+    The costliest may have an interrupt more than others.
+    """
+    profiles = [sample.profile for sample in samples if sample.profile is not None]
+    ordered = sorted(profiles, key=lambda one: one.total)
+    return ordered[(len(ordered) - 1) // 2] if ordered else None
+
+
+def with_operations(profile: Profile, plan: Plan) -> Profile:
+    """Return a profile with the NPU's operations in each step that runs a partition."""
+    if plan.accelerator is None:
+        return profile
+    partitions = {partition.name: partition for partition in plan.partitions if partition.on_npu}
+    backend = backend_of(plan.accelerator)
+    steps = tuple(
+        replace(cost, operations=tuple(backend.operations(plan, partitions[cost.step.name])))
+        if cost.step.on == NPU and cost.step.name in partitions
+        else cost
+        for cost in profile.steps
+    )
+    return replace(profile, steps=steps)

@@ -1,0 +1,128 @@
+"""What each step of a network costs: counts of the processor, cycles of the NPU."""
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+NPU = "npu"
+
+
+@dataclass(frozen=True)
+class ProgramStep:
+    """A call of a network's C code: an operator with what is fused into it, or a partition.
+
+    `name` is "CONV_2D + RELU6" or the partition's, `output` its first tensor. `on` is "cpu", NPU or
+    a user's accelerator. `is_wait` means that the call only waits for the partition.
+    """
+
+    name: str
+    output: str
+    on: str
+    is_wait: bool = False
+
+
+@dataclass(frozen=True)
+class Count:
+    """What the firmware counted in one place: ticks of its clock, cycles by the NPU's PMU."""
+
+    ticks: int
+    npu_cycles: int = 0
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What a profile counts on the CPU: its name in the plural, and the clock's ticks for one."""
+
+    name: str
+    ticks: float
+
+
+@dataclass(frozen=True)
+class NpuOperation:
+    """An operation of the NPU: its line in a trace, and the simulator's estimate of its cycles.
+
+    `layer` is the output of the network's operator that it computes, "" where that is not known.
+    """
+
+    name: str
+    cycles: int
+    layer: str = ""
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """The cost of a step: `count` of the CPU in the profile's unit, and the PMU's cycles."""
+
+    step: ProgramStep
+    count: int
+    npu_cycles: int
+    operations: tuple[NpuOperation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The cost of one inference by steps, without the hook's own cost.
+
+    `outside` is what the CPU does outside of all steps. `hook` is what the hook cost in each step,
+    which is subtracted.
+    """
+
+    unit: str
+    steps: tuple[StepCost, ...]
+    outside: int
+    hook: float
+
+    @property
+    def total(self) -> int:
+        """The CPU's count of the whole inference."""
+        return self.outside + sum(cost.count for cost in self.steps)
+
+    @property
+    def npu_cycles(self) -> int:
+        """The PMU's cycles of the whole inference."""
+        return sum(cost.npu_cycles for cost in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "unit": self.unit,
+            "total": self.total,
+            "outside": self.outside,
+            "hook": round(self.hook, 2),
+            "npu_cycles": self.npu_cycles,
+            "steps": [
+                {
+                    "step": number,
+                    **dataclasses.asdict(cost.step),
+                    "count": cost.count,
+                    "share": round(cost.count / max(self.total, 1), 4),
+                    "npu_cycles": cost.npu_cycles if cost.step.on == NPU else None,
+                    "npu_operations": [dataclasses.asdict(one) for one in cost.operations],
+                }
+                for number, cost in enumerate(self.steps, 1)
+            ],
+        }
+
+
+def make_profile(
+    steps: Sequence[ProgramStep],
+    unit: Unit,
+    outside: Count,
+    counts: Sequence[Count],
+    hook_ticks: float,
+) -> Profile:
+    """Return the profile of one inference from the firmware's counts.
+
+    Each count contains `hook_ticks` once, as the hook looks at the clock in its middle: its end
+    belongs to the step that begins, its start to the one that ends.
+    """
+
+    def without_hook(count: Count) -> int:
+        return max(0, round((count.ticks - hook_ticks) / unit.ticks))
+
+    costs = (
+        StepCost(step, without_hook(count), count.npu_cycles)
+        for step, count in zip(steps, counts, strict=True)
+    )
+    return Profile(unit.name, tuple(costs), without_hook(outside), hook_ticks / unit.ticks)

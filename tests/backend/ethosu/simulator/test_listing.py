@@ -1,0 +1,46 @@
+"""Operations with their cycles: together what the PMU counts, each with its layer."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.backend import backend_of
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.simulator.listing import list_operations
+from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.stream import stream_of
+from ethosgen.frontend import read
+from ethosgen.values.plan import IoStyle
+from tests.support.small_models import image_net
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
+@pytest.mark.parametrize("io", IoStyle)
+def test_operations_add_up_and_name_their_layers(tmp_path: Path, npu: str, io: IoStyle) -> None:
+    network, accelerator = read(image_net(tmp_path / "n.tflite")), find_accelerator(npu)
+    plan = offload(network, accelerator, io)
+    (partition,) = plan.partitions
+    found = backend_of(accelerator).operations(plan, partition)
+    program = load(stream_of(partition).commands, accelerator)
+    assert sum(one.cycles for one in found) == program.activity.cycles > 0
+    assert len(found) == len(program.steps)
+    assert all(one.cycles >= 0 for one in found)
+    made = {network.graph.tensors[op.outputs[0]].name for op in network.graph.operators}
+    layers = [one.layer for one in found]
+    assert {layer for layer in layers if layer} <= made
+    assert all(bool(one.layer) != one.name.startswith("DMA") for one in found)
+    assert list(dict.fromkeys(filter(None, layers))) == [
+        network.graph.tensors[op.outputs[0]].name
+        for op in network.graph.operators
+        if op.code != "RESHAPE"
+    ]
+
+
+def test_offsets_are_those_of_the_commands(tmp_path: Path) -> None:
+    accelerator = find_accelerator("ethos-u55-128")
+    plan = offload(read(image_net(tmp_path / "n.tflite")), accelerator, IoStyle.ARENA)
+    commands = stream_of(plan.partitions[0]).commands
+    steps = load(commands, accelerator).steps
+    found = list_operations(commands, accelerator)
+    assert [offset for offset, _ in found] == [step.offset for step in steps]

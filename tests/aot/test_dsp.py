@@ -11,13 +11,14 @@ from bench.layers import board_without_helium
 from ethosgen import aot, pipeline
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.dsp import order
+from ethosgen.aot.loops.layer import read_layer
 from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from tests.aot.test_packed import DEPTHWISE, MATRIX, OTHERS, halves
-from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
@@ -36,8 +37,23 @@ def _grouped(net: NetworkBuilder) -> int:
 
 
 LAYERS: dict[str, Build] = {
-    name: build for name, build in MATRIX.items() if name not in ("saturates", "vanishes")
+    name: build
+    for name, build in (MATRIX | DEPTHWISE).items()
+    if name not in ("saturates", "vanishes")
 } | {
+    "depthwise, even width": lambda n: n.depthwise(n.input((2, 5, 8, 6))),
+    "depthwise, steps of 2": lambda n: n.depthwise(n.input((2, 9, 11, 5)), (3, 3), (2, 2)),
+    "depthwise, even width, steps of 2": lambda n: n.depthwise(
+        n.input((1, 8, 12, 4)), (3, 3), (2, 2), activation="RELU6"
+    ),
+    "depthwise, one column": lambda n: n.depthwise(
+        n.input((2, 21, 1, 9)), (10, 1), padding="VALID"
+    ),
+    "depthwise, one row": lambda n: n.depthwise(n.input((1, 1, 19, 8)), (1, 5), (1, 2)),
+    "depthwise, strips": lambda n: n.depthwise(n.input((2, 40, 31, 5))),
+    "depthwise, columns wide apart": lambda n: n.depthwise(n.input((1, 9, 7, 5)), (3, 1), (1, 3)),
+    "depthwise, two by two": lambda n: n.depthwise(n.input((1, 6, 9, 6)), (2, 2), (2, 2)),
+    "depthwise, one pixel": lambda n: n.depthwise(n.input((1, 3, 3, 6)), padding="VALID"),
     "dense, every rest of rows": lambda n: n.fully_connected(n.input((6, 12)), 6),
     "dense, three rows": lambda n: n.fully_connected(n.input((3, 19)), 3),
     "dense, deep": lambda n: n.fully_connected(n.input((1, 201)), 9),
@@ -97,7 +113,7 @@ def test_the_firmware_of_other_processors_is_without_them() -> None:
 
 
 @needs_qemu
-@pytest.mark.parametrize("group", [LAYERS, DEPTHWISE | OTHERS | OUTSIDE], ids=["layers", "others"])
+@pytest.mark.parametrize("group", [LAYERS, OTHERS | OUTSIDE], ids=["layers", "others"])
 def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     path = tmp_path / "network.tflite"
@@ -135,22 +151,39 @@ def test_negative_halves_on_a_cortex_m33(tmp_path: Path) -> None:
 
 
 def test_weights_are_packed_as_the_header_says() -> None:
-    weights = np.arange(6 * 7).reshape(6, 7).astype(np.int8)
-    steps = order.matrix_weights(weights).view(np.uint8).reshape(2, 2, 2, 2, 2, 2)
-    for channel, depth in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 6)):
-        block, pair, of_pair = channel // 4, channel // 2 % 2, channel % 2
-        word, place = depth % 2, depth // 2 % 2
-        found = steps[block, depth // 4, word, pair, place, of_pair]
-        assert found == int(weights[channel, depth]) + (128 if of_pair == 0 else 0)
+    weights = np.arange(5 * 7).reshape(5, 7).astype(np.int8)
+    steps = order.matrix_weights(weights).view(np.uint8).reshape(3, 2, 2, 2, 2)
+    for channel, depth in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (3, 6)):
+        found = steps[channel // 2, depth // 4, depth % 2, depth // 2 % 2, channel % 2]
+        assert found == int(weights[channel, depth]) + (128 if channel % 2 == 0 else 0)
+    assert not steps[2, :, :, :, 1].any(), "there is no sixth channel"
+
+
+def _scales(bias: int, weights: list[list[int]], scale: float = 0.004) -> Array | None:
+    net = NetworkBuilder("network", seed=8)
+    x = net.input((1, len(weights[0])), "int8", 0.05, 0)
+    w = net.constant(np.array(weights, np.int8), None, (scale,), (0,))
+    b = net.constant(np.full(len(weights), bias, np.int32), None, (0.05 * scale,), (0,))
+    spec = Spec((1, len(weights)), "int8", 0.05, 3)
+    options = {"fused_activation_function": "NONE"}
+    plan = cpu_plan(net.build(*net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)))
+    graph = plan.network.graph
+    layer = read_layer(graph.operators[0], graph.tensors)
+    return order.dsp_scales(layer, layer.weights.array(), order.PAIR_BITS)
 
 
 def test_sums_fit_until_their_bounds() -> None:
-    def fit(bias: int, weights: list[list[int]]) -> bool:
-        table = np.array([[bias, 1 << 30, -1]] * len(weights), np.int32)
-        return order.sums_fit(table, np.array(weights, np.int8))
+    assert _scales(0, [[-128] * 511]) is not None and _scales(0, [[-128] * 512]) is None
+    assert _scales((1 << 30) - 129, [[1]]) is not None and _scales((1 << 30) - 128, [[-1]]) is None
+    assert _scales(0, [[1]], 0.51) is None, "its shift is 0"
 
-    assert fit(0, [[-128] * 511]) and not fit(0, [[-128] * 512])
-    assert fit((1 << 30) - 129, [[1]]) and not fit((1 << 30) - 128, [[-1]])
+
+@pytest.mark.parametrize(("bias", "scale"), [(1 << 30, 1e-8), (-(1 << 20), 1e-5), (7, 0.9)])
+def test_a_channel_without_weights_has_a_constant_output(bias: int, scale: float) -> None:
+    scales = _scales(bias, [[0, 0]], scale)
+    assert scales is not None
+    wanted = min(max(3 + round(bias * scale), -128), 127)
+    assert scales.tolist() == [[0, 0, 2 * wanted, 1]]
 
 
 def test_a_cortex_m33_is_estimated_by_its_own_kernels() -> None:

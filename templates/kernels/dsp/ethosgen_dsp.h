@@ -32,9 +32,8 @@ struct ethosgen_dsp_matrix {
 /*
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
  *
- * weights: for every 4 channels, for every 4 of depth, 16 bytes, padded with zeros: for k = 0 and 1,
- * for each pair of channels, the weights of both at k, then at k + 2. 128 is added to the weights of
- * even channels. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
+ * weights: for each pair of channels, for every 4 of depth, 8 bytes, padded with zeros: the weights of
+ * both at places 0, 2, 1 and 3. 128 is added to the weights of even channels. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
  */
 void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
@@ -62,5 +61,44 @@ struct ethosgen_dsp_window {
 void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                  const int8_t *weights, const int32_t *scales,
                                  const int32_t *shape, const int32_t *window);
+
+/* A depthwise convolution; rows and columns may be exchanged. */
+struct ethosgen_dsp_depthwise {
+    int32_t height; /* of the input, in rows */
+    int32_t width;  /* columns of the input that are used */
+    int32_t channels;
+    int32_t copies; /* adjacent outputs for each channel of the input */
+    int32_t row_bytes;
+    int32_t column_bytes;
+    int32_t zero_point; /* of the input: the value of its padding */
+    int32_t taps_y;
+    int32_t taps_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t before_y; /* padding */
+    int32_t before_x;
+    int32_t columns;   /* of the input, with padding, under the windows */
+    int32_t plane_row; /* values between a plane's row and the next, even */
+    int32_t plane;     /* values in a plane */
+    int32_t rows;      /* of outputs */
+    int32_t pixels;    /* outputs in a row */
+    int32_t strip;     /* rows of outputs whose inputs the planes hold */
+    int32_t output_row;
+    int32_t output_step;
+    int32_t is_3x3; /* steps of 1 or 2 columns, adjacent taps, rows and columns not exchanged */
+    int32_t low;
+    int32_t high;
+};
+
+/*
+ * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
+ *
+ * weights: for each channel, for each row of the window, its taps, padded with zeros to 4. room: 4
+ * bytes for each pair of a row's taps, and 4 planes of 16-bit values.
+ */
+void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
+                               const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
 #endif /* ETHOSGEN_DSP_H */

@@ -29,7 +29,24 @@ static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
 
 static inline int32_t ethosgen_dsp_saturate(int32_t value)
 {
-    return (int32_t)__ssat(value, 8);
+    __asm("ssat %0, #8, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+/* Bytes 0 and 2 of a word, and bytes 1 and 3, as two values of 16 bits. */
+static inline uint32_t ethosgen_dsp_even(uint32_t word)
+{
+    uint32_t pair;
+
+    __asm("sxtb16 %0, %1" : "=r"(pair) : "r"(word));
+    return pair;
+}
+
+static inline uint32_t ethosgen_dsp_odd(uint32_t word)
+{
+    uint32_t pair;
+
+    __asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(word));
+    return pair;
 }
 #else
 #define ETHOSGEN_DSP 0
@@ -43,6 +60,16 @@ static inline int32_t ethosgen_dsp_saturate(int32_t value)
 {
     value = value < INT8_MIN ? INT8_MIN : value;
     return value > INT8_MAX ? INT8_MAX : value;
+}
+
+static inline uint32_t ethosgen_dsp_even(uint32_t word)
+{
+    return (uint16_t)(int8_t)word | (uint32_t)(int8_t)(word >> 16) << 16;
+}
+
+static inline uint32_t ethosgen_dsp_odd(uint32_t word)
+{
+    return ethosgen_dsp_even(word >> 8);
 }
 #endif
 
@@ -65,10 +92,17 @@ static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosg
     return ethosgen_dsp_saturate((product + scale->addend) >> scale->shift);
 }
 
-static inline int8_t ethosgen_dsp_clamp(int32_t value, int32_t low, int32_t high)
+/* Move values into bounds, unless these are those of 8 bits. */
+static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
-    value = value < low ? low : value;
-    return (int8_t)(value > high ? high : value);
+    if (low == INT8_MIN && high == INT8_MAX) {
+        return;
+    }
+    for (; count > 0; count--) {
+        int32_t value = *values < low ? low : *values;
+
+        *values++ = (int8_t)(value > high ? high : value);
+    }
 }
 
 #endif /* ETHOSGEN_DSP_MATH_H */

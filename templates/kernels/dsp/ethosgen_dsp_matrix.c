@@ -9,19 +9,32 @@
  */
 #include "ethosgen_dsp_math.h"
 
-enum { ROWS = 4, PAIRS = 2, BLOCK = 2 * PAIRS, STEP = 4, FIELDS = 4 };
+enum { ROWS = 4, STEP = 4 };
 
-static inline int32_t round_up(int32_t depth)
+static inline int32_t steps_of(int32_t depth)
 {
-    return (depth + STEP - 1) / STEP * STEP;
+    return (depth + STEP - 1) / STEP;
 }
 
+/* Some pairs of channels of 4 rows, or of one, in the order in which the assembly loads its fields. */
+struct tile {
+    const int32_t *rows;
+    const int32_t *end;
+    const int8_t *weights;
+    const struct ethosgen_dsp_scale *scales;
+    int8_t *output;
+    int32_t stride;
+    int32_t pairs;
+    int32_t steps;
+    int32_t excess[ROWS]; /* 256 times the sum of each row */
+};
+
 #if ETHOSGEN_DSP
-/* The sums of 4 rows for 2 places: 16 products in 12 instructions. */
+/* The sums of 4 rows for 2 places: 16 products in 12 instructions of 4 bytes. */
 #define PLACES                                 \
-    "ldr r0, [r2], #8\n\t"                     \
+    "ldr.w r0, [r2], #4\n\t"                   \
     "ldrd r12, lr, [r1], #8\n\t"               \
-    "uxtb16 r3, r0\n\t"                        \
+    "uxtb16.w r3, r0\n\t"                      \
     "smlad r4, r12, r3, r4\n\t"                \
     "smlad r5, r12, r0, r5\n\t"                \
     "smlad r6, lr, r3, r6\n\t"                 \
@@ -31,19 +44,49 @@ static inline int32_t round_up(int32_t depth)
     "smlad r9, r12, r0, r9\n\t"                \
     "smlad r10, lr, r3, r10\n\t"               \
     "smlad r11, lr, r0, r11\n\t"
+#define FOUR_PLACES PLACES PLACES
+#define FOUR_PLACES_BYTES "96"
 
-/*
- * Add the sums of a pair of channels to sums[0]: for each row the first channel's, and both channels'
- * together. In assembly, since the sums and what is multiplied need all registers.
- */
+/* The outputs of a channel from 4 sums that are doubled; r3 has its scales. */
+#define OUTPUTS(a, b, c, d, mantissa, shift)   \
+    "ldrd r1, r2, [r3, #" mantissa "]\n\t"     \
+    "ldr r12, [r3, #" shift "]\n\t"            \
+    "smmulr " a ", " a ", r1\n\t"              \
+    "smmulr " b ", " b ", r1\n\t"              \
+    "smmulr " c ", " c ", r1\n\t"              \
+    "smmulr " d ", " d ", r1\n\t"              \
+    OUTPUT(a) OUTPUT(b) OUTPUT(c) OUTPUT(d)
+#define OUTPUT(sum)                            \
+    "add " sum ", " sum ", " sum ", asr #31\n\t" \
+    "add " sum ", " sum ", r2\n\t"             \
+    "asr " sum ", " sum ", r12\n\t"            \
+    "ssat " sum ", #8, " sum "\n\t"
+/* Twice a row's sum of the second channel, from that of both and that of the first. */
+#define SECOND(both, first)                    \
+    "sub " both ", " both ", " first "\n\t"    \
+    "add " both ", r12, " both ", asr #7\n\t"
+#define FIRST(sum, excess) "rsb " sum ", " excess ", " sum ", lsl #1\n\t"
+
+/* In assembly, since the sums and what is multiplied need all registers. */
 static __attribute__((naked, noinline)) void
-sum_rows(int32_t *sums __attribute__((unused)), const int32_t *rows __attribute__((unused)),
-         const int8_t *weights __attribute__((unused)), int32_t steps __attribute__((unused)))
+multiply_rows(struct tile *tile __attribute__((unused)))
 {
-    __asm volatile("lsls r12, r3, #31\n\t" /* whether the number of steps is odd */
-                   "add.w r3, r1, r3, lsl #5\n\t"
-                   "push {r0, r3-r11, lr}\n\t"
-                   "ldr r4, [r0]\n\t"
+    __asm volatile(/* The first step in the loop, whose rounds have 4. */
+                   "push {r4-r11, lr}\n\t"
+                   "ldr r3, [r0, #28]\n\t"
+                   "rsb r3, r3, #0\n\t"
+                   "and r3, r3, #3\n\t"
+                   "mov r2, #" FOUR_PLACES_BYTES "\n\t"
+                   "mul r3, r3, r2\n\t"
+                   "adr r1, 2f\n\t"
+                   "add r1, r1, r3\n\t"
+                   "add r1, r1, #1\n\t"
+                   "ldr r2, [r0, #4]\n\t"
+                   "push {r0, r1, r2}\n"
+                   "1:\n\t"
+                   "ldr r1, [r0]\n\t"
+                   "ldrd r2, r3, [r0, #8]\n\t"
+                   "ldr r4, [r3]\n\t"
                    "mov r5, r4\n\t"
                    "mov r6, r4\n\t"
                    "mov r7, r4\n\t"
@@ -51,71 +94,110 @@ sum_rows(int32_t *sums __attribute__((unused)), const int32_t *rows __attribute_
                    "mov r9, r4\n\t"
                    "mov r10, r4\n\t"
                    "mov r11, r4\n\t"
-                   "bne 2f\n"
-                   "1:\n\t" PLACES PLACES
-                   "2:\n\t" PLACES PLACES
-                   "ldr r0, [sp, #4]\n\t"
+                   "ldr pc, [sp, #4]\n\t"
+                   ".p2align 2\n"
+                   "2:\n\t" FOUR_PLACES FOUR_PLACES FOUR_PLACES FOUR_PLACES
+                   "ldr r0, [sp, #8]\n\t"
                    "cmp r1, r0\n\t"
-                   "bne 1b\n\t"
-                   "pop {r0, r3}\n\t"
-                   "stm r0, {r4-r11}\n\t"
-                   "pop {r4-r11, pc}");
-}
-
-/* The sums of a row for 4 places and 4 channels: 16 products in 14 instructions. */
-#define CHANNELS                               \
-    "ldm r2!, {r8-r11}\n\t"                    \
-    "ldrd r12, lr, [r1], #8\n\t"               \
-    "uxtb16 r0, r8\n\t"                        \
-    "smlad r4, r12, r0, r4\n\t"                \
-    "smlad r5, r12, r8, r5\n\t"                \
-    "uxtb16 r0, r9\n\t"                        \
-    "smlad r6, r12, r0, r6\n\t"                \
-    "smlad r7, r12, r9, r7\n\t"                \
-    "uxtb16 r0, r10\n\t"                       \
-    "smlad r4, lr, r0, r4\n\t"                 \
-    "smlad r5, lr, r10, r5\n\t"                \
-    "uxtb16 r0, r11\n\t"                       \
-    "smlad r6, lr, r0, r6\n\t"                 \
-    "smlad r7, lr, r11, r7\n\t"
-
-/* Add the sums of two pairs of channels to the first and the third sum. */
-static __attribute__((naked, noinline)) void
-sum_channels(int32_t *sums __attribute__((unused)), const int32_t *row __attribute__((unused)),
-             const int8_t *weights __attribute__((unused)), int32_t steps __attribute__((unused)))
-{
-    __asm volatile("push {r0, r4-r11, lr}\n\t"
-                   "ldr r4, [r0]\n\t"
-                   "ldr r6, [r0, #8]\n\t"
-                   "mov r5, r4\n\t"
-                   "mov r7, r6\n\t"
-                   "lsrs r3, r3, #1\n\t"
-                   "bcc 2f\n\t"
-                   CHANNELS
-                   "cbz r3, 3f\n"
-                   "2:\n\t" CHANNELS CHANNELS
+                   "bne 2b\n\t"
+                   "ldr r0, [sp]\n\t"
+                   "ldr r3, [r0, #12]\n\t"
+                   "ldr r12, [r3, #16]\n\t"
+                   "str r2, [r0, #8]\n\t"
+                   SECOND("r5", "r4") SECOND("r7", "r6") SECOND("r9", "r8") SECOND("r11", "r10")
+                   "ldrd r1, r2, [r0, #32]\n\t"
+                   "ldrd r12, lr, [r0, #40]\n\t"
+                   FIRST("r4", "r1") FIRST("r6", "r2") FIRST("r8", "r12") FIRST("r10", "lr")
+                   OUTPUTS("r4", "r6", "r8", "r10", "4", "12")
+                   OUTPUTS("r5", "r7", "r9", "r11", "20", "28")
+                   "add r3, r3, #32\n\t"
+                   "str r3, [r0, #12]\n\t"
+                   "ldrd r1, r2, [r0, #16]\n\t"
+                   "ldr r3, [r0, #24]\n\t"
+                   "strb r5, [r1, #1]\n\t"
+                   "strb r4, [r1], #2\n\t"
+                   "str r1, [r0, #16]\n\t"
+                   "sub r1, r1, #2\n\t"
+                   "add r1, r1, r2\n\t"
+                   "strb r6, [r1]\n\t"
+                   "strb r7, [r1, #1]\n\t"
+                   "add r1, r1, r2\n\t"
+                   "strb r8, [r1]\n\t"
+                   "strb r9, [r1, #1]\n\t"
+                   "add r1, r1, r2\n\t"
+                   "strb r10, [r1]\n\t"
+                   "strb r11, [r1, #1]\n\t"
                    "subs r3, r3, #1\n\t"
-                   "bne 2b\n"
-                   "3:\n\t"
-                   "pop {r0}\n\t"
-                   "stm r0, {r4-r7}\n\t"
+                   "str r3, [r0, #24]\n\t"
+                   "bne 1b\n\t"
+                   "add sp, sp, #12\n\t"
                    "pop {r4-r11, pc}");
 }
 
-static inline uint32_t even_bytes(uint32_t word)
+/* The sums of a row for 8 places: 16 products in 14 instructions. */
+#define WORD(row, weights)                     \
+    "uxtb16 r12, " weights "\n\t"              \
+    "smlad r3, " row ", r12, r3\n\t"           \
+    "smlad lr, " row ", " weights ", lr\n\t"
+#define EIGHT_PLACES                           \
+    "ldm r1!, {r4-r7}\n\t"                     \
+    "ldm r2!, {r8-r11}\n\t"                    \
+    WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
+
+static __attribute__((naked, noinline)) void
+multiply_row(struct tile *tile __attribute__((unused)))
 {
-    uint32_t pair;
-
-    __asm("sxtb16 %0, %1" : "=r"(pair) : "r"(word));
-    return pair;
-}
-
-static inline uint32_t odd_bytes(uint32_t word)
-{
-    uint32_t pair;
-
-    __asm("sxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(word));
-    return pair;
+    __asm volatile("push {r0, r4-r11, lr}\n"
+                   "1:\n\t"
+                   "ldr r1, [r0]\n\t"
+                   "ldrd r2, r12, [r0, #8]\n\t"
+                   "ldr r3, [r12]\n\t"
+                   "mov lr, r3\n\t"
+                   "ldr r0, [r0, #28]\n\t"
+                   "lsrs r0, r0, #1\n\t"
+                   "bcc 2f\n\t"
+                   "ldrd r4, r5, [r1], #8\n\t"
+                   "ldrd r8, r9, [r2], #8\n\t"
+                   WORD("r4", "r8") WORD("r5", "r9")
+                   "cmp r0, #0\n\t"
+                   "beq 4f\n"
+                   "2:\n\t"
+                   "lsrs r0, r0, #1\n\t"
+                   "bcc 3f\n\t"
+                   EIGHT_PLACES
+                   "cmp r0, #0\n\t"
+                   "beq 4f\n"
+                   "3:\n\t" EIGHT_PLACES EIGHT_PLACES
+                   "subs r0, r0, #1\n\t"
+                   "bne 3b\n"
+                   "4:\n\t"
+                   "ldr r0, [sp]\n\t"
+                   "str r2, [r0, #8]\n\t"
+                   "ldr r1, [r0, #12]\n\t"
+                   "ldr r12, [r1, #16]\n\t"
+                   SECOND("lr", "r3")
+                   "ldr r12, [r0, #32]\n\t"
+                   FIRST("r3", "r12")
+                   "add r1, r1, #4\n\t"
+                   "ldm r1!, {r2, r4, r12}\n\t"
+                   "smmulr r3, r3, r2\n\t"
+                   "mov r2, r4\n\t"
+                   OUTPUT("r3")
+                   "add r1, r1, #4\n\t"
+                   "ldm r1!, {r2, r4, r12}\n\t"
+                   "smmulr lr, lr, r2\n\t"
+                   "mov r2, r4\n\t"
+                   OUTPUT("lr")
+                   "str r1, [r0, #12]\n\t"
+                   "ldr r1, [r0, #16]\n\t"
+                   "strb r3, [r1], #1\n\t"
+                   "strb lr, [r1], #1\n\t"
+                   "str r1, [r0, #16]\n\t"
+                   "ldr r1, [r0, #24]\n\t"
+                   "subs r1, r1, #1\n\t"
+                   "str r1, [r0, #24]\n\t"
+                   "bne 1b\n\t"
+                   "pop {r0, r4-r11, pc}");
 }
 
 static inline int32_t add_pair(uint32_t pair, int32_t sum)
@@ -128,54 +210,50 @@ static int32_t half(uint32_t word, int32_t place)
     return (int16_t)(word >> (place * 16));
 }
 
-static void accumulate(int32_t sums[2], uint32_t row, uint32_t weights)
-{
-    for (int32_t place = 0; place < 2; place++) {
-        int32_t value = half(row, place), both = half(weights, place);
-
-        sums[0] = (int32_t)((uint32_t)sums[0] + (uint32_t)(value * (both & UINT8_MAX)));
-        sums[1] = (int32_t)((uint32_t)sums[1] + (uint32_t)(value * both));
-    }
-}
-
-static void sum_rows(int32_t *sums, const int32_t *rows, const int8_t *weights, int32_t steps)
-{
-    for (int32_t i = 1; i < 2 * ROWS; i++) {
-        sums[i] = sums[0];
-    }
-    for (int32_t word = 0; word < 2 * steps; word++) {
-        for (int32_t row = 0; row < ROWS; row++) {
-            accumulate(sums + 2 * row, (uint32_t)rows[word * ROWS + row],
-                       ethosgen_dsp_word(weights + word * 4 * PAIRS));
-        }
-    }
-}
-
-static void sum_channels(int32_t *sums, const int32_t *row, const int8_t *weights, int32_t steps)
-{
-    sums[1] = sums[0];
-    sums[3] = sums[2];
-    for (int32_t word = 0; word < 2 * steps; word++) {
-        for (int32_t pair = 0; pair < PAIRS; pair++) {
-            accumulate(sums + 2 * pair, (uint32_t)row[word],
-                       ethosgen_dsp_word(weights + (word * PAIRS + pair) * 4));
-        }
-    }
-}
-
-static inline uint32_t even_bytes(uint32_t word)
-{
-    return (uint16_t)(int8_t)word | (uint32_t)(int8_t)(word >> 16) << 16;
-}
-
-static inline uint32_t odd_bytes(uint32_t word)
-{
-    return even_bytes(word >> 8);
-}
-
 static inline int32_t add_pair(uint32_t pair, int32_t sum)
 {
     return sum + half(pair, 0) + half(pair, 1);
+}
+
+/* Multiply `count` rows, whose words are interleaved. */
+static void multiply(struct tile *tile, int32_t count)
+{
+    for (; tile->pairs > 0; tile->pairs--) {
+        for (int32_t row = 0; row < count; row++) {
+            uint32_t first = (uint32_t)tile->scales[0].bias, both = 0;
+
+            for (int32_t word = 0; word < 2 * tile->steps; word++) {
+                uint32_t values = (uint32_t)tile->rows[word * count + row];
+                uint32_t weights = ethosgen_dsp_word(tile->weights + 4 * word);
+
+                for (int32_t place = 0; place < 2; place++) {
+                    int32_t lower = half(weights, place) & UINT8_MAX;
+
+                    first += (uint32_t)(half(values, place) * lower);
+                    both += (uint32_t)(half(values, place) * (half(weights, place) - lower));
+                }
+            }
+            int8_t *output = tile->output + row * tile->stride;
+
+            output[0] = (int8_t)ethosgen_dsp_requantize(
+                (int32_t)(2 * first - (uint32_t)tile->excess[row]), tile->scales);
+            output[1] = (int8_t)ethosgen_dsp_requantize(
+                ((int32_t)both >> 7) + tile->scales[1].bias, tile->scales + 1);
+        }
+        tile->weights += 8 * tile->steps;
+        tile->scales += 2;
+        tile->output += 2;
+    }
+}
+
+static void multiply_rows(struct tile *tile)
+{
+    multiply(tile, ROWS);
+}
+
+static void multiply_row(struct tile *tile)
+{
+    multiply(tile, 1);
 }
 #endif
 
@@ -194,7 +272,7 @@ static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t step
                 word |= (uint32_t)(uint8_t)row[k] << (8 * k);
             }
         }
-        uint32_t even = even_bytes(word), odd = odd_bytes(word);
+        uint32_t even = ethosgen_dsp_even(word), odd = ethosgen_dsp_odd(word);
 
         sum = add_pair(odd, add_pair(even, sum));
         to[0] = (int32_t)even;
@@ -205,84 +283,60 @@ static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t step
     return sum * (2 * 128);
 }
 
-/* Twice the sums of the first and of the second channel of a pair, from those of SMLAD. */
-static inline int32_t first_of(const int32_t sums[2], int32_t excess)
+/* Multiply the pairs of channels for `count` rows (1 to 4), whose place has room for them alone. */
+static void multiply_some(struct tile *tile, int32_t count, int32_t channels)
 {
-    return (int32_t)(2 * (uint32_t)sums[0] - (uint32_t)excess);
-}
+    int8_t *output = tile->output, made[2 * ROWS];
+    int32_t stride = tile->stride;
 
-static inline int32_t second_of(const int32_t sums[2], int32_t twice_bias)
-{
-    return ((int32_t)((uint32_t)sums[1] - (uint32_t)sums[0]) >> 7) + twice_bias;
-}
-
-static inline void store(int8_t *output, int32_t twice, const struct ethosgen_dsp_scale *scale,
-                         const struct ethosgen_dsp_matrix *matrix)
-{
-    *output = ethosgen_dsp_clamp(ethosgen_dsp_requantize(twice, scale), matrix->low, matrix->high);
-}
-
-/* Compute `count` outputs (1 to 4) of each of 2 channels, or of one. */
-static inline void store_pair(int8_t *output, const int32_t *sums, const int32_t *excess,
-                              int32_t count, bool is_pair, const struct ethosgen_dsp_scale *scales,
-                              const struct ethosgen_dsp_matrix *matrix)
-{
-    for (int32_t row = 0; row < count; row++) {
-        store(output, first_of(sums + 2 * row, excess[row]), scales, matrix);
-        if (is_pair) {
-            store(output + 1, second_of(sums + 2 * row, scales[1].bias), scales + 1, matrix);
-        }
-        output += matrix->stride;
-    }
-}
-
-/* Multiply 4 rows, of which `count` count. */
-static void multiply_rows(int8_t *output, const int32_t *rows, const int32_t *excess, int32_t count,
-                          const int8_t *weights, const int32_t *scales,
-                          const struct ethosgen_dsp_matrix *matrix)
-{
-    const struct ethosgen_dsp_scale *scale = (const struct ethosgen_dsp_scale *)scales;
-    int32_t steps = round_up(matrix->depth) / STEP;
-
-    for (int32_t left = matrix->channels; left > 0; left -= 2) {
-        int32_t sums[2 * ROWS] = {scale->bias};
-
-        sum_rows(sums, rows, weights, steps);
-        if (count == ROWS && left > 1) {
-            store_pair(output, sums, excess, ROWS, true, scale, matrix);
-        } else {
-            store_pair(output, sums, excess, count, left > 1, scale, matrix);
+    for (int32_t left = channels; left > 0; left -= 2) {
+        tile->output = made;
+        tile->stride = 2;
+        tile->pairs = 1;
+        multiply_rows(tile);
+        for (int32_t row = 0; row < count; row++) {
+            memcpy(output + row * stride, made + 2 * row, left > 1 ? 2 : 1);
         }
         output += 2;
-        scale += 2;
-        /* The pairs of a block are interleaved. */
-        weights += 4;
-        weights += (matrix->channels - left) % BLOCK == 0 ? 0 : steps * STEP * BLOCK - 4 * PAIRS;
     }
 }
 
-static void multiply_row(int8_t *output, const int32_t *row, int32_t excess, const int8_t *weights,
-                         const int32_t *scales, const struct ethosgen_dsp_matrix *matrix)
+/* Compute all channels of `count` rows (1 to 4); a single one is not interleaved with others. */
+static void finish(int8_t *output, const int32_t *rows, struct tile *tile, int32_t count,
+                   const int8_t *weights, const int32_t *scales,
+                   const struct ethosgen_dsp_matrix *matrix)
 {
-    const struct ethosgen_dsp_scale *scale = (const struct ethosgen_dsp_scale *)scales;
-    int32_t steps = round_up(matrix->depth) / STEP;
+    int32_t channels = matrix->channels;
+    int8_t last[2];
 
-    for (int32_t left = matrix->channels; left > 0; left -= BLOCK) {
-        int32_t sums[2 * PAIRS] = {scale[0].bias, 0, scale[2].bias};
-
-        sum_channels(sums, row, weights, steps);
-        if (left >= BLOCK) {
-            store_pair(output, sums, &excess, 1, true, scale, matrix);
-            store_pair(output + 2, sums + 2, &excess, 1, true, scale + 2, matrix);
-        } else {
-            store_pair(output, sums, &excess, 1, left > 1, scale, matrix);
-            if (left > 2) {
-                store_pair(output + 2, sums + 2, &excess, 1, false, scale + 2, matrix);
-            }
+    tile->rows = rows;
+    tile->steps = steps_of(matrix->depth);
+    tile->end = rows + 2 * ROWS * tile->steps;
+    tile->weights = weights;
+    tile->scales = (const struct ethosgen_dsp_scale *)scales;
+    tile->output = output;
+    tile->stride = matrix->stride;
+    tile->pairs = channels / 2;
+    if (count == 1) {
+        if (tile->pairs > 0) {
+            multiply_row(tile);
         }
-        output += BLOCK;
-        scale += BLOCK;
-        weights += steps * STEP * BLOCK;
+        if (channels % 2 != 0) {
+            tile->output = last;
+            tile->pairs = 1;
+            multiply_row(tile);
+            output[channels - 1] = last[0];
+        }
+    } else if (count == ROWS) {
+        if (tile->pairs > 0) {
+            multiply_rows(tile);
+        }
+        multiply_some(tile, ROWS, channels % 2);
+    } else {
+        multiply_some(tile, count, channels);
+    }
+    for (int32_t row = 0; row < count; row++) {
+        ethosgen_dsp_bound(output + row * matrix->stride, channels, matrix->low, matrix->high);
     }
 }
 
@@ -290,22 +344,19 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
                             const int8_t *weights, const int32_t *scales, const int32_t *shape)
 {
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
-    int32_t excess[ROWS], *wide = room;
+    int32_t *wide = room;
+    struct tile tile;
 
-    while (count > 1) {
+    while (count > 0) {
         int32_t some = count < ROWS ? count : ROWS;
 
         for (int32_t row = 0; row < some; row++) {
-            excess[row] = widen(wide + row, rows, matrix->depth, ROWS);
+            tile.excess[row] = widen(wide + row, rows, matrix->depth, some == 1 ? 1 : ROWS);
             rows += matrix->depth;
         }
-        multiply_rows(output, wide, excess, some, weights, scales, matrix);
+        finish(output, wide, &tile, some, weights, scales, matrix);
         output += some * matrix->stride;
         count -= some;
-    }
-    if (count == 1) {
-        excess[0] = widen(wide, rows, matrix->depth, 1);
-        multiply_row(output, wide, excess[0], weights, scales, matrix);
     }
 }
 
@@ -371,23 +422,19 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     const struct ethosgen_dsp_window *window = (const struct ethosgen_dsp_window *)window_shape;
     int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0;
-    int32_t excess[ROWS], *wide = room;
-    int8_t *patch = (int8_t *)(wide + 2 * round_up(depth));
+    int32_t *wide = room;
+    int8_t *patch = (int8_t *)(wide + 2 * STEP * steps_of(depth));
+    struct tile tile;
 
     for (int32_t row = 0; row < window->rows; row++) {
         for (int32_t column = 0; column < window->columns; column++) {
             gather(patch, input, row * window->stride_y - window->before_y,
                    column * window->stride_x - window->before_x, depth, window);
             left--;
-            if (used == 0 && left == 0) {
-                excess[0] = widen(wide, patch, depth, 1);
-                multiply_row(output, wide, excess[0], weights, scales, matrix);
-                return;
-            }
-            excess[used] = widen(wide + used, patch, depth, ROWS);
+            tile.excess[used] = widen(wide + used, patch, depth, used + left == 0 ? 1 : ROWS);
             used++;
             if (used == ROWS || left == 0) {
-                multiply_rows(output, wide, excess, used, weights, scales, matrix);
+                finish(output, wide, &tile, used, weights, scales, matrix);
                 output += used * matrix->stride;
                 used = 0;
             }

@@ -4,8 +4,11 @@ The figures follow the loops of the C and are instructions counted on QEMU with 
 Cortex-M33.
 """
 
+from collections.abc import Sequence
+
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.packed.cost import Sizes, estimate_of
+from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
+from ethosgen.values.network import Operator, Tensor
 
 ROWS, STEP = 4, 4
 
@@ -38,6 +41,10 @@ def _convolution(one: Sizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
+def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the cycles of a convolution that copies the pixels under each window."""
+    return _patches(sizes_of(op, tensors))
+
+
 DENSE: Cycles = estimate_of(_rows)
 CONVOLUTION: Cycles = estimate_of(_convolution)
-DEPTHWISE: Cycles = estimate_of(_patches)

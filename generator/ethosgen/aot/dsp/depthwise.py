@@ -1,18 +1,168 @@
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.dsp.matrix import convolution
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
+DEPTHWISE = frozenset({"ethosgen_dsp_depthwise.c"})
+PLANES = 4
+"""Channels of the input that are copied at a time."""
+MOST_PLANE_BYTES = 4096
+"""The size of the planes from which a strip gets fewer rows; one row may need more."""
+BEHIND = 4
+"""Values behind a plane's row that are read for outputs behind the end of a row."""
 
-@packed("DEPTHWISE_CONV_2D", cycles=cost.DEPTHWISE)
+
+def _depthwise(
+    layer: Layer, weights: Array, scales: Array, vertical: Axis, horizontal: Axis
+) -> Kernel:
+    """Return the kernel; `weights` are (row, column, channel)."""
+    planes = Planes.of(vertical, horizontal)
+    if planes.is_exchanged:
+        weights = weights.transpose(1, 0, 2)
+    nest = Nest()
+    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
+    tables = [
+        nest.table("weights", order.depthwise_weights(weights)),
+        nest.table("scales", scales.reshape(-1)),
+        nest.table("shape", planes.shape(layer)),
+    ]
+    room = nest.room("room", planes.bytes)
+    with nest.loop("n", layer.source.shape[0]) as n:
+        nest.call(
+            "ethosgen_dsp_depthwise_s8",
+            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
+            *(table.data for table in tables),
+        )
+    return nest.kernel(DEPTHWISE)
+
+
+@dataclass(frozen=True)
+class Planes:
+    """The planes of a layer; the columns of windows are along `across`, the rows along `down`.
+
+    Windows that are one column wide have them exchanged, so that their taps are adjacent.
+    """
+
+    down: Axis
+    across: Axis
+    is_exchanged: bool
+
+    @staticmethod
+    def of(vertical: Axis, horizontal: Axis) -> "Planes":
+        """Return the planes of a layer."""
+        if horizontal.taps == 1 < vertical.taps:
+            return Planes(horizontal, vertical, is_exchanged=True)
+        return Planes(vertical, horizontal, is_exchanged=False)
+
+    @property
+    def columns(self) -> int:
+        """Values of a row that windows reach."""
+        across = self.across
+        return (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+
+    @property
+    def row(self) -> int:
+        """Values between a row and the next."""
+        return (self.columns + BEHIND + 1) // 2 * 2
+
+    @property
+    def reach(self) -> int:
+        """Rows that a window reaches."""
+        return (self.down.taps - 1) * self.down.dilation + 1
+
+    @property
+    def strip(self) -> int:
+        """Rows of outputs that are computed at a time."""
+        rows = MOST_PLANE_BYTES // (PLANES * self.row * 2) - self.reach
+        return min(max(rows // self.down.stride + 1, 1), self.down.target)
+
+    @property
+    def values(self) -> int:
+        """The size of a plane."""
+        return ((self.strip - 1) * self.down.stride + self.reach) * self.row
+
+    @property
+    def bytes(self) -> int:
+        """The size of the temporary memory: a channel's weights in pairs, and the planes."""
+        pairs = self.down.taps * ((self.across.taps + 1) // 2)
+        return 4 * pairs + 2 * PLANES * self.values
+
+    @property
+    def is_3x3(self) -> bool:
+        """Whether the C has a loop for these windows."""
+        across = self.across
+        is_dense = across.dilation == 1 and across.stride in (1, 2)
+        return is_dense and across.taps == self.down.taps == 3 and not self.is_exchanged
+
+    def shape(self, layer: Layer) -> Array:
+        """Return a struct ethosgen_dsp_depthwise."""
+        down, across = self.down, self.across
+        _, _, width, depth = layer.source.shape
+        source, target = (width * depth, depth), (layer.target.shape[2], 1)
+        if self.is_exchanged:
+            source, target = source[::-1], target[::-1]
+        before = min(across.padding, self.columns)
+        numbers = (
+            *(down.source, min(across.source, self.columns - before)),
+            *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
+            *(down.taps, across.taps, down.dilation, across.dilation),
+            *(down.stride, across.stride, down.padding, before),
+            *(self.columns, self.row, self.values, down.target, across.target, self.strip),
+            *(place * layer.channels for place in target),
+            *(self.is_3x3, *layer.bounds),
+        )
+        return np.array(numbers, np.int32)
+
+    @property
+    def cycles(self) -> float:
+        """The estimated cycles of all channels, for each channel of the input and its outputs."""
+        down, across = self.down, self.across
+        strips = -(-down.target // self.strip)
+        copies = self.values / self.row * strips * (30 + 2.2 * self.columns)
+        if self.is_3x3:
+            run = 20 + 18.5 * across.target
+        elif across.dilation == 1:
+            run = across.target * (20 + down.taps * (4 + 1.6 * across.taps))
+        else:
+            run = across.target * (25 + down.taps * (8 + 6 * across.taps))
+        return copies + 120 * strips + down.target * (20 + run)
+
+
+def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate the cycles for each output."""
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
+    if source.shape[3] == 1:
+        return cost.patches(op, tensors) / max(target.elements, 1)
+    axes = make_window(op, (weights.shape[1], weights.shape[2]), source, target)
+    return Planes.of(*axes).cycles * target.shape[0] * target.shape[3] / max(target.elements, 1)
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=_cycles)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve a single channel."""
-    layer = order.dsp_layer(op, tensors)
-    if layer is None or layer.source.shape[3] != 1:
+    """Compute the outputs channel by channel; a single channel of the input is convolved."""
+    layer = packable_layer(op, tensors)
+    if layer is None:
         return None
-    return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
+    weights = layer.weights.array()
+    if layer.source.shape[3] == 1:
+        return convolution(op, layer, weights.transpose(3, 1, 2, 0))
+    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
+    flat = weights.reshape(-1, layer.channels).T
+    scales = order.dsp_scales(layer, flat, 31)
+    if scales is None:
+        return None
+    return _depthwise(layer, weights[0], scales, vertical, horizontal)

@@ -12,7 +12,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.packed.order import Array, channel_table
+from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix.c"})
@@ -23,7 +23,7 @@ ROOM, PATCH = 8, 1
 @packed("FULLY_CONNECTED", cycles=cost.DENSE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
-    layer = order.dsp_layer(op, tensors)
+    layer = packable_layer(op, tensors)
     if layer is None:
         return None
     weights = layer.weights.array()
@@ -33,7 +33,7 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 @packed("CONV_2D", cycles=cost.CONVOLUTION)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else the pixels under each window."""
-    layer = order.dsp_layer(op, tensors)
+    layer = packable_layer(op, tensors)
     return None if layer is None else convolution(op, layer, layer.weights.array())
 
 
@@ -49,7 +49,7 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
 
 
 def _product(layer: Layer, weights: Array) -> Kernel | None:
-    """Return a kernel for rows that are contiguous in the input; None if the sums are too large."""
+    """Return a kernel for rows that are contiguous in the input, None if there is none."""
     constants = _constants(layer, weights, 1)
     if constants is None:
         return None
@@ -117,14 +117,14 @@ def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array
 def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, Array] | None:
     """Return packed weights and scales, group by group, and a struct ethosgen_dsp_matrix.
 
-    None if the sums are too large.
+    None if the kernel cannot compute the layer.
     """
-    table = channel_table(layer, weights)
-    if not order.sums_fit(table, weights):
+    scales = order.dsp_scales(layer, weights, order.PAIR_BITS)
+    if scales is None:
         return None
     shape = (weights.shape[1], layer.channels // groups, layer.channels, *layer.bounds)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
-        np.concatenate([order.matrix_scales(layer, part) for part in np.split(table, groups)]),
+        np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),
         np.array(shape, np.int32),
     )

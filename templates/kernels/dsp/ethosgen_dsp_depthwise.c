@@ -1,0 +1,463 @@
+/*
+ * Depthwise convolutions, one channel of some rows of outputs at a time. See ethosgen_dsp.h.
+ *
+ * The input of 4 channels is copied to 4 planes of 16 bits, with padding, so that the taps of a
+ * window's row are adjacent and SMLAD multiplies two.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#include "ethosgen_dsp_math.h"
+
+enum { PLANES = 4, TAPS = 4 };
+
+/* Some pairs of outputs of a row, in the order in which run_3x3 loads its fields. */
+struct run {
+    const int16_t *rows[3];
+    const int16_t *end; /* of the first row */
+    int8_t *output;
+    int32_t stride;
+    int32_t bias;
+    int32_t shift;
+    int32_t mantissa;
+    int32_t addend;
+    uint32_t weights[6]; /* of each row the first and the second, the second and the third */
+};
+
+#if ETHOSGEN_DSP
+/* Two outputs of one row of a 3 x 3 window. */
+#define STEP_1(row, first, second)             \
+    "ldrd r12, lr, [" row "], #4\n\t"          \
+    "smlad r2, r12, " first ", r2\n\t"         \
+    "smlatb r3, r12, " first ", r3\n\t"        \
+    "smlabt r2, lr, " second ", r2\n\t"        \
+    "smlad r3, lr, " second ", r3\n\t"
+#define STEP_2(row, first, second)             \
+    "ldrd r12, lr, [" row "], #8\n\t"          \
+    "smlad r2, r12, " first ", r2\n\t"         \
+    "ldr r12, [" row "]\n\t"                   \
+    "smlabt r2, lr, " second ", r2\n\t"        \
+    "smlad r3, lr, " first ", r3\n\t"          \
+    "smlabt r3, r12, " second ", r3\n\t"
+#define RUN_3X3(step)                          \
+    "push {r4-r11, lr}\n\t"                    \
+    "ldrd r10, r11, [r0]\n\t"                  \
+    "ldr r1, [r0, #8]\n\t"                     \
+    "ldrd r4, r5, [r0, #40]\n\t"               \
+    "ldrd r6, r7, [r0, #48]\n\t"               \
+    "ldrd r8, r9, [r0, #56]\n"                 \
+    "1:\n\t"                                   \
+    "ldr r2, [r0, #24]\n\t"                    \
+    "mov r3, r2\n\t"                           \
+    step("r10", "r4", "r5")                    \
+    step("r11", "r6", "r7")                    \
+    step("r1", "r8", "r9")                     \
+    "ldrd r12, lr, [r0, #32]\n\t"              \
+    "smmulr r2, r2, r12\n\t"                   \
+    "smmulr r3, r3, r12\n\t"                   \
+    "ldr r12, [r0, #28]\n\t"                   \
+    "add r2, r2, r2, asr #31\n\t"              \
+    "add r3, r3, r3, asr #31\n\t"              \
+    "add r2, r2, lr\n\t"                       \
+    "add r3, r3, lr\n\t"                       \
+    "asr r2, r2, r12\n\t"                      \
+    "asr r3, r3, r12\n\t"                      \
+    "ldrd r12, lr, [r0, #16]\n\t"              \
+    "ssat r2, #8, r2\n\t"                      \
+    "ssat r3, #8, r3\n\t"                      \
+    "strb r2, [r12]\n\t"                       \
+    "strb r3, [r12, lr]\n\t"                   \
+    "add r12, r12, lr, lsl #1\n\t"             \
+    "str r12, [r0, #16]\n\t"                   \
+    "ldr r12, [r0, #12]\n\t"                   \
+    "cmp r10, r12\n\t"                         \
+    "bne 1b\n\t"                               \
+    "pop {r4-r11, pc}"
+
+/* In assembly, since weights, sums, taps and addresses need all registers. */
+static __attribute__((naked, noinline)) void run_3x3(struct run *run __attribute__((unused)))
+{
+    __asm volatile(RUN_3X3(STEP_1));
+}
+
+/* The same, with steps of 2 columns. */
+static __attribute__((naked, noinline)) void run_3x3_by_2(struct run *run __attribute__((unused)))
+{
+    __asm volatile(RUN_3X3(STEP_2));
+}
+
+static inline uint32_t low_halves(uint32_t low, uint32_t high)
+{
+    uint32_t both;
+
+    __asm("pkhbt %0, %1, %2, lsl #16" : "=r"(both) : "r"(low), "r"(high));
+    return both;
+}
+
+static inline uint32_t high_halves(uint32_t low, uint32_t high)
+{
+    uint32_t both;
+
+    __asm("pkhtb %0, %1, %2, asr #16" : "=r"(both) : "r"(high), "r"(low));
+    return both;
+}
+
+static inline uint32_t low_and_high(uint32_t low, uint32_t high)
+{
+    uint32_t both;
+
+    __asm("pkhbt %0, %1, %2" : "=r"(both) : "r"(low), "r"(high));
+    return both;
+}
+
+static inline uint32_t twice(uint32_t halves)
+{
+    return (uint32_t)__sadd16((int16x2_t)halves, (int16x2_t)halves);
+}
+
+static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
+{
+    return __smlad((int16x2_t)a, (int16x2_t)b, sum);
+}
+#else
+static inline int32_t half(uint32_t word, int32_t place)
+{
+    return (int16_t)(word >> (place * 16));
+}
+
+static inline uint32_t low_halves(uint32_t low, uint32_t high)
+{
+    return (low & UINT16_MAX) | high << 16;
+}
+
+static inline uint32_t high_halves(uint32_t low, uint32_t high)
+{
+    return low >> 16 | (high & ~(uint32_t)UINT16_MAX);
+}
+
+static inline uint32_t low_and_high(uint32_t low, uint32_t high)
+{
+    return (low & UINT16_MAX) | (high & ~(uint32_t)UINT16_MAX);
+}
+
+static inline uint32_t twice(uint32_t halves)
+{
+    return low_halves(halves * 2, (halves >> 16) * 2);
+}
+
+static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
+{
+    return sum + half(a, 0) * half(b, 0) + half(a, 1) * half(b, 1);
+}
+
+static inline void run_pairs(struct run *run, int32_t step)
+{
+    for (; run->rows[0] != run->end; run->output += 2 * run->stride) {
+        for (int32_t i = 0; i < 2; i++) {
+            int32_t sum = run->bias;
+
+            for (int32_t y = 0; y < 3; y++) {
+                const int16_t *x = run->rows[y] + i * step;
+
+                sum += x[0] * half(run->weights[2 * y], 0) + x[1] * half(run->weights[2 * y], 1);
+                sum += x[2] * half(run->weights[2 * y + 1], 1);
+            }
+            const struct ethosgen_dsp_scale scale = {0, run->mantissa, run->addend, run->shift};
+
+            run->output[i * run->stride] = (int8_t)ethosgen_dsp_requantize(sum, &scale);
+        }
+        for (int32_t y = 0; y < 3; y++) {
+            run->rows[y] += 2 * step;
+        }
+    }
+}
+
+static void run_3x3(struct run *run)
+{
+    run_pairs(run, 1);
+}
+
+static void run_3x3_by_2(struct run *run)
+{
+    run_pairs(run, 2);
+}
+#endif
+
+typedef struct ethosgen_dsp_depthwise Layer;
+
+static int16_t *pad(int16_t *to, int32_t value, int32_t count)
+{
+    for (; count > 0; count--) {
+        *to++ = (int16_t)value;
+    }
+    return to;
+}
+
+/* A pixel's 4 channels, of which `count` exist. */
+static inline uint32_t channels_of(const int8_t *pixel, int32_t count)
+{
+    uint32_t word = 0;
+
+    if (count >= PLANES) {
+        return ethosgen_dsp_word(pixel);
+    }
+    for (int32_t channel = 0; channel < count; channel++) {
+        word |= (uint32_t)(uint8_t)pixel[channel] << (8 * channel);
+    }
+    return word;
+}
+
+static inline void store_pair(int16_t *to, uint32_t pair)
+{
+    memcpy(to, &pair, sizeof pair);
+}
+
+/* Copy the columns of a row that are inside the input to 4 planes. */
+static inline void spread(int16_t *to, const int8_t *from, int32_t count, const Layer *layer)
+{
+    int32_t plane = layer->plane, step = layer->column_bytes, left = layer->width;
+    int16_t *second = to + plane, *third = second + plane, *fourth = third + plane;
+
+    for (; left > 1; left -= 2) {
+        uint32_t a = channels_of(from, count), b = channels_of(from + step, count);
+        uint32_t a_even = ethosgen_dsp_even(a), a_odd = ethosgen_dsp_odd(a);
+        uint32_t b_even = ethosgen_dsp_even(b), b_odd = ethosgen_dsp_odd(b);
+
+        store_pair(to, low_halves(a_even, b_even));
+        store_pair(second, low_halves(a_odd, b_odd));
+        store_pair(third, high_halves(a_even, b_even));
+        store_pair(fourth, high_halves(a_odd, b_odd));
+        to += 2;
+        second += 2;
+        third += 2;
+        fourth += 2;
+        from += 2 * step;
+    }
+    if (left == 1) {
+        for (int32_t channel = 0; channel < PLANES; channel++) {
+            to[channel * plane] = channel < count ? from[channel] : 0;
+        }
+    }
+}
+
+/* Copy a row of 4 channels, which may be outside the input, to 4 planes. */
+static void fill_row(int16_t *to, const int8_t *input, int32_t y, int32_t count, const Layer *layer)
+{
+    bool is_inside = y >= 0 && y < layer->height;
+    int32_t before = is_inside ? layer->before_x : layer->columns;
+    int32_t behind = layer->columns - before - layer->width;
+
+    for (int32_t channel = 0; channel < PLANES; channel++) {
+        int16_t *end = pad(to + channel * layer->plane, layer->zero_point, before);
+
+        if (is_inside) {
+            pad(end + layer->width, layer->zero_point, behind);
+        }
+    }
+    if (is_inside) {
+        const int8_t *from = input + y * layer->row_bytes;
+
+        if (count >= PLANES) {
+            spread(to + before, from, PLANES, layer);
+        } else {
+            spread(to + before, from, count, layer);
+        }
+    }
+}
+
+/* Write a channel's weights, doubled, as pairs of 16 bits. */
+static void widen(uint32_t *to, const int8_t *weights, const Layer *layer)
+{
+    int32_t row = (layer->taps_x + TAPS - 1) / TAPS * TAPS, pairs = (layer->taps_x + 1) / 2;
+
+    for (int32_t y = 0; y < layer->taps_y; y++) {
+        for (int32_t pair = 0; pair < pairs; pair += 2) {
+            uint32_t word = ethosgen_dsp_word(weights + 2 * pair);
+            uint32_t even = twice(ethosgen_dsp_even(word)), odd = twice(ethosgen_dsp_odd(word));
+
+            *to++ = low_halves(even, odd);
+            if (pair + 1 < pairs) {
+                *to++ = high_halves(even, odd);
+            }
+        }
+        weights += row;
+    }
+}
+
+static inline uint32_t load(const int16_t *from)
+{
+    return ethosgen_dsp_word(from);
+}
+
+/* Compute `count` outputs of a row, 1, 2 or 4. */
+static inline void window(int8_t *output, const int16_t *from, const uint32_t *weights,
+                          int32_t count, const struct ethosgen_dsp_scale *scale,
+                          const Layer *layer)
+{
+    int32_t sums[4], step = layer->stride_x;
+
+    for (int32_t i = 0; i < count; i++) {
+        sums[i] = 2 * scale->bias;
+    }
+    for (int32_t y = layer->taps_y; y > 0; y--) {
+        const int16_t *x = from, *end = from + layer->taps_x;
+
+        for (; x < end; x += 2) {
+            uint32_t pair = *weights++;
+
+            for (int32_t i = 0; i < count; i++) {
+                sums[i] = add_products(load(x + i * step), pair, sums[i]);
+            }
+        }
+        from += layer->dilation_y * layer->plane_row;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        output[i * layer->output_step] = (int8_t)ethosgen_dsp_requantize(sums[i], scale);
+    }
+}
+
+/* The same for one output, whose taps may be apart. */
+static inline void scattered(int8_t *output, const int16_t *from, const uint32_t *weights,
+                             const struct ethosgen_dsp_scale *scale, const Layer *layer)
+{
+    int32_t sum = 2 * scale->bias;
+
+    for (int32_t y = layer->taps_y; y > 0; y--) {
+        const int16_t *x = from, *weight = (const int16_t *)(const void *)weights;
+
+        for (int32_t left = layer->taps_x; left > 0; left--) {
+            sum += *x * *weight++;
+            x += layer->dilation_x;
+        }
+        weights += (layer->taps_x + 1) / 2;
+        from += layer->dilation_y * layer->plane_row;
+    }
+    *output = (int8_t)ethosgen_dsp_requantize(sum, scale);
+}
+
+/* Compute a row's outputs from `first` on. */
+static void finish_row(int8_t *output, const int16_t *from, const uint32_t *weights, int32_t first,
+                       const struct ethosgen_dsp_scale *scale, const Layer *layer)
+{
+    int32_t left = layer->pixels - first;
+
+    output += first * layer->output_step;
+    from += first * layer->stride_x;
+    if (layer->dilation_x != 1) {
+        for (; left > 0; left--) {
+            scattered(output, from, weights, scale, layer);
+            output += layer->output_step;
+            from += layer->stride_x;
+        }
+        return;
+    }
+    for (; left >= 4; left -= 4) {
+        window(output, from, weights, 4, scale, layer);
+        output += 4 * layer->output_step;
+        from += 4 * layer->stride_x;
+    }
+    for (; left > 0; left--) {
+        window(output, from, weights, 1, scale, layer);
+        output += layer->output_step;
+        from += layer->stride_x;
+    }
+}
+
+/*
+ * Compute all pairs of outputs of a row of 3 x 3 windows, and return the number of outputs. An output
+ * beyond the end of a row is where the next row's first will be.
+ */
+static inline int32_t pairs_of_row(struct run *run, int8_t *output, const int16_t *from,
+                                   bool is_last, const Layer *layer)
+{
+    int32_t pairs = is_last ? layer->pixels / 2 : (layer->pixels + 1) / 2;
+
+    if (pairs == 0) {
+        return 0;
+    }
+    for (int32_t y = 0; y < 3; y++) {
+        run->rows[y] = from + y * layer->dilation_y * layer->plane_row;
+    }
+    run->end = from + 2 * pairs * layer->stride_x;
+    run->output = output;
+    if (layer->stride_x == 1) {
+        run_3x3(run);
+    } else {
+        run_3x3_by_2(run);
+    }
+    return 2 * pairs;
+}
+
+/* Compute one channel of `rows` rows of outputs. */
+static void run_channel(int8_t *output, const int16_t *plane, uint32_t *pairs, int32_t rows,
+                        bool are_last, const int8_t *weights,
+                        const struct ethosgen_dsp_scale *scale, const Layer *layer)
+{
+    struct run run = {{0}, 0, 0, layer->output_step, 2 * scale->bias, scale->shift,
+                      scale->mantissa, scale->addend, {0}};
+
+    widen(pairs, weights, layer);
+    for (int32_t y = 0; layer->is_3x3 && y < 3; y++) {
+        uint32_t first = pairs[2 * y], third = pairs[2 * y + 1];
+
+        run.weights[2 * y] = first;
+        run.weights[2 * y + 1] = low_halves(first >> 16, third);
+    }
+    for (int32_t row = 0; row < rows; row++) {
+        int32_t done = 0;
+
+        if (layer->is_3x3) {
+            done = pairs_of_row(&run, output, plane, are_last && row == rows - 1, layer);
+        }
+        if (done < layer->pixels) {
+            finish_row(output, plane, pairs, done, scale, layer);
+        }
+        plane += layer->stride_y * layer->plane_row;
+        output += layer->output_row;
+    }
+}
+
+/* Compute the outputs of 4 channels of the input, from the first that no block before has. */
+static void run_block(int8_t *output, const int8_t *input, void *room, int32_t channel,
+                      int32_t row, int32_t rows, const int8_t *weights, const int32_t *scales,
+                      const Layer *layer)
+{
+    const struct ethosgen_dsp_scale *scale = (const struct ethosgen_dsp_scale *)scales;
+    int32_t first = channel + PLANES <= layer->channels || channel < PLANES
+        ? channel
+        : layer->channels - PLANES;
+    int32_t top = row * layer->stride_y - layer->before_y;
+    int32_t height = (rows - 1) * layer->stride_y + (layer->taps_y - 1) * layer->dilation_y + 1;
+    int32_t count = layer->channels - first, taps = (layer->taps_x + TAPS - 1) / TAPS * TAPS;
+    uint32_t *pairs = room;
+    int16_t *planes = (int16_t *)(void *)(pairs + layer->taps_y * ((layer->taps_x + 1) / 2));
+
+    for (int32_t y = 0; y < height; y++) {
+        fill_row(planes + y * layer->plane_row, input + first, top + y, count, layer);
+    }
+    for (; channel < layer->channels && channel < first + PLANES; channel++) {
+        for (int32_t copy = 0; copy < layer->copies; copy++) {
+            int32_t made = channel * layer->copies + copy;
+
+            run_channel(output + row * layer->output_row + made,
+                        planes + (channel - first) * layer->plane, pairs, rows,
+                        row + rows == layer->rows, weights + made * layer->taps_y * taps,
+                        scale + made, layer);
+        }
+    }
+}
+
+void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
+                               const int8_t *weights, const int32_t *scales, const int32_t *shape)
+{
+    const Layer *layer = (const Layer *)shape;
+
+    for (int32_t row = 0; row < layer->rows; row += layer->strip) {
+        int32_t rest = layer->rows - row, rows = rest < layer->strip ? rest : layer->strip;
+
+        for (int32_t channel = 0; channel < layer->channels; channel += PLANES) {
+            run_block(output, input, room, channel, row, rows, weights, scales, layer);
+        }
+    }
+    ethosgen_dsp_bound(output, layer->rows * layer->pixels * layer->channels * layer->copies,
+                       layer->low, layer->high);
+}

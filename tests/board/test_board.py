@@ -13,7 +13,8 @@ CORSTONE300 = (ROOT / "boards" / "corstone300.toml").read_text()
 BOARDS = (
     "aarch64-linux alif-e7-he alif-e7-hp alif-e8-hp corstone300 corstone310 corstone315 "
     "corstone320 himax-we2 imx93-m33 microbit mps2-an385 mps2-an386 mps2-an500 mps2-an505 "
-    "mps2-an521 psoc-e84 qemu-cortex-m0 qemu-cortex-m3 ra8p1"
+    "mps2-an521 nrf52840dk nrf5340dk nucleo-f446re nucleo-f746zg nucleo-h743zi nucleo-u575zi "
+    "psoc-e84 qemu-cortex-m0 qemu-cortex-m3 ra8p1 rpi-pico rpi-pico2"
 ).split()
 
 
@@ -206,6 +207,22 @@ def test_what_is_wrong_with_linux_is_named(
     file.write_text(LINUX.replace(*change))
     with pytest.raises(InputError, match=rf"mine\.toml', line \d+: .*{said}"):
         load_board(str(file))
+
+
+def test_a_register_to_await_needs_a_mask_and_possible_bits(tmp_path: Path) -> None:
+    write = '[[cpu.setup]]\naddr = 0x40000000\nwhy = "x"\n{}\n[npu]'
+    for more, said in (
+        ("await_addr = 0x40000000", "await_mask: set await_addr and await_mask together"),
+        ("await_addr = 0\nawait_mask = 2\nawait_bits = 1", "await_bits: has bits that await_mask"),
+    ):
+        with pytest.raises(InputError, match=rf"cpu\.setup\.0\.{said}"):
+            load_board(write_board(tmp_path, ("[npu]", write.format(more))))
+
+
+def test_an_rp2040_needs_room_for_its_second_stage(tmp_path: Path) -> None:
+    change = ('core = "cortex-m55"', 'core = "cortex-m55"\nboot = "rp2040"')
+    with pytest.raises(InputError, match=r"cpu\.boot: an RP2040 needs memories\.boot2, of 256 b"):
+        load_board(write_board(tmp_path, change))
 
 
 def test_a_board_may_have_no_npu(tmp_path: Path) -> None:

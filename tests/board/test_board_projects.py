@@ -226,6 +226,53 @@ def test_our_kernels_compile_without_helium(
     check_sections(build(place, "board").elf, board, "shared_sram")
 
 
+def boot_words(elf: Path, name: str) -> tuple[bytes, int]:
+    """Return a section's content and address."""
+    with elf.open("rb") as file:
+        section = ELFFile(file).get_section_by_name(name)
+        assert section is not None
+        return section.data(), section["sh_addr"]
+
+
+def test_the_second_stage_of_an_rp2040(tmp_path: Path) -> None:
+    """Its words are what its comment says, its checksum is right, and the vectors follow it."""
+    board = load_board("rpi-pico")
+    write(render(make_cpu_program(), board), tmp_path / "p")
+    elf = build(tmp_path / "p", "board").elf
+    data, start = boot_words(elf, ".boot2")
+    assert (len(data), start) == (256, board.memories["boot2"].start_addr)
+    assert boot_words(elf, ".vectors")[1] == start + len(data)
+    assert int.from_bytes(data[-4:], "little") == crc32_mpeg2(data[:-4])
+    text = (ROOT / "templates/baremetal/board/boot_rp2040.c").read_text()
+    lines = [line[3:].partition("@")[0] for line in text.splitlines() if line.startswith(" *     ")]
+    source = ".syntax unified\n.thumb\n" + "\n".join(lines) + "\n.ltorg\n"
+    (tmp_path / "boot2.s").write_text(source)
+    tool = GCC.find().parent
+    assembled = [tool / "arm-none-eabi-as", "-mcpu=cortex-m0plus", "-o", "boot2.o", "boot2.s"]
+    subprocess.run(assembled, cwd=tmp_path, check=True)
+    code = boot_words(tmp_path / "boot2.o", ".text")[0]
+    assert code and data[:-4] == code.ljust(252, b"\0")
+
+
+def crc32_mpeg2(data: bytes) -> int:
+    """Return the CRC-32 that the RP2040's data sheet defines: MPEG-2's."""
+    assert len(data) == 252
+    crc = 0xFFFF_FFFF
+    for bit in (byte >> i & 1 for byte in data for i in range(7, -1, -1)):
+        crc = (crc << 1 & 0xFFFF_FFFF) ^ (0x04C1_1DB7 if (crc >> 31) ^ bit else 0)
+    return crc
+
+
+def test_the_program_block_of_an_rp2350(tmp_path: Path) -> None:
+    board = load_board("rpi-pico2")
+    write(render(make_cpu_program(), board), tmp_path / "p")
+    data, start = boot_words(build(tmp_path / "p", "board").elf, ".image_def")
+    flash = board.memories["flash"].start_addr
+    assert flash < start < start + len(data) <= flash + 4096 and start % 4 == 0
+    words = [int.from_bytes(data[i : i + 4], "little") for i in range(0, len(data), 4)]
+    assert (words[0], words[-1], words[-2]) == (0xFFFFDED3, 0xAB123579, 0)
+
+
 def test_a_board_without_known_start_up_is_refused() -> None:
     from ethosgen.values.errors import InputError
 

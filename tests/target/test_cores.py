@@ -54,6 +54,28 @@ def test_two_counters_count_the_same_instructions() -> None:
     assert abs(counts[0] - counts[1]) < 100 + counts[0] / 1e6
 
 
+STANDING_IN = ["nucleo-f746zg", "rpi-pico"]
+
+
+@needs_qemu
+@pytest.mark.parametrize("name", STANDING_IN)
+def test_another_board_of_the_core_stands_in(name: str) -> None:
+    """The library is compiled for the board's own core: an M0+, and an M7 in single precision."""
+    report = verify(name)
+    board = load_board(name)
+    assert report.passed and board.run.stand_in in BOARDS
+    assert report.stand_in is not None and board.run.stand_in in report.stand_in
+
+
+def test_every_board_without_an_npu_runs_on_qemu() -> None:
+    without = [load_board(name) for name in board_names()]
+    for board in without:
+        if board.npu is None and board.linux is None:
+            assert board.on_qemu is not None and board.on_qemu.name in BOARDS
+            cores = board.cpu.core, board.on_qemu.cpu.core
+            assert cores[0].removesuffix("plus") == cores[1]
+
+
 @pytest.mark.parametrize("name", BOARDS)
 def test_an_npu_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=rf"board '{name}' has no NPU; omit --npu or pass --npu n"):

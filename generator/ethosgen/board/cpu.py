@@ -68,6 +68,9 @@ class Cpu(Facts):
     """Whether start-up enables a data cache; the firmware then keeps it coherent with the NPU."""
     clock_hz: Hz | None = None
     """The processor's clock rate."""
+    boot: Literal["rp2040", "rp2350"] | None = None
+    """The chip whose boot ROM wants more than vectors: an RP2040 a second stage in a memory boot2,
+    an RP2350 a block that describes the program."""
     setup: list[RegisterWrite] = Field(default=[])
     """Register writes that start-up makes first: clocks, voltage, the flash's wait states."""
 

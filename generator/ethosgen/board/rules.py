@@ -7,7 +7,11 @@ from typing import Any
 from ethosgen.backend import accelerators
 from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, Placement
 from ethosgen.values.device import PAGE_BYTES
+from ethosgen.values.grammar import counted
 
+BOOT2 = "boot2"
+"""The memory of an RP2040's second stage of the boot."""
+_BOOT2_BYTES = 256
 _WRITTEN = ("data", "arena", "io", "fast")
 _SRAMS = ("sram", "tcm")
 _ENDS = ("*/", '"""', "\\")
@@ -24,6 +28,7 @@ def faults(board: BoardFacts) -> Iterator[str]:
         yield from _mode(board, mode, placement)
     yield from _qemu(board)
     yield from _baremetal(board)
+    yield from _boot(board)
     yield from _zephyr(board)
     yield from _csolution(board)
     yield from _doubts(board)
@@ -192,6 +197,14 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
             f"console.uart: bare-metal projects support only {' and '.join(BAREMETAL_UARTS)}; "
             f'remove "{platforms[0]}" from platforms'
         )
+
+
+def _boot(board: BoardFacts) -> Iterator[str]:
+    """Yield what the boot ROM's second stage lacks."""
+    memory = board.memories.get(BOOT2)
+    if board.cpu.boot == "rp2040" and (memory is None or memory.size_bytes != _BOOT2_BYTES):
+        size = counted(_BOOT2_BYTES, "byte")
+        yield f"cpu.boot: an RP2040 needs memories.{BOOT2}, of {size}"
 
 
 def _zephyr(board: BoardFacts) -> Iterator[str]:

@@ -169,3 +169,7 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
     [16 + IRQ_LINK_BEHIND] = Link_Behind_Handler,
 {% endif %}
 };
+{% if board.cpu.boot %}
+
+{% include "board/boot_" ~ board.cpu.boot ~ ".c" %}
+{% endif %}

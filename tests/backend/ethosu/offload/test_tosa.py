@@ -18,7 +18,7 @@ from ethosgen.oracle import TOSA
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.planning import make_plan
-from ethosgen.values.errors import RefusalError
+from ethosgen.values.errors import NpuFault, RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.plan import IoStyle, Kept, Plan
@@ -29,7 +29,7 @@ from tests.support.tosa_models import MODELS, gated, wild
 from tests.support.tosa_networks import TosaBuilder
 from tests.support.tosa_rows import SAMPLES, case_network
 
-U55, U65 = "ethos-u55-128", "ethos-u65-256"
+U55, U65, U85 = "ethos-u55-128", "ethos-u65-256", "ethos-u85-256"
 INSTANCES = 3
 STYLES = (IoStyle.ARENA, IoStyle.CALLER)
 
@@ -133,13 +133,35 @@ def _negated(net: TosaBuilder) -> int:
     return net.rescale(x, "int16", 0.15, rounding="DOUBLE_ROUND")
 
 
+def _upsampled(
+    net: TosaBuilder, size: Sequence[int], kernel: Sequence[int], pad: Sequence[int], stride: int
+) -> int:
+    """Add a TRANSPOSE_CONV2D; `pad` is out_pad."""
+    made = ((n - 1) * stride + kernel[i] + sum(pad[2 * i : 2 * i + 2]) for i, n in enumerate(size))
+    options = {"out_pad": tuple(pad), "stride": (stride, stride)}
+    x = net.input((1, *size, 3), "int8")
+    return net.layer("TRANSPOSE_CONV2D", x, (4, *kernel, 3), (1, *made, 4), **options)
+
+
+def _single_row(net: TosaBuilder) -> int:
+    return _upsampled(net, (2, 4), (4, 2), (-2, -3, 1, 1), 2)
+
+
+def _row_of_padding(net: TosaBuilder) -> int:
+    return _upsampled(net, (1, 3), (4, 3), (2, -3, 1, -2), 2)
+
+
 ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-shift-rounds": _shift,
     "tosa-cast-saturates": _cast,
     "tosa-rescale-channels": _channels,
     "tosa-product-rounds-twice": _product,
     "tosa-negate-rounding": _negated,
+    "tosa-transpose-conv-stride": _single_row,
+    "tosa-transpose-conv-padding": _row_of_padding,
 }
+NPUS = dict.fromkeys(("tosa-transpose-conv-stride", "tosa-transpose-conv-padding"), U85)
+"""The NPU of an erratum that U55 does not show."""
 
 
 def test_each_erratum_has_a_network() -> None:
@@ -152,10 +174,37 @@ def test_an_erratum_is_real_and_its_operator_stays_on_the_cpu(name: str) -> None
     net = TosaBuilder("erratum", 1)
     network = net.network(ERRATA[name](net))
     samples = [net.sample() for _ in range(SAMPLES)]
-    assert compared(offload(network, find_accelerator(U55)), samples).mismatches
-    plan = planned(network)
+    npu = NPUS.get(name, U55)
+    trusted = offload(network, find_accelerator(npu))
+    assert not trusted.cpu_operators
+    if name == "tosa-transpose-conv-padding":
+        with pytest.raises(NpuFault, match=r"kernel and padding leave an IFM of \(0, 2, 3\)"):
+            simulate_samples(trusted, samples, Watch())
+    else:
+        assert compared(trusted, samples).mismatches
+    plan = planned(network, npu)
     assert [cpu.erratum for cpu in plan.cpu_operators] == [name]
     assert_equal(plan, samples)
+
+
+@needs_tosa
+@pytest.mark.parametrize(
+    ("size", "kernel", "pad", "stride"),
+    [
+        ((1, 4), (4, 2), (-2, -1, 1, 1), 2),  # a single row in and out: the stride has no effect
+        ((2, 4), (4, 2), (-2, -2, 1, 1), 2),  # two rows out
+        ((1, 3), (4, 3), (1, -2, 1, -2), 2),  # each row reads an element
+        ((2, 3), (2, 2), (0, 0, 0, 0), 3),  # some rows have no weight
+    ],
+)
+def test_other_transposed_convolutions_are_exact_on_u85(
+    size: Sequence[int], kernel: Sequence[int], pad: Sequence[int], stride: int
+) -> None:
+    net = TosaBuilder("upsampled", 1)
+    network = net.network(_upsampled(net, size, kernel, pad, stride))
+    plan = planned(network, U85)
+    assert not plan.cpu_operators
+    assert_equal(plan, [net.sample() for _ in range(SAMPLES)])
 
 
 @needs_tosa

@@ -4,6 +4,9 @@ Each was found on generated networks (tests/frontend/tosa); sources are below Re
 errata_table.py.
 """
 
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
 from ethosgen.backend.ethosu.offload.errata import VELA, Erratum
 from ethosgen.backend.ethosu.offload.site import Site
 from ethosgen.oracle import TOSA
@@ -49,6 +52,62 @@ def _shifts(site: Site, rescale: Operator) -> list[int]:
     return Site(site.graph, rescale, site.setting).constant(2)
 
 
+@dataclass(frozen=True)
+class _Axis:
+    """A TRANSPOSE_CONV2D along height or width: the sizes, and `before`, its first out_pad."""
+
+    read: int
+    made: int
+    kernel: int
+    stride: int
+    before: int
+
+    def products(self, outputs: Iterable[int]) -> set[tuple[int, int]]:
+        """Return (weight, input) of all products for some outputs."""
+        found = set()
+        for tap in range(self.kernel):
+            for output in outputs:
+                place, rest = divmod(output - self.before - tap, self.stride)
+                if not rest and 0 <= place < self.read:
+                    found.add((tap, place))
+        return found
+
+    @property
+    def as_compiled(self) -> "_Axis":
+        """The axis as Vela compiles it: a single output has no stride."""
+        return replace(self, stride=1) if self.made == 1 else self
+
+
+def _axes(site: Site) -> list[_Axis]:
+    """Return the axes of a TRANSPOSE_CONV2D; none of another operator."""
+    if site.code != "TOSA_TRANSPOSE_CONV2D":
+        return []
+    options = site.operator.options
+    shapes = (site.inputs[0].shape, site.output.shape, site.inputs[1].shape)
+    sizes = (shape[1:3] for shape in shapes)
+    return [
+        _Axis(*one) for one in zip(*sizes, options["stride"], options["out_pad"][::2], strict=True)
+    ]
+
+
+def _omits_stride(site: Site) -> bool:
+    return any(
+        axis.products(range(axis.made)) != axis.as_compiled.products(range(axis.made))
+        for axis in _axes(site)
+    )
+
+
+def _reads_only_padding(site: Site) -> bool:
+    if "u85" not in site.setting.npu:
+        return False
+    for axis in (axis.as_compiled for axis in _axes(site)):
+        for phase in range(min(axis.kernel, axis.stride)):
+            outputs = range((phase + axis.before) % axis.stride, axis.made, axis.stride)
+            if outputs and not axis.products(outputs):
+                return True
+    return False
+
+
 TOSA_ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "tosa-shift-rounds",
@@ -91,6 +150,26 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         "it rounds the RESCALE after it once, which TOSA rounds twice",
         "Regor, compiler/graphir_optimiser.cpp, RewriteNegate, which sets the rounding of an "
         "output that FuseRescale has already given one",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-transpose-conv-stride",
+        VELA,
+        _omits_stride,
+        "it takes the stride to be 1 along an axis with a single output",
+        "Regor, compiler/graphir_optimiser.cpp, ResetKernelAttributes, which is right for other "
+        "convolutions",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-transpose-conv-padding",
+        VELA,
+        _reads_only_padding,
+        "of the convolutions that it makes of this one, one for each place within the stride, one "
+        "reads only padding: its input has no elements, which the NPU cannot express",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeTransposeConv2DLargeStride; "
+        "compiler/high_level_command_stream_generator.cpp, CalculateStripePadding, only asserts "
+        "newShape.Elements() > 0",
         (TOSA.name,),
     ),
 )

@@ -18,10 +18,9 @@ from ethosgen.pipeline import Inputs, verify
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from tests.corpus.choices import seeded
 from tests.corpus.wild.batch import read_log, spare_time
 from tests.corpus.wild.graph import make_network
-from tests.corpus.wild.trial import BOARD, WildSetting, choose_wild_setting
+from tests.corpus.wild.trial import BOARD, WildSetting, wild_setting
 from tests.support.asker import Asker
 from tests.support.recipes import recipe
 
@@ -45,7 +44,7 @@ def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> I
     board = load_board(BOARD)
 
     def setting_of(seed: int) -> WildSetting:
-        setting = choose_wild_setting(seeded(seed, 1), board)
+        setting = wild_setting(seed, board)
         io = followed.get(seed) or setting.io
         return WildSetting(setting.npu, setting.memory_mode, io, setting.offload)
 

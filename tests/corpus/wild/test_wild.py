@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import decode_network
 from tests.corpus.wild import page
 from tests.corpus.wild.batch import BAD, Worker, read_log, run_logged
 from tests.corpus.wild.cutting import part_of
 from tests.corpus.wild.graph import MOST, make_network
-from tests.corpus.wild.trial import Verdict
+from tests.corpus.wild.trial import BOARD, U85, Verdict, wild_setting
 from tests.support.fresh import fresh_seed
 
 SEEDS = 1 << 30
@@ -54,6 +55,17 @@ def _run(seed: int, workers: list[Worker]) -> Verdict:
 def test_a_seed_names_one_network() -> None:
     assert make_network(7).data == make_network(7).data
     assert make_network(7).data != make_network(8).data
+
+
+def test_every_npu_is_drawn_with_its_memory_modes() -> None:
+    board = load_board(BOARD)
+    drawn: dict[str, set[str | None]] = {}
+    for seed in range(500):
+        setting = wild_setting(seed, board)
+        drawn.setdefault(setting.npu, set()).add(setting.memory_mode)
+    assert board.npu is not None
+    assert {*drawn} == {"none", *board.npu.configurations}
+    assert all(drawn[npu] == {*board.memory_modes(board.accelerator(npu))} for npu in U85)
 
 
 @pytest.mark.parametrize("seed", [136768974, 136783219])

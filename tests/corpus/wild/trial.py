@@ -2,6 +2,7 @@
 
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,9 @@ NPUS = (
     "none", "none", "ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256",
     "ethos-u65-256", "ethos-u65-512",
 )  # fmt: skip
+U85 = ("ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048")
+ONE_IN_U85 = 3
+"""One in so many networks is for U85; the others keep the setting that they had before U85 came."""
 ORACLE_S = 60.0
 
 
@@ -68,9 +72,17 @@ class Verdict:
         return asdict(self)
 
 
-def choose_wild_setting(choices: Choices, board: Board) -> WildSetting:
-    """Choose NPU, memory mode, --io and --offload."""
-    npu = choices.pick(NPUS)
+def wild_setting(seed: int, board: Board) -> WildSetting:
+    """Choose NPU, memory mode, --io and --offload for a seed."""
+    choices = seeded(seed, 2)
+    if choices.chance(ONE_IN_U85):
+        return choose_wild_setting(choices, board, U85)
+    return choose_wild_setting(seeded(seed, 1), board, NPUS)
+
+
+def choose_wild_setting(choices: Choices, board: Board, npus: Sequence[str]) -> WildSetting:
+    """Choose one of the NPUs, memory mode, --io and --offload."""
+    npu = choices.pick(npus)
     accelerator = None if npu == "none" else board.accelerator(npu)
     mode = choices.pick(board.memory_modes(accelerator))
     io = choices.pick(("arena", "arena", "arena", "caller"))
@@ -95,7 +107,7 @@ def wild_samples(wild: WildNetwork, network: Network, seed: int) -> list[dict[st
 def run_wild(seed: int) -> Verdict:
     """Run the network of a seed."""
     wild = make_network(seed)
-    setting = choose_wild_setting(seeded(seed, 1), load_board(BOARD))
+    setting = wild_setting(seed, load_board(BOARD))
     try:
         samples = wild_samples(wild, decode_network(wild.data, "wild"), seed)
     except Exception:

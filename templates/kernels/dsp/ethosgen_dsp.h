@@ -14,7 +14,7 @@
 
 /* How the sums of a channel become outputs. */
 struct ethosgen_dsp_scale {
-    int32_t bias; /* that of an odd channel of a matrix is doubled */
+    int32_t bias; /* doubled, except that of an even channel of a matrix */
     int32_t mantissa;
     int32_t addend; /* half a step of the shift, and the zero point shifted left */
     int32_t shift;  /* to the right, at least 1 */
@@ -79,7 +79,6 @@ struct ethosgen_dsp_depthwise {
     int32_t stride_x;
     int32_t before_y; /* padding */
     int32_t before_x;
-    int32_t columns;   /* of the input, with padding, under the windows */
     int32_t plane_row; /* values between a plane's row and the next, even */
     int32_t plane;     /* values in a plane */
     int32_t rows;      /* of outputs */

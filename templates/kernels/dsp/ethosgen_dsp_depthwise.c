@@ -10,17 +10,21 @@
 
 enum { PLANES = 4, TAPS = 4 };
 
-/* Some pairs of outputs of a row, in the order in which run_3x3 loads its fields. */
+/* Pairs of outputs of some rows, in the order in which the assembly loads its fields. */
 struct run {
-    const int16_t *rows[3];
-    const int16_t *end; /* of the first row */
+    const int16_t *row; /* the window's first row */
+    int32_t next;       /* bytes to that of the row of outputs below */
+    int32_t down;       /* bytes to the window's next row */
+    const int16_t *end; /* of the first row's pairs */
     int8_t *output;
-    int32_t stride;
-    int32_t bias;
-    int32_t shift;
-    int32_t mantissa;
-    int32_t addend;
+    int32_t step;
+    struct ethosgen_dsp_scale scale;
     uint32_t weights[6]; /* of each row the first and the second, the second and the third */
+    int32_t pair_bytes;
+    int32_t output_row;
+    int32_t rows;
+    int8_t *row_output;
+    int32_t is_odd; /* whether a row's last pair has one output */
 };
 
 #if ETHOSGEN_DSP
@@ -40,21 +44,28 @@ struct run {
     "smlabt r3, r12, " second ", r3\n\t"
 #define RUN_3X3(step)                          \
     "push {r4-r11, lr}\n\t"                    \
-    "ldrd r10, r11, [r0]\n\t"                  \
-    "ldr r1, [r0, #8]\n\t"                     \
     "ldrd r4, r5, [r0, #40]\n\t"               \
     "ldrd r6, r7, [r0, #48]\n\t"               \
     "ldrd r8, r9, [r0, #56]\n"                 \
     "1:\n\t"                                   \
+    "ldr r10, [r0]\n\t"                        \
+    "ldr r12, [r0, #8]\n\t"                    \
+    "ldr r3, [r0, #64]\n\t"                    \
+    "ldr r2, [r0, #76]\n\t"                    \
+    "add r11, r10, r12\n\t"                    \
+    "add r1, r11, r12\n\t"                     \
+    "add r3, r3, r10\n\t"                      \
+    "strd r3, r2, [r0, #12]\n"                 \
+    "2:\n\t"                                   \
     "ldr r2, [r0, #24]\n\t"                    \
     "mov r3, r2\n\t"                           \
     step("r10", "r4", "r5")                    \
     step("r11", "r6", "r7")                    \
     step("r1", "r8", "r9")                     \
-    "ldrd r12, lr, [r0, #32]\n\t"              \
+    "ldrd r12, lr, [r0, #28]\n\t"              \
     "smmulr r2, r2, r12\n\t"                   \
     "smmulr r3, r3, r12\n\t"                   \
-    "ldr r12, [r0, #28]\n\t"                   \
+    "ldr r12, [r0, #36]\n\t"                   \
     "add r2, r2, r2, asr #31\n\t"              \
     "add r3, r3, r3, asr #31\n\t"              \
     "add r2, r2, lr\n\t"                       \
@@ -65,11 +76,26 @@ struct run {
     "ssat r2, #8, r2\n\t"                      \
     "ssat r3, #8, r3\n\t"                      \
     "strb r2, [r12]\n\t"                       \
+    "ldr r2, [r0, #12]\n\t"                    \
+    "cmp r10, r2\n\t"                          \
+    "beq 3f\n\t"                               \
     "strb r3, [r12, lr]\n\t"                   \
     "add r12, r12, lr, lsl #1\n\t"             \
     "str r12, [r0, #16]\n\t"                   \
-    "ldr r12, [r0, #12]\n\t"                   \
-    "cmp r10, r12\n\t"                         \
+    "b 2b\n"                                   \
+    "3:\n\t"                                   \
+    "ldr r2, [r0, #80]\n\t"                    \
+    "cbnz r2, 4f\n\t"                          \
+    "strb r3, [r12, lr]\n"                     \
+    "4:\n\t"                                   \
+    "ldrd r12, lr, [r0]\n\t"                   \
+    "add r12, r12, lr\n\t"                     \
+    "str r12, [r0]\n\t"                        \
+    "ldrd r2, r3, [r0, #68]\n\t"               \
+    "ldr r12, [r0, #76]\n\t"                   \
+    "subs r3, r3, #1\n\t"                      \
+    "add r12, r12, r2\n\t"                     \
+    "strd r3, r12, [r0, #72]\n\t"              \
     "bne 1b\n\t"                               \
     "pop {r4-r11, pc}"
 
@@ -149,25 +175,34 @@ static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
     return sum + half(a, 0) * half(b, 0) + half(a, 1) * half(b, 1);
 }
 
-static inline void run_pairs(struct run *run, int32_t step)
+static inline int8_t output_of(const struct run *run, const int16_t *from)
 {
-    for (; run->rows[0] != run->end; run->output += 2 * run->stride) {
-        for (int32_t i = 0; i < 2; i++) {
-            int32_t sum = run->bias;
+    int32_t sum = run->scale.bias;
 
-            for (int32_t y = 0; y < 3; y++) {
-                const int16_t *x = run->rows[y] + i * step;
+    for (int32_t y = 0; y < 3; y++) {
+        const int16_t *x = from + y * run->down / 2;
 
-                sum += x[0] * half(run->weights[2 * y], 0) + x[1] * half(run->weights[2 * y], 1);
-                sum += x[2] * half(run->weights[2 * y + 1], 1);
+        sum += x[0] * half(run->weights[2 * y], 0) + x[1] * half(run->weights[2 * y], 1);
+        sum += x[2] * half(run->weights[2 * y + 1], 1);
+    }
+    return (int8_t)ethosgen_dsp_requantize(sum, &run->scale);
+}
+
+static inline void run_pairs(struct run *run, int32_t columns)
+{
+    for (; run->rows > 0; run->rows--) {
+        const int16_t *from = run->row, *end = from + run->pair_bytes / 2;
+
+        run->output = run->row_output;
+        for (; from != end; from += 2 * columns) {
+            *run->output = output_of(run, from);
+            if (from + 2 * columns != end || !run->is_odd) {
+                run->output[run->step] = output_of(run, from + columns);
             }
-            const struct ethosgen_dsp_scale scale = {0, run->mantissa, run->addend, run->shift};
-
-            run->output[i * run->stride] = (int8_t)ethosgen_dsp_requantize(sum, &scale);
+            run->output += 2 * run->step;
         }
-        for (int32_t y = 0; y < 3; y++) {
-            run->rows[y] += 2 * step;
-        }
+        run->row += run->next / 2;
+        run->row_output += run->output_row;
     }
 }
 
@@ -184,12 +219,31 @@ static void run_3x3_by_2(struct run *run)
 
 typedef struct ethosgen_dsp_depthwise Layer;
 
-static int16_t *pad(int16_t *to, int32_t value, int32_t count)
+static inline int16_t *planes_of(void *room, const Layer *layer)
 {
-    for (; count > 0; count--) {
-        *to++ = (int16_t)value;
+    return (int16_t *)room + 2 * layer->taps_y * ((layer->taps_x + 1) / 2);
+}
+
+/* The rows of the input under the windows of some rows of outputs. */
+static inline int32_t height_of(int32_t rows, const Layer *layer)
+{
+    return (rows - 1) * layer->stride_y + (layer->taps_y - 1) * layer->dilation_y + 1;
+}
+
+/* Fill planes with the value of the padding. */
+static void clear(int16_t *planes, int32_t count, int32_t value)
+{
+    uint32_t pair = low_halves((uint32_t)value, (uint32_t)value);
+
+    for (; count >= 8; count -= 8) {
+        uint32_t pairs[4] = {pair, pair, pair, pair};
+
+        memcpy(planes, pairs, sizeof pairs);
+        planes += 8;
     }
-    return to;
+    for (; count > 0; count--) {
+        *planes++ = (int16_t)value;
+    }
 }
 
 /* A pixel's 4 channels, of which `count` exist. */
@@ -211,14 +265,18 @@ static inline void store_pair(int16_t *to, uint32_t pair)
     memcpy(to, &pair, sizeof pair);
 }
 
-/* Copy the columns of a row that are inside the input to 4 planes. */
+/* Copy a row of an input's pixels to 4 planes; padding follows it there. */
 static inline void spread(int16_t *to, const int8_t *from, int32_t count, const Layer *layer)
 {
-    int32_t plane = layer->plane, step = layer->column_bytes, left = layer->width;
+    int32_t plane = layer->plane, step = layer->column_bytes;
     int16_t *second = to + plane, *third = second + plane, *fourth = third + plane;
 
-    for (; left > 1; left -= 2) {
-        uint32_t a = channels_of(from, count), b = channels_of(from + step, count);
+    for (int32_t left = layer->width; left > 0; left -= 2) {
+        uint32_t a = channels_of(from, count), b = (uint32_t)(uint8_t)layer->zero_point * 0x01010101u;
+
+        if (left > 1) {
+            b = channels_of(from + step, count);
+        }
         uint32_t a_even = ethosgen_dsp_even(a), a_odd = ethosgen_dsp_odd(a);
         uint32_t b_even = ethosgen_dsp_even(b), b_odd = ethosgen_dsp_odd(b);
 
@@ -231,36 +289,6 @@ static inline void spread(int16_t *to, const int8_t *from, int32_t count, const 
         third += 2;
         fourth += 2;
         from += 2 * step;
-    }
-    if (left == 1) {
-        for (int32_t channel = 0; channel < PLANES; channel++) {
-            to[channel * plane] = channel < count ? from[channel] : 0;
-        }
-    }
-}
-
-/* Copy a row of 4 channels, which may be outside the input, to 4 planes. */
-static void fill_row(int16_t *to, const int8_t *input, int32_t y, int32_t count, const Layer *layer)
-{
-    bool is_inside = y >= 0 && y < layer->height;
-    int32_t before = is_inside ? layer->before_x : layer->columns;
-    int32_t behind = layer->columns - before - layer->width;
-
-    for (int32_t channel = 0; channel < PLANES; channel++) {
-        int16_t *end = pad(to + channel * layer->plane, layer->zero_point, before);
-
-        if (is_inside) {
-            pad(end + layer->width, layer->zero_point, behind);
-        }
-    }
-    if (is_inside) {
-        const int8_t *from = input + y * layer->row_bytes;
-
-        if (count >= PLANES) {
-            spread(to + before, from, PLANES, layer);
-        } else {
-            spread(to + before, from, count, layer);
-        }
     }
 }
 
@@ -296,7 +324,7 @@ static inline void window(int8_t *output, const int16_t *from, const uint32_t *w
     int32_t sums[4], step = layer->stride_x;
 
     for (int32_t i = 0; i < count; i++) {
-        sums[i] = 2 * scale->bias;
+        sums[i] = scale->bias;
     }
     for (int32_t y = layer->taps_y; y > 0; y--) {
         const int16_t *x = from, *end = from + layer->taps_x;
@@ -319,7 +347,7 @@ static inline void window(int8_t *output, const int16_t *from, const uint32_t *w
 static inline void scattered(int8_t *output, const int16_t *from, const uint32_t *weights,
                              const struct ethosgen_dsp_scale *scale, const Layer *layer)
 {
-    int32_t sum = 2 * scale->bias;
+    int32_t sum = scale->bias;
 
     for (int32_t y = layer->taps_y; y > 0; y--) {
         const int16_t *x = from, *weight = (const int16_t *)(const void *)weights;
@@ -334,14 +362,11 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
     *output = (int8_t)ethosgen_dsp_requantize(sum, scale);
 }
 
-/* Compute a row's outputs from `first` on. */
-static void finish_row(int8_t *output, const int16_t *from, const uint32_t *weights, int32_t first,
-                       const struct ethosgen_dsp_scale *scale, const Layer *layer)
+static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights,
+                    const struct ethosgen_dsp_scale *scale, const Layer *layer)
 {
-    int32_t left = layer->pixels - first;
+    int32_t left = layer->pixels;
 
-    output += first * layer->output_step;
-    from += first * layer->stride_x;
     if (layer->dilation_x != 1) {
         for (; left > 0; left--) {
             scattered(output, from, weights, scale, layer);
@@ -362,55 +387,45 @@ static void finish_row(int8_t *output, const int16_t *from, const uint32_t *weig
     }
 }
 
-/*
- * Compute all pairs of outputs of a row of 3 x 3 windows, and return the number of outputs. An output
- * beyond the end of a row is where the next row's first will be.
- */
-static inline int32_t pairs_of_row(struct run *run, int8_t *output, const int16_t *from,
-                                   bool is_last, const Layer *layer)
+/* Compute one channel of `rows` rows of outputs of 3 x 3 windows. */
+static void run_3x3_channel(int8_t *output, const int16_t *plane, int32_t rows,
+                            const int8_t *weights, const struct ethosgen_dsp_scale *scale,
+                            const Layer *layer)
 {
-    int32_t pairs = is_last ? layer->pixels / 2 : (layer->pixels + 1) / 2;
+    struct run run;
 
-    if (pairs == 0) {
-        return 0;
-    }
+    run.row = plane;
+    run.next = layer->stride_y * layer->plane_row * 2;
+    run.down = layer->dilation_y * layer->plane_row * 2;
+    run.step = layer->output_step;
+    run.scale = *scale;
     for (int32_t y = 0; y < 3; y++) {
-        run->rows[y] = from + y * layer->dilation_y * layer->plane_row;
+        uint32_t word = ethosgen_dsp_word(weights + TAPS * y);
+        uint32_t even = twice(ethosgen_dsp_even(word)), odd = twice(ethosgen_dsp_odd(word));
+
+        run.weights[2 * y] = low_halves(even, odd);
+        run.weights[2 * y + 1] = low_and_high(odd, even);
     }
-    run->end = from + 2 * pairs * layer->stride_x;
-    run->output = output;
+    run.pair_bytes = (layer->pixels + 1) / 2 * layer->stride_x * 4;
+    run.output_row = layer->output_row;
+    run.rows = rows;
+    run.row_output = output;
+    run.is_odd = layer->pixels % 2;
     if (layer->stride_x == 1) {
-        run_3x3(run);
+        run_3x3(&run);
     } else {
-        run_3x3_by_2(run);
+        run_3x3_by_2(&run);
     }
-    return 2 * pairs;
 }
 
 /* Compute one channel of `rows` rows of outputs. */
 static void run_channel(int8_t *output, const int16_t *plane, uint32_t *pairs, int32_t rows,
-                        bool are_last, const int8_t *weights,
-                        const struct ethosgen_dsp_scale *scale, const Layer *layer)
+                        const int8_t *weights, const struct ethosgen_dsp_scale *scale,
+                        const Layer *layer)
 {
-    struct run run = {{0}, 0, 0, layer->output_step, 2 * scale->bias, scale->shift,
-                      scale->mantissa, scale->addend, {0}};
-
     widen(pairs, weights, layer);
-    for (int32_t y = 0; layer->is_3x3 && y < 3; y++) {
-        uint32_t first = pairs[2 * y], third = pairs[2 * y + 1];
-
-        run.weights[2 * y] = first;
-        run.weights[2 * y + 1] = low_halves(first >> 16, third);
-    }
-    for (int32_t row = 0; row < rows; row++) {
-        int32_t done = 0;
-
-        if (layer->is_3x3) {
-            done = pairs_of_row(&run, output, plane, are_last && row == rows - 1, layer);
-        }
-        if (done < layer->pixels) {
-            finish_row(output, plane, pairs, done, scale, layer);
-        }
+    for (; rows > 0; rows--) {
+        run_row(output, plane, pairs, scale, layer);
         plane += layer->stride_y * layer->plane_row;
         output += layer->output_row;
     }
@@ -425,23 +440,34 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
     int32_t first = channel + PLANES <= layer->channels || channel < PLANES
         ? channel
         : layer->channels - PLANES;
-    int32_t top = row * layer->stride_y - layer->before_y;
-    int32_t height = (rows - 1) * layer->stride_y + (layer->taps_y - 1) * layer->dilation_y + 1;
-    int32_t count = layer->channels - first, taps = (layer->taps_x + TAPS - 1) / TAPS * TAPS;
+    int32_t top = row * layer->stride_y - layer->before_y, count = layer->channels - first;
+    int32_t taps = (layer->taps_x + TAPS - 1) / TAPS * TAPS * layer->taps_y;
     uint32_t *pairs = room;
-    int16_t *planes = (int16_t *)(void *)(pairs + layer->taps_y * ((layer->taps_x + 1) / 2));
+    int16_t *planes = planes_of(room, layer), *to = planes + layer->before_x;
 
-    for (int32_t y = 0; y < height; y++) {
-        fill_row(planes + y * layer->plane_row, input + first, top + y, count, layer);
+    for (int32_t y = top; y < top + height_of(rows, layer); y++) {
+        if (y >= 0 && y < layer->height) {
+            const int8_t *from = input + y * layer->row_bytes + first;
+
+            if (count >= PLANES) {
+                spread(to, from, PLANES, layer);
+            } else {
+                spread(to, from, count, layer);
+            }
+        }
+        to += layer->plane_row;
     }
     for (; channel < layer->channels && channel < first + PLANES; channel++) {
         for (int32_t copy = 0; copy < layer->copies; copy++) {
             int32_t made = channel * layer->copies + copy;
+            int8_t *place = output + row * layer->output_row + made;
+            const int16_t *plane = planes + (channel - first) * layer->plane;
 
-            run_channel(output + row * layer->output_row + made,
-                        planes + (channel - first) * layer->plane, pairs, rows,
-                        row + rows == layer->rows, weights + made * layer->taps_y * taps,
-                        scale + made, layer);
+            if (layer->is_3x3) {
+                run_3x3_channel(place, plane, rows, weights + made * taps, scale + made, layer);
+            } else {
+                run_channel(place, plane, pairs, rows, weights + made * taps, scale + made, layer);
+            }
         }
     }
 }
@@ -454,6 +480,8 @@ void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
     for (int32_t row = 0; row < layer->rows; row += layer->strip) {
         int32_t rest = layer->rows - row, rows = rest < layer->strip ? rest : layer->strip;
 
+        /* Padding stays where it is for all channels. */
+        clear(planes_of(room, layer), PLANES * layer->plane, layer->zero_point);
         for (int32_t channel = 0; channel < layer->channels; channel += PLANES) {
             run_block(output, input, room, channel, row, rows, weights, scales, layer);
         }

@@ -257,11 +257,27 @@ static void multiply_row(struct tile *tile)
 }
 #endif
 
-/* Write a row as pairs of 16 bits, `step` words apart; return 256 times its sum. */
-static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t step)
+/* Write 4 values as two pairs of 16 bits, `step` words apart, and add them to a sum. */
+static inline int32_t widen_word(int32_t *to, uint32_t word, int32_t step, int32_t sum)
+{
+    uint32_t even = ethosgen_dsp_even(word), odd = ethosgen_dsp_odd(word);
+
+    to[0] = (int32_t)even;
+    to[step] = (int32_t)odd;
+    return add_pair(odd, add_pair(even, sum));
+}
+
+static inline int32_t widen_row(int32_t *to, const int8_t *row, int32_t depth, int32_t step)
 {
     int32_t sum = 0;
 
+    for (; depth >= 4 * STEP; depth -= 4 * STEP) {
+        for (int32_t i = 0; i < 4; i++) {
+            sum = widen_word(to + 2 * i * step, ethosgen_dsp_word(row + i * STEP), step, sum);
+        }
+        to += 8 * step;
+        row += 4 * STEP;
+    }
     for (; depth > 0; depth -= STEP) {
         uint32_t word = 0;
 
@@ -272,15 +288,17 @@ static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t step
                 word |= (uint32_t)(uint8_t)row[k] << (8 * k);
             }
         }
-        uint32_t even = ethosgen_dsp_even(word), odd = ethosgen_dsp_odd(word);
-
-        sum = add_pair(odd, add_pair(even, sum));
-        to[0] = (int32_t)even;
-        to[step] = (int32_t)odd;
+        sum = widen_word(to, word, step, sum);
         to += 2 * step;
         row += STEP;
     }
     return sum * (2 * 128);
+}
+
+/* Write one of `count` rows as pairs of 16 bits; return 256 times its sum. */
+static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t count)
+{
+    return count == 1 ? widen_row(to, row, depth, 1) : widen_row(to, row, depth, ROWS);
 }
 
 /* Multiply the pairs of channels for `count` rows (1 to 4), whose place has room for them alone. */
@@ -351,7 +369,7 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
         int32_t some = count < ROWS ? count : ROWS;
 
         for (int32_t row = 0; row < some; row++) {
-            tile.excess[row] = widen(wide + row, rows, matrix->depth, some == 1 ? 1 : ROWS);
+            tile.excess[row] = widen(wide + row, rows, matrix->depth, some);
             rows += matrix->depth;
         }
         finish(output, wide, &tile, some, weights, scales, matrix);
@@ -431,7 +449,7 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
             gather(patch, input, row * window->stride_y - window->before_y,
                    column * window->stride_x - window->before_x, depth, window);
             left--;
-            tile.excess[used] = widen(wide + used, patch, depth, used + left == 0 ? 1 : ROWS);
+            tile.excess[used] = widen(wide + used, patch, depth, used + left + 1);
             used++;
             if (used == ROWS || left == 0) {
                 finish(output, wide, &tile, used, weights, scales, matrix);

@@ -37,7 +37,7 @@ def _depthwise(
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
     tables = [
         nest.table("weights", order.depthwise_weights(weights)),
-        nest.table("scales", scales.reshape(-1)),
+        nest.table("scales", order.depthwise_scales(scales)),
         nest.table("shape", planes.shape(layer)),
     ]
     room = nest.room("room", planes.bytes)
@@ -121,7 +121,7 @@ class Planes:
             *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
             *(down.taps, across.taps, down.dilation, across.dilation),
             *(down.stride, across.stride, down.padding, before),
-            *(self.columns, self.row, self.values, down.target, across.target, self.strip),
+            *(self.row, self.values, down.target, across.target, self.strip),
             *(place * layer.channels for place in target),
             *(self.is_3x3, *layer.bounds),
         )

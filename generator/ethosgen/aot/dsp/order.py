@@ -74,6 +74,13 @@ def matrix_weights(weights: Array) -> Array:
     return np.ascontiguousarray(ordered).reshape(-1).astype(np.uint8).view(np.int8)
 
 
+def depthwise_scales(made: Array) -> Array:
+    """Return the scales of a depthwise layer: all biases are doubled."""
+    made = made.copy()
+    made[:, 0] *= 2
+    return made.reshape(-1)
+
+
 def depthwise_weights(weights: Array) -> Array:
     """Pack (row, column, channel): for each channel rows, each padded to whole words."""
     rows = _padded(weights.transpose(2, 0, 1), STEP, 2)

@@ -1,10 +1,13 @@
 """Profiles of firmware on QEMU, and of what cannot count."""
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ethosgen import pipeline
+from ethosgen.cli import cli
 from ethosgen.frontend import read
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
@@ -85,6 +88,26 @@ def test_each_network_has_its_own_profile(tmp_path: Path) -> None:
     for cost, other in zip(alone.steps, two.steps, strict=True):
         assert abs(cost.count - other.count) <= 8
     assert one.npu_cycles == two.npu_cycles == 0
+
+
+@needs_qemu
+def test_the_commands_of_the_page(tmp_path: Path) -> None:
+    place, network = str(tmp_path / "p"), str(image_net(tmp_path / "n.tflite"))
+    for command in (
+        ["project", network, "--board", "corstone300", "--npu", "none", "-o", place],
+        ["build", place, "--profile"],
+        ["run", place, "--profile", "--samples", "2"],
+    ):
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0, result.output
+    assert "  profile   of the inference with the median cost" in result.output
+    as_json = CliRunner().invoke(cli, [*command, "--json"])
+    answer = json.loads(as_json.stdout)
+    profile = answer["profile"]
+    counts = [step["count"] for step in profile["steps"]]
+    assert profile["total"] == profile["outside"] + sum(counts) > 0
+    assert sum(step["share"] for step in profile["steps"]) == pytest.approx(1, abs=0.02)
+    assert f"{profile['total']:,}" in result.output
 
 
 @needs_qemu_user

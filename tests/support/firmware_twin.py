@@ -9,18 +9,27 @@ from ethosgen.target.frames import Decoder, Frame
 from tests.support.programs import ELEMENTS
 
 HELLO, INPUT, RUN, OUTPUT, END, BYE = range(1, 7)
+PROFILE = 8
 RESTARTED = 0xFD
+REFUSED = 0xFE
 
 
 class Twin:
     """Answers frames as app/server.c does; it dies in the runs (from 1) in `restarts`.
 
-    In a run in `vanishes` it closes the line instead of answering.
+    In a run in `vanishes` it closes the line instead of answering. `profile` are the counts of its
+    places, ticks and cycles of the NPU each, if it was built for profiles.
     """
 
     def __init__(
-        self, digest: str, *, restarts: tuple[int, ...] = (), vanishes: tuple[int, ...] = ()
+        self,
+        digest: str,
+        *,
+        restarts: tuple[int, ...] = (),
+        vanishes: tuple[int, ...] = (),
+        profile: tuple[tuple[int, int], ...] = (),
     ) -> None:
+        self.profile = profile
         self.digest, self.restarts, self.vanishes = digest, list(restarts), list(vanishes)
         self.protocol = 2
         self.tried = 0
@@ -56,10 +65,19 @@ class Twin:
         if frame.type == OUTPUT:
             _, offset, count = struct.unpack("<III", frame.body)
             return say(self.output[offset : offset + count])
+        if frame.type == PROFILE:
+            return self._tell_profile(frame, say)
         if frame.type == END:
             return say(struct.pack("<II", self.runs, 0))
         self.left = True
         return b""
+
+    def _tell_profile(self, frame: Frame, say: Callable[[bytes], bytes]) -> bytes:
+        if not self.profile:
+            return Frame(REFUSED, frame.sequence).encode()
+        (first,) = struct.unpack("<I", frame.body)
+        counts = b"".join(struct.pack("<II", *count) for count in self.profile[first:])
+        return say(struct.pack("<III", len(self.profile), 16, 320) + counts)
 
     def _run(self, frame: Frame, say: Callable[[bytes], bytes]) -> bytes:
         number, _network = struct.unpack("<II", frame.body)

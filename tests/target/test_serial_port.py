@@ -7,6 +7,7 @@ import subprocess
 import time
 import tty
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from ethosgen.target.serial_port import SerialTarget
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.profile import ProgramStep
 from ethosgen.values.project_info import ProjectInfo
 from tests import ROOT
 from tests.support.firmware_twin import Twin, serve
@@ -76,6 +78,41 @@ def check(outcome: target.Outcome, samples: list[Arrays]) -> None:
 def test_a_board_on_a_terminal(info: ProjectInfo, terminal: Callable[[Twin], str]) -> None:
     samples = make_samples(3)
     check(run(info, terminal(Twin(info.digest)), samples), samples)
+
+
+def profiled(info: ProjectInfo) -> ProjectInfo:
+    """Return the project, whose network has a step on the NPU and one on the CPU."""
+    steps = ProgramStep("partition_0", "sum", "npu"), ProgramStep("RELU", "out", "cpu")
+    return replace(info, networks=(replace(info.network, steps=steps),))
+
+
+def test_a_board_tells_what_each_step_costs(
+    info: ProjectInfo, terminal: Callable[[Twin], str]
+) -> None:
+    twin = Twin(info.digest, profile=((70, 0), (520, 9000), (1020, 0)))
+    line, samples = SerialLine(terminal(twin)), make_samples(2)
+    outcome = target.run(
+        ELF, profiled(info), samples, on="serial", attach=None, line=line, profile=True
+    )
+    check(outcome, samples)
+    for sample in outcome.samples:
+        assert sample.profile is not None
+        # The twin's clock is not the processor's, and its hook costs 320 / 16 ticks.
+        assert sample.profile.unit == "ticks at 1,000,000 Hz"
+        assert [cost.count for cost in sample.profile.steps] == [500, 1000]
+        assert (sample.profile.outside, sample.profile.total) == (50, 1550)
+        assert [cost.npu_cycles for cost in sample.profile.steps] == [9000, 0]
+
+
+def test_a_board_without_profiles_is_one_sentence(
+    info: ProjectInfo, terminal: Callable[[Twin], str]
+) -> None:
+    line = SerialLine(terminal(Twin(info.digest)))
+    with pytest.raises(InputError, match="the firmware has no profile"):
+        target.run(
+            *(ELF, profiled(info), make_samples(1)),
+            on="serial", attach=None, line=line, profile=True,
+        )  # fmt: skip
 
 
 @pytest.mark.slow

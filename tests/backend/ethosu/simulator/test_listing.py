@@ -13,6 +13,7 @@ from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend import read
 from ethosgen.values.plan import IoStyle
 from tests.support.small_models import image_net
+from tests.support.tosa_networks import TosaBuilder
 
 
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
@@ -44,3 +45,22 @@ def test_offsets_are_those_of_the_commands(tmp_path: Path) -> None:
     steps = load(commands, accelerator).steps
     found = list_operations(commands, accelerator)
     assert [offset for offset, _ in found] == [step.offset for step in steps]
+
+
+@pytest.mark.parametrize("ignore", [(), ("MAX_POOL2D",)])
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u85-256"])
+def test_tosas_operators_are_layers_whole_and_cut(npu: str, ignore: tuple[str, ...]) -> None:
+    net = TosaBuilder("layers", seed=1)
+    wide = net.conv2d(net.input((1, 8, 8, 4)), 8, (3, 3), pad=(1, 1, 1, 1))
+    narrow = net.conv2d(net.rescale(wide, "int8", 0.01), 4, (1, 1))
+    window = {"kernel": (2, 2), "stride": (2, 2), "pad": (0, 0, 0, 0), "nan_mode": "PROPAGATE"}
+    small = net.rescale(narrow, "int8", 0.02)
+    pooled = net.op("MAX_POOL2D", [small], (1, 4, 4, 4), "int8", **window)
+    network = net.network(pooled)
+    accelerator = find_accelerator(npu)
+    plan = offload(network, accelerator, IoStyle.CALLER, ignore=ignore)
+    (partition,) = plan.partitions
+    found = backend_of(accelerator).operations(plan, partition)
+    makers = {network.graph.tensors[op.outputs[0]].name: op.code for op in network.graph.operators}
+    codes = [makers[one.layer] for one in found if one.layer]
+    assert codes == ["TOSA_CONV2D", "TOSA_CONV2D"] + ([] if ignore else ["TOSA_MAX_POOL2D"])

@@ -20,6 +20,7 @@ from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.refusal import compile_around
 from ethosgen.backend.ethosu.offload.regions import read_spans, shifted
 from ethosgen.backend.ethosu.offload.residual import Residual
+from ethosgen.backend.ethosu.offload.sources import read_sources, sourced, with_sources
 from ethosgen.backend.ethosu.offload.vela import Compiled, Row
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.backend.ethosu.stream import (
@@ -107,6 +108,8 @@ def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
     residual = Residual(_shaped(compiled, part, network), network, spans)
     _require_one(residual)
     partitions = residual.partitions([part.operators], ["the network ends here"])
+    sources = read_sources(compiled.tables, 1, _source_in(part, network))
+    partitions = with_sources(partitions, residual, sources)
     plan = compiled_plan(network, npu, io, compiled, residual, partitions)
     return Division(plan, {}, {"perf": _rows(part, network, compiled)})
 
@@ -134,20 +137,27 @@ def _require_one(residual: Residual) -> None:
         raise RefusalError(why, why)
 
 
-def _rows(part: Part, network: Network, compiled: Compiled) -> list[Row]:
-    """Return Regor's estimates, by the network's operators, which count from 1.
+def _source_in(part: Part, network: Network) -> Callable[[Row], int | None]:
+    """Return the function that finds the network's operator of a row.
 
     Regor counts the constants too, which our files have first.
     """
     tensors, operators = network.graph.tensors, network.graph.operators
     read = {i for index in part.operators for i in operators[index].inputs}
     constants = sum(tensors[i].data is not None for i in read)
-    rows: list[Row] = []
-    for row in compiled.tables.get("perf", ()):
+
+    def source(row: Row) -> int | None:
         position = int(row.get("source_id") or 0) - 1 - constants
-        if 0 <= position < len(part.operators):
-            rows.append({**row, "source_id": str(part.operators[position] + 1)})
-    return rows
+        return part.operators[position] if 0 <= position < len(part.operators) else None
+
+    return source
+
+
+def _rows(part: Part, network: Network, compiled: Compiled) -> list[Row]:
+    """Return Regor's estimates, by the network's operators, which count from 1."""
+    source = _source_in(part, network)
+    found = ((row, source(row)) for row in compiled.tables.get("perf", ()))
+    return [{**row, "source_id": str(index + 1)} for row, index in found if index is not None]
 
 
 @dataclass(frozen=True)
@@ -344,6 +354,8 @@ class _Assembly:
         for index, size in made.residual.reach.items():
             tensor = indices[index]
             self._reach[tensor] = max(size, self._reach.get(tensor, 0))
+        (known,) = read_sources(made.compiled.tables, 1, _source_in(part, self._network))
+        shifted_stream = Stream(commands, stream.id_word, stream.config_word, bases)
         return Partition(
             f"partition_{number}",
             operator,
@@ -352,7 +364,7 @@ class _Assembly:
             part.outputs,
             part.operators,
             "",
-            Stream(commands, stream.id_word, stream.config_word, bases),
+            sourced(shifted_stream, made.residual.commands(0), known),
         )
 
     @staticmethod

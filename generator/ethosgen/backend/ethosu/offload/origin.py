@@ -6,6 +6,7 @@ Regor numbers the operators that it reads (source) and the ones that it derives 
 
 from collections.abc import Mapping, Sequence
 
+from ethosgen.backend.ethosu.offload.sources import Sources, read_sources
 from ethosgen.backend.ethosu.offload.vela import Row
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.values.network import Graph
@@ -80,15 +81,9 @@ class Origin:
             home = dict.fromkeys(homeless, 0) | home
         return [tuple(sorted(i for i, h in home.items() if h == p)) for p in range(count)]
 
-    def sources(self) -> list[dict[int, int]]:
-        """Return, for each partition, the operator that a command computes, by its offset."""
-        derived = {row["id"]: self._source(row) for row in self._tables.get("optimised", ())}
-        found: list[dict[int, int]] = [{} for _ in self.on_npu]
-        for row in self._tables.get("queue", ()):
-            source, stream = derived.get(row["optimised_id"]), int(row["cmdstream_id"]) - 1
-            if source is not None and 0 <= stream < len(found):
-                found[stream][int(row["offset"])] = source
-        return found
+    def sources(self) -> list[Sources]:
+        """Return, for each partition, the operators of its commands."""
+        return read_sources(self._tables, len(self.on_npu), self._source)
 
     @staticmethod
     def _house(operator: int, home: dict[int, int], neighbours: list[int]) -> None:

@@ -1,34 +1,55 @@
 """Tell each command of a stream which of the network's operators it computes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.regions import operation_offsets
 from ethosgen.backend.ethosu.offload.residual import Residual
-from ethosgen.backend.ethosu.stream import stream_of
+from ethosgen.backend.ethosu.offload.vela import Row
+from ethosgen.backend.ethosu.stream import Stream, stream_of
 from ethosgen.values.plan import Partition
+
+Sources = Mapping[int, int]
+"""The network's operators by the offsets of commands."""
+
+
+def read_sources(
+    tables: Mapping[str, Sequence[Row]], count: int, source: Callable[[Row], int | None]
+) -> list[Sources]:
+    """Return the sources of each of Vela's streams, from Regor's tables.
+
+    `source` returns the operator of a row, None if it has none.
+    """
+    derived = {row["id"]: source(row) for row in tables.get("optimised", ())}
+    found: list[dict[int, int]] = [{} for _ in range(count)]
+    for row in tables.get("queue", ()):
+        operator, stream = derived.get(row["optimised_id"]), int(row["cmdstream_id"]) - 1
+        if operator is not None and 0 <= stream < count:
+            found[stream][int(row["offset"])] = operator
+    return list(found)
 
 
 def with_sources(
-    partitions: Sequence[Partition], residual: Residual, sources: Sequence[Mapping[int, int]]
+    partitions: Sequence[Partition], residual: Residual, sources: Sequence[Sources]
 ) -> tuple[Partition, ...]:
     """Return partitions whose streams know the operators of their commands.
 
-    `sources` has them by the offsets in Vela's streams; ours may have other commands between the
-    same operations.
+    `sources` are those of Vela's streams.
     """
     return tuple(
-        _with_sources(partition, residual.commands(number), known)
+        replace(partition, payload=sourced(stream_of(partition), residual.commands(number), known))
         for number, (partition, known) in enumerate(zip(partitions, sources, strict=True))
     )
 
 
-def _with_sources(partition: Partition, theirs: bytes, known: Mapping[int, int]) -> Partition:
-    stream = stream_of(partition)
+def sourced(stream: Stream, theirs: bytes, known: Sources) -> Stream:
+    """Return a stream that knows the operators of its commands, given those of Vela's stream.
+
+    Ours may have other commands between the same operations.
+    """
     isa = instruction_set(stream.config_word)
     offsets = zip(
         operation_offsets(theirs, isa), operation_offsets(stream.commands, isa), strict=True
     )
-    sources = {ours: known[their] for their, ours in offsets if their in known}
-    return replace(partition, payload=replace(stream, sources=sources))
+    return replace(stream, sources={ours: known[at] for at, ours in offsets if at in known})

@@ -151,6 +151,21 @@ def test_shift_right_rounds(mode: int, expected: Values) -> None:
     assert result == expected
 
 
+def test_one_shift_for_all_is_read_again_at_every_run() -> None:
+    bench = Bench()
+    bench.put(0, [5, -5, 1, 8], "int32")
+    for amount, expected in ((1, [3, -2, 1, 4]), (1, [3, -2, 1, 4]), (2, [1, -1, 0, 2])):
+        bench.put(0x80, [amount], "int32")
+        bench.run(
+            ifm(0, (1, 1, 4), "int32"),
+            ifm2(0x80, (1, 1, 1), "int32"),
+            broadcast(broadcast_c=1),
+            ofm(0x100, (1, 1, 4), "int32", round_mode=2),
+            op(ElementwiseMode.SHR),
+        )
+        assert bench.get(0x100, (4,), "int32").tolist() == expected
+
+
 def test_shift_left_loses_what_leaves_32_bits() -> None:
     result = binary(ElementwiseMode.SHL, [1, -1, 3, 5], [4, 31, 31, 32], "int32")
     assert result == [16, -(2**31), -(2**31), 0]

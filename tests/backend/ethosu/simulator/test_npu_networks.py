@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethosgen.backend.ethosu.simulator.ops import conv
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_networks import assert_exact
@@ -169,3 +170,13 @@ def test_other_configurations(npu: str) -> None:
     net = NetworkBuilder("block", seed=3)
     output = net.softmax(net.reshape(block(net, "int8"), (1, 600)))
     assert_exact(net.build(output), (npu,))
+
+
+@pytest.mark.parametrize("name", ["depthwise", "depthwise_dilation", "block"])
+def test_depthwise_weights_that_are_too_large_to_repeat(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conv, "_WIDE_BYTES", 0)
+    net = NetworkBuilder(name, seed=3)
+    build = BUILDS.get(name, block)
+    assert_exact(net.build(build(net, "int8")), ("ethos-u55-128", "ethos-u85-256"))

@@ -6,7 +6,7 @@ not subtracted from the IFM but, times the sum of its weights, from each channel
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,10 @@ _MAX_TAPS = 64 * 64
 _MAX_U85_TAPS = 256 * 256
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_BYTES = (24 << 10, 256 << 10)
+_CHUNK_BYTES = (24 << 10, 512 << 10)
 """Minimum and maximum size of a chunk of rows; in between, the tensors' size."""
+_WIDE_BYTES = 1 << 19
+"""Size up to which the weights of a depthwise convolution are repeated for all columns."""
 _FOLDED_ROWS = 64
 """Most rows of a matrix with folded scales and bias, as a float64 product costs twice as much."""
 _KEPT_BYTES = 1 << 12
@@ -277,24 +279,47 @@ def _depthwise(task: _Task) -> None:
     kernel = task.operation.kernel
     _, width, depth = task.operation.ofm.shape
     padded = _padded(task)
-    matrix = task.matrix.astype(task.dtype)
+    weights = _as_wide(task, width, depth)
     size = np.dtype(task.dtype).itemsize
     for top, bottom in task.chunks((3 * size + 8) * depth):
         first = top * kernel.stride[0]
         last = (bottom - 1) * kernel.stride[0] + kernel.dilated[0]
         phases = _phases(padded[first:last], kernel.stride[1], task.dtype)
-        sums = np.zeros((bottom - top, width, depth), task.dtype)
+        sums = np.empty((bottom - top, width, depth), task.dtype)
         product = np.empty_like(sums)
-        weights = np.empty((width, depth), task.dtype)
-        for tap, row in enumerate(matrix):
+        for tap, factors in enumerate(weights()):
             y, x = divmod(tap, kernel.size[1])
             y, x = y * kernel.dilation[0], x * kernel.dilation[1]
             start, phase = divmod(x, kernel.stride[1])
             rows = slice(y, y + (bottom - top - 1) * kernel.stride[0] + 1, kernel.stride[0])
-            weights[...] = row  # as wide as the rows, for long numpy loops
-            np.multiply(phases[phase, rows, start : start + width], weights, out=product)
-            sums += product
+            values = phases[phase, rows, start : start + width]
+            if tap == 0:
+                np.multiply(values, factors, out=sums)
+            else:
+                np.multiply(values, factors, out=product)
+                sums += product
         task.ofm.write_rows(task.elements(sums), top)
+
+
+def _as_wide(task: _Task, width: int, depth: int) -> Callable[[], Iterable[NDArray[Any]]]:
+    """Return a function that returns each tap's weights, as wide as a row, for long numpy loops.
+
+    All taps together if they are small: a chunk can be a single row.
+    """
+    matrix = task.matrix.astype(task.dtype)
+    taps = matrix.shape[0]
+    if taps * width * matrix[0].nbytes <= _WIDE_BYTES:
+        wide = np.empty((taps, width, depth), task.dtype)
+        wide[...] = matrix[:, np.newaxis]
+        return lambda: wide
+    one = np.empty((width, depth), task.dtype)
+
+    def each() -> Iterator[NDArray[Any]]:
+        for row in matrix:
+            one[...] = row
+            yield one
+
+    return each
 
 
 def _phases(rows: NDArray[Any], stride: int, dtype: Floating) -> NDArray[Any]:

@@ -16,6 +16,7 @@ _PRE_SHIFT = {8: 20, 16: 15, 32: 15}
 """Left shift of ADD's and SUB's operands, by bits of the IFM (Vela's ElementwiseAddSubScale)."""
 
 _MAX_SHIFT = 63
+_NO_SHIFT, _WHOLE_SHIFT = np.int64(0), np.int64(32)
 _MAX_PRODUCT = 5 << 60
 _MAX_PLAIN_SHIFT = 60
 """Up to this shift, a product and its rounding term stay within 63 bits."""
@@ -27,7 +28,7 @@ Binary = Callable[[Ints, Ints], Ints]
 
 def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
     """Return a function that executes an elementwise operation."""
-    first = _operand(context, operation.ifm, operation.ofm.shape)
+    first = reader(context, operation.ifm, operation.ofm.shape)
     second = _second(context, operation)
     finish = finisher(context, operation.ofm, ofm)
     if second is None:
@@ -40,10 +41,12 @@ def prepare(context: Context, operation: Elementwise, ofm: Placed) -> Action:
     return lambda: finish(binary(a(), b()))
 
 
-def _operand(context: Context, fm: FeatureMap, shape: Shape) -> _Operand:
+def reader(context: Context, fm: FeatureMap, shape: Shape) -> Callable[[], Ints]:
     """Return a function that copies an operand minus its zero point to a new array."""
     placed = Placed(context.bus, fm, context.base(fm.region), shape)
     zero_point, whole = scalar(fm.zero_point), placed.whole
+    if placed.dtype == np.uint64:  # with int64, numpy would compute in floating point
+        return lambda: placed.read().astype(np.int64) - zero_point
     if whole is None:
         return lambda: placed.read() - zero_point
     if not fm.zero_point:
@@ -58,7 +61,7 @@ def _second(context: Context, operation: Elementwise) -> _Operand | None:
             1 if repeated else extent
             for repeated, extent in zip(operation.broadcast, full, strict=True)
         )
-        return _operand(context, operation.ifm2, (height, width, depth))
+        return reader(context, operation.ifm2, (height, width, depth))
     if operation.scalar is None:
         return None
     scalar = np.full((1, 1, 1), operation.scalar - operation.ifm2_zero_point, np.int64)
@@ -162,16 +165,26 @@ def shift_right(ofm: Output, bound: int | None = None) -> Binary:
     `bound` is the largest magnitude of the values, if known.
     """
 
+    latest: tuple[int, Rescale] | None = None
+    """The last amount for all values, and what shifts by it: amounts of softmax rarely change."""
+
     def shift(a: Ints, b: Ints) -> Ints:
-        amount = np.minimum(np.maximum(b, 0), _MAX_SHIFT)
-        return Rescale(1, amount, ofm.rounding, bound=bound)(np.broadcast_to(a, ofm.shape))
+        nonlocal latest
+        values = np.broadcast_to(a, ofm.shape)
+        if b.size > 1:
+            amounts = np.minimum(np.maximum(b, 0), _MAX_SHIFT)
+            return Rescale(1, amounts, ofm.rounding, bound=bound)(values)
+        amount = min(max(b.item(), 0), _MAX_SHIFT)
+        if latest is None or latest[0] != amount:
+            latest = amount, Rescale(1, amount, ofm.rounding, bound=bound)
+        return latest[1](values)
 
     return shift
 
 
 def shift_left(a: Ints, b: Ints) -> Ints:
     """Shift left within 32 bits, discarding higher bits."""
-    shifted = a << np.clip(b, 0, 32)
+    shifted = a << np.minimum(np.maximum(b, _NO_SHIFT), _WHOLE_SHIFT)
     return (shifted + (1 << 31) & 0xFFFFFFFF) - (1 << 31)
 
 

@@ -31,11 +31,12 @@ _Sums = Callable[[], tuple[Ints, _Scale]]
 def prepare(context: Context, operation: U85Convolution, ofm: Target) -> Action:
     """Return a function that executes a convolution."""
     assert isinstance(operation.ofm, U85Output)
+    is_plain = operation.matrix is None and operation.accumulators.source is AccInput.RESET
+    if is_plain and operation.ofm.enabled:
+        return conv.prepare(context, operation, ofm)
     conv.check_work(context, operation)
     if operation.matrix is not None:
         return _accumulate(context, operation, ofm, _product(context, operation, operation.matrix))
-    if operation.accumulators.source is AccInput.RESET and operation.ofm.enabled:
-        return conv.prepare(context, operation, ofm)
     return _accumulate(context, operation, ofm, _convolution(context, operation))
 
 

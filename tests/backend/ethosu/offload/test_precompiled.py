@@ -25,6 +25,7 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import IoStyle
+from tests.support.errata_networks import FOLDER
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
@@ -118,6 +119,16 @@ def test_both_scratches_of_an_old_file_are_one_where_only_one_is_used(legacy: Ne
     assert stream_of(plan.partitions[0]).bases == (RegionKind.READ_ONLY, RegionKind.SCRATCH)
     assert scratch_bytes(plan, RegionKind.SCRATCH_FAST) == 0
     assert plan.sram_bytes == scratch_bytes(plan) > 0
+
+
+@pytest.mark.parametrize(("options", "warned"), [((), True), (("--disable-chaining",), False)])
+def test_a_stream_that_uses_the_wrong_table_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, options: tuple[str, ...], warned: bool
+) -> None:
+    data = (FOLDER / "chained-tables.tflite").read_bytes()
+    network = compile_file(tmp_path, data, "ethos-u85-128", options)
+    offload(network, find_accelerator("ethos-u85-128"))
+    assert ("the outputs of 'net_vela' can be wrong" in caplog.text) == warned
 
 
 def test_a_compiled_file_has_no_estimate_rather_than_none_of_cycles(legacy: Network) -> None:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.offload.apart import compile_apart
 from ethosgen.backend.ethosu.offload.bools import kept_for_bools
-from ethosgen.backend.ethosu.offload.chains import compile_apart
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
 from ethosgen.backend.ethosu.offload.division import Division, compiled_plan

@@ -1,4 +1,4 @@
-"""Find chains of U85 that overwrite their own tables, and compile again without chains.
+"""Find chains of U85 that overwrite their own tables.
 
 The operations of a chain hand results over in buffers of the NPU. Vela loads all tables of a chain
 before its first operation, also where a later one takes the place of an earlier one: the memory for
@@ -6,27 +6,12 @@ tables has 2 KiB, the size of one table of 16-bit values. This is the erratum ch
 errata_table.py.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import PARAMETER_BITS, DmaRegionMode, InstructionSet
-from ethosgen.backend.ethosu.isa_u85 import (
-    U85,
-    ActivationFunction,
-    ActivationStorage,
-    instruction_set,
-)
-from ethosgen.backend.ethosu.offload.precompiled import compiled_streams
+from ethosgen.backend.ethosu.isa_u85 import U85, ActivationFunction, ActivationStorage
 from ethosgen.backend.ethosu.offload.regions import commands_of
-from ethosgen.backend.ethosu.offload.vela import (
-    CHAINS,
-    Compiled,
-    SchedulerGoal,
-    compile_network,
-)
-from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle
 
 TABLE_BYTES = {
     ActivationFunction.LUT_U8_U8: 256,
@@ -41,26 +26,6 @@ TABLE_BYTES = {
 """Sizes of tables; a table's number counts in its size (ethos_u85_register_cs_generator.cpp)."""
 
 _STARTS = ("CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE")
-
-
-def compile_apart(
-    network: Network,
-    accelerator: EthosU,
-    io: IoStyle,
-    ignore: Sequence[str],
-    system_config: str | None,
-    memory_mode: str,
-    schedule: SchedulerGoal,
-    limit_s: float | None = None,
-) -> Compiled:
-    """Compile as compile_network does, and again without chains if one may overwrite its table."""
-    system = (system_config, memory_mode)
-    compiled = compile_network(network, accelerator, io, ignore, *system, schedule, limit_s)
-    for stream in compiled_streams(compiled.network):
-        if overwrites_table(stream.commands, instruction_set(stream.config_word)):
-            apart = replace(schedule, without=(*schedule.without, CHAINS))
-            return compile_network(network, accelerator, io, ignore, *system, apart, limit_s)
-    return compiled
 
 
 def overwrites_table(commands: bytes, isa: InstructionSet = U85) -> bool:

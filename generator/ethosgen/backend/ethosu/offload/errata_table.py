@@ -409,4 +409,4 @@ STREAM_ERRATA: tuple[Erratum, ...] = (
         "and AllocateLutSlot; the memory for tables has 2 KiB, as a table of 16-bit values has",
     ),
 )
-"""Errata that streams show (chains.py): compiled otherwise, all operators can be on the NPU."""
+"""Errata that streams show (chains.py); apart.py compiles otherwise, with nothing on the CPU."""

@@ -7,10 +7,12 @@ even if it is the scratch, because TFLite Micro puts both at the start of the ar
 partition, instead of offsets in scratch.
 """
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, EthosU
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
+from ethosgen.backend.ethosu.offload.chains import overwrites_table
 from ethosgen.backend.ethosu.offload.joining import (
     FAST_REGION,
     Reach,
@@ -36,6 +38,13 @@ from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 _COMMANDS = 0
 _ALIGNMENT = 16
 """Regor's NPUTensorAlignment of tensors in regions 3 and 4."""
+
+_log = logging.getLogger(__name__)
+
+_WRONG_TABLE = (
+    "the outputs of '%s' can be wrong: a chain of operations may use another table than it should "
+    "(erratum chained-tables); compile the original with ethosgen, or with vela --disable-chaining"
+)
 
 _LEFT = "it was left on the CPU when the file was compiled"
 
@@ -91,7 +100,8 @@ def plan_compiled(
 ) -> Plan:
     """Return the plan of a compiled network.
 
-    `reach` returns the bytes of a region that a stream uses.
+    `reach` returns the bytes of a region that a stream uses. A stream with the erratum
+    chained-tables is logged as a warning.
 
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
     InputError if the file is damaged.
@@ -99,6 +109,8 @@ def plan_compiled(
     require_npu(accelerator, compiled_for(network), network.name)
     streams = list(compiled_streams(network))
     isa = instruction_set(accelerator.config_word)
+    if any(overwrites_table(stream.commands, isa) for stream in streams):
+        _log.warning(_WRONG_TABLE, network.name)
     reached = [accesses(stream.commands, isa) for stream in streams]
     spans = _spans(network, reached) if _is_separate(reached) else None
     if io is IoStyle.CALLER and spans is None and not _are_ends_apart(network):

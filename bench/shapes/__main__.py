@@ -56,8 +56,6 @@ def measure(results: Figures, cores: list[str], types: list[str], only: str = ""
             sys.stderr.write(f"{core}, {dtype}: {len(some)} layers\n")
             for case, figures in zip(some, ours.measure(some, core), strict=True):
                 data.add_ours(results, case, core, figures)
-                if figures["icount"] != figures["instructions"]:
-                    results.setdefault("icount_differs", []).append(f"{case.name}, {core}")
             data.store(results)
 
 
@@ -67,7 +65,8 @@ def export(folder: Path) -> None:
     A sample is the bytes of its inputs, one after another; the samples follow each other. Another
     firmware runs them in order, counts the last one, and writes for `--theirs`: `core`, `whose`
     (cmsis-nn or reference), `how` (a sentence: versions, flags), `empty` (the figures of a network
-    that does nothing) and `cases`, by name the columns of `index.json`.
+    that does nothing), `code` (by operator the bytes that the linker takes for it) and `cases`,
+    by name the columns of `index.json`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     some = cases()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unittest.mock import patch
 
-from bench.command import Figures
+from bench.command import BenchError, Figures
 from bench.layers import Firmware, Layer, board_without_helium, firmwares
 from bench.products import products
 from bench.shapes.code import Code
@@ -83,13 +83,18 @@ def _run(firmware: Firmware, counter: Counter) -> Iterator[Figures]:
 def figures(network: Network, samples: Sequence[Sample], count: Count, code: int) -> Figures:
     """Return the figures of a layer; its outputs are compared with the oracle's."""
     graph = network.graph
+    if count.instructions != samples[-1].cpu_instructions:
+        raise BenchError(
+            f"{network.name}: the plugin counts {count.instructions:,} instructions, the board's "
+            f"counter {samples[-1].cpu_instructions:,}",
+            "",
+        )
     compared = compare_outputs(network, [one.outputs for one in samples])
     return {
         "instructions": count.instructions,
         "loaded": count.loaded_bytes,
         "stored": count.stored_bytes,
         "code": code,
-        "icount": samples[-1].cpu_instructions,
         "mismatches": compared.mismatches,
         "elements": compared.elements,
         "products": products(graph, graph.operators),

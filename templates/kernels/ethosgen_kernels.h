@@ -37,8 +37,58 @@ struct ethosgen_matrix {
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                         const int32_t *scales, const int32_t *shape);
 
+/* Rows of bytes, which may overlap, and the place of what is computed from them. */
+struct ethosgen_rows {
+    const int8_t *first;
+    int32_t count;
+    int32_t step;  /* bytes from a row to the next */
+    int32_t bytes; /* that may be read */
+    int8_t *output;
+    int32_t output_step;
+};
+
+/* The same for rows at any distance; `rows` of the matrix is unused. */
+void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                      const int32_t *scales, const struct ethosgen_matrix *matrix);
+
+/* One axis of a convolution's input and output. */
+struct ethosgen_axis {
+    int32_t size;        /* of the input, in pixels */
+    int32_t input_step;  /* bytes from a pixel of the input to the next */
+    int32_t padding;     /* before the input */
+    int32_t stride;
+    int32_t dilation;
+    int32_t outputs;
+    int32_t output_step; /* bytes from an output to the next */
+};
+
 /*
- * The same for int16 rows, without a zero point; the sums must fit in 32 bits. weights: for every 4
+ * A convolution, and its strip: a copy of some rows of the input, as columns. Pixel x of row y is at
+ * (x * height + y) * depth, so that each window is one piece of the strip: a row of the matrix. The
+ * axis `along` the strip may be the height or the width of the picture; `across` is the other. Phases
+ * are those of struct ethosgen_depthwise. In place there is no strip, and windows are in the input.
+ */
+struct ethosgen_convolution {
+    int32_t depth;       /* bytes of a pixel */
+    int32_t zero_point;  /* of the input */
+    struct ethosgen_axis along;
+    struct ethosgen_axis across;
+    int32_t phases;
+    int32_t pixels;      /* at most, outputs of a row that are computed from the same strip */
+    int32_t columns;     /* of the strip */
+    int32_t height;      /* rows of a window */
+    int32_t window_step; /* bytes from a window to the next */
+    int32_t bytes;       /* of the strip, or of the input in place */
+    int32_t is_in_place;
+    struct ethosgen_matrix matrix;
+};
+
+/* Compute all outputs of a picture. weights: as in ethosgen_matrix_s8, taps in a strip's order. */
+void ethosgen_convolution_s8(int8_t *output, const int8_t *input, int8_t *strip,
+                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/*
+ * The same as ethosgen_matrix_s8 for int16 rows, without a zero point; the sums must fit in 32 bits. weights: for every 4
  * channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros. scales: for each
  * channel the lower and the upper half of bias * mantissa + half, a mantissa of 15 bits, and a right
  * shift; half is 2^(shift - 1).
@@ -86,17 +136,6 @@ struct ethosgen_depthwise_s16 {
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
                                   const int32_t *shape);
-
-/* One axis of a depthwise convolution's input and output. */
-struct ethosgen_axis {
-    int32_t size;        /* of the input, in pixels */
-    int32_t input_step;  /* bytes from a pixel of the input to the next */
-    int32_t padding;     /* before the input */
-    int32_t stride;
-    int32_t dilation;
-    int32_t outputs;
-    int32_t output_step; /* bytes from an output to the next */
-};
 
 /*
  * A depthwise convolution, and its lines. A line has one channel of some rows of the input, as columns:

@@ -5,6 +5,8 @@
  */
 #include "ethosgen_requantize.h"
 
+#include <stdbool.h>
+
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
@@ -49,6 +51,7 @@ static inline int32x4_t block(const int8_t *row, const int8_t *weights, const in
     return vminq_s32(vmaxq_s32(vaddq_s32(values, zero_point), low), high);
 }
 
+/* Compute a row of any length, and read no byte behind it. */
 static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weights,
                          const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
@@ -68,26 +71,233 @@ static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weight
     }
 }
 
-void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                        const int32_t *scales, const int32_t *shape)
-{
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
+/* 16 products of two rows (q0, q1) with each of 4 channels. */
+#define PRODUCTS(multiply)                                  \
+    "vldrb.8 q0, [%[row0]], #16\n\t"                        \
+    "vldrb.8 q2, [%[weights]], #16\n\t"                     \
+    "vldrb.8 q1, [%[row1]], #16\n\t"                        \
+    multiply " %[sum0], q0, q2\n\t"                         \
+    "vldrb.8 q3, [%[weights]], #16\n\t"                     \
+    multiply " %[sum4], q1, q2\n\t"                         \
+    multiply " %[sum1], q0, q3\n\t"                         \
+    "vldrb.8 q2, [%[weights]], #16\n\t"                     \
+    multiply " %[sum5], q1, q3\n\t"                         \
+    multiply " %[sum2], q0, q2\n\t"                         \
+    "vldrb.8 q3, [%[weights]], #16\n\t"                     \
+    multiply " %[sum6], q1, q2\n\t"                         \
+    multiply " %[sum3], q0, q3\n\t"                         \
+    multiply " %[sum7], q1, q3\n\t"
 
-    for (int32_t left = matrix->rows; left > 0; left--) {
-        multiply_row(output, rows, weights, scales, matrix);
-        output += matrix->channels;
-        rows += matrix->depth;
+/* What the loop over pairs of rows keeps in memory. */
+struct pairs {
+    const int8_t *weights;
+    int32_t more; /* vectors behind the first */
+    int8_t *output;
+    int32_t output_step;
+    int32_t advance; /* bytes from the end of a row to the next but one */
+    int32_t zero_point;
+    int32_t low[BLOCK];
+    int32_t high[BLOCK];
+    int32_t bias[BLOCK];
+    uint32_t inside; /* predicate: the channels that there are */
+};
+
+/*
+ * Compute `count` pairs of rows for 4 channels. All even registers hold sums, so the loops have no
+ * hardware support, and the inner one does two vectors at a time. Not inline, as multiply_short.
+ */
+static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t step,
+                                                     const int32_t *scales, struct pairs *pairs,
+                                                     int32_t count)
+{
+    int32x4_t mantissa = vldrwq_s32(scales + BLOCK), shift = vldrwq_s32(scales + 2 * BLOCK);
+    const int8_t *row0 = row, *row1 = row + step, *weights;
+    register int32_t sum0 __asm("r0"), sum1 __asm("r2"), sum2 __asm("r4"), sum3 __asm("r6");
+    register int32_t sum4 __asm("r8"), sum5 __asm("r10"), sum6 __asm("r12"), sum7 __asm("lr");
+    int32_t more;
+
+    __asm volatile("ldr %[weights], [%[pairs], #72]\n\t"
+                   "vmsr p0, %[weights]\n"
+                   "1:\n\t"
+                   "ldr %[weights], [%[pairs]]\n\t"
+                   "ldr %[more], [%[pairs], #4]\n\t"
+                   PRODUCTS("vmladav.s8")
+                   "lsrs %[more], #1\n\t"
+                   "bcc 2f\n\t"
+                   PRODUCTS("vmladava.s8")
+                   "2:\n\t"
+                   "cbz %[more], 4f\n"
+                   "3:\n\t"
+                   PRODUCTS("vmladava.s8")
+                   PRODUCTS("vmladava.s8")
+                   "subs %[more], #1\n\t"
+                   "bne 3b\n"
+                   "4:\n\t"
+                   "vmov q0[2], q0[0], %[sum0], %[sum2]\n\t"
+                   "vmov q0[3], q0[1], %[sum1], %[sum3]\n\t"
+                   "vmov q1[2], q1[0], %[sum4], %[sum6]\n\t"
+                   "vmov q1[3], q1[1], %[sum5], %[sum7]\n\t"
+                   "vldrw.32 q2, [%[pairs], #56]\n\t"
+                   "vadd.i32 q0, q0, q2\n\t"
+                   "ldrd %[sum0], %[sum2], [%[pairs], #8]\n\t"
+                   "vadd.i32 q1, q1, q2\n\t"
+                   "ldrd %[sum4], %[sum6], [%[pairs], #16]\n\t"
+                   "vqrdmulh.s32 q0, q0, %q[mantissa]\n\t"
+                   "vqrdmulh.s32 q1, q1, %q[mantissa]\n\t"
+                   "vand q2, q0, %q[shift]\n\t"
+                   "vand q3, q1, %q[shift]\n\t"
+                   "vshr.s32 q2, q2, #31\n\t"
+                   "vshr.s32 q3, q3, #31\n\t"
+                   "vadd.i32 q0, q0, q2\n\t"
+                   "vldrw.32 q2, [%[pairs], #24]\n\t"
+                   "vadd.i32 q1, q1, q3\n\t"
+                   "vldrw.32 q3, [%[pairs], #40]\n\t"
+                   "vrshl.s32 q0, q0, %q[shift]\n\t"
+                   "vrshl.s32 q1, q1, %q[shift]\n\t"
+                   "vadd.i32 q0, q0, %[sum6]\n\t"
+                   "vadd.i32 q1, q1, %[sum6]\n\t"
+                   "vmax.s32 q0, q0, q2\n\t"
+                   "vmax.s32 q1, q1, q2\n\t"
+                   "vmin.s32 q0, q0, q3\n\t"
+                   "vmin.s32 q1, q1, q3\n\t"
+                   "vpst\n\t"
+                   "vstrbt.32 q0, [%[sum0]]\n\t"
+                   "add %[sum0], %[sum2]\n\t"
+                   "vpst\n\t"
+                   "vstrbt.32 q1, [%[sum0]]\n\t"
+                   "add %[sum0], %[sum2]\n\t"
+                   "str %[sum0], [%[pairs], #8]\n\t"
+                   "add %[row0], %[sum4]\n\t"
+                   "add %[row1], %[sum4]\n\t"
+                   "subs %[count], #1\n\t"
+                   "bne 1b"
+                   : [row0] "+r"(row0), [row1] "+r"(row1), [weights] "=&r"(weights),
+                     [more] "=&l"(more), [count] "+r"(count), [sum0] "=&r"(sum0),
+                     [sum1] "=&r"(sum1), [sum2] "=&r"(sum2), [sum3] "=&r"(sum3),
+                     [sum4] "=&r"(sum4), [sum5] "=&r"(sum5), [sum6] "=&r"(sum6),
+                     [sum7] "=&r"(sum7)
+                   : [pairs] "r"(pairs), [mantissa] "w"(mantissa), [shift] "w"(shift)
+                   : "q0", "q1", "q2", "q3", "cc", "memory");
+}
+
+/*
+ * Rows of one vector: the weights of 4 channels, mantissas and shifts stay in registers. Not inline,
+ * since it needs almost all of them.
+ */
+static __attribute__((noinline)) void multiply_short(int8_t *output, const int8_t *row,
+                                                     const int8_t *weights, const int32_t *scales,
+                                                     const struct ethosgen_rows *rows,
+                                                     const struct ethosgen_matrix *matrix,
+                                                     int32_t count, uint32_t inside)
+{
+    int8x16_t weight0 = vldrbq_s8(weights), weight1 = vldrbq_s8(weights + LANES);
+    int8x16_t weight2 = vldrbq_s8(weights + 2 * LANES), weight3 = vldrbq_s8(weights + 3 * LANES);
+    int32x4_t mantissa = vldrwq_s32(scales + BLOCK), shift = vldrwq_s32(scales + 2 * BLOCK);
+    int32_t sum0, sum1, sum2, sum3, zero_point = matrix->output.zero_point;
+    register int32_t left __asm("lr") = count;
+
+    __asm volatile("vmsr p0, %[inside]\n\t"
+                   "dls lr, lr\n"
+                   "1:\n\t"
+                   "vldrb.8 q4, [%[row]]\n\t"
+                   "add %[row], %[step]\n\t"
+                   "vmladav.s8 %[sum0], %q[weight0], q4\n\t"
+                   "vmladav.s8 %[sum1], %q[weight1], q4\n\t"
+                   "vmladav.s8 %[sum2], %q[weight2], q4\n\t"
+                   "vmladav.s8 %[sum3], %q[weight3], q4\n\t"
+                   "vldrw.32 q5, [%[bias]]\n\t"
+                   "vmov q4[2], q4[0], %[sum0], %[sum2]\n\t"
+                   "vmov q4[3], q4[1], %[sum1], %[sum3]\n\t"
+                   "vadd.i32 q4, q4, q5\n\t"
+                   "vqrdmulh.s32 q4, q4, %q[mantissa]\n\t"
+                   "vand q5, q4, %q[shift]\n\t"
+                   "vshr.s32 q5, q5, #31\n\t"
+                   "vadd.i32 q4, q4, q5\n\t"
+                   "vrshl.s32 q4, q4, %q[shift]\n\t"
+                   "vadd.i32 q4, q4, %[zero_point]\n\t"
+                   "vqmovnb.s32 q4, q4\n\t"
+                   "vqmovnb.s16 q4, q4\n\t"
+                   "vpst\n\t"
+                   "vstrbt.32 q4, [%[output]]\n\t"
+                   "add %[output], %[output_step]\n\t"
+                   "le lr, 1b"
+                   : [row] "+r"(row), [output] "+l"(output), [sum0] "=&Te"(sum0),
+                     [sum1] "=&Te"(sum1), [sum2] "=&Te"(sum2), [sum3] "=&Te"(sum3), "+r"(left)
+                   : [bias] "r"(scales), [step] "r"(rows->step),
+                     [output_step] "r"(rows->output_step), [zero_point] "r"(zero_point),
+                     [inside] "r"(inside), [weight0] "w"(weight0), [weight1] "w"(weight1),
+                     [weight2] "w"(weight2), [weight3] "w"(weight3), [mantissa] "w"(mantissa), [shift] "w"(shift)
+                   : "q4", "q5", "memory");
+}
+
+/* Return the number of rows of which whole vectors can be read. */
+static int32_t readable(const struct ethosgen_rows *rows, const struct ethosgen_matrix *matrix)
+{
+    int32_t rest = rows->bytes - (matrix->depth + LANES - 1) / LANES * LANES;
+    int32_t count = rest < 0 ? 0 : rest / rows->step + 1;
+
+    return count < rows->count ? count : rows->count;
+}
+
+/* Compute several rows of which whole vectors can be read; return their number. */
+static int32_t multiply_blocks(const struct ethosgen_rows *rows, const int8_t *weights,
+                               const int32_t *scales, const struct ethosgen_matrix *matrix)
+{
+    const struct ethosgen_output *to = &matrix->output;
+    int32_t vectors = (matrix->depth + LANES - 1) / LANES;
+    int32_t count = readable(rows, matrix);
+    bool is_short = vectors == 1 && to->low == INT8_MIN && to->high == INT8_MAX;
+    struct pairs pairs = {
+        .weights = weights,
+        .more = vectors - 1,
+        .output_step = rows->output_step,
+        .advance = 2 * rows->step - vectors * LANES,
+        .zero_point = to->zero_point,
+    };
+
+    count -= is_short ? 0 : count % 2;
+    if (count == 0) {
+        return 0;
+    }
+    vstrwq_s32(pairs.low, vdupq_n_s32(to->low));
+    vstrwq_s32(pairs.high, vdupq_n_s32(to->high));
+    for (int32_t channel = 0; channel < matrix->channels; channel += BLOCK) {
+        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
+        pairs.output = rows->output + channel;
+        if (is_short) {
+            multiply_short(pairs.output, rows->first, pairs.weights, scales, rows, matrix, count,
+                           pairs.inside);
+        } else {
+            vstrwq_s32(pairs.bias, vldrwq_s32(scales));
+            multiply_pairs(rows->first, rows->step, scales, &pairs, count / 2);
+        }
+        pairs.weights += vectors * LANES * BLOCK;
+        scales += SCALES;
+    }
+    return count;
+}
+
+void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                      const int32_t *scales, const struct ethosgen_matrix *matrix)
+{
+    int32_t row = rows->count > 1 ? multiply_blocks(rows, weights, scales, matrix) : 0;
+
+    for (; row < rows->count; row++) {
+        multiply_row(rows->output + row * rows->output_step, rows->first + row * rows->step, weights,
+                     scales, matrix);
     }
 }
 #else
-void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                        const int32_t *scales, const int32_t *shape)
+void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                      const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
     int32_t depth = matrix->depth;
     int32_t block_bytes = (depth + LANES - 1) / LANES * LANES * BLOCK;
 
-    for (int32_t row = 0; row < matrix->rows; row++, rows += depth) {
+    for (int32_t row = 0; row < rows->count; row++) {
+        const int8_t *values = rows->first + row * rows->step;
+        int8_t *output = rows->output + row * rows->output_step;
+
         for (int32_t channel = 0; channel < matrix->channels; channel++) {
             int32_t lane = channel % BLOCK;
             const int8_t *vector = weights + channel / BLOCK * block_bytes + lane * LANES;
@@ -95,11 +305,27 @@ void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weight
             int32_t sum = scale[0];
 
             for (int32_t k = 0; k < depth; k++) {
-                sum += rows[k] * vector[k / LANES * LANES * BLOCK + k % LANES];
+                sum += values[k] * vector[k / LANES * LANES * BLOCK + k % LANES];
             }
-            *output++ = ethosgen_clamp(
+            output[channel] = ethosgen_clamp(
                 ethosgen_requantize(sum, scale[BLOCK], scale[2 * BLOCK]), &matrix->output);
         }
     }
 }
 #endif
+
+void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                        const int32_t *scales, const int32_t *shape)
+{
+    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
+    const struct ethosgen_rows all = {
+        .first = rows,
+        .count = matrix->rows,
+        .step = matrix->depth,
+        .bytes = matrix->rows * matrix->depth,
+        .output = output,
+        .output_step = matrix->channels,
+    };
+
+    ethosgen_rows_s8(&all, weights, scales, matrix);
+}

@@ -23,10 +23,10 @@ COUNTED = {
 
 PIXELS = (1, 16, 16, 16)
 FORMS: dict[str, tuple[Build, int, int]] = {
-    "3 x 3": (lambda n: n.conv2d(n.input(PIXELS), 16, (3, 3)), 166_355, 6_733_816),
-    "1 x 1": (lambda n: n.conv2d(n.input(PIXELS), 16, (1, 1)), 47_402, 735_845),
-    "depthwise": (lambda n: n.depthwise(n.input(PIXELS)), 48_535, 865_285),
-    "dense": (lambda n: n.fully_connected(n.input((4, 256)), 64), 12_014, 335_177),
+    "3 x 3": (lambda n: n.conv2d(n.input(PIXELS), 16, (3, 3)), 104_969, 6_733_816),
+    "1 x 1": (lambda n: n.conv2d(n.input(PIXELS), 16, (1, 1)), 22_903, 735_845),
+    "depthwise": (lambda n: n.depthwise(n.input(PIXELS)), 34_218, 865_285),
+    "dense": (lambda n: n.fully_connected(n.input((4, 256)), 64), 9_813, 335_177),
     "dense int16": (lambda n: n.fully_connected(n.input((4, 256), "int16"), 64), 28_146, 269_375),
     "averages": (lambda n: n.average_pool(n.input(PIXELS), (2, 2), (2, 2)), 12_926, 32_399),
     "maxima": (lambda n: n.max_pool(n.input(PIXELS), (2, 2), (2, 2)), 5_118, 32_395),

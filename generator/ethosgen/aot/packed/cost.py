@@ -3,7 +3,7 @@
 The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
 Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
 docs/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of channels,
-blocks of depth. `lines.py` has those of depthwise convolutions.
+blocks of depth. `lines.py` and `strips.py` have those of convolutions.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,10 +66,20 @@ def _up(value: int, to: int) -> int:
     return -(-value // to)
 
 
+def multiplied(rows: int, depth: int, channels: int) -> float:
+    """Return the estimate of the instructions for rows times weights with Helium."""
+    blocks, vectors = _up(channels, BLOCK), _up(depth, LANES)
+    pairs, rest = divmod(rows, 2)
+    if vectors == 1 and rows > 1:
+        return 110 + blocks * (62 + 22.0 * rows)
+    pair = 46.0 + 14 * vectors + (vectors - 1) // 2 * 2
+    single = 31 + blocks * (26.6 + 9.83 * vectors)
+    return 40 + (pairs and 110 + blocks * (62 + pairs * pair)) + rest * single
+
+
 def _rows(one: Sizes) -> float:
     """Rows that are contiguous in the input."""
-    blocks = _up(one.channels, BLOCK)
-    return one.pixels * (31.0 + blocks * (26.6 + 9.83 * _up(one.depth, LANES)))
+    return multiplied(one.pixels, one.depth, one.channels)
 
 
 def _rows_in_c(one: Sizes) -> float:

@@ -9,11 +9,11 @@ from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import cost, order, packed
+from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.lines import Lines, cheapest_lines
-from ethosgen.aot.packed.matrix import convolution
+from ethosgen.aot.packed.matrix import ESTIMATE, axis_numbers, convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
@@ -22,15 +22,13 @@ DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
 def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
     lines = _lines_of(op, tensors)
     if lines is None:
-        return cost.CONVOLUTION.helium(op, tensors)
+        return ESTIMATE.helium(op, tensors)
     return lines.cycles / lines.outputs
 
 
 def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
     lines = _lines_of(op, tensors)
-    return (
-        cost.CONVOLUTION.in_c(op, tensors) if lines is None else lines.cycles_in_c / lines.outputs
-    )
+    return ESTIMATE.in_c(op, tensors) if lines is None else lines.cycles_in_c / lines.outputs
 
 
 @packed("DEPTHWISE_CONV_2D", cycles=TwoForms(_helium, _in_c))
@@ -84,8 +82,8 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
         weights = weights.reshape(lines.across.taps, lines.along.taps, channels).transpose(1, 0, 2)
     shape = (
         *(channels, channels // depth, zero_point_of(layer.source)),
-        *_axis(lines.along, layer, lines.is_turned),
-        *_axis(lines.across, layer, not lines.is_turned),
+        *axis_numbers(lines.along, layer, lines.is_turned),
+        *axis_numbers(lines.across, layer, not lines.is_turned),
         *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
         *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
         *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
@@ -94,16 +92,4 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
         order.depthwise_weights(weights, lines.height),
         order.matrix_scales(table),
         np.array(shape, np.int32),
-    )
-
-
-def _axis(axis: Axis, layer: Layer, is_vertical: bool) -> tuple[int, ...]:
-    """Return a struct ethosgen_axis."""
-    input_step, output_step = (
-        shape[3] * (shape[2] if is_vertical else 1)
-        for shape in (layer.source.shape, layer.target.shape)
-    )
-    return (
-        *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
-        *(axis.target, output_step),
     )

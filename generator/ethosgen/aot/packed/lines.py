@@ -150,12 +150,16 @@ def _lines(vertical: Axis, horizontal: Axis, channels: int) -> Iterator[Lines]:
         can_share = taps > 1 and across.dilation == 1
         for height in range(taps, 2 * taps if can_share else taps + 1):
             yield Lines(channels, along, across, height, is_turned)
-    if horizontal.taps == horizontal.source and horizontal.is_inside and vertical.dilation == 1:
-        yield Lines(channels, *_flat(vertical, horizontal.taps), 1, False)
+    flat = flat_axes(vertical, horizontal)
+    if flat is not None:
+        yield Lines(channels, *flat, 1, False)
 
 
-def _flat(vertical: Axis, width: int) -> tuple[Axis, Axis]:
-    """Return the axes if windows are as wide as the picture: its rows are one row."""
+def flat_axes(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:
+    """Return the axes of a picture as one row, if the windows are as wide as it, else None."""
+    width = horizontal.taps
+    if width != horizontal.source or not horizontal.is_inside or vertical.dilation != 1:
+        return None
     along = replace(
         vertical,
         taps=vertical.taps * width,

@@ -8,16 +8,18 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
-from ethosgen.aot.cost import per_product
+from ethosgen.aot.cost import TwoForms, per_product
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.order import Array
+from ethosgen.aot.packed.strips import Strips, cheapest_strips
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
+CONVOLUTION = frozenset({"ethosgen_convolution.c"})
 WIDE = per_product(int8=0.4, int16=0.4)
 """The estimate for int16."""
 
@@ -52,7 +54,36 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _product(layer, weights, layer.target.elements // layer.channels)
 
 
-@packed("CONV_2D", cycles=cost.CONVOLUTION)
+def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    strips = _strips_of(op, tensors)
+    return strips.cycles / strips.outputs if strips else cost.CONVOLUTION.helium(op, tensors)
+
+
+def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
+    strips = _strips_of(op, tensors)
+    return strips.cycles_in_c / strips.outputs if strips else cost.CONVOLUTION.in_c(op, tensors)
+
+
+def _strips_of(op: Operator, tensors: Sequence[Tensor]) -> Strips | None:
+    """Return the strips of a layer, None if it has none: rows in the input, or groups."""
+    source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+    _, height, width, depth = weights.shape
+    window = make_window(op, (height, width), source, target)
+    if _is_point(*window) or (op.code == "CONV_2D" and depth != source.shape[3]):
+        return None
+    return cheapest_strips(*window, source.shape[3], target.shape[3])
+
+
+def _is_point(*window: Axis) -> bool:
+    """Return whether a window is one pixel, and each pixel has one."""
+    return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
+
+
+ESTIMATE = TwoForms(_helium, _in_c)
+"""Of convolutions of int8, including depthwise ones of one channel."""
+
+
+@packed("CONV_2D", cycles=ESTIMATE)
 @packed("CONV_2D", dtype="int16", cycles=WIDE)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
@@ -74,11 +105,56 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if weights.shape[3] == layer.source.shape[3] and all(
-        axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
-    ):
+    if weights.shape[3] == layer.source.shape[3] and _is_point(vertical, horizontal):
         return _product(layer, flat, layer.target.elements // layer.channels)
+    if layer.source.dtype == "int8" and weights.shape[3] == layer.source.shape[3]:
+        return _strips(layer, weights, vertical, horizontal)
     return _patches(layer, flat, weights.shape[3], vertical, horizontal)
+
+
+def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel that copies the rows under a row of windows, if they are not in place."""
+    source, target = layer.source, layer.target
+    strips = cheapest_strips(vertical, horizontal, source.shape[3], layer.channels)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    tables = _tables(nest, _strip_constants(layer, weights, strips))
+    # In place the strip is unused.
+    room = y if strips.is_in_place else nest.room("strip", strips.bytes)
+    with nest.loop("n", target.shape[0]) as n:
+        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        nest.call("ethosgen_convolution_s8", *places, room.data, *(table.data for table in tables))
+    return nest.kernel(FORMS["int8"].files | CONVOLUTION)
+
+
+def _strip_constants(layer: Layer, weights: Array, strips: Strips) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_convolution."""
+    channels = layer.channels
+    if not strips.is_turned:
+        shape = (channels, strips.across.taps, strips.along.taps, strips.depth)
+        weights = weights.reshape(shape).transpose(0, 2, 1, 3)
+    *packs, matrix = _constants(layer, weights.reshape(channels, -1), 1, 0, strips.window)
+    numbers = (
+        *(strips.depth, zero_point_of(layer.source)),
+        *axis_numbers(strips.along, layer, strips.is_turned),
+        *axis_numbers(strips.across, layer, not strips.is_turned),
+        *(strips.phases, strips.pixels, strips.columns, strips.height),
+        *(strips.window_step, strips.bytes, strips.is_in_place),
+        *matrix.tolist(),
+    )
+    return (*packs, np.array(numbers, np.int32))
+
+
+def axis_numbers(axis: Axis, layer: Layer, is_vertical: bool) -> tuple[int, ...]:
+    """Return a struct ethosgen_axis."""
+    input_step, output_step = (
+        tensor.shape[3] * (tensor.shape[2] if is_vertical else 1)
+        for tensor in (layer.source, layer.target)
+    )
+    return (
+        *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
+        *(axis.target, output_step),
+    )
 
 
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:

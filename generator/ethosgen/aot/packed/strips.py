@@ -1,0 +1,130 @@
+"""The strips of a convolution: copies of some rows of its input, column by column.
+
+In a strip each window is one piece of memory, so a row of windows is a matrix whose rows overlap
+(struct ethosgen_convolution). Where windows are one piece of the input, there is no strip.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import gcd
+
+from ethosgen.aot.loops.window import Axis
+from ethosgen.aot.packed.cost import multiplied
+from ethosgen.aot.packed.lines import flat_axes
+from ethosgen.aot.packed.order import MATRIX_DEPTH
+
+ROOM = 4096
+"""Bytes above which a strip is cut."""
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The strips of a layer: the axis along them, the other one, the bytes of a pixel.
+
+    `is_turned`: the strips are columns of the picture, because `along` is the height.
+    """
+
+    along: Axis
+    across: Axis
+    depth: int
+    channels: int
+    is_turned: bool
+
+    @property
+    def phases(self) -> int:
+        """The number of phases, each of which reads every so many columns of a dilated window."""
+        return self.along.dilation // gcd(self.along.dilation, self.along.stride)
+
+    @property
+    def height(self) -> int:
+        """The rows of a strip."""
+        return self.across.taps
+
+    @property
+    def column(self) -> int:
+        """The bytes of a column of the strip."""
+        return self.height * self.depth
+
+    @property
+    def window_step(self) -> int:
+        """The bytes from a window to the next one of its phase."""
+        return self.along.stride // gcd(self.along.dilation, self.along.stride) * self.column
+
+    @property
+    def window(self) -> int:
+        """The bytes of a window."""
+        return self.along.taps * self.column
+
+    @property
+    def vectors(self) -> int:
+        """The vectors of 16 bytes that the kernel reads of a window."""
+        return -(-self.window // MATRIX_DEPTH)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether each window is one piece of the input, whose rows are the strips."""
+        is_inside = self.along.is_inside and self.across.is_inside
+        is_adjacent = self.along.dilation == 1 and (not self.is_turned or self.across.source == 1)
+        return self.across.taps == 1 and is_inside and is_adjacent
+
+    @property
+    def pixels(self) -> int:
+        """The outputs of a row that are computed from the same strip."""
+        row = -(-self.along.target // self.phases)
+        if self.is_in_place:
+            return row
+        most = max(ROOM - self.vectors * MATRIX_DEPTH, 0) // self.window_step + 1
+        return -(-row // -(-row // most))
+
+    @property
+    def pieces(self) -> int:
+        """The pieces of a row: its phases, each cut into strips of limited length."""
+        return self.phases * -(-self.along.target // (self.phases * self.pixels))
+
+    @property
+    def columns(self) -> int:
+        """The columns of a strip."""
+        return (self.pixels - 1) * self.window_step // self.column + self.along.taps
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of a strip, with those read behind the last window, or of the input."""
+        if self.is_in_place:
+            return self.along.source * self.across.source * self.depth
+        return (self.pixels - 1) * self.window_step + self.vectors * MATRIX_DEPTH
+
+    @property
+    def outputs(self) -> int:
+        """The outputs of a picture."""
+        return self.channels * self.along.target * self.across.target
+
+    @property
+    def cycles_in_c(self) -> float:
+        """The estimate of a picture's instructions without Helium."""
+        copied = 0.0 if self.is_in_place else self.column * self.columns
+        filled = 8.0 * self.pieces * self.across.target * copied
+        return filled + self.outputs * (50.0 + 10.0 * self.window)
+
+    @property
+    def cycles(self) -> float:
+        """The estimate of a picture's instructions with Helium."""
+        slices = -(-self.depth // MATRIX_DEPTH)
+        copied = 60 + self.height * (20 + slices * (25 + 5.0 * self.columns))
+        filled = 0.0 if self.is_in_place else copied
+        products = multiplied(self.pixels, self.window, self.channels)
+        return self.pieces * (60 + self.across.target * (60 + products + filled))
+
+
+def cheapest_strips(vertical: Axis, horizontal: Axis, depth: int, channels: int) -> Strips:
+    """Return the strips with the fewest instructions; of equals the smallest."""
+    return min(
+        _strips(vertical, horizontal, depth, channels), key=lambda one: (one.cycles, one.bytes)
+    )
+
+
+def _strips(vertical: Axis, horizontal: Axis, depth: int, channels: int) -> Iterator[Strips]:
+    yield Strips(horizontal, vertical, depth, channels, False)
+    yield Strips(vertical, horizontal, depth, channels, True)
+    flat = flat_axes(vertical, horizontal)
+    if flat is not None:
+        yield Strips(*flat, depth, channels, False)

@@ -14,14 +14,14 @@ def test_the_table_adds_up() -> None:
     )
     counts = (Count(6000), Count(2500, 1200), Count(1000))
     made = make_profile(steps, Unit("instructions", 1.0), Count(500), counts, 0.0)
-    ran = replace(made.steps[1], operations=(NpuOperation("ADD 8x8x16", 1200, "sum"),))
+    ran = replace(made.steps[1], operations=(NpuOperation("ADD 8x8x16", 1200, "ADD", "sum"),))
     lines = profile_lines(replace(made, steps=(made.steps[0], ran, made.steps[2])))
     assert lines[0].startswith("  profile   of the inference with the median cost, 3 steps; ")
     assert [line.split() for line in lines[1:]] == [
         ["step", "operators", "on", "instructions", "share", "NPU", "cycles"],
         ["1", "CONV_2D", "+", "RELU", "(conv)", "cpu", "6,000", "60.0%"],
         ["2", "partition_0", "(sum)", "npu", "2,500", "25.0%", "1,200"],
-        ["sum:", "ADD", "8x8x16", "~1,200"],
+        ["ADD", "(sum)", "~1,200"],
         ["3", "wait", "for", "partition_0", "npu", "1,000", "10.0%", "0"],
         ["outside", "of", "steps", "cpu", "500", "5.0%"],
         ["sum", "10,000", "100.0%", "1,200"],
@@ -34,3 +34,32 @@ def test_a_long_name_is_cut() -> None:
         [ProgramStep("CONV_2D", "x" * 300, "cpu")], Unit("cycles", 1.0), Count(1), [Count(9)], 0.0
     )
     assert all(len(line) <= 110 for line in profile_lines(made)[1:])
+
+
+def operation_lines(*operations: NpuOperation) -> list[str]:
+    steps = [ProgramStep("partition_0", "x", "npu")]
+    made = make_profile(steps, Unit("cycles", 1.0), Count(1), [Count(9, 60)], 0.0)
+    made = replace(made, steps=(replace(made.steps[0], operations=operations),))
+    return [" ".join(line.split()) for line in profile_lines(made)[3:-2]]
+
+
+def test_operations_of_one_operator_are_one_line_and_so_are_copies() -> None:
+    found = operation_lines(
+        NpuOperation("CONV 4x4x8", 20, "CONV_2D", "a"),
+        NpuOperation("DMA 16 bytes", 1),
+        NpuOperation("POOL MAX 4x4x8", 5, "SOFTMAX", "b"),
+        NpuOperation("DMA 32 bytes", 2),
+        NpuOperation("SUB 4x4x8", 32, "SOFTMAX", "b"),
+    )
+    assert found == [
+        "CONV_2D (a) ~20",
+        "2 copies ~3",
+        "SOFTMAX (b): 2 operations ~37",
+    ]
+
+
+def test_without_layers_each_operation_has_a_line() -> None:
+    found = operation_lines(
+        NpuOperation("CONV 4x4x8", 20), NpuOperation("CONV 4x4x8", 30), NpuOperation("DMA 8", 10)
+    )
+    assert found == ["CONV 4x4x8 ~20", "CONV 4x4x8 ~30", "1 copy ~10"]

@@ -29,7 +29,10 @@ def test_json_has_each_step_and_operation() -> None:
     made = make_profile(
         STEPS, Unit("cycles", 1.0), Count(5), (Count(80), Count(10, 64), Count(5)), 0.0
     )
-    operations = (NpuOperation("CONV 1x1x8", 60, "conv"), NpuOperation("DMA 16 bytes", 4))
+    operations = (
+        NpuOperation("CONV 1x1x8", 60, "CONV_2D", "conv"),
+        NpuOperation("DMA 16 bytes", 4),
+    )
     steps = (made.steps[0], replace(made.steps[1], operations=operations), made.steps[2])
     answer = replace(made, steps=steps).as_json()
     assert (answer["unit"], answer["total"], answer["outside"]) == ("cycles", 100, 5)
@@ -46,7 +49,7 @@ def test_json_has_each_step_and_operation() -> None:
         "share": 0.1,
         "npu_cycles": 64,
         "npu_operations": [
-            {"name": "CONV 1x1x8", "cycles": 60, "layer": "conv"},
-            {"name": "DMA 16 bytes", "cycles": 4, "layer": ""},
+            {"name": "CONV 1x1x8", "cycles": 60, "operator": "CONV_2D", "layer": "conv"},
+            {"name": "DMA 16 bytes", "cycles": 4, "operator": "", "layer": ""},
         ],
     }

@@ -6,16 +6,18 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.plan import CPU
 from ethosgen.values.profile import NPU, NpuOperation, Profile, StepCost
 
-_WIDEST = 56
+_COPY = "DMA "
+"""The start of a copy's line in a trace."""
+_WIDEST = 48
 """Most characters of a name in the table; --json has all of them."""
 
 
 def profile_lines(profile: Profile) -> list[str]:
-    """Return a line for each step and operation of the NPU, with a head and a sum."""
+    """Return a line for each step and operator on the NPU, with a head and a sum."""
     rows: list[tuple[str, ...]] = [("step", "operators", "on", profile.unit, "share", "NPU cycles")]
     for number, cost in enumerate(profile.steps, 1):
         rows.append(_step_row(number, cost, profile.total))
-        rows += [_operation_row(one) for one in cost.operations]
+        rows += _operation_rows(cost.operations)
     rest, total = profile.outside, profile.total
     rows.append(("", "outside of steps", CPU, f"{rest:,}", _share(rest, total), ""))
     cycles = f"{profile.npu_cycles:,}" if profile.npu_cycles else ""
@@ -36,9 +38,24 @@ def _step_row(number: int, cost: StepCost, total: int) -> tuple[str, ...]:
     return str(number), _short(name), step.on, f"{cost.count:,}", share, cycles
 
 
-def _operation_row(one: NpuOperation) -> tuple[str, ...]:
-    name = f"{one.layer}: {one.name}" if one.layer else one.name
-    return "", f"  {_short(name)}", "", "", "", f"~{one.cycles:,}"
+def _operation_rows(operations: Sequence[NpuOperation]) -> list[tuple[str, ...]]:
+    """Return a row for each operator of the network, and one for all copies."""
+    groups: dict[tuple[str, str], list[NpuOperation]] = {}
+    for number, one in enumerate(operations):
+        is_copy = one.name.startswith(_COPY)
+        key = (one.operator, one.layer) if one.layer else ("", "" if is_copy else str(number))
+        groups.setdefault(key, []).append(one)
+    return [_group_row(group) for group in groups.values()]
+
+
+def _group_row(group: Sequence[NpuOperation]) -> tuple[str, ...]:
+    first, count = group[0], len(group)
+    if first.layer:
+        more = f": {counted(count, 'operation')}" if count > 1 else ""
+        what = f"{first.operator} ({first.layer}){more}"
+    else:
+        what = counted(count, "copy", "copies") if first.name.startswith(_COPY) else first.name
+    return "", f"  {_short(what)}", "", "", "", f"~{sum(one.cycles for one in group):,}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -42,11 +42,13 @@ class Unit:
 class NpuOperation:
     """An operation of the NPU: its line in a trace, and the simulator's estimate of its cycles.
 
-    `layer` is the output of the network's operator that it computes, "" where that is not known.
+    `operator` is the code of the network's operator that it computes, `layer` that one's output;
+    "" where they are not known.
     """
 
     name: str
     cycles: int
+    operator: str = ""
     layer: str = ""
 
 

@@ -170,7 +170,7 @@ class EthosUFamily:
         stream = stream_of(partition)
         npu = find_accelerator(plan.accelerator.name)
         found = list_operations(stream.commands, npu, ports_of(plan, partition))
-        return [replace(one, layer=_layer(plan, stream, offset)) for offset, one in found]
+        return [_with_layer(one, plan, stream, offset) for offset, one in found]
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
@@ -179,13 +179,15 @@ class EthosUFamily:
         return partition_facts(plan, partition, ports, arena_bytes)
 
 
-def _layer(plan: Plan, stream: Stream, offset: int) -> str:
-    """Return the output of the network's operator that a command computes, "" if unknown."""
+def _with_layer(one: NpuOperation, plan: Plan, stream: Stream, offset: int) -> NpuOperation:
+    """Return an operation with the network's operator that it computes, if that is known."""
     source = stream.sources.get(offset)
     if source is None:
-        return ""
+        return one
     graph = plan.network.graph
-    return graph.tensors[graph.operators[source].outputs[0]].name
+    operator = graph.operators[source]
+    code = operator.custom_code or operator.code
+    return replace(one, operator=code, layer=graph.tensors[operator.outputs[0]].name)
 
 
 def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":

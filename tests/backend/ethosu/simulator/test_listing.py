@@ -27,9 +27,10 @@ def test_operations_add_up_and_name_their_layers(tmp_path: Path, npu: str, io: I
     assert sum(one.cycles for one in found) == program.activity.cycles > 0
     assert len(found) == len(program.steps)
     assert all(one.cycles >= 0 for one in found)
-    made = {network.graph.tensors[op.outputs[0]].name for op in network.graph.operators}
+    tensors = network.graph.tensors
+    made = {(op.code, tensors[op.outputs[0]].name) for op in network.graph.operators}
     layers = [one.layer for one in found]
-    assert {layer for layer in layers if layer} <= made
+    assert {(one.operator, one.layer) for one in found if one.layer} <= made
     assert all(bool(one.layer) != one.name.startswith("DMA") for one in found)
     assert list(dict.fromkeys(filter(None, layers))) == [
         network.graph.tensors[op.outputs[0]].name

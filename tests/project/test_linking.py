@@ -154,6 +154,9 @@ SECTIONS
 {
     text : { *(.text) *(".text.*") *(.rodata) *(".rodata.*") } > FLASH
     .ARM.exidx : { *(.ARM.exidx*) } > FLASH
+#define ROMABLE_REGION FLASH
+#define RAMABLE_REGION RAM
+#include "rom_sections.ld"
 #include "ram_sections.ld"
     datas : { *(.data) *(".data.*") } > RAM AT > FLASH
     bss (NOLOAD) : { *(.bss) *(".bss.*") end = .; } > RAM AT > RAM
@@ -163,15 +166,29 @@ SECTIONS
 """The order in which Zephyr's linker.ld for Cortex-M has its own sections and a module's."""
 
 
-def test_zephyr_places_it_before_its_own_bss(tmp_path: Path) -> None:
-    macros = ["LINKER_DT_NODE_REGION_NAME_TOKEN(x)=x", "DT_CHOSEN(x)=x", "DT_HAS_CHOSEN(x)=1"]
-    folder = resource_folder("zephyr_app") / "lib"
-    command = [str(GCC.find()), "-E", "-P", "-x", "c", f"-I{folder}", "-", "-o", "z.ld"]
+def link_as_zephyr(folder: Path, has_chosen: bool) -> Path:
+    chosen = f"DT_HAS_CHOSEN(x)={int(has_chosen)}"
+    macros = ["LINKER_DT_NODE_REGION_NAME_TOKEN(x)=x", "DT_CHOSEN(x)=x", chosen]
+    lib = resource_folder("zephyr_app") / "lib"
+    command = [str(GCC.find()), "-E", "-P", "-x", "c", f"-I{lib}", "-", "-o", "z.ld"]
     command += [f"-D{macro}" for macro in macros]
-    subprocess.run(command, cwd=tmp_path, input=ZEPHYR_ORDER, text=True, check=True)
-    elf = link(tmp_path, "--specs=nano.specs", "-nostartfiles", f"-T{tmp_path}/z.ld")
+    subprocess.run(command, cwd=folder, input=ZEPHYR_ORDER, text=True, check=True)
+    return link(folder, "--specs=nano.specs", "-nostartfiles", f"-T{folder}/z.ld")
+
+
+def test_zephyr_places_it_before_its_own_bss(tmp_path: Path) -> None:
+    elf = link_as_zephyr(tmp_path, has_chosen=True)
     assert memory_of(elf, "plus_one_arena") == ("SHT_NOBITS", 0x62000000)
     assert memory_of(elf, "plus_one_weights") == ("SHT_PROGBITS", 0x61000000)
+
+
+def test_zephyr_places_it_with_the_program_where_no_memory_is_chosen(tmp_path: Path) -> None:
+    elf = link_as_zephyr(tmp_path, has_chosen=False)
+    kind, arena = memory_of(elf, "plus_one_arena")
+    assert kind == "SHT_NOBITS" and 0x20000000 <= arena < 0x20010000
+    kind, weights = memory_of(elf, "plus_one_weights")
+    assert kind == "SHT_PROGBITS" and 0 < weights < 0x10000
+    assert flash_bytes(elf) < SCRATCH_BYTES, "the arena is not in flash"
 
 
 TWO_CMAKE_LISTS = """

@@ -11,8 +11,9 @@ from devicetree import edtlib
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.firmware import npu_ports
-from ethosgen.board import load_board
+from ethosgen.board import board_names, load_board
 from ethosgen.project import ZEPHYR, open_project, render, write
+from ethosgen.project.linkage import ways
 from ethosgen.project.manifest import MANIFEST
 from ethosgen.project.zephyr import heap_bytes
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
@@ -128,6 +129,18 @@ def test_the_linker_snippet_places_every_section_of_the_library(place: Path) -> 
         bss = "" if part in ("commands", "weights") else ".bss"
         assert f"*({bss}.ethosgen_{part}.*)" in snippet
         assert f"> ETHOSGEN_REGION({part})" in snippet
+
+
+def test_a_board_without_an_npu_chooses_no_memory(tmp_path: Path) -> None:
+    """Its flash and RAM are Zephyr's, which also has the counter."""
+    for board in (one for one in map(load_board, board_names()) if one.npu is None):
+        if ZEPHYR not in board.platforms:
+            continue
+        project = render(make_cpu_program(), board, platform=ZEPHYR)
+        for way in ways(board.for_platform(ZEPHYR)):
+            text = project.files[f"boards/on_{way}.overlay"].decode()
+            code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+            assert code.split() == ["/", "{", "};"], board.name
 
 
 def read_yaml(path: Path) -> Any:

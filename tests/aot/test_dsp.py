@@ -59,6 +59,13 @@ LAYERS: dict[str, Build] = {
     "dense, deep": lambda n: n.fully_connected(n.input((1, 201)), 9),
     "dense, two steps": lambda n: n.fully_connected(n.input((5, 8)), 5),
     "groups": _grouped,
+    "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
+    "averages": lambda n: n.average_pool(n.input((2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"),
+    "averages of most": lambda n: n.average_pool(
+        n.input((1, 17, 16, 6), zero_point=-128), (17, 15), (1, 1)
+    ),
+    "maxima": lambda n: n.max_pool(n.input((2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
+    "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
 OUTSIDE: dict[str, Build] = {
     "shifts of 0": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=5.5e-4),

@@ -1,5 +1,5 @@
 /*
- * The inner loops of int8 layers for processors with DSP instructions (Cortex-M4, M7, M33).
+ * The inner loops of int8 layers and pools for processors with DSP instructions (Cortex-M4, M7, M33).
  *
  * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
  * plain C. Weights are packed in the order in which they are read; see ethosgen's aot/dsp/order.py.
@@ -99,5 +99,21 @@ struct ethosgen_dsp_depthwise {
  */
 void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
                                const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/* A pool over pixels of at least 4 `channels` bytes, and the bounds of its outputs. */
+struct ethosgen_dsp_pool {
+    int32_t row_bytes;
+    int32_t channels;
+    int32_t low;
+    int32_t high;
+};
+
+/* Compute the average of at most 255 pixels; halves are rounded away from zero. */
+void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
+                                  int32_t columns, const int32_t *shape);
+
+/* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
+void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
+                              const int32_t *shape);
 
 #endif /* ETHOSGEN_DSP_H */

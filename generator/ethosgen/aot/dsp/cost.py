@@ -41,6 +41,14 @@ def _convolution(one: Sizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
+def _averages(one: Sizes) -> float:
+    return one.pixels * (45 + _up(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
+
+
+def _maxima(one: Sizes) -> float:
+    return one.pixels * (45 + _up(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
+
+
 def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the cycles of a convolution that copies the pixels under each window."""
     return _patches(sizes_of(op, tensors))
@@ -48,3 +56,5 @@ def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 DENSE: Cycles = estimate_of(_rows)
 CONVOLUTION: Cycles = estimate_of(_convolution)
+AVERAGES: Cycles = estimate_of(_averages)
+MAXIMA: Cycles = estimate_of(_maxima)

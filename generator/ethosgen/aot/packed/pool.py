@@ -30,16 +30,18 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return _mean(op, tensors)
     if taps[0] * taps[1] > MOST_TAPS:
         return None
-    return _windows("ethosgen_average_pool_s8", op, tensors)
+    return windows("ethosgen_average_pool_s8", POOL, op, tensors)
 
 
 @packed("MAX_POOL_2D", cycles=cost.MAXIMA)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Find the maximum of the pixels of a window, 16 channels at a time."""
-    return _windows("ethosgen_max_pool_s8", op, tensors)
+    return windows("ethosgen_max_pool_s8", POOL, op, tensors)
 
 
-def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+def windows(
+    function: str, files: frozenset[str], op: Operator, tensors: Sequence[Tensor]
+) -> Kernel:
     """Return a kernel that calls a micro-kernel for each output pixel."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     vertical, horizontal = pool_window(op, tensors)
@@ -53,7 +55,7 @@ def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
         ends = tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)
         nest.call(function, *ends, bottom - top, right - left, shape.data)
-    return nest.kernel(POOL)
+    return nest.kernel(files)
 
 
 def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:

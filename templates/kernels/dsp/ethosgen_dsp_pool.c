@@ -1,0 +1,105 @@
+/*
+ * Pools, 4 channels at a time. See ethosgen_dsp.h.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#include "ethosgen_dsp_math.h"
+
+enum { LANES = 4 };
+
+#if ETHOSGEN_DSP
+static inline uint32_t add_halves(uint32_t a, uint32_t b)
+{
+    return (uint32_t)__sadd16((int16x2_t)a, (int16x2_t)b);
+}
+
+static inline uint32_t greatest(uint32_t a, uint32_t b)
+{
+    uint32_t made;
+
+    __asm("ssub8 %0, %1, %2\n\t"
+          "sel %0, %1, %2" : "=&r"(made) : "r"(a), "r"(b));
+    return made;
+}
+#else
+static inline uint32_t add_halves(uint32_t a, uint32_t b)
+{
+    return ((a + b) & UINT16_MAX) | ((a >> 16) + (b >> 16)) << 16;
+}
+
+static inline uint32_t greatest(uint32_t a, uint32_t b)
+{
+    uint32_t made = 0;
+
+    for (int32_t lane = 0; lane < 8 * LANES; lane += 8) {
+        int8_t one = (int8_t)(a >> lane), other = (int8_t)(b >> lane);
+
+        made |= (uint32_t)(uint8_t)(one > other ? one : other) << lane;
+    }
+    return made;
+}
+#endif
+
+/* The first channel of a block, all of whose channels exist. */
+static inline int32_t start_of(int32_t channel, const struct ethosgen_dsp_pool *pool)
+{
+    return channel + LANES > pool->channels ? pool->channels - LANES : channel;
+}
+
+static inline int8_t average_of(int16_t sum, int32_t count)
+{
+    int32_t half = count / 2;
+
+    return (int8_t)((sum + (sum > 0 ? half : -half)) / count);
+}
+
+void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
+                                  int32_t columns, const int32_t *shape)
+{
+    const struct ethosgen_dsp_pool *pool = (const struct ethosgen_dsp_pool *)shape;
+    int32_t count = rows * columns;
+
+    for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
+        int32_t start = start_of(channel, pool);
+        uint32_t even = 0, odd = 0;
+
+        for (int32_t row = 0; row < rows; row++) {
+            const int8_t *pixel = input + row * pool->row_bytes + start;
+
+            for (int32_t left = columns; left > 0; left--) {
+                uint32_t word = ethosgen_dsp_word(pixel);
+
+                even = add_halves(even, ethosgen_dsp_even(word));
+                odd = add_halves(odd, ethosgen_dsp_odd(word));
+                pixel += pool->channels;
+            }
+        }
+        output[start] = average_of((int16_t)even, count);
+        output[start + 1] = average_of((int16_t)odd, count);
+        output[start + 2] = average_of((int16_t)(even >> 16), count);
+        output[start + 3] = average_of((int16_t)(odd >> 16), count);
+    }
+    ethosgen_dsp_bound(output, pool->channels, pool->low, pool->high);
+}
+
+void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
+                              const int32_t *shape)
+{
+    const struct ethosgen_dsp_pool *pool = (const struct ethosgen_dsp_pool *)shape;
+
+    for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
+        int32_t start = start_of(channel, pool);
+        uint32_t most = ethosgen_dsp_word(input + start);
+
+        for (int32_t row = 0; row < rows; row++) {
+            const int8_t *pixel = input + row * pool->row_bytes + start;
+
+            for (int32_t left = columns; left > 0; left--) {
+                most = greatest(most, ethosgen_dsp_word(pixel));
+                pixel += pool->channels;
+            }
+        }
+        memcpy(output + start, &most, sizeof most);
+    }
+    ethosgen_dsp_bound(output, pool->channels, pool->low, pool->high);
+}

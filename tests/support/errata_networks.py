@@ -259,6 +259,13 @@ def _flattened_product(net: NetworkBuilder) -> int:
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
+def _narrow_bias(net: NetworkBuilder) -> int:
+    x = net.input((3, 12), "int16", 1e-3, 0)
+    weights = net.constant(net.random.integers(-127, 128, (4, 12)).astype(np.int8), scale=6e-3)
+    bias = net.constant(np.array([100, -20000, 3, 4], np.int32), scale=6e-6)
+    return net.operator("FULLY_CONNECTED", (x, weights, bias), (net._like(x, (3, 4)),))[0]
+
+
 def _chained_tables(net: NetworkBuilder) -> int:
     x, y = (net.input((1, 4, 4, 8), "int16", 2.0**-13, 0) for _ in range(2))
     product = net.mul(net.unary("EXP", x, scale=2.0**-12), y, scale=2.0**-13)
@@ -325,6 +332,7 @@ NETWORKS: dict[str, Build] = {
     "div-stored": _quotient,
     "comparison-rounding": _order("int8", 0.00129, 0.00111),
     "order-int16": _order("int16", 1 / 256, 1 / 128),
+    "bias-32-bits": _narrow_bias,
     "chained-tables": _chained_tables,
 }
 """Builders by the erratum's name."""
@@ -335,7 +343,7 @@ OTHER_NPU = {
     **dict.fromkeys(
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
-            "chained-tables",
+            *("chained-tables", "bias-32-bits"),
         ),
         "ethos-u85-128",
     ),

@@ -75,3 +75,32 @@ def test_an_order_of_16_bits_stays_where_scales_change_it(
     x, y = net.input((4,), "int16", one, 0), net.input((4,), "int16", other, 0)
     net.operator("LESS", [x, y], [Spec((4,), "bool")])
     assert _errata(decode_network(net.build(), "order")) == ({"order-int16"} if is_one else set())
+
+
+@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("bias", ["int32", "int64", None])
+def test_a_layer_with_int16_stays_if_its_bias_has_32_bits(code: str, bias: str | None) -> None:
+    net = NetworkBuilder("layer")
+    x = net.input((1, 1, 1, 4), "int16", 1e-3, 0)
+    shape = (4, 4) if code == "FULLY_CONNECTED" else (4 if code == "CONV_2D" else 1, 1, 1, 4)
+    weights = net.constant(net.random.integers(-127, 128, shape).astype(np.int8), scale=6e-3)
+    more = [net.constant(np.arange(4).astype(bias), scale=6e-6)] if bias else []
+    net.operator(code, [x, weights, *more], [Spec((1, 1, 1, 4), "int16", 2e-3, 0)])
+    network = decode_network(net.build(), "layer")
+    assert _errata(network) == ({"bias-32-bits"} if bias == "int32" else set())
+    assert not _errata(network, "ethos-u55-128")
+
+
+def test_a_transposed_convolution_has_its_bias_last() -> None:
+    net = NetworkBuilder("upsampled")
+    size = net.constant(np.array([1, 2, 2, 4], np.int32))
+    weights = net.constant(np.ones((4, 2, 2, 4), np.int8), scale=6e-3)
+    inputs = [size, weights, net.input((1, 1, 1, 4), "int16", 1e-3, 0)]
+    made = [Spec((1, 2, 2, 4), "int16", 2e-3, 0)]
+    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
+    net.operator("TRANSPOSE_CONV", inputs, made, options)
+    net.operator(
+        "TRANSPOSE_CONV", [*inputs, net.constant(np.arange(4, dtype=np.int32))], made, options
+    )
+    network = decode_network(net.build(), "upsampled")
+    assert [*find_errata(network, CompileTarget(NPU))] == [1]

@@ -65,6 +65,15 @@ ERRATA: tuple[Erratum, ...] = (
         "double_round_shift_attr_t; TFLite, kernels/internal/reference/comparisons.h",
     ),
     Erratum(
+        "bias-32-bits",
+        VELA,
+        u85.truncates_scale,
+        "with int16 inputs and a bias of 32 bits it stores the lower 15 bits of a scale of 31",
+        "Regor, architecture/ethosu85/ethos_u85_weight_encoder.cpp, EncodeBias48, which only "
+        "asserts 15 bits; tflite/tflite_scaling.cpp, which reduces scales only beside a bias of "
+        "int64",
+    ),
+    Erratum(
         "sum-several-axes",
         VELA,
         when.sums_several_axes,

@@ -1,4 +1,4 @@
-"""Conditions of errata on operators that only U85 runs: comparisons and DIV.
+"""Conditions of errata on U85: comparisons and DIV, which only U85 runs, and scales.
 
 TFLite scales quantized operands before it compares them: it shifts them left by 8 bits, multiplies
 them by their scale and rounds twice (comparisons.h, left_shift = 8). Regor takes 8 from the shift
@@ -17,6 +17,8 @@ _QUANTIZED = ("int8", "uint8", "int16")
 _LEFT_SHIFT = 8
 _MANTISSA_BITS = 31
 _STORED = 1 << 15
+_INPUTS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
+"""The position of a layer's input; a bias comes last."""
 _MOST_PAIRS = 1 << 16
 """Most pairs of values to compare one by one."""
 
@@ -55,6 +57,14 @@ def _is_stored(site: Site) -> bool:
 def divides_stored_values(site: Site) -> bool:
     """Return whether the operator is a DIV of quantized tensors."""
     return is_u85(site) and site.code == "DIV" and site.dtype in _QUANTIZED
+
+
+def truncates_scale(site: Site) -> bool:
+    """Return whether a layer with int16 inputs has a bias of 32 bits."""
+    if not is_u85(site) or site.code not in _INPUTS:
+        return False
+    position = _INPUTS[site.code]
+    return site.inputs[position].dtype == "int16" and site.inputs[-1].dtype == "int32"
 
 
 def concerns_no_operator(_site: Site) -> bool:

@@ -1,6 +1,7 @@
 """PrimFuncs to C: TVM's generator writes function bodies, this module everything around them."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,11 @@ import ethosgen
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
+from ethosgen.aot.code.sharing import call_shared, share
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.calling import INLINE, function_around
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import Address, Blob, Function, Plan
 from ethosgen.values.program import Constant
 
@@ -81,13 +84,18 @@ def generate(
     waits = dict.fromkeys(p.call.waiting for p in plan.partitions if p.call.waiting)
     parts += [f"\n{wait.type_check}" for wait in waits if wait.headers]
     parts += [f"\n{one}" for one in around]
-    for symbol, comment in comments.items():
-        if symbol in functions:
-            returns, parameters, body = bodies[symbol]
-            kind = INLINE if symbol in inlined else "static"
-            head = _static_head(f"{kind} {returns} {symbol}", functions[symbol], parameters)
-            parts.append(f"\n{_comment(comment)}\n{head} {{{body}")
+    texts: dict[str, str] = {}
+    for symbol in (one for one in comments if one in functions):
+        returns, parameters, body = bodies[symbol]
+        kind = INLINE if symbol in inlined else "static"
+        head = _static_head(f"{kind} {returns} {symbol}", functions[symbol], parameters)
+        texts[symbol] = f"{head} {{{body}"
+    shared = share(texts)
+    for symbol in dict.fromkeys(shared.values()):
+        users = [comments[one] for one in texts if shared[one] == symbol]
+        parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
     *_, body = bodies[signature.symbol]
+    body = call_shared(body, shared)
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
     voids = "".join(f"\n  (void){parameter};" for parameter in unused)
     parts.append(f"\n{_entry_head(signature)} {{{voids}{body}")
@@ -181,6 +189,15 @@ def _banner(plan: Plan) -> str:
 def _comment(text: str) -> str:
     """Return a C comment, safe for any name in the text."""
     return "/* " + " ".join(text.split()).replace("*/", "* /") + " */"
+
+
+def _comments(users: Sequence[str]) -> str:
+    """Return a comment for each kind of step that uses a function."""
+    counts = Counter(users)
+    return "\n".join(
+        _comment(text if count == 1 else f"{text}; {counted(count, 'step')}")
+        for text, count in counts.items()
+    )
 
 
 def _header(signature: EntrySignature, plan: Plan, name: str) -> str:

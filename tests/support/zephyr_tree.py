@@ -11,9 +11,10 @@ config ARCH_POSIX
 	bool
 config SERIAL
 	bool "serial"
+config SERIAL_SUPPORT_INTERRUPT
+	def_bool y
 config UART_INTERRUPT_DRIVEN
 	bool "interrupts"
-	default y
 config PRINTK
 	bool "printk"
 	default y

@@ -67,6 +67,14 @@ def test_a_network_runs_bit_exact(on: str, io: str) -> None:
         assert ram["total"] - ram["arena"] < RAM_BYTES
 
 
+@pytest.mark.parametrize("board", ["mps2-an385", "mps2-an521", "qemu-cortex-m3"])
+def test_a_network_runs_on_a_board_without_an_npu(board: str) -> None:
+    wanted = recipe(DEMO, board=board, platform=ZEPHYR)
+    report = verify(wanted, on="qemu", inputs=Inputs(None, 2, 0), watch=quiet())
+    assert report.passed
+    assert report.golden is not None and report.golden.mismatches == 0
+
+
 @pytest.mark.parametrize(
     ("npu", "mode"),
     [

@@ -259,6 +259,14 @@ def _flattened_product(net: NetworkBuilder) -> int:
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
+def _clipped_quotient(net: NetworkBuilder) -> int:
+    """Divide by a constant: the NPU model faults where a divisor is 0."""
+    divisors = net.constant(np.array([3, -2, 7, 1], np.int32))
+    x = net.input((1, 4, 4, 4), "int32", None)
+    options = {"fused_activation_function": "RELU"}
+    return net.operator("DIV", (x, divisors), (net._like(x, (1, 4, 4, 4)),), options)[0]
+
+
 def _narrow_bias(net: NetworkBuilder) -> int:
     x = net.input((3, 12), "int16", 1e-3, 0)
     weights = net.constant(net.random.integers(-127, 128, (4, 12)).astype(np.int8), scale=6e-3)
@@ -333,6 +341,7 @@ NETWORKS: dict[str, Build] = {
     "comparison-rounding": _order("int8", 0.00129, 0.00111),
     "order-int16": _order("int16", 1 / 256, 1 / 128),
     "bias-32-bits": _narrow_bias,
+    "div-relu": _clipped_quotient,
     "chained-tables": _chained_tables,
 }
 """Builders by the erratum's name."""
@@ -343,7 +352,7 @@ OTHER_NPU = {
     **dict.fromkeys(
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
-            *("chained-tables", "bias-32-bits"),
+            *("chained-tables", "bias-32-bits", "div-relu"),
         ),
         "ethos-u85-128",
     ),

@@ -104,3 +104,13 @@ def test_a_transposed_convolution_has_its_bias_last() -> None:
     )
     network = decode_network(net.build(), "upsampled")
     assert [*find_errata(network, CompileTarget(NPU))] == [1]
+
+
+@pytest.mark.parametrize(("activation", "is_one"), [("RELU", True), ("RELU6", False)])
+def test_a_quotient_of_int32_stays_if_relu_clips_it(activation: str, is_one: bool) -> None:
+    net = NetworkBuilder("quotient")
+    x, y = (net.input((4,), "int32", None) for _ in range(2))
+    options = {"fused_activation_function": activation}
+    net.operator("DIV", [x, y], [Spec((4,), "int32")], options)
+    network = decode_network(net.build(), "quotient")
+    assert _errata(network) == ({"div-relu"} if is_one else set())

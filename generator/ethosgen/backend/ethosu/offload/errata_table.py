@@ -65,6 +65,14 @@ ERRATA: tuple[Erratum, ...] = (
         "double_round_shift_attr_t; TFLite, kernels/internal/reference/comparisons.h",
     ),
     Erratum(
+        "div-relu",
+        VELA,
+        u85.clips_wide_quotient,
+        "with RELU it clips quotients of int32 to bounds from 0 to -1, which are the lower 16 bits",
+        "Regor, architecture/ethosu85/ethos_u85_register_cs_generator.cpp, GenerateActivation, "
+        "which only asserts 16 bits",
+    ),
+    Erratum(
         "bias-32-bits",
         VELA,
         u85.truncates_scale,

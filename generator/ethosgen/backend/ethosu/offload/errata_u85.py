@@ -59,6 +59,12 @@ def divides_stored_values(site: Site) -> bool:
     return is_u85(site) and site.code == "DIV" and site.dtype in _QUANTIZED
 
 
+def clips_wide_quotient(site: Site) -> bool:
+    """Return whether the operator is a DIV of int32 whose RELU has no upper bound."""
+    activation = site.operator.options.get("fused_activation_function")
+    return is_u85(site) and site.code == "DIV" and site.dtype == "int32" and activation == "RELU"
+
+
 def truncates_scale(site: Site) -> bool:
     """Return whether a layer with int16 inputs has a bias of 32 bits."""
     if not is_u85(site) or site.code not in _INPUTS:

@@ -357,6 +357,48 @@ static inline void run(const struct strip *strip, int32_t group,
         run_any(strip, group, layer);
     }
 }
+/*
+ * Compute a few outputs from the input in place: windows are one row, inside the input. The weights of
+ * 4 channels are gathered, tap by tap.
+ */
+static void run_in_place(int8_t *output, const int8_t *input, const struct strip *strip,
+                         const struct ethosgen_depthwise *layer)
+{
+    const int32_t tap_step = layer->along.dilation * layer->along.input_step;
+    const int32_t *scales = strip->scales;
+    const int8_t *weights = strip->weights;
+    uint32x4_t lanes = vmulq_n_u32(vidupq_n_u32(0, 1), LANES);
+
+    for (int32_t channel = 0; channel < layer->channels; channel += GROUP, scales += SCALES) {
+        mve_pred16_t inside = vctp32q((uint32_t)(layer->channels - channel));
+        const int8_t *from = input + channel;
+        int32x4_t sums = vldrwq_s32(scales);
+
+        for (int32_t left = layer->taps; left > 0; weights += GROUP * LANES, left -= LANES) {
+            const int8_t *weight = weights;
+
+            for (int32_t tap = left < LANES ? left : LANES; tap > 0; tap--) {
+                int32x4_t values = vldrbq_z_s32(from, inside);
+
+                sums = vaddq_s32(sums,
+                                 vmulq_s32(values, vldrbq_gather_offset_s32(weight, lanes)));
+                weight++;
+                from += tap_step;
+            }
+        }
+        int32x4_t values = ethosgen_requantize_x4(sums, vldrwq_s32(scales + GROUP),
+                                                  vldrwq_s32(scales + 2 * GROUP));
+
+        values = vaddq_n_s32(values, layer->output.zero_point);
+        values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
+        vstrbq_p_s32(output + channel, values, inside);
+    }
+}
+
+static inline bool goes_in_place(const struct ethosgen_depthwise *layer)
+{
+    return layer->is_in_place != 0;
+}
 #else
 static inline void fill(int8_t *to, int32_t value, int32_t bytes)
 {
@@ -440,6 +482,18 @@ static void run(const struct strip *strip, int32_t group, const struct ethosgen_
                 ethosgen_requantize(sum, scales[GROUP], scales[2 * GROUP]), &layer->output);
         }
     }
+}
+
+static inline bool goes_in_place(const struct ethosgen_depthwise *layer)
+{
+    (void)layer;
+    return false;
+}
+
+static inline void run_in_place(int8_t *output, const int8_t *input, const struct strip *strip,
+                                const struct ethosgen_depthwise *layer)
+{
+    (void)output, (void)input, (void)strip, (void)layer;
 }
 #endif
 
@@ -544,6 +598,21 @@ static void run_piece(int8_t *output, const int8_t *input, struct strip strip, i
     }
 }
 
+static void run_all_in_place(int8_t *output, const int8_t *input, const struct strip *strip,
+                             const struct ethosgen_depthwise *layer)
+{
+    const struct ethosgen_axis *along = &layer->along, *across = &layer->across;
+
+    for (int32_t y = 0; y < across->outputs; y++) {
+        for (int32_t x = 0; x < along->outputs; x++) {
+            run_in_place(output + y * across->output_step + x * along->output_step,
+                         input + y * across->stride * across->input_step
+                             + x * along->stride * along->input_step,
+                         strip, layer);
+        }
+    }
+}
+
 void ethosgen_depthwise_s8(int8_t *output, const int8_t *input, int8_t *lines,
                            const int8_t *weights, const int32_t *scales, const int32_t *shape)
 {
@@ -551,7 +620,10 @@ void ethosgen_depthwise_s8(int8_t *output, const int8_t *input, int8_t *lines,
     int32_t outputs = layer->along.outputs;
     struct strip strip = {.lines = lines, .weights = weights, .scales = scales};
 
-    for (int32_t phase = 0; phase < layer->phases; phase++) {
+    if (goes_in_place(layer)) {
+        run_all_in_place(output, input, &strip, layer);
+    }
+    for (int32_t phase = 0; phase < layer->phases && !goes_in_place(layer); phase++) {
         int32_t pixels = up(outputs - phase, layer->phases);
 
         for (int32_t start = 0; start < pixels; start += layer->pixels) {

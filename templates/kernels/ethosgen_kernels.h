@@ -163,6 +163,7 @@ struct ethosgen_depthwise {
     int32_t window_step; /* bytes from a window to the next in its line */
     int32_t taps;        /* bytes of a window, of which some have weight 0 */
     int32_t vectors;     /* vectors of 16 bytes in a window */
+    int32_t is_in_place; /* windows are one row inside the input; with Helium there are no lines */
     struct ethosgen_output output;
 };
 

@@ -86,6 +86,11 @@ DEPTHWISE: dict[str, Build] = {
     "windows of one pixel": lambda n: n.depthwise(n.input((1, 5, 6, 9)), (1, 1)),
     "lines in pieces": lambda n: n.depthwise(n.input((1, 700, 1, 5)), (9, 1), (1, 1)),
     "pieces of phases": lambda n: n.depthwise(n.input((1, 3, 400, 4)), (3, 3), dilation=(1, 2)),
+    "one output": lambda n: n.depthwise(n.input((2, 3, 1, 22)), (3, 1), padding="VALID"),
+    "one output of 20 taps": lambda n: n.depthwise(
+        n.input((1, 20, 1, 3)), (20, 1), padding="VALID", activation="RELU6"
+    ),
+    "two outputs apart": lambda n: n.depthwise(n.input((1, 1, 9, 6)), (1, 2), (1, 7), "VALID"),
     "one row of four": lambda n: n.depthwise(n.input((1, 1, 9, 4)), (1, 4), padding="VALID"),
     "one scale": lambda n: n.depthwise(n.input((1, 5, 5, 11)), per_channel=False, bias=False),
 }

@@ -54,7 +54,8 @@ def _lines_of(op: Operator, tensors: Sequence[Tensor]) -> Lines | None:
         return None
     _, height, width, _ = weights.shape
     window = make_window(op, (height, width), source, target)
-    return cheapest_lines(*window, target.shape[3])
+    channels = target.shape[3]
+    return cheapest_lines(*window, channels, channels // source.shape[3])
 
 
 def _kernel(layer: Layer, lines: Lines) -> Kernel:
@@ -86,7 +87,7 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
         *axis_numbers(lines.across, layer, not lines.is_turned),
         *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
         *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
-        *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
+        *(lines.vectors, lines.is_in_place, zero_point_of(layer.target), *layer.bounds),
     )
     return (
         order.depthwise_weights(weights, lines.height),

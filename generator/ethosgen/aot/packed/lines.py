@@ -30,6 +30,7 @@ class Lines:
     """
 
     channels: int
+    copies: int
     along: Axis
     across: Axis
     height: int
@@ -113,8 +114,24 @@ class Lines:
         return 13.1 * copied + self.outputs * (71.6 + 7.95 * self.taps + 2.25 * self.vectors)
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the kernel reads the input itself: it is cheaper for few small windows."""
+        is_inside = self.along.is_inside and self.across.is_inside
+        is_row = self.copies == self.across.taps == 1
+        return is_inside and is_row and self._in_place < self._by_lines
+
+    @property
     def cycles(self) -> float:
         """The estimate of a picture's instructions with Helium."""
+        return self._in_place if self.is_in_place else self._by_lines
+
+    @property
+    def _in_place(self) -> float:
+        groups = -(-self.channels // MATRIX_CHANNELS)
+        return 120 + self.along.target * self.across.target * groups * (63 + 9.0 * self.taps)
+
+    @property
+    def _by_lines(self) -> float:
         groups, copies = (-(-self.channels // size) for size in (MATRIX_CHANNELS, COPIED))
         blocks = -(-self.channels // self.block)
         strips = -(-self.across.target // self.shared)
@@ -136,23 +153,25 @@ class Lines:
         return 40 + 13.0 * self.vectors
 
 
-def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int) -> Lines | None:
+def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:
     """Return the lines with the fewest instructions, None if all of them are too long."""
     fitting = [
-        one for one in _lines(vertical, horizontal, channels) if one.line_bytes <= MOST_BYTES
+        one
+        for one in _lines(vertical, horizontal, channels, copies)
+        if one.line_bytes <= MOST_BYTES
     ]
     return min(fitting, key=lambda one: one.cycles, default=None)
 
 
-def _lines(vertical: Axis, horizontal: Axis, channels: int) -> Iterator[Lines]:
+def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iterator[Lines]:
     for along, across, is_turned in ((horizontal, vertical, False), (vertical, horizontal, True)):
         taps = across.taps
         can_share = taps > 1 and across.dilation == 1
         for height in range(taps, 2 * taps if can_share else taps + 1):
-            yield Lines(channels, along, across, height, is_turned)
+            yield Lines(channels, copies, along, across, height, is_turned)
     flat = flat_axes(vertical, horizontal)
     if flat is not None:
-        yield Lines(channels, *flat, 1, False)
+        yield Lines(channels, copies, *flat, 1, False)
 
 
 def flat_axes(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:

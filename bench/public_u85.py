@@ -37,9 +37,9 @@ NPU = "ethos-u85-256"
 HEAD = """
 ## With {npu}
 
-The same networks by `ethosgen verify` on corstone300 with `--npu {npu}`: the firmware runs on QEMU,
-with {samples} random inputs each. {equal} are equal to the oracle, {others} are not, {refused} are
-refused. {differ} of {elements} elements differ.
+The same networks by `ethosgen verify` on corstone300 with `--npu {npu}`: the firmware runs
+on QEMU, with {samples} random inputs each. {equal} are equal to the oracle, {others} are not,
+{refused} are refused. {differ} of {elements} elements differ.
 """
 COLUMNS = ["from", "network", "operators on NPU + CPU", "differ"]
 

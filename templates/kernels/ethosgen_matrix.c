@@ -318,6 +318,12 @@ void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weight
                         const int32_t *scales, const int32_t *shape)
 {
     const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
+#if ETHOSGEN_MVE
+    if (matrix->rows == 1) {
+        multiply_row(output, rows, weights, scales, matrix);
+        return;
+    }
+#endif
     const struct ethosgen_rows all = {
         .first = rows,
         .count = matrix->rows,

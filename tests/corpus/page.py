@@ -80,7 +80,8 @@ decide, the model stops with a fault:
   for them;
 - a division by 0, a quotient of 2**31, a logical right shift of a negative operand of 8 or 16 bits,
   a maximum or minimum of only padding, a double rounding in OFM_SCALE, an average that is also
-  scaled, and accumulators with a zero point;
+  scaled, accumulators with a zero point, and a 64-bit result beyond the 48 bits of accumulators,
+  from which Vela stores even copies of int64;
 - LUT_TANH and LUT_SIGMOID with a table other than Regor's; with that one they compute as TFLite's
   int16 kernels, as on U55.
 

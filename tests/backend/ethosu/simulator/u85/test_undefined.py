@@ -57,3 +57,17 @@ def test_a_window_of_only_padding_is_a_fault(code: str, mode: str) -> None:
     net.operator(code, [x, net.constant([1], "int32")], [net._like(x, (7,))], {"keep_dims": False})
     with pytest.raises(NpuFault, match=f"pooling {mode} of only padding is not modelled"):
         _run(net, {x: list(range(21))})
+
+
+def _copied(values: list[int]) -> list[int]:
+    net = NetworkBuilder("copy")
+    x = net.input((len(values),), "int64", None, 0)
+    net.operator("PAD", [x, net.constant([[1, 0]], "int32")], [net._like(x, (len(values) + 1,))])
+    (made,) = _run(net, {x: values}).values()
+    return [int(value) for value in made]
+
+
+def test_64_bit_values_pass_through_accumulators_of_48_bits() -> None:
+    assert _copied([(1 << 47) - 1, -(1 << 47)]) == [0, (1 << 47) - 1, -(1 << 47)]
+    with pytest.raises(NpuFault, match="a result of more than 48 bits is not modelled"):
+        _copied([1, 1 << 47])

@@ -32,6 +32,7 @@ from ethosgen.values.grammar import counted
 
 TABLE_BYTES = 2048
 _UNLIMITED = 1 << 62
+_WIDEST = 1 << 47
 _FRACTION_BITS = 7
 _INTERPOLATED = 512
 
@@ -75,7 +76,19 @@ def _(ofm: U85Output) -> Callable[[Ints], Ints] | None:
     function = _function(ofm)
     if function in _CURVES and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"{function.name} is modelled only for 16-bit signed OFMs")
+    if np.dtype(ofm.fm.dtype) == np.int64:
+        return _within_accumulator
     return _CURVES.get(function)
+
+
+def _within_accumulator(values: Ints) -> Ints:
+    """Return results of 64 bits, which come from accumulators of 48 bits.
+
+    Regor uses these even to copy int64 (GenerateAccFormat); no source defines any wider result.
+    """
+    if values.size and not -_WIDEST <= values.min() <= values.max() < _WIDEST:
+        raise NpuFault("parse", "a result of more than 48 bits is not modelled")
+    return values
 
 
 @clip_limits.register

@@ -133,6 +133,17 @@ def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Pat
     assert report.passed
 
 
+@needs_qemu
+@pytest.mark.parametrize("board", ["mps2-an386", "mps2-an500"])
+def test_a_cortex_m4_and_m7_equal_tflite_micro(board: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=10)
+    names = ("window, padded", "depthwise, strips", "dense, deep", "mean", "maxima in bounds")
+    path = tmp_path / "network.tflite"
+    path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
+    report = pipeline.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
+    assert report.passed
+
+
 @needs_gcc
 def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")

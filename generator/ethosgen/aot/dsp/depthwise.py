@@ -132,14 +132,14 @@ class Planes:
         """The estimated cycles of all channels, for each channel of the input and its outputs."""
         down, across = self.down, self.across
         strips = -(-down.target // self.strip)
-        copies = self.values / self.row * strips * (30 + 2.2 * self.columns)
+        copies = self.values / self.row * strips * (6 + 1.9 * self.columns)
         if self.is_3x3:
-            run = 20 + 18.5 * across.target
+            run: float = (37 if across.stride == 1 else 41) * ((across.target + 1) // 2)
         elif across.dilation == 1:
             run = across.target * (20 + down.taps * (4 + 1.6 * across.taps))
         else:
             run = across.target * (25 + down.taps * (8 + 6 * across.taps))
-        return copies + 120 * strips + down.target * (20 + run)
+        return copies + 110 * strips + down.target * (22 + run)
 
 
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:

@@ -177,6 +177,19 @@ struct ethosgen_depthwise {
 void ethosgen_depthwise_s8(int8_t *output, const int8_t *input, int8_t *lines,
                            const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
+/* Rows of an input, and the padding around them, in bytes; all of it has one value. */
+struct ethosgen_pad {
+    int32_t rows;
+    int32_t row_bytes;
+    int32_t before;  /* the first row */
+    int32_t between; /* two rows */
+    int32_t after;   /* the last row */
+    int32_t value;
+};
+
+/* Copy rows into an output, and fill what is around them. */
+void ethosgen_pad_s8(void *output, const void *input, const int32_t *shape);
+
 /* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
 struct ethosgen_pool {
     int32_t row_bytes;

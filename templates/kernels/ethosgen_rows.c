@@ -3,50 +3,7 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
-#include "ethosgen_requantize.h"
-
-#if ETHOSGEN_MVE
-/* In assembly, since the compiler does not generate tail-predicated loops. */
-static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
-{
-    __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
-                   "1:\n\t"
-                   "vldrb.8 q0, [%[from]], #16\n\t"
-                   "vstrb.8 q0, [%[to]], #16\n\t"
-                   "letp lr, 1b\n"
-                   "2:"
-                   : [to] "+r"(to), [from] "+r"(from)
-                   : [bytes] "r"(bytes)
-                   : "q0", "lr", "memory");
-}
-
-static inline void fill(int8_t *to, int32_t value, int32_t bytes)
-{
-    __asm volatile("vdup.8 q0, %[value]\n\t"
-                   "wlstp.8 lr, %[bytes], 2f\n"
-                   "1:\n\t"
-                   "vstrb.8 q0, [%[to]], #16\n\t"
-                   "letp lr, 1b\n"
-                   "2:"
-                   : [to] "+r"(to)
-                   : [value] "r"(value), [bytes] "r"(bytes)
-                   : "q0", "lr", "memory");
-}
-#else
-static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
-{
-    for (int32_t i = 0; i < bytes; i++) {
-        to[i] = from[i];
-    }
-}
-
-static inline void fill(int8_t *to, int32_t value, int32_t bytes)
-{
-    for (int32_t i = 0; i < bytes; i++) {
-        to[i] = (int8_t)value;
-    }
-}
-#endif
+#include "ethosgen_bytes.h"
 
 /* Adjacent columns of the window are adjacent in memory: copy each row of it at once. */
 static inline void copy_rows(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
@@ -66,7 +23,7 @@ static inline void copy_rows(int8_t *patch, const int8_t *input, int32_t y, int3
     patch += first * window->channels;
     for (int32_t left = window->taps_y; left > 0; left--) {
         if (y >= 0 && y < window->height) {
-            copy(patch, input + at, bytes);
+            ethosgen_copy(patch, input + at, bytes);
         }
         y += window->dilation_y;
         at += window->dilation_y * row_bytes;
@@ -82,7 +39,7 @@ static void copy_taps(int8_t *patch, const int8_t *input, int32_t y, int32_t x,
         int32_t column = x + tap % window->taps_x * window->dilation_x;
 
         if (row >= 0 && row < window->height && column >= 0 && column < window->width) {
-            copy(patch, input + (row * window->width + column) * window->pixel,
+            ethosgen_copy(patch, input + (row * window->width + column) * window->pixel,
                  window->channels);
         }
         patch += window->channels;
@@ -97,7 +54,7 @@ static inline void fill_if_outside(int8_t *patch, int32_t y, int32_t x,
     int32_t end_x = x + (window->taps_x - 1) * window->dilation_x + 1;
 
     if (y < 0 || x < 0 || end_y > window->height || end_x > window->width) {
-        fill(patch, window->zero_point, window->taps_y * window->taps_x * window->channels);
+        ethosgen_fill(patch, window->zero_point, window->taps_y * window->taps_x * window->channels);
     }
 }
 

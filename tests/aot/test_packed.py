@@ -121,6 +121,12 @@ OTHERS: dict[str, Build] = {
     "flat softmax": lambda n: n.softmax(n.input((2, 400), scale=0.001)),
     "steep softmax": lambda n: n.softmax(n.input((5, 4), scale=1.5)),
     "softmax of one": lambda n: n.softmax(n.input((3, 1))),
+    "padding of rows and columns": lambda n: n.pad(
+        n.input((2, 5, 7, 9)), [(0, 0), (1, 2), (3, 0), (0, 0)]
+    ),
+    "padding of channels": lambda n: n.pad(n.input((1, 3, 4, 17)), [(0, 0)] * 3 + [(2, 35)]),
+    "padding before": lambda n: n.pad(n.input((1, 4, 5, 6)), [(0, 0), (2, 0), (0, 0), (0, 0)]),
+    "padding of batches": lambda n: n.pad(n.input((2, 19)), [(1, 1), (0, 1)]),
     "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
 WIDE: dict[str, Build] = {
@@ -131,6 +137,7 @@ WIDE: dict[str, Build] = {
     "depthwise": lambda n: n.depthwise(n.input((2, 6, 5, 10), "int16"), activation="RELU6"),
     "depthwise, apart": lambda n: n.depthwise(n.input((1, 9, 7, 4), "int16"), dilation=(2, 3)),
     "depthwise of one": lambda n: n.depthwise(n.input((1, 5, 6, 1), "int16"), multiplier=3),
+    "padding": lambda n: n.pad(n.input((2, 5, 7, 3), "int16"), [(0, 0), (1, 2), (3, 1), (0, 0)]),
 }
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
@@ -140,6 +147,9 @@ PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
     "sums beyond 16 bits": lambda n: n.average_pool(n.input((1, 18, 18, 3)), (17, 17), (1, 1)),
     "int16 beyond 32 bits": lambda n: n.fully_connected(n.input((1, 3000), "int16"), 2),
+    "padding of three dimensions": lambda n: n.pad(
+        n.input((1, 2, 3, 4)), [(0, 0), (1, 0), (0, 1), (2, 0)]
+    ),
     "one less a tensor": lambda n: n.sub(n.input((1,)), n.input((2, 16))),
     "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
     "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),

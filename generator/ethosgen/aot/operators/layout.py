@@ -148,7 +148,7 @@ def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Fill the output with the zero point or PADV2's value, and copy the input into it."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     before = padded_before(source, paddings, target)
-    sizes, starts, totals = _contiguous(source.shape, before, target.shape)
+    sizes, starts, totals = contiguous(source.shape, before, target.shape)
     has_value = len(op.inputs) > 2 and op.inputs[2] != ABSENT
     nest = Nest()
     x = nest.read("input", source, sizes)
@@ -179,7 +179,7 @@ def _zero(target: Tensor) -> Any:
     return number(point, target.dtype)
 
 
-def _contiguous(
+def contiguous(
     shape: Sequence[int], before: Sequence[int], whole: Sequence[int]
 ) -> tuple[list[int], list[int], list[int]]:
     """Return sizes, starts and totals, with unpadded dimensions merged."""

@@ -17,10 +17,10 @@ from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
-_FAMILIES = ("addition", "depthwise", "fft", "matrix", "pool", "signal", "softmax", "wide")
+_FAMILIES = ("addition", "depthwise", "fft", "matrix", "pad", "pool", "signal", "softmax", "wide")
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"
-_HEADERS = ("ethosgen_kernels.h", "ethosgen_requantize.h")
+_HEADERS = ("ethosgen_kernels.h", "ethosgen_bytes.h", "ethosgen_requantize.h")
 """The headers of all C files; the first declares their functions."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]

@@ -267,6 +267,34 @@ void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
  */
 void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count);
 
+/* A factor of any size: value * 2^left * mantissa / 2^31 * 2^right, rounded twice. */
+struct ethosgen_multiplier {
+    int32_t mantissa;
+    int32_t left;
+    int32_t right; /* 0 or negative */
+};
+
+/* An SVDF: the filters of a unit are adjacent, `rank` for each. */
+struct ethosgen_svdf {
+    int32_t depth;
+    int32_t units;
+    int32_t rank;
+    int32_t memory; /* time steps in the state of each filter */
+    struct ethosgen_multiplier into; /* from sums of features to the state */
+    struct ethosgen_multiplier out;
+    struct ethosgen_output output;
+};
+
+/*
+ * Compute all units of one row of features, and move the state on by a time step.
+ *
+ * weights: as in ethosgen_matrix_s8, with filters as channels. biases: for every 4 filters the sums'
+ * first values. time: `memory` weights of each filter. units: the biases of the units, padded to 4.
+ */
+void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const int8_t *weights,
+                      const int32_t *biases, const int16_t *time, const int32_t *units,
+                      const int32_t *shape);
+
 /* output[i] = input[i] * window[i] >> shift, saturated; shift is from 0 to 31. */
 void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *window,
                          int32_t count, int32_t shift);

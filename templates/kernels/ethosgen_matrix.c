@@ -3,48 +3,17 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
-#include "ethosgen_requantize.h"
+#include "ethosgen_sums.h"
 
 #include <stdbool.h>
 
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
-/*
- * The sums of 4 channels: one vector of the row and four of weights, 64 products in 10 instructions.
- * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
- */
-static inline int32x4_t sums(const int8_t *row, const int8_t *weights, const int32_t *bias,
-                             int32_t depth)
-{
-    int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[2], sum3 = bias[3];
-    int32x4_t all;
-
-    __asm volatile("dlstp.8 lr, %[depth]\n"
-                   "1:\n\t"
-                   "vldrb.8 q0, [%[row]], #16\n\t"
-                   "vldrb.8 q1, [%[weights]], #16\n\t"
-                   "vmladava.s8 %[sum0], q0, q1\n\t"
-                   "vldrb.8 q2, [%[weights]], #16\n\t"
-                   "vmladava.s8 %[sum1], q0, q2\n\t"
-                   "vldrb.8 q3, [%[weights]], #16\n\t"
-                   "vmladava.s8 %[sum2], q0, q3\n\t"
-                   "vldrb.8 q1, [%[weights]], #16\n\t"
-                   "vmladava.s8 %[sum3], q0, q1\n\t"
-                   "letp lr, 1b\n\t"
-                   "vmov %q[all][2], %q[all][0], %[sum0], %[sum2]\n\t"
-                   "vmov %q[all][3], %q[all][1], %[sum1], %[sum3]"
-                   : [all] "=w"(all), [row] "+r"(row), [weights] "+r"(weights), [sum0] "+Te"(sum0),
-                     [sum1] "+Te"(sum1), [sum2] "+Te"(sum2), [sum3] "+Te"(sum3)
-                   : [depth] "r"(depth)
-                   : "q0", "q1", "q2", "q3", "lr", "memory");
-    return all;
-}
-
 static inline int32x4_t block(const int8_t *row, const int8_t *weights, const int32_t *scales,
                               int32_t depth, int32x4_t zero_point, int32x4_t low, int32x4_t high)
 {
-    int32x4_t values = ethosgen_requantize_x4(sums(row, weights, scales, depth),
+    int32x4_t values = ethosgen_requantize_x4(ethosgen_sums_x4(row, weights, scales, depth),
                                               vldrwq_s32(scales + BLOCK),
                                               vldrwq_s32(scales + 2 * BLOCK));
 

@@ -1,6 +1,7 @@
 """Packed operators: the C twins on this machine and Helium on QEMU, against TFLite Micro."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,13 @@ from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.packed import order
 from ethosgen.pipeline import Inputs
+from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
+from tests.support.recurrent_networks import svdf
 
 
 class SymmetricNetwork(NetworkBuilder):
@@ -139,9 +142,17 @@ WIDE: dict[str, Build] = {
     "depthwise of one": lambda n: n.depthwise(n.input((1, 5, 6, 1), "int16"), multiplier=3),
     "padding": lambda n: n.pad(n.input((2, 5, 7, 3), "int16"), [(0, 0), (1, 2), (3, 1), (0, 0)]),
 }
+RECURRENT: dict[str, Build] = {
+    "svdf": lambda n: svdf(n, n.input((1, 40), scale=0.02), 13, 9),
+    "svdf, whole vectors": lambda n: svdf(n, n.input((1, 32), scale=0.02), 8, 17),
+    "svdf, rank 3, batch": lambda n: svdf(n, n.input((2, 9), scale=0.02), 7, 6, rank=3),
+    "svdf, one step": lambda n: svdf(n, n.input((1, 9), scale=0.02), 2, 1),
+    "svdf, multiplier above 1": lambda n: svdf(n, n.input((1, 40), scale=9.0), 6, 4),
+}
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
     "depthwise": DEPTHWISE | OTHERS,
+    "recurrent": RECURRENT,
 }
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
@@ -153,6 +164,7 @@ PLAIN: dict[str, Build] = {
     "one less a tensor": lambda n: n.sub(n.input((1,)), n.input((2, 16))),
     "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
     "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),
+    "svdf, state of int8": lambda n: svdf(n, n.input((1, 9)), 5, 4, state="int8"),
     "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 
@@ -185,6 +197,16 @@ def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
     net = NetworkBuilder("network", seed=8)
     program = compile_program(cpu_plan(net.build(PLAIN[case](net))), "net")
     assert set(program.sources) == {"net_graph.c", "net_graph.h"}
+
+
+@pytest.mark.parametrize("extension", Extension)
+def test_forms_for_helium_alone_are_not_for_other_processors(extension: Extension) -> None:
+    net = NetworkBuilder("network", seed=8)
+    x = net.input((1, 40), scale=0.02)
+    plan = cpu_plan(net.build(svdf(net, x, 13, 9), net.softmax(x)))
+    sources = compile_program(replace(plan, extension=extension), "net").sources
+    assert ("ethosgen_svdf.c" in sources) == (extension is Extension.HELIUM)
+    assert "ethosgen_softmax.c" in sources
 
 
 @needs_qemu

@@ -31,6 +31,12 @@ def _micro_kernels_in_c() -> Library:
     return MICRO_KERNELS_IN_C
 
 
+def _portable_micro_kernels() -> Library:
+    from ethosgen.aot.packed import PORTABLE_MICRO_KERNELS
+
+    return PORTABLE_MICRO_KERNELS
+
+
 def _dsp_kernels() -> Library:
     from ethosgen.aot.dsp import DSP_KERNELS
 
@@ -41,11 +47,14 @@ LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
 """Functions that load each library; of equally cheap ones the first is used."""
 DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (_dsp_kernels, _micro_kernels_in_c)
 """The same for processors with DSP instructions."""
+PORTABLE_LIBRARIES: tuple[Callable[[], Library], ...] = (_portable_micro_kernels,)
+"""The same for processors with neither."""
 
 
 def libraries(extension: Extension = Extension.HELIUM) -> tuple[Library, ...]:
     """Return the libraries for a processor."""
-    loads = DSP_LIBRARIES if extension is Extension.DSP else LIBRARIES
+    other = {Extension.DSP: DSP_LIBRARIES, Extension.NONE: PORTABLE_LIBRARIES}
+    loads = other.get(extension) or LIBRARIES
     return tuple(load() for load in loads)
 
 
@@ -85,16 +94,16 @@ def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
 
     The choice is that for Helium; each micro-kernel has a version in C.
     """
-    from ethosgen.aot.packed import MICRO_KERNELS
+    from ethosgen.aot.packed import PORTABLE_MICRO_KERNELS
 
     asked = replace(graph, operators=(operator,))
     plain = estimate_cycles(operator, graph.tensors)
-    offers = [o for o in MICRO_KERNELS.offers(asked, {}).values() if not o.refusal]
+    offers = [o for o in PORTABLE_MICRO_KERNELS.offers(asked, {}).values() if not o.refusal]
     if not offers or (
         plain is not None and offers[0].cycles is not None and plain <= offers[0].cycles
     ):
         return estimate_cycles(operator, graph.tensors, has_helium=False)
-    return MICRO_KERNELS.cycles_in_c(operator, graph.tensors)
+    return PORTABLE_MICRO_KERNELS.cycles_in_c(operator, graph.tensors)
 
 
 def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:

@@ -39,7 +39,7 @@ CURVE_SCALE = 2.0**-15
 
 
 @dataclass(frozen=True)
-class _Svdf:
+class Svdf:
     """The tensors of an SVDF, as svdf_common.cc names them."""
 
     source: Tensor
@@ -56,12 +56,13 @@ class _Svdf:
         return self.time.shape[1]
 
 
-def _read_svdf(op: Operator, tensors: Sequence[Tensor]) -> _Svdf:
+def read_svdf(op: Operator, tensors: Sequence[Tensor]) -> Svdf:
+    """Return the tensors of an SVDF; UnsupportedError if TFLite Micro does not compute it."""
     if len(op.inputs) != 5 or ABSENT in op.inputs:
         raise UnsupportedError("it has no bias, which TFLite Micro requires")
     source, features, time, bias, state, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     rank = int(op.options.get("rank", 1))
-    layer = _Svdf(source, features, time, bias, state, target, rank)
+    layer = Svdf(source, features, time, bias, state, target, rank)
     filters, depth = layer.features.shape
     batch = layer.source.shape[0]
     units = filters // max(layer.rank, 1)
@@ -81,7 +82,7 @@ def _read_svdf(op: Operator, tensors: Sequence[Tensor]) -> _Svdf:
 @operator("SVDF", dtypes=("int8",))
 def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute int8 with an int8 or int16 state; TFLite Micro ignores the fused activation."""
-    layer = _read_svdf(op, tensors)
+    layer = read_svdf(op, tensors)
     wide = layer.state.dtype
     types = [t.dtype for t in (layer.features, layer.time, layer.bias, layer.target)]
     if wide not in ("int8", "int16") or types != ["int8", wide, "int32", "int8"]:
@@ -113,7 +114,7 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     TFLite Micro compares with the upper bound and then with the lower one, so that NaN becomes a
     bound (micro/kernels/activation_utils.h).
     """
-    layer = _read_svdf(op, tensors)
+    layer = read_svdf(op, tensors)
     if {t.dtype for t in (layer.features, layer.time, layer.bias, layer.state)} != {"float32"}:
         raise UnsupportedError("it mixes float32 with other types; only float32 is covered")
     activation = str(op.options.get("fused_activation_function", "NONE"))
@@ -143,7 +144,7 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _svdf(
-    layer: _Svdf,
+    layer: Svdf,
     zero: Any,
     weigh: Callable[[Any, Any], Any],
     keep: Callable[[Nest, Any], Any],
@@ -191,7 +192,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Lstm:
+class Lstm:
     """The tensors of an LSTM; `inputs`, `recurrent` and `biases` have one for each of GATES."""
 
     source: Tensor
@@ -212,7 +213,8 @@ class _Lstm:
         return batch, steps, features, self.target.shape[-1]
 
 
-def _read_lstm(op: Operator, tensors: Sequence[Tensor]) -> _Lstm:
+def read_lstm(op: Operator, tensors: Sequence[Tensor]) -> Lstm:
+    """Return the tensors of an LSTM; UnsupportedError if TFLite Micro does not compute it."""
     inputs = op.inputs
     needed = (*range(9), *range(12, 16), 18, 19)
     if len(inputs) != INPUTS:
@@ -224,7 +226,7 @@ def _read_lstm(op: Operator, tensors: Sequence[Tensor]) -> _Lstm:
         raise UnsupportedError("it lacks weights, a bias or a state (its gates may be coupled)")
     if op.options.get("fused_activation_function") != "TANH":
         raise UnsupportedError("its activation is not TANH")
-    layer = _Lstm(
+    layer = Lstm(
         tensors[inputs[0]],
         tuple(tensors[i] for i in inputs[1:5]),
         tuple(tensors[i] for i in inputs[5:9]),
@@ -239,7 +241,7 @@ def _read_lstm(op: Operator, tensors: Sequence[Tensor]) -> _Lstm:
     return layer
 
 
-def _check_lstm(layer: _Lstm) -> None:
+def _check_lstm(layer: Lstm) -> None:
     if len(layer.source.shape) != 3 or len(layer.target.shape) != 3:
         raise UnsupportedError("its input and output must have three dimensions")
     batch, _, features, units = layer.sizes
@@ -287,7 +289,7 @@ class _Views:
     cell: Any
 
 
-def _declare(nest: Nest, layer: _Lstm) -> _Views:
+def _declare(nest: Nest, layer: Lstm) -> _Views:
     batch, _, _, units = layer.sizes
     return _Views(
         nest.read("input", layer.source),
@@ -303,12 +305,12 @@ def _declare(nest: Nest, layer: _Lstm) -> _Views:
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("int8", "int16"))
 def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute int8 or int16 with int8 weights and an int16 cell state (lstm_eval.cc)."""
-    layer = _read_lstm(op, tensors)
+    layer = read_lstm(op, tensors)
     cell, hidden = scale_of(layer.cell), scale_of(layer.hidden)
     forget = quantize_multiplier(CURVE_SCALE * cell / cell)
     new = quantize_multiplier(CURVE_SCALE * CURVE_SCALE / cell)
     out = quantize_multiplier(CURVE_SCALE * CURVE_SCALE / hidden)
-    factor, shift = _cell_shift(cell)
+    factor, shift = cell_shift(cell)
     clip = int(min(max(float(np.float32(layer.cell_clip)) / cell, -32768.0), 32767.0))
     nest = Nest()
     views = _declare(nest, layer)
@@ -336,14 +338,14 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _lstm(nest, layer, views, lambda g, place: gate(nest, views, g, place), update)
 
 
-def _cell_shift(scale: float) -> tuple[int, int]:
+def cell_shift(scale: float) -> tuple[int, int]:
     """Return the factor and shift that convert the cell state to units of 1 / (3 * 4096) (Tanh)."""
     logarithm = float(np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2))))
     left = 12 + round(logarithm)
     return (3, -left) if left < 0 else (3 << left, 0)
 
 
-def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:
+def _integer_gate(layer: Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:
     """Return a function that emits one unit of a gate: two sums rescaled to 16 bits and added."""
 
     def multiplier(x: Tensor, weights: Tensor) -> Multiplier:
@@ -395,7 +397,7 @@ def _integer_gate(layer: _Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]]
 @operator("UNIDIRECTIONAL_SEQUENCE_LSTM", dtypes=("float32",), ulp=LIBRARY_ULP)
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """float32."""
-    layer = _read_lstm(op, tensors)
+    layer = read_lstm(op, tensors)
     _, _, features, units = layer.sizes
     nest = Nest()
     views = _declare(nest, layer)
@@ -432,7 +434,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 def _lstm(
     nest: Nest,
-    layer: _Lstm,
+    layer: Lstm,
     views: _Views,
     gate: Callable[[int, tuple[Any, ...]], Any],
     update: Callable[[Any, Any, dict[str, Any]], Any],

@@ -17,7 +17,10 @@ from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
-_FAMILIES = ("addition", "depthwise", "fft", "matrix", "pad", "pool", "signal", "softmax", "wide")
+_FAMILIES = (
+    *("addition", "depthwise", "fft", "matrix", "pad", "pool", "recurrent", "signal", "softmax"),
+    "wide",
+)
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"
 _HEADERS = ("ethosgen_kernels.h", "ethosgen_bytes.h", "ethosgen_requantize.h")
@@ -33,19 +36,21 @@ class _Packing:
 
     pack: Pack
     cycles: Cycles | None
+    for_helium: bool
 
 
 def packed(
-    *codes: str, dtype: str = "int8", cycles: Cycles | None = None
+    *codes: str, dtype: str = "int8", cycles: Cycles | None = None, for_helium: bool = False
 ) -> Callable[[Pack], Pack]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
     `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
-    TwoForms it has that without Helium too.
+    TwoForms it has that without Helium too. A form `for_helium` is no faster than the plain kernel
+    on other processors.
     """
 
     def declare(pack: Pack) -> Pack:
-        packs = {(code, dtype): _Packing(pack, cycles) for code in codes}
+        packs = {(code, dtype): _Packing(pack, cycles, for_helium) for code in codes}
         pack.packs = {**getattr(pack, "packs", {}), **packs}  # type: ignore[attr-defined]
         return pack
 
@@ -69,10 +74,16 @@ class Source:
 class MicroKernels:
     """A library; `ethosgen.backend.Backend` documents the methods."""
 
-    def __init__(self, name: str, source: Source, has_helium: bool = True) -> None:
-        """Make a library; without Helium its offers are those of its plain C."""
+    def __init__(
+        self, name: str, source: Source, has_helium: bool = True, is_portable: bool = False
+    ) -> None:
+        """Make a library; without Helium its offers are those of its plain C.
+
+        One that `is_portable` has no forms for Helium alone, but estimates as with Helium.
+        """
         self.name = name
         self.has_helium = has_helium
+        self._has_all = has_helium and not is_portable
         self._source = source
         self._last: tuple[Graph, Mapping[int, Kernel]] | None = None
 
@@ -125,7 +136,8 @@ class MicroKernels:
     def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
         dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
         packings = _registry(self._source)
-        return packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+        found = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+        return found if found and (self._has_all or not found.for_helium) else None
 
 
 @cache
@@ -141,4 +153,6 @@ def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
 _SOURCE = Source(__name__, _FAMILIES, _FOLDER, _HEADERS)
 MICRO_KERNELS = MicroKernels("micro-kernels", _SOURCE)
 MICRO_KERNELS_IN_C = MicroKernels("micro-kernels in C", _SOURCE, has_helium=False)
-"""The same for processors without Helium."""
+"""The same for processors with DSP instructions."""
+PORTABLE_MICRO_KERNELS = MicroKernels("portable micro-kernels", _SOURCE, is_portable=True)
+"""The same for processors with neither."""

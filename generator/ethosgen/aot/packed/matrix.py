@@ -34,7 +34,11 @@ class Form:
 
 
 FORMS = {
-    "int8": Form("ethosgen_matrix_s8", frozenset({"ethosgen_matrix.c"}), order.MATRIX_DEPTH),
+    "int8": Form(
+        "ethosgen_matrix_s8",
+        frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"}),
+        order.MATRIX_DEPTH,
+    ),
     "int16": Form(
         "ethosgen_matrix_s16", frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1
     ),

@@ -89,11 +89,16 @@ def channel_table(layer: Layer, weights: Array) -> Array:
     biases = np.zeros(layer.channels, np.int64)
     if layer.biases is not None:
         biases += layer.biases.array().reshape(-1)
-    biases -= layer.input_offset * weights.astype(np.int64).sum(axis=1)
-    wrapped = (biases & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    wrapped = folded_biases(weights, layer.input_offset, biases)
     multipliers = _each(layer)
     columns = (wrapped, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
     return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
+
+
+def folded_biases(weights: Array, zero_point: int, biases: Array | int = 0) -> Array:
+    """Return biases minus the input's zero point times the sum of each row of weights, as int32."""
+    totals = biases - zero_point * weights.astype(np.int64).sum(axis=1)
+    return np.asarray((totals & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
 
 
 def _fits_32_bits(layer: Layer) -> bool:
@@ -127,7 +132,7 @@ def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
 
     `lanes` is the number of products that one instruction accumulates, 8 for int16.
     """
-    blocks = _padded(_padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
+    blocks = padded(padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
     channels, depth = blocks.shape
     split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, lanes)
     return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(channels * depth)
@@ -135,7 +140,7 @@ def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
 
 def matrix_scales(table: Array) -> Array:
     """Pack (channels, 3): for every 4 channels 4 biases, 4 mantissas, 4 shifts."""
-    blocks = _padded(table, MATRIX_CHANNELS, 0).reshape(-1, MATRIX_CHANNELS, 3)
+    blocks = padded(table, MATRIX_CHANNELS, 0).reshape(-1, MATRIX_CHANNELS, 3)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1)
 
 
@@ -147,7 +152,7 @@ def depthwise_weights(weights: Array, height: int) -> Array:
     return matrix_weights(taps.reshape(-1, channels).T)
 
 
-def _padded(array: Array, multiple: int, axis: int) -> Array:
+def padded(array: Array, multiple: int, axis: int = 0) -> Array:
     """Return an array zero-padded at the end of an axis to a multiple of a length."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)

@@ -99,6 +99,8 @@ DEPTHWISE: dict[str, Build] = {
 }
 OTHERS: dict[str, Build] = {
     "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
+    "mean of few channels": lambda n: n.average_pool(n.input((2, 7, 5, 3)), (7, 5)),
+    "mean of many pixels": lambda n: n.average_pool(n.input((1, 17, 16, 10)), (17, 16)),
     "averages": lambda n: n.average_pool(n.input((2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"),
     "averages of most": lambda n: n.average_pool(n.input((1, 17, 16, 9)), (16, 16), (1, 1)),
     "averages of one": lambda n: n.average_pool(n.input((1, 3, 2, 5)), (1, 1), activation="RELU"),

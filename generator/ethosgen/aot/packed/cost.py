@@ -109,14 +109,32 @@ def _convolution_in_c(one: Sizes) -> float:
     return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
 
 
-def _averages(one: Sizes) -> float:
-    if one.is_whole:
-        return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
+MOST_TAPS = 256
+"""The most int8 values whose sum always fits in 16 bits, as an average over a window needs."""
+
+
+def _mean(one: Sizes) -> float:
+    """An average over the whole picture, channel by channel."""
+    return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
+
+
+def _window_averages(one: Sizes) -> float:
     return one.pixels * (39.4 + _up(one.channels, HALF) * (55.7 + 6.42 * one.taps))
 
 
+def is_mean(one: Sizes) -> bool:
+    """Return whether channel by channel is the better form, or the only one."""
+    if not one.is_whole or one.taps > MOST_TAPS:
+        return one.is_whole
+    return _mean(one) < _window_averages(one)
+
+
+def _averages(one: Sizes) -> float:
+    return _mean(one) if is_mean(one) else _window_averages(one)
+
+
 def _averages_in_c(one: Sizes) -> float:
-    if one.is_whole:
+    if is_mean(one):
         return one.pixels * one.channels * (22.1 + 6.0 * one.taps)
     return one.pixels * (26.1 + one.channels * (25.9 + 9.02 * one.taps))
 

@@ -13,8 +13,6 @@ from ethosgen.values.network import Operator, Tensor
 
 MEAN = frozenset({"ethosgen_mean.c"})
 POOL = frozenset({"ethosgen_pool.c"})
-MOST_TAPS = 256
-"""Number of int8 elements whose sum always fits into 16 bits."""
 
 
 @packed("AVERAGE_POOL_2D", cycles=cost.AVERAGES)
@@ -22,13 +20,11 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Average all pixels or those of a window, several channels at a time."""
     if op.options.get(UNSIGNED):
         return None
-    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    window = pool_window(op, tensors)
-    taps = window[0].taps, window[1].taps
-    whole = taps == source.shape[1:3] and target.shape[1:3] == (1, 1)
-    if whole and not any(axis.padding for axis in window):
+    sizes = cost.sizes_of(op, tensors)
+    is_padded = any(axis.padding for axis in pool_window(op, tensors))
+    if cost.is_mean(sizes) and not is_padded:
         return _mean(op, tensors)
-    if taps[0] * taps[1] > MOST_TAPS:
+    if sizes.taps > cost.MOST_TAPS:
         return None
     return windows("ethosgen_average_pool_s8", POOL, op, tensors)
 

@@ -16,6 +16,7 @@ from ethosgen.values.watch import Watch
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import transposed
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import svdf
 
@@ -151,10 +152,41 @@ RECURRENT: dict[str, Build] = {
     "svdf, one step": lambda n: svdf(n, n.input((1, 9), scale=0.02), 2, 1),
     "svdf, multiplier above 1": lambda n: svdf(n, n.input((1, 40), scale=9.0), 6, 4),
 }
+TRANSPOSED: dict[str, Build] = {
+    "phases": lambda n: transposed(n, n.input((1, 5, 4, 9)), (10, 8), 5, stride=(2, 2)),
+    "phases, odd size": lambda n: transposed(n, n.input((2, 4, 5, 3)), (7, 9), 6, stride=(2, 2)),
+    "adjacent outputs": lambda n: transposed(
+        n, n.input((1, 6, 7, 16)), (12, 14), 8, (2, 2), (2, 2), activation="RELU"
+    ),
+    "adjacent outputs of few channels": lambda n: transposed(
+        n, n.input((2, 4, 5, 3)), (8, 10), 3, (4, 4), (2, 2)
+    ),
+    "one phase": lambda n: transposed(n, n.input((1, 5, 6, 20)), (5, 6), 7, bias=False),
+    "one row": lambda n: transposed(
+        n, n.input((1, 1, 6, 24)), (3, 14), 8, (3, 4), (1, 2), padding="VALID"
+    ),
+    "one pixel": lambda n: transposed(
+        n, n.input((1, 1, 1, 7)), (3, 4), 5, (3, 4), (2, 2), padding="VALID"
+    ),
+    "valid": lambda n: transposed(
+        n, n.input((1, 3, 4, 8)), (8, 7), 4, (4, 4), (2, 1), padding="VALID"
+    ),
+    "outputs without inputs": lambda n: transposed(
+        n, n.input((1, 3, 2, 5)), (12, 8), 4, (2, 1), (4, 4)
+    ),
+    "window left of the outputs": lambda n: transposed(
+        n, n.input((1, 3, 3, 5)), (9, 9), 4, (3, 3), (4, 4), activation="RELU6"
+    ),
+    "windows beyond the outputs": lambda n: transposed(
+        n, n.input((1, 4, 3, 5)), (7, 5), 4, (5, 6), (2, 2)
+    ),
+    "transposed, saturates": lambda n: transposed(n, n.input((1, 4, 4, 6)), (4, 4), 4, scale=1e-2),
+}
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
     "depthwise": DEPTHWISE | OTHERS,
     "recurrent": RECURRENT,
+    "transposed": TRANSPOSED,
 }
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
@@ -167,6 +199,7 @@ PLAIN: dict[str, Build] = {
     "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
     "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),
     "svdf, state of int8": lambda n: svdf(n, n.input((1, 9)), 5, 4, state="int8"),
+    "many phases": lambda n: transposed(n, n.input((1, 2, 2, 3)), (68, 68), 2, (2, 2), (34, 34)),
     "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 

@@ -11,15 +11,14 @@ from functools import cache
 from importlib import import_module
 
 from ethosgen.aot.cost import Cycles, TwoForms, total
-from ethosgen.aot.operators import Kernel, code_of
+from ethosgen.aot.operators import Kernel, code_of, deciding_dtype
 from ethosgen.backend import Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
-_FAMILIES = (
-    *("addition", "depthwise", "fft", "matrix", "pad", "pool", "recurrent", "signal", "softmax"),
-    "wide",
+_FAMILIES = tuple(
+    "addition depthwise fft matrix pad pool recurrent signal softmax transposed wide".split()
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"
@@ -134,7 +133,8 @@ class MicroKernels:
         return total(found.cycles, operator, tensors)
 
     def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
-        dtypes = {tensors[i].dtype for i in (*operator.inputs[:1], *operator.outputs[:1])}
+        dtypes = {deciding_dtype(operator, tensors)}
+        dtypes |= {tensors[i].dtype for i in operator.outputs[:1]}
         packings = _registry(self._source)
         found = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
         return found if found and (self._has_all or not found.for_helium) else None

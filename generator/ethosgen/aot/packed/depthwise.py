@@ -13,7 +13,7 @@ from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.lines import Lines, cheapest_lines
-from ethosgen.aot.packed.matrix import ESTIMATE, axis_numbers, convolution
+from ethosgen.aot.packed.matrix import ESTIMATE, axis_numbers, convolution, output_steps
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
@@ -81,10 +81,11 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
     table = order.channel_table(layer, weights.reshape(-1, channels).T)
     if not lines.is_turned:
         weights = weights.reshape(lines.across.taps, lines.along.taps, channels).transpose(1, 0, 2)
+    steps = output_steps(layer)
     shape = (
         *(channels, channels // depth, zero_point_of(layer.source)),
-        *axis_numbers(lines.along, layer, lines.is_turned),
-        *axis_numbers(lines.across, layer, not lines.is_turned),
+        *axis_numbers(lines.along, layer, lines.is_turned, steps),
+        *axis_numbers(lines.across, layer, not lines.is_turned, steps),
         *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
         *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
         *(lines.vectors, lines.is_in_place, zero_point_of(layer.target), *layer.bounds),

@@ -122,7 +122,7 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     strips = cheapest_strips(vertical, horizontal, source.shape[3], layer.channels)
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    tables = _tables(nest, _strip_constants(layer, weights, strips))
+    tables = _tables(nest, strip_constants(layer, weights, strips, output_steps(layer)))
     # In place the strip is unused.
     room = y if strips.is_in_place else nest.room("strip", strips.bytes)
     with nest.loop("n", target.shape[0]) as n:
@@ -131,8 +131,19 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     return nest.kernel(FORMS["int8"].files | CONVOLUTION)
 
 
-def _strip_constants(layer: Layer, weights: Array, strips: Strips) -> tuple[Array, ...]:
-    """Return packed weights, scales, and struct ethosgen_convolution."""
+def output_steps(layer: Layer) -> tuple[int, int]:
+    """Return the bytes from an output to the one below it, and to the next in its row."""
+    _, _, width, channels = layer.target.shape
+    return width * channels, channels
+
+
+def strip_constants(
+    layer: Layer, weights: Array, strips: Strips, steps: tuple[int, int]
+) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_convolution.
+
+    `steps` has the bytes from an output to the one below it, and to the next in its row.
+    """
     channels = layer.channels
     if not strips.is_turned:
         shape = (channels, strips.across.taps, strips.along.taps, strips.depth)
@@ -140,8 +151,8 @@ def _strip_constants(layer: Layer, weights: Array, strips: Strips) -> tuple[Arra
     *packs, matrix = _constants(layer, weights.reshape(channels, -1), 1, 0, strips.window)
     numbers = (
         *(strips.depth, zero_point_of(layer.source)),
-        *axis_numbers(strips.along, layer, strips.is_turned),
-        *axis_numbers(strips.across, layer, not strips.is_turned),
+        *axis_numbers(strips.along, layer, strips.is_turned, steps),
+        *axis_numbers(strips.across, layer, not strips.is_turned, steps),
         *(strips.phases, strips.pixels, strips.columns, strips.height),
         *(strips.window_step, strips.bytes, strips.is_in_place),
         *matrix.tolist(),
@@ -149,12 +160,13 @@ def _strip_constants(layer: Layer, weights: Array, strips: Strips) -> tuple[Arra
     return (*packs, np.array(numbers, np.int32))
 
 
-def axis_numbers(axis: Axis, layer: Layer, is_vertical: bool) -> tuple[int, ...]:
-    """Return a struct ethosgen_axis."""
-    input_step, output_step = (
-        tensor.shape[3] * (tensor.shape[2] if is_vertical else 1)
-        for tensor in (layer.source, layer.target)
-    )
+def axis_numbers(
+    axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]
+) -> tuple[int, ...]:
+    """Return a struct ethosgen_axis; `steps` are those of outputs down and to the right."""
+    _, _, width, channels = layer.source.shape
+    input_step = width * channels if is_vertical else channels
+    output_step = steps[0] if is_vertical else steps[1]
     return (
         *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
         *(axis.target, output_step),

@@ -115,16 +115,22 @@ class Strips:
         return self.pieces * (60 + self.across.target * (60 + products + filled))
 
 
-def cheapest_strips(vertical: Axis, horizontal: Axis, depth: int, channels: int) -> Strips:
-    """Return the strips with the fewest instructions; of equals the smallest."""
-    return min(
-        _strips(vertical, horizontal, depth, channels), key=lambda one: (one.cycles, one.bytes)
-    )
+def cheapest_strips(
+    vertical: Axis, horizontal: Axis, depth: int, channels: int, *, is_adjacent: bool = True
+) -> Strips:
+    """Return the strips with the fewest instructions; of equals the smallest.
+
+    `is_adjacent` means that the rows of outputs follow each other in memory.
+    """
+    choices = _strips(vertical, horizontal, depth, channels, is_adjacent)
+    return min(choices, key=lambda one: (one.cycles, one.bytes))
 
 
-def _strips(vertical: Axis, horizontal: Axis, depth: int, channels: int) -> Iterator[Strips]:
+def _strips(
+    vertical: Axis, horizontal: Axis, depth: int, channels: int, is_adjacent: bool
+) -> Iterator[Strips]:
     yield Strips(horizontal, vertical, depth, channels, False)
     yield Strips(vertical, horizontal, depth, channels, True)
-    flat = flat_axes(vertical, horizontal)
+    flat = flat_axes(vertical, horizontal) if is_adjacent else None
     if flat is not None:
         yield Strips(*flat, depth, channels, False)

@@ -36,42 +36,76 @@ def _grouped(net: NetworkBuilder) -> int:
     return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
-LAYERS: dict[str, Build] = {
-    name: build
-    for name, build in (MATRIX | DEPTHWISE).items()
-    if name not in ("saturates", "vanishes")
-} | {
-    "depthwise, even width": lambda n: n.depthwise(n.input((2, 5, 8, 6))),
-    "depthwise, steps of 2": lambda n: n.depthwise(n.input((2, 9, 11, 5)), (3, 3), (2, 2)),
-    "depthwise, even width, steps of 2": lambda n: n.depthwise(
-        n.input((1, 8, 12, 4)), (3, 3), (2, 2), activation="RELU6"
-    ),
-    "depthwise, one column": lambda n: n.depthwise(
-        n.input((2, 21, 1, 9)), (10, 1), padding="VALID"
-    ),
-    "depthwise, one row": lambda n: n.depthwise(n.input((1, 1, 19, 8)), (1, 5), (1, 2)),
-    "depthwise, strips": lambda n: n.depthwise(n.input((2, 40, 31, 5))),
-    "depthwise, columns wide apart": lambda n: n.depthwise(n.input((1, 9, 7, 5)), (3, 1), (1, 3)),
-    "depthwise, two by two": lambda n: n.depthwise(n.input((1, 6, 9, 6)), (2, 2), (2, 2)),
-    "depthwise, one pixel": lambda n: n.depthwise(n.input((1, 3, 3, 6)), padding="VALID"),
-    "dense, every rest of rows": lambda n: n.fully_connected(n.input((6, 12)), 6),
-    "dense, three rows": lambda n: n.fully_connected(n.input((3, 19)), 3),
-    "dense, deep": lambda n: n.fully_connected(n.input((1, 201)), 9),
-    "dense, two steps": lambda n: n.fully_connected(n.input((5, 8)), 5),
-    "groups": _grouped,
-    "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
-    "averages": lambda n: n.average_pool(n.input((2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"),
-    "averages of most": lambda n: n.average_pool(
-        n.input((1, 17, 16, 6), zero_point=-128), (17, 15), (1, 1)
-    ),
-    "maxima": lambda n: n.max_pool(n.input((2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
-    "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
-}
+def _extremes(rows: int, depth: int, channels: int) -> Build:
+    """Return rows of -128 times weights of -128, in two channels of four, and of 127."""
+
+    def build(net: NetworkBuilder) -> int:
+        source = _dense(net, net.input((rows, 3)), np.zeros((depth, 3), np.int8), -(1 << 20), 0.05)
+        weights = np.full((channels, depth), 127, np.int8)
+        weights[np.arange(channels) % 4 < 2] = -128
+        return _dense(net, source, weights, 0, 0.09 * depth)
+
+    return build
+
+
+def _dense(net: NetworkBuilder, x: int, weights: Array, bias: int, scale: float) -> int:
+    w = net.constant(weights, None, (0.01,), (0,))
+    b = net.constant(np.full(len(weights), bias, np.int32), None, (0.05 * 0.01,), (0,))
+    spec = Spec((net.tensors[x].shape[0], len(weights)), "int8", scale, 0)
+    options = {"fused_activation_function": "NONE"}
+    return net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)[0]
+
+
+LAYERS: dict[str, Build] = (
+    MATRIX
+    | DEPTHWISE
+    | {
+        "depthwise, even width": lambda n: n.depthwise(n.input((2, 5, 8, 6))),
+        "depthwise, steps of 2": lambda n: n.depthwise(n.input((2, 9, 11, 5)), (3, 3), (2, 2)),
+        "depthwise, even width, steps of 2": lambda n: n.depthwise(
+            n.input((1, 8, 12, 4)), (3, 3), (2, 2), activation="RELU6"
+        ),
+        "depthwise, one column": lambda n: n.depthwise(
+            n.input((2, 21, 1, 9)), (10, 1), padding="VALID"
+        ),
+        "depthwise, one row": lambda n: n.depthwise(n.input((1, 1, 19, 8)), (1, 5), (1, 2)),
+        "depthwise, strips": lambda n: n.depthwise(n.input((2, 40, 31, 5))),
+        "depthwise, columns wide apart": lambda n: n.depthwise(
+            n.input((1, 9, 7, 5)), (3, 1), (1, 3)
+        ),
+        "depthwise, two by two": lambda n: n.depthwise(n.input((1, 6, 9, 6)), (2, 2), (2, 2)),
+        "depthwise, one pixel": lambda n: n.depthwise(n.input((1, 3, 3, 6)), padding="VALID"),
+        "dense, every rest of rows": lambda n: n.fully_connected(n.input((6, 12)), 6),
+        "dense, three rows": lambda n: n.fully_connected(n.input((3, 19)), 3),
+        "dense, deep": lambda n: n.fully_connected(n.input((1, 201)), 9),
+        "dense, parts of one row": lambda n: n.fully_connected(n.input((1, 1533)), 7),
+        "dense, parts of four rows": lambda n: n.fully_connected(n.input((7, 2050)), 5),
+        "dense, extremes of one row": _extremes(1, 1550, 6),
+        "dense, extremes of four rows": _extremes(4, 1553, 5),
+        "window, parts": lambda n: n.conv2d(n.input((1, 5, 4, 96)), 5, (4, 4)),
+        "column, parts": lambda n: n.conv2d(n.input((2, 10, 1, 128)), 6, (9, 1)),
+        "shifts of 0": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=5.5e-4),
+        "depthwise, shifts of 0": lambda n: n.depthwise(n.input((1, 5, 6, 7)), scale=5.5e-4),
+        "shifts that are large": lambda n: n.conv2d(
+            n.input((1, 5, 5, 4), scale=1e-6), 6, scale=50.0
+        ),
+        "dense, two steps": lambda n: n.fully_connected(n.input((5, 8)), 5),
+        "groups": _grouped,
+        "mean": lambda n: n.average_pool(n.input((2, 7, 5, 13)), (7, 5), activation="RELU"),
+        "averages": lambda n: n.average_pool(
+            n.input((2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"
+        ),
+        "averages of most": lambda n: n.average_pool(
+            n.input((1, 17, 16, 6), zero_point=-128), (17, 15), (1, 1)
+        ),
+        "maxima": lambda n: n.max_pool(n.input((2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
+        "maxima in bounds": lambda n: n.max_pool(
+            n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"
+        ),
+    }
+)
 OUTSIDE: dict[str, Build] = {
-    "shifts of 0": lambda n: n.conv2d(n.input((1, 5, 5, 4)), 6, scale=5.5e-4),
-    "shifts that are too large": lambda n: n.conv2d(
-        n.input((1, 5, 5, 4), scale=1e-6), 6, scale=50.0
-    ),
+    "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
 }
 
 
@@ -137,7 +171,10 @@ def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Pat
 @pytest.mark.parametrize("board", ["mps2-an386", "mps2-an500"])
 def test_a_cortex_m4_and_m7_equal_tflite_micro(board: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=10)
-    names = ("window, padded", "depthwise, strips", "dense, deep", "mean", "maxima in bounds")
+    names = (
+        *("window, padded", "depthwise, strips", "dense, deep", "mean", "maxima in bounds"),
+        *("dense, extremes of one row", "dense, extremes of four rows", "shifts of 0"),
+    )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
     report = pipeline.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
@@ -187,13 +224,35 @@ def _scales(bias: int, weights: list[list[int]], scale: float = 0.004) -> Array 
     plan = cpu_plan(net.build(*net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)))
     graph = plan.network.graph
     layer = read_layer(graph.operators[0], graph.tensors)
-    return order.dsp_scales(layer, layer.weights.array(), order.PAIR_BITS)
+    return order.dsp_scales(layer, layer.weights.array())
 
 
 def test_sums_fit_until_their_bounds() -> None:
-    assert _scales(0, [[-128] * 511]) is not None and _scales(0, [[-128] * 512]) is None
     assert _scales((1 << 30) - 129, [[1]]) is not None and _scales((1 << 30) - 128, [[-1]]) is None
-    assert _scales(0, [[1]], 0.51) is None, "its shift is 0"
+    assert _scales(0, [[1]], 0.51) is not None, "its shift is 0"
+    assert _scales((1 << 29) - 128, [[1]], 0.51) is None, "its sum is too great to raise"
+    assert _scales(0, [[1]], 1.01) is None, "its shift is to the left"
+
+
+def test_a_raised_sum_has_the_product_of_its_multiplier() -> None:
+    scales = _scales(-7, [[1]], 0.5137)
+    assert scales is not None
+    bias, mantissa, addend, shift = scales[0].tolist()
+    assert shift == 0
+    for x in range(-300, 300):
+        raised = (((x + bias) * mantissa + (1 << 30)) >> 31) + addend
+        assert raised == 3 + round((x - 7) * 0.5137)
+
+
+def test_the_depth_is_split_where_sums_of_odd_channels_may_have_more_than_24_bits() -> None:
+    def parts(*channels: list[int]) -> tuple[int, int]:
+        return order.parts(np.array([channels], np.int8))
+
+    assert parts([0] * 511, [-128] * 511) == (128, 0)
+    assert parts([0] * 512, [-128] * 512) == (64, 64)
+    assert parts([-128] * 9000) == (2250, 0), "even channels have no bound"
+    assert parts([0] * 1200, [-128] * 1024 + [0] * 176) == (100, 100), "a part has whole rounds"
+    assert parts([0] * 1020, [-128] * 1020) == (79, 88), "512 products do not fit"
 
 
 @pytest.mark.parametrize(("bias", "scale"), [(1 << 30, 1e-8), (-(1 << 20), 1e-5), (7, 0.9)])

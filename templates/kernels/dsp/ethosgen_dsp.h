@@ -17,12 +17,14 @@ struct ethosgen_dsp_scale {
     int32_t bias; /* doubled, except that of an even channel of a matrix */
     int32_t mantissa;
     int32_t addend; /* half a step of the shift, and the zero point shifted left */
-    int32_t shift;  /* to the right, at least 1 */
+    int32_t shift;  /* to the right */
 };
 
 /* Rows times weights. */
 struct ethosgen_dsp_matrix {
     int32_t depth;
+    int32_t first; /* steps of 4 in the first part of the depth: those that the others leave */
+    int32_t part;  /* steps in each other part, a multiple of 4; 0 if there is none */
     int32_t channels;
     int32_t stride; /* between the outputs of a row and those of the next */
     int32_t low;    /* the bounds of the outputs */
@@ -33,7 +35,8 @@ struct ethosgen_dsp_matrix {
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
  *
  * weights: for each pair of channels, for every 4 of depth, 8 bytes, padded with zeros: the weights of
- * both at places 0, 2, 1 and 3. 128 is added to the weights of even channels. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
+ * both at places 0, 2, 1 and 3. 128 is added to the weights of even channels. A part's sum of an odd
+ * channel fits in 24 bits. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
  */
 void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                             const int8_t *weights, const int32_t *scales, const int32_t *shape);

@@ -3,31 +3,14 @@
  *
  * A word of weights has those of two channels at two places: a and b at each, as a + 128 + 256 * b.
  * So SMLAD with the word accumulates both channels at once, and SMLAD with the lower bytes alone the
- * first; their difference is 256 times the second's sum, which fits in 24 bits.
+ * first; their difference is 256 times the second's sum, which must fit in 24 bits. Deep rows are
+ * split into parts whose sums do, whatever the inputs: the generator chooses the parts.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
-#include "ethosgen_dsp_math.h"
+#include "ethosgen_dsp_tile.h"
 
-enum { ROWS = 4, STEP = 4 };
-
-static inline int32_t steps_of(int32_t depth)
-{
-    return (depth + STEP - 1) / STEP;
-}
-
-/* Some pairs of channels of 4 rows, or of one, in the order in which the assembly loads its fields. */
-struct tile {
-    const int32_t *rows;
-    const int32_t *end;
-    const int8_t *weights;
-    const struct ethosgen_dsp_scale *scales;
-    int8_t *output;
-    int32_t stride;
-    int32_t pairs;
-    int32_t steps;
-    int32_t excess[ROWS]; /* 256 times the sum of each row */
-};
+enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 
 #if ETHOSGEN_DSP
 /* The sums of 4 rows for 2 places: 16 products in 12 instructions of 4 bytes. */
@@ -65,15 +48,19 @@ struct tile {
 #define SECOND(both, first)                    \
     "sub " both ", " both ", " first "\n\t"    \
     "add " both ", r12, " both ", asr #7\n\t"
+/* The same of a part, added to those before. */
+#define PART(both, first, before)              \
+    "sub " both ", " both ", " first "\n\t"    \
+    "add " both ", " before ", " both ", asr #7\n\t"
 #define FIRST(sum, excess) "rsb " sum ", " excess ", " sum ", lsl #1\n\t"
 
 /* In assembly, since the sums and what is multiplied need all registers. */
 static __attribute__((naked, noinline)) void
-multiply_rows(struct tile *tile __attribute__((unused)))
+multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
     __asm volatile(/* The first step in the loop, whose rounds have 4. */
                    "push {r4-r11, lr}\n\t"
-                   "ldr r3, [r0, #28]\n\t"
+                   "ldr r3, [r0, #32]\n\t"
                    "rsb r3, r3, #0\n\t"
                    "and r3, r3, #3\n\t"
                    "mov r2, #" FOUR_PLACES_BYTES "\n\t"
@@ -96,27 +83,31 @@ multiply_rows(struct tile *tile __attribute__((unused)))
                    "mov r11, r4\n\t"
                    "ldr pc, [sp, #4]\n\t"
                    ".p2align 2\n"
+                   /* Rounds until the end of a part. */
                    "2:\n\t" FOUR_PLACES FOUR_PLACES FOUR_PLACES FOUR_PLACES
                    "ldr r0, [sp, #8]\n\t"
                    "cmp r1, r0\n\t"
                    "bne 2b\n\t"
                    "ldr r0, [sp]\n\t"
-                   "ldr r3, [r0, #12]\n\t"
+                   "ldrd r3, r1, [r0, #12]\n\t"
+                   "cmp r1, #0\n\t"
+                   "bne 4f\n\t"
                    "ldr r12, [r3, #16]\n\t"
+                   SECOND("r5", "r4") SECOND("r7", "r6") SECOND("r9", "r8") SECOND("r11", "r10") "\n"
+                   "3:\n\t"
                    "str r2, [r0, #8]\n\t"
-                   SECOND("r5", "r4") SECOND("r7", "r6") SECOND("r9", "r8") SECOND("r11", "r10")
-                   "ldrd r1, r2, [r0, #32]\n\t"
-                   "ldrd r12, lr, [r0, #40]\n\t"
+                   "ldrd r1, r2, [r0, #36]\n\t"
+                   "ldrd r12, lr, [r0, #44]\n\t"
                    FIRST("r4", "r1") FIRST("r6", "r2") FIRST("r8", "r12") FIRST("r10", "lr")
                    OUTPUTS("r4", "r6", "r8", "r10", "4", "12")
                    OUTPUTS("r5", "r7", "r9", "r11", "20", "28")
                    "add r3, r3, #32\n\t"
                    "str r3, [r0, #12]\n\t"
-                   "ldrd r1, r2, [r0, #16]\n\t"
-                   "ldr r3, [r0, #24]\n\t"
+                   "ldrd r1, r2, [r0, #20]\n\t"
+                   "ldr r3, [r0, #28]\n\t"
                    "strb r5, [r1, #1]\n\t"
                    "strb r4, [r1], #2\n\t"
-                   "str r1, [r0, #16]\n\t"
+                   "str r1, [r0, #20]\n\t"
                    "sub r1, r1, #2\n\t"
                    "add r1, r1, r2\n\t"
                    "strb r6, [r1]\n\t"
@@ -128,10 +119,45 @@ multiply_rows(struct tile *tile __attribute__((unused)))
                    "strb r10, [r1]\n\t"
                    "strb r11, [r1, #1]\n\t"
                    "subs r3, r3, #1\n\t"
-                   "str r3, [r0, #24]\n\t"
+                   "str r3, [r0, #28]\n\t"
                    "bne 1b\n\t"
                    "add sp, sp, #12\n\t"
-                   "pop {r4-r11, pc}");
+                   "pop {r4-r11, pc}\n"
+                   /* The end of a part: add its sums; r1 has the bytes of the next. */
+                   "4:\n\t"
+                   "ldr r3, [sp, #8]\n\t"
+                   "ldr r12, [r0, #52]\n\t"
+                   "cmp r3, r12\n\t"
+                   "ldrd r12, lr, [r0, #56]\n\t"
+                   PART("r5", "r4", "r12") PART("r7", "r6", "lr")
+                   "beq 5f\n\t"
+                   "strd r5, r7, [r0, #56]\n\t"
+                   "ldrd r12, lr, [r0, #64]\n\t"
+                   PART("r9", "r8", "r12") PART("r11", "r10", "lr")
+                   "strd r9, r11, [r0, #64]\n\t"
+                   "mov r5, r4\n\t"
+                   "mov r7, r6\n\t"
+                   "mov r9, r8\n\t"
+                   "mov r11, r10\n\t"
+                   "add r12, r3, r1\n\t"
+                   "str r12, [sp, #8]\n\t"
+                   "mov r1, r3\n\t"
+                   "b 2b\n"
+                   "5:\n\t"
+                   "ldrd r12, lr, [r0, #64]\n\t"
+                   PART("r9", "r8", "r12") PART("r11", "r10", "lr")
+                   "ldr r3, [r0, #12]\n\t"
+                   "ldr r12, [r3, #16]\n\t"
+                   "add r5, r5, r12\n\t"
+                   "add r7, r7, r12\n\t"
+                   "add r9, r9, r12\n\t"
+                   "add r11, r11, r12\n\t"
+                   "mov r12, #0\n\t"
+                   "strd r12, r12, [r0, #56]\n\t"
+                   "strd r12, r12, [r0, #64]\n\t"
+                   "ldr r12, [r0, #4]\n\t"
+                   "str r12, [sp, #8]\n\t"
+                   "b 3b");
 }
 
 /* The sums of a row for 8 places: 16 products in 14 instructions. */
@@ -145,7 +171,7 @@ multiply_rows(struct tile *tile __attribute__((unused)))
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
 static __attribute__((naked, noinline)) void
-multiply_row(struct tile *tile __attribute__((unused)))
+multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n"
                    "1:\n\t"
@@ -153,7 +179,7 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "ldrd r2, r12, [r0, #8]\n\t"
                    "ldr r3, [r12]\n\t"
                    "mov lr, r3\n\t"
-                   "ldr r0, [r0, #28]\n\t"
+                   "ldr r0, [r0, #32]\n\t"
                    "lsrs r0, r0, #1\n\t"
                    "bcc 2f\n\t"
                    "ldrd r4, r5, [r1], #8\n\t"
@@ -172,11 +198,15 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "bne 3b\n"
                    "4:\n\t"
                    "ldr r0, [sp]\n\t"
+                   "ldrd r4, r12, [r0, #12]\n\t"
+                   "cmp r12, #0\n\t"
+                   "bne 6f\n\t"
+                   "ldr r12, [r4, #16]\n\t"
+                   SECOND("lr", "r3") "\n"
+                   "5:\n\t"
                    "str r2, [r0, #8]\n\t"
-                   "ldr r1, [r0, #12]\n\t"
-                   "ldr r12, [r1, #16]\n\t"
-                   SECOND("lr", "r3")
-                   "ldr r12, [r0, #32]\n\t"
+                   "mov r1, r4\n\t"
+                   "ldr r12, [r0, #36]\n\t"
                    FIRST("r3", "r12")
                    "add r1, r1, #4\n\t"
                    "ldm r1!, {r2, r4, r12}\n\t"
@@ -189,15 +219,30 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "mov r2, r4\n\t"
                    OUTPUT("lr")
                    "str r1, [r0, #12]\n\t"
-                   "ldr r1, [r0, #16]\n\t"
+                   "ldr r1, [r0, #20]\n\t"
                    "strb r3, [r1], #1\n\t"
                    "strb lr, [r1], #1\n\t"
-                   "str r1, [r0, #16]\n\t"
-                   "ldr r1, [r0, #24]\n\t"
+                   "str r1, [r0, #20]\n\t"
+                   "ldr r1, [r0, #28]\n\t"
                    "subs r1, r1, #1\n\t"
-                   "str r1, [r0, #24]\n\t"
+                   "str r1, [r0, #28]\n\t"
                    "bne 1b\n\t"
-                   "pop {r0, r4-r11, pc}");
+                   "pop {r0, r4-r11, pc}\n"
+                   /* The end of a part: add its sum; r12 has the bytes of the next. */
+                   "6:\n\t"
+                   "ldrd r5, r6, [r0, #52]\n\t"
+                   PART("lr", "r3", "r6")
+                   "cmp r1, r5\n\t"
+                   "ittt ne\n\t"
+                   "strne lr, [r0, #56]\n\t"
+                   "movne lr, r3\n\t"
+                   "lsrne r0, r12, #5\n\t"
+                   "bne 3b\n\t"
+                   "mov r5, #0\n\t"
+                   "str r5, [r0, #56]\n\t"
+                   "ldr r12, [r4, #16]\n\t"
+                   "add lr, lr, r12\n\t"
+                   "b 5b");
 }
 
 static inline int32_t add_pair(uint32_t pair, int32_t sum)
@@ -215,43 +260,46 @@ static inline int32_t add_pair(uint32_t pair, int32_t sum)
     return sum + half(pair, 0) + half(pair, 1);
 }
 
-/* Multiply `count` rows, whose words are interleaved. */
-static void multiply(struct tile *tile, int32_t count)
+/* Multiply `count` rows, whose words are interleaved; this sums the second channel by itself. */
+static void multiply(struct ethosgen_dsp_tile *tile, int32_t count)
 {
+    int32_t words = (int32_t)(tile->end - tile->rows) / count;
+
     for (; tile->pairs > 0; tile->pairs--) {
         for (int32_t row = 0; row < count; row++) {
-            uint32_t first = (uint32_t)tile->scales[0].bias, both = 0;
+            uint32_t first = (uint32_t)tile->scales[0].bias;
+            int32_t second = 0;
 
-            for (int32_t word = 0; word < 2 * tile->steps; word++) {
+            for (int32_t word = 0; word < words; word++) {
                 uint32_t values = (uint32_t)tile->rows[word * count + row];
                 uint32_t weights = ethosgen_dsp_word(tile->weights + 4 * word);
 
                 for (int32_t place = 0; place < 2; place++) {
-                    int32_t lower = half(weights, place) & UINT8_MAX;
+                    int32_t value = half(values, place), both = half(weights, place);
 
-                    first += (uint32_t)(half(values, place) * lower);
-                    both += (uint32_t)(half(values, place) * (half(weights, place) - lower));
+                    first += (uint32_t)(value * (both & UINT8_MAX));
+                    second += value * (both >> 8);
                 }
             }
             int8_t *output = tile->output + row * tile->stride;
 
             output[0] = (int8_t)ethosgen_dsp_requantize(
                 (int32_t)(2 * first - (uint32_t)tile->excess[row]), tile->scales);
-            output[1] = (int8_t)ethosgen_dsp_requantize(
-                ((int32_t)both >> 7) + tile->scales[1].bias, tile->scales + 1);
+            output[1] = (int8_t)ethosgen_dsp_requantize(2 * second + tile->scales[1].bias,
+                                                        tile->scales + 1);
         }
-        tile->weights += 8 * tile->steps;
+        tile->weights += 4 * words;
         tile->scales += 2;
         tile->output += 2;
     }
 }
 
-static void multiply_rows(struct tile *tile)
+static void multiply_rows(struct ethosgen_dsp_tile *tile)
 {
     multiply(tile, ROWS);
 }
 
-static void multiply_row(struct tile *tile)
+static void multiply_row(struct ethosgen_dsp_tile *tile)
 {
     multiply(tile, 1);
 }
@@ -292,17 +340,16 @@ static inline int32_t widen_row(int32_t *to, const int8_t *row, int32_t depth, i
         to += 2 * step;
         row += STEP;
     }
-    return sum * (2 * 128);
+    return (int32_t)((uint32_t)sum * (2 * 128));
 }
 
-/* Write one of `count` rows as pairs of 16 bits; return 256 times its sum. */
-static int32_t widen(int32_t *to, const int8_t *row, int32_t depth, int32_t count)
+int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_t count)
 {
     return count == 1 ? widen_row(to, row, depth, 1) : widen_row(to, row, depth, ROWS);
 }
 
 /* Multiply the pairs of channels for `count` rows (1 to 4), whose place has room for them alone. */
-static void multiply_some(struct tile *tile, int32_t count, int32_t channels)
+static void multiply_some(struct ethosgen_dsp_tile *tile, int32_t count, int32_t channels)
 {
     int8_t *output = tile->output, made[2 * ROWS];
     int32_t stride = tile->stride;
@@ -319,17 +366,18 @@ static void multiply_some(struct tile *tile, int32_t count, int32_t channels)
     }
 }
 
-/* Compute all channels of `count` rows (1 to 4); a single one is not interleaved with others. */
-static void finish(int8_t *output, const int32_t *rows, struct tile *tile, int32_t count,
-                   const int8_t *weights, const int32_t *scales,
-                   const struct ethosgen_dsp_matrix *matrix)
+void ethosgen_dsp_finish(int8_t *output, const int32_t *rows, struct ethosgen_dsp_tile *tile,
+                         int32_t count, const int8_t *weights, const int32_t *scales,
+                         const struct ethosgen_dsp_matrix *matrix)
 {
-    int32_t channels = matrix->channels;
+    int32_t channels = matrix->channels, words = count == 1 ? 2 : 2 * ROWS;
     int8_t last[2];
 
     tile->rows = rows;
-    tile->steps = steps_of(matrix->depth);
-    tile->end = rows + 2 * ROWS * tile->steps;
+    tile->steps = matrix->first;
+    tile->part = (int32_t)sizeof *rows * words * matrix->part;
+    tile->part_end = rows + words * matrix->first;
+    tile->end = rows + words * ethosgen_dsp_steps(matrix->depth);
     tile->weights = weights;
     tile->scales = (const struct ethosgen_dsp_scale *)scales;
     tile->output = output;
@@ -363,99 +411,17 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
 {
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     int32_t *wide = room;
-    struct tile tile;
+    struct ethosgen_dsp_tile tile = {.second = {0}};
 
     while (count > 0) {
         int32_t some = count < ROWS ? count : ROWS;
 
         for (int32_t row = 0; row < some; row++) {
-            tile.excess[row] = widen(wide + row, rows, matrix->depth, some);
+            tile.excess[row] = ethosgen_dsp_widen(wide + row, rows, matrix->depth, some);
             rows += matrix->depth;
         }
-        finish(output, wide, &tile, some, weights, scales, matrix);
+        ethosgen_dsp_finish(output, wide, &tile, some, weights, scales, matrix);
         output += some * matrix->stride;
         count -= some;
-    }
-}
-
-static void copy(int8_t *to, const int8_t *from, int32_t bytes)
-{
-    for (; bytes >= 4; bytes -= 4) {
-        uint32_t word = ethosgen_dsp_word(from);
-
-        memcpy(to, &word, sizeof word);
-        to += 4;
-        from += 4;
-    }
-    for (; bytes > 0; bytes--) {
-        *to++ = *from++;
-    }
-}
-
-static inline int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Copy the pixels under the window at row y, column x (which may be negative). */
-static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int32_t depth,
-                   const struct ethosgen_dsp_window *window)
-{
-    int32_t channels = window->channels, row_bytes = window->width * window->pixel;
-    bool is_dense = window->dilation_x == 1 && window->pixel == channels;
-    int32_t end_y = y + (window->taps_y - 1) * window->dilation_y + 1;
-    int32_t end_x = x + (window->taps_x - 1) * window->dilation_x + 1;
-
-    if (y < 0 || x < 0 || end_y > window->height || end_x > window->width) {
-        memset(patch, window->zero_point, (size_t)depth);
-    }
-    for (int32_t row = y; row < end_y; row += window->dilation_y) {
-        const int8_t *from = input + row * row_bytes;
-
-        if (row < 0 || row >= window->height) {
-            patch += window->taps_x * channels;
-        } else if (is_dense) {
-            int32_t first = x < 0 ? -x : 0, last = least(window->taps_x, window->width - x);
-
-            if (first < last) {
-                copy(patch + first * channels, from + (x + first) * channels,
-                     (last - first) * channels);
-            }
-            patch += window->taps_x * channels;
-        } else {
-            for (int32_t column = x; column < end_x; column += window->dilation_x) {
-                if (column >= 0 && column < window->width) {
-                    copy(patch, from + column * window->pixel, channels);
-                }
-                patch += channels;
-            }
-        }
-    }
-}
-
-void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
-                                 const int8_t *weights, const int32_t *scales,
-                                 const int32_t *shape, const int32_t *window_shape)
-{
-    const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
-    const struct ethosgen_dsp_window *window = (const struct ethosgen_dsp_window *)window_shape;
-    int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0;
-    int32_t *wide = room;
-    int8_t *patch = (int8_t *)(wide + 2 * STEP * steps_of(depth));
-    struct tile tile;
-
-    for (int32_t row = 0; row < window->rows; row++) {
-        for (int32_t column = 0; column < window->columns; column++) {
-            gather(patch, input, row * window->stride_y - window->before_y,
-                   column * window->stride_x - window->before_x, depth, window);
-            left--;
-            tile.excess[used] = widen(wide + used, patch, depth, used + left + 1);
-            used++;
-            if (used == ROWS || left == 0) {
-                finish(output, wide, &tile, used, weights, scales, matrix);
-                output += used * matrix->stride;
-                used = 0;
-            }
-        }
     }
 }

@@ -162,7 +162,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return convolution(op, layer, weights.transpose(3, 1, 2, 0))
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(-1, layer.channels).T
-    scales = order.dsp_scales(layer, flat, 31)
+    scales = order.dsp_scales(layer, flat)
     if scales is None:
         return None
     return _depthwise(layer, weights[0], scales, vertical, horizontal)

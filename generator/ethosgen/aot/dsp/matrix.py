@@ -15,7 +15,8 @@ from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
-MATRIX = frozenset({"ethosgen_dsp_matrix.c"})
+MATRIX = frozenset({"ethosgen_dsp_matrix.c", "ethosgen_dsp_tile.h"})
+CONVOLUTION = MATRIX | {"ethosgen_dsp_convolution.c"}
 ROOM, PATCH = 8, 1
 """Bytes of temporary memory for each place: rows of 16 bits, and the pixels under a window."""
 
@@ -95,7 +96,7 @@ def _windows(
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             *(struct.data for struct in structs),
         )
-    return nest.kernel(MATRIX)
+    return nest.kernel(CONVOLUTION)
 
 
 def _round_up(depth: int) -> int:
@@ -119,10 +120,12 @@ def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array,
 
     None if the kernel cannot compute the layer.
     """
-    scales = order.dsp_scales(layer, weights, order.PAIR_BITS)
+    scales = order.dsp_scales(layer, weights)
     if scales is None:
         return None
-    shape = (weights.shape[1], layer.channels // groups, layer.channels, *layer.bounds)
+    channels, depth = layer.channels // groups, weights.shape[1]
+    parts = order.parts(weights.reshape(groups, channels, depth))
+    shape = (depth, *parts, channels, layer.channels, *layer.bounds)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),

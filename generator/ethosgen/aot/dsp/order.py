@@ -3,6 +3,8 @@
 templates/kernels/dsp/ethosgen_dsp.h defines that order; change both together.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
@@ -11,39 +13,71 @@ from ethosgen.aot.packed.order import Array, channel_table
 
 CHANNELS, STEP = 2, 4
 """Channels that the matrix kernel computes at a time, and places of a step."""
-SHIFTS = (*range(1, 23),)
-"""The shifts with which an addend fits in 32 bits."""
-PAIR_BITS = 24
-"""Bits of a sum of an odd channel of a matrix."""
+ROUND = 4
+"""Steps of a round of the loop: a part of the depth has whole rounds, except the first."""
+PART_BITS = 24
+"""Bits of an odd channel's sum over a part of the depth."""
+LIFT = 29
+"""What the sums of channels without a shift are raised by, as a power of two."""
+UNSATURATED = 600
+"""Sums of at least this magnitude saturate all outputs of channels without a shift."""
 EXCESS = 128
 """What is added to the weights of even channels."""
 MOST_INPUT = 128
 """The greatest magnitude of an input."""
 
 
-def dsp_scales(layer: Layer, weights: Array, most_product_bits: int) -> Array | None:
+def dsp_scales(layer: Layer, weights: Array) -> Array | None:
     """Return (channels, 4) of structs ethosgen_dsp_scale, with single biases.
 
-    None if the kernels cannot compute the layer: a shift is outside SHIFTS, twice a sum has more
-    than 32 bits, or a sum without its bias more than `most_product_bits`. Weights are (channels,
-    products).
+    None if the kernels cannot compute the layer: twice a sum or an addend has more than 32 bits.
+    Weights are (channels, products).
     """
-    table = channel_table(layer, weights).astype(np.int64)
-    bias, mantissa, shift = table[:, 0], table[:, 1], -table[:, 2]
-    products = MOST_INPUT * np.abs(weights.astype(np.int64)).sum(axis=1)
-    is_live = products > 0
-    fit = np.isin(shift, SHIFTS) & (np.abs(bias) + products < 1 << 30)
-    fit &= products < 1 << (most_product_bits - 1)
-    if not fit[is_live].all():
-        return None
     point = zero_point_of(layer.target)
-    addend = (1 << (shift - 1)[is_live]) + (point << shift[is_live])
-    made = np.zeros((len(table), 4), np.int32)
-    made[is_live] = np.stack([bias[is_live], mantissa[is_live], addend, shift[is_live]], axis=1)
-    constant = [point + _rescaled(*row) for row in table[~is_live].tolist()]
-    made[~is_live, 2] = np.clip(constant, -128, 127) * 2
-    made[~is_live, 3] = 1
-    return made
+    table = channel_table(layer, weights).astype(np.int64)
+    most = MOST_INPUT * np.abs(weights.astype(np.int64)).sum(axis=1)
+    made = [_scale(*one, point) for one in zip(table.tolist(), most.tolist(), strict=True)]
+    known = [one for one in made if one is not None]
+    return np.array(known, np.int32) if len(known) == len(made) else None
+
+
+def _scale(row: Sequence[int], products: int, point: int) -> tuple[int, int, int, int] | None:
+    """Return a channel's bias, mantissa, addend and shift; `products` is its greatest sum."""
+    bias, mantissa, shift = row[0], row[1], -row[2]
+    if products == 0:
+        return _constant(point + _rescaled(bias, mantissa, -shift))
+    most = abs(bias) + products
+    if most >= 1 << 30 or shift < 0:
+        return None
+    if shift == 0:
+        return _unshifted(bias, mantissa, point) if most < 1 << LIFT else None
+    rescaled = (most * mantissa >> 31) + 1
+    half = 1 << (shift - 1)
+    if rescaled < half:
+        return _constant(point)
+    addend = half + (point << shift)
+    return (bias, mantissa, addend, shift) if abs(addend) + rescaled < 1 << 31 else None
+
+
+def _constant(value: int) -> tuple[int, int, int, int]:
+    """Return the scale of an output that depends on no input."""
+    return 0, 0, min(max(value, -128), 127) * 2, 1
+
+
+def _unshifted(bias: int, mantissa: int, point: int) -> tuple[int, int, int, int] | None:
+    """Return the scale of a channel without a shift.
+
+    The kernels subtract 1 from negative products, so the sums are raised until products that do not
+    saturate are positive. The mantissa is rounded so that this changes all products by the same
+    integer; None if this changes an output.
+    """
+    step = 31 - LIFT
+    near = min((mantissa + (1 << step >> 1)) >> step, (1 << LIFT) - 1)
+    sums = np.arange(-UNSATURATED, UNSATURATED + 1, dtype=np.int64)
+    rounded = [(sums * one + (1 << 30)) >> 31 for one in (mantissa, near << step)]
+    if (rounded[0] != rounded[1]).any():
+        return None
+    return bias + (1 << LIFT), near << step, point - near, 0
 
 
 def _rescaled(value: int, mantissa: int, shift: int) -> int:
@@ -52,6 +86,26 @@ def _rescaled(value: int, mantissa: int, shift: int) -> int:
     if shift == 0:
         return product
     return (product + (1 << (-shift - 1)) - (product < 0)) >> -shift
+
+
+def parts(weights: Array) -> tuple[int, int]:
+    """Return the steps of the first part of the depth, and those of each other or 0.
+
+    Weights are (groups, channels, depth). The sum of an odd channel fits in each part.
+    """
+    odd = np.abs(weights[:, 1::2].astype(np.int64))
+    count = -(-weights.shape[2] // STEP)
+    rows = _padded(odd, STEP, 2).reshape(odd.shape[0] * odd.shape[1], count, STEP)
+    most = MOST_INPUT * rows.sum(axis=2)
+    rounds = -(-count // ROUND)
+    for number in range(1, rounds + 1):
+        part = -(-rounds // number) * ROUND
+        whole = np.pad(most, ((0, 0), (-count % part, 0)))
+        sums = np.add.reduceat(whole, range(0, whole.shape[1], part), axis=1)
+        if (sums < 1 << (PART_BITS - 1)).all():
+            break
+    others = part * (sums.shape[1] - 1)
+    return count - others, part if others else 0
 
 
 def matrix_scales(made: Array) -> Array:

@@ -295,6 +295,36 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
                       const int32_t *biases, const int16_t *time, const int32_t *units,
                       const int32_t *shape);
 
+/* An LSTM. Its gates are in the order input, forget, cell, output. */
+struct ethosgen_lstm {
+    int32_t steps;
+    int32_t row_step; /* rows from a time step to the next, in the input and in the output */
+    int32_t features;
+    int32_t units;
+    struct ethosgen_multiplier forward[4]; /* from the sums of each gate with the input to 2^-12 */
+    struct ethosgen_multiplier back[4];    /* the same with the hidden state */
+    struct ethosgen_multiplier kept;
+    struct ethosgen_multiplier added;
+    struct ethosgen_multiplier made;
+    int32_t cell_low;
+    int32_t cell_high;
+    int32_t cell_factor; /* with the right shift, from the cell state to the argument of tanh */
+    int32_t cell_shift;
+    struct ethosgen_output output;
+};
+
+/*
+ * Compute all time steps of one batch, and leave both states as they are after the last one.
+ *
+ * weights: for every 4 units, for each gate those of the input and those of the hidden state, as in
+ * ethosgen_matrix_s8. biases: in the same order the sums' first values, 4 each time. lines: the curve
+ * 32768 * (2 * sigmoid(x / 24) - 1) from each of 256 whole numbers to the next, as 256 heights at 0
+ * and 256 slopes.
+ */
+void ethosgen_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
+                      const int8_t *weights, const int32_t *biases, const int16_t *lines,
+                      const int32_t *shape);
+
 /* output[i] = input[i] * window[i] >> shift, saturated; shift is from 0 to 31. */
 void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *window,
                          int32_t count, int32_t shift);

@@ -18,7 +18,7 @@ from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import transposed
 from tests.support.recipes import recipe
-from tests.support.recurrent_networks import svdf
+from tests.support.recurrent_networks import lstm, svdf
 
 
 class SymmetricNetwork(NetworkBuilder):
@@ -151,6 +151,15 @@ RECURRENT: dict[str, Build] = {
     "svdf, rank 3, batch": lambda n: svdf(n, n.input((2, 9), scale=0.02), 7, 6, rank=3),
     "svdf, one step": lambda n: svdf(n, n.input((1, 9), scale=0.02), 2, 1),
     "svdf, multiplier above 1": lambda n: svdf(n, n.input((1, 40), scale=9.0), 6, 4),
+    "lstm": lambda n: lstm(n, n.input((1, 3, 40), scale=0.02), 19),
+    "lstm, whole vectors": lambda n: lstm(n, n.input((1, 2, 16), scale=0.02), 32),
+    "lstm, batch": lambda n: lstm(n, n.input((3, 2, 5), scale=0.02), 6, zero_point=-30),
+    "lstm, by time, clipped": lambda n: lstm(
+        n, n.input((4, 2, 5), scale=0.03), 6, by_time=True, cell_clip=0.6
+    ),
+    "lstm, cell of few bits": lambda n: lstm(n, n.input((1, 4, 9), scale=0.02), 7, cell_power=8),
+    "lstm, cell of many bits": lambda n: lstm(n, n.input((1, 4, 9), scale=0.02), 7, cell_power=14),
+    "lstm, multipliers above 1": lambda n: lstm(n, n.input((1, 2, 9), scale=9.0), 5),
 }
 TRANSPOSED: dict[str, Build] = {
     "phases": lambda n: transposed(n, n.input((1, 5, 4, 9)), (10, 8), 5, stride=(2, 2)),
@@ -238,9 +247,11 @@ def test_what_has_no_packed_form_is_left_to_tvm(case: str) -> None:
 def test_forms_for_helium_alone_are_not_for_other_processors(extension: Extension) -> None:
     net = NetworkBuilder("network", seed=8)
     x = net.input((1, 40), scale=0.02)
-    plan = cpu_plan(net.build(svdf(net, x, 13, 9), net.softmax(x)))
+    steps = net.input((1, 2, 9), scale=0.02)
+    plan = cpu_plan(net.build(svdf(net, x, 13, 9), lstm(net, steps, 7), net.softmax(x)))
     sources = compile_program(replace(plan, extension=extension), "net").sources
-    assert ("ethosgen_svdf.c" in sources) == (extension is Extension.HELIUM)
+    for file in ("ethosgen_svdf.c", "ethosgen_lstm.c"):
+        assert (file in sources) == (extension is Extension.HELIUM)
     assert "ethosgen_softmax.c" in sources
 
 

@@ -306,12 +306,8 @@ def _declare(nest: Nest, layer: Lstm) -> _Views:
 def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute int8 or int16 with int8 weights and an int16 cell state (lstm_eval.cc)."""
     layer = read_lstm(op, tensors)
-    cell, hidden = scale_of(layer.cell), scale_of(layer.hidden)
-    forget = quantize_multiplier(CURVE_SCALE * cell / cell)
-    new = quantize_multiplier(CURVE_SCALE * CURVE_SCALE / cell)
-    out = quantize_multiplier(CURVE_SCALE * CURVE_SCALE / hidden)
-    factor, shift = cell_shift(cell)
-    clip = int(min(max(float(np.float32(layer.cell_clip)) / cell, -32768.0), 32767.0))
+    forget, new, out = cell_multipliers(layer)
+    factor, shift = cell_shift(scale_of(layer.cell))
     nest = Nest()
     views = _declare(nest, layer)
     curve = nest.table("sigmoid", sigmoid_table())
@@ -324,9 +320,7 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         kept = nest.rescale(curved("forget") * int32(views.cell[n, unit]), forget)
         kept = _hold(nest, "kept", clamp(kept, *limits("int16")))
         added = nest.rescale(curved("input") * curved("cell"), new)
-        total = clamp(kept + clamp(added, *limits("int16")), *limits("int16"))
-        if layer.cell_clip > 0:
-            total = clamp(total, -clip, clip)
+        total = clamp(kept + clamp(added, *limits("int16")), *cell_clip(layer))
         value = _hold(nest, "value", total)
         nest.store(views.cell, (n, unit), value)
         argument = _hold(nest, "argument", (value * factor + (1 << shift >> 1)) >> shift)
@@ -336,6 +330,31 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     gate = _integer_gate(layer)
     return _lstm(nest, layer, views, lambda g, place: gate(nest, views, g, place), update)
+
+
+def cell_multipliers(layer: Lstm) -> tuple[Multiplier, Multiplier, Multiplier]:
+    """Return the multipliers of the kept state, of what is added to it, and of the output."""
+    cell, hidden = scale_of(layer.cell), scale_of(layer.hidden)
+    return (
+        quantize_multiplier(CURVE_SCALE * cell / cell),
+        quantize_multiplier(CURVE_SCALE * CURVE_SCALE / cell),
+        quantize_multiplier(CURVE_SCALE * CURVE_SCALE / hidden),
+    )
+
+
+def cell_clip(layer: Lstm) -> tuple[int, int]:
+    """Return the bounds of an int16 cell state."""
+    if layer.cell_clip <= 0:
+        return limits("int16")
+    clip = int(min(float(np.float32(layer.cell_clip)) / scale_of(layer.cell), 32767.0))
+    return -clip, clip
+
+
+def gate_multiplier(x: Tensor, weights: Tensor) -> Multiplier:
+    """Return the multiplier of a gate's sums; UnsupportedError if the weights have a zero point."""
+    if zero_point_of(weights):
+        raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
+    return quantize_multiplier(scale_of(x) * scale_of(weights) / GATE_SCALE)
 
 
 def cell_shift(scale: float) -> tuple[int, int]:
@@ -348,13 +367,8 @@ def cell_shift(scale: float) -> tuple[int, int]:
 def _integer_gate(layer: Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:
     """Return a function that emits one unit of a gate: two sums rescaled to 16 bits and added."""
 
-    def multiplier(x: Tensor, weights: Tensor) -> Multiplier:
-        if zero_point_of(weights):
-            raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
-        return quantize_multiplier(scale_of(x) * scale_of(weights) / GATE_SCALE)
-
-    into = [multiplier(layer.source, weights) for weights in layer.inputs]
-    back = [multiplier(layer.hidden, weights) for weights in layer.recurrent]
+    into = [gate_multiplier(layer.source, weights) for weights in layer.inputs]
+    back = [gate_multiplier(layer.hidden, weights) for weights in layer.recurrent]
     kind = layer.source.dtype
     wide = "int64" if kind == "int16" else "int32"
     _, _, features, units = layer.sizes

@@ -1,4 +1,4 @@
-"""Layers with state: SVDF of int8 with a state of int16."""
+"""Layers of int8 with state: SVDF with a state of int16, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,25 @@ from ethosgen.aot.arithmetic.quantization import (
 )
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.recurrent import Svdf, read_svdf
+from ethosgen.aot.operators.activation import sigmoid_table
+from ethosgen.aot.operators.recurrent import (
+    Lstm,
+    Svdf,
+    cell_clip,
+    cell_multipliers,
+    cell_shift,
+    gate_multiplier,
+    read_lstm,
+    read_svdf,
+)
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.values.network import Operator, Tensor
 
 SVDF = frozenset({"ethosgen_svdf.c", "ethosgen_sums.h"})
+LSTM = frozenset({"ethosgen_lstm.c", "ethosgen_sums.h"})
+MOST_FACTOR = (1 << 16) - 1
+"""The largest factor whose product with an int16 fits into 32 bits."""
 
 
 @packed("SVDF", for_helium=True)
@@ -70,3 +83,88 @@ def _svdf_numbers(layer: Svdf) -> Array:
 def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
     """Return a struct ethosgen_multiplier."""
     return multiplier.mantissa, max(multiplier.shift, 0), min(multiplier.shift, 0)
+
+
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", for_helium=True)
+def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all time steps of a batch by one call."""
+    layer = read_lstm(op, tensors)
+    numbers = _lstm_numbers(layer)
+    if numbers is None:
+        return None
+    batch, _, _, units = layer.sizes
+    nest = Nest()
+    x = nest.read("input", layer.source)
+    tables = [
+        nest.table("weights", _lstm_weights(layer)),
+        nest.table("biases", _lstm_biases(layer)),
+        nest.table("lines", _lines()),
+        nest.table("shape", numbers),
+    ]
+    y = nest.write("output", layer.target)
+    states = [
+        nest.variable(name, tensor, (batch, units))
+        for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
+    ]
+    with nest.loop("n", batch) as n:
+        row = (0, n, 0) if layer.by_time else (n, 0, 0)
+        places = [tirx.address_of(view[row]) for view in (y, x)]
+        places += [tirx.address_of(state[n, 0]) for state in states]
+        nest.call("ethosgen_lstm_s8", *places, *(table.data for table in tables))
+    return nest.kernel(LSTM)
+
+
+def _matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
+    """Return for each gate the weights of the input and of the hidden state, with their rows."""
+    return [
+        pair
+        for first, second in zip(layer.inputs, layer.recurrent, strict=True)
+        for pair in ((layer.source, first), (layer.hidden, second))
+    ]
+
+
+def _lstm_weights(layer: Lstm) -> Array:
+    """Return the weights of each block of units, gate by gate."""
+    blocks = -(-layer.sizes[3] // order.MATRIX_CHANNELS)
+    packs = [
+        order.matrix_weights(weights.array()).reshape(blocks, -1) for _, weights in _matrices(layer)
+    ]
+    return np.concatenate(packs, axis=1).reshape(-1)
+
+
+def _lstm_biases(layer: Lstm) -> Array:
+    """Return the biases in the order of the weights; those of the hidden state are 0."""
+    biases = [b for bias in layer.biases for b in (bias.array().astype(np.int64), 0)]
+    folded = [
+        order.padded(
+            order.folded_biases(weights.array(), zero_point_of(rows), bias), order.MATRIX_CHANNELS
+        ).reshape(-1, order.MATRIX_CHANNELS)
+        for (rows, weights), bias in zip(_matrices(layer), biases, strict=True)
+    ]
+    return np.concatenate(folded, axis=1).reshape(-1)
+
+
+def _lines() -> Array:
+    """Return the sigmoid's upper half minus its middle, as lines between the table's entries."""
+    heights = np.append(sigmoid_table(), sigmoid_table()[-1]) - (1 << 15)
+    slopes = np.diff(heights)
+    starts = heights[:-1] - slopes * np.arange(len(slopes))
+    return np.concatenate([starts, slopes]).astype(np.int16)
+
+
+def _lstm_numbers(layer: Lstm) -> Array | None:
+    """Return a struct ethosgen_lstm, None if the micro-kernel does not cover the layer."""
+    batch, steps, features, units = layer.sizes
+    factor, shift = cell_shift(scale_of(layer.cell))
+    constants = [*(weights for _, weights in _matrices(layer)), *layer.biases]
+    if any(tensor.data is None for tensor in constants) or factor > MOST_FACTOR:
+        return None
+    gates = [gate_multiplier(rows, weights) for rows, weights in _matrices(layer)]
+    multipliers = (*gates[::2], *gates[1::2], *cell_multipliers(layer))
+    numbers = (
+        *(steps, batch if layer.by_time else 1, features, units),
+        *(number for one in multipliers for number in _multiplier_numbers(one)),
+        *(*cell_clip(layer), factor, shift),
+        *(zero_point_of(layer.hidden), *limits("int8")),
+    )
+    return np.array(numbers, np.int32)

@@ -87,6 +87,28 @@ struct ethosgen_convolution {
 void ethosgen_convolution_s8(int8_t *output, const int8_t *input, int8_t *strip,
                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
+/* The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. */
+struct ethosgen_product {
+    int32_t rows;
+    int32_t depth;
+    int32_t columns;
+    int32_t first_zero_point;
+    int32_t second_zero_point;
+    int32_t mantissa;
+    int32_t shift; /* 0 or negative */
+    struct ethosgen_output output;
+};
+
+/*
+ * output[r][c] = requantized(sum over k of rows[r][k] * columns[c][k]), with the zero points
+ * subtracted from both. terms: room for a number for each row.
+ */
+void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *columns, int32_t *terms,
+                         const int32_t *shape);
+
+/* to[c][r] = from[r][c]; at most 8192 columns. */
+void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns);
+
 /*
  * The same as ethosgen_matrix_s8 for int16 rows, without a zero point; the sums must fit in 32 bits. weights: for every 4
  * channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros. scales: for each

@@ -16,7 +16,7 @@ from ethosgen.values.watch import Watch
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import transposed
+from tests.support.product_networks import product, transposed
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
@@ -191,11 +191,32 @@ TRANSPOSED: dict[str, Build] = {
     ),
     "transposed, saturates": lambda n: transposed(n, n.input((1, 4, 4, 6)), (4, 4), 4, scale=1e-2),
 }
+PRODUCTS: dict[str, Build] = {
+    "matrices": lambda n: product(n, n.input((2, 5, 9)), n.input((2, 9, 7))),
+    "columns as rows": lambda n: product(n, n.input((3, 5, 20)), n.input((3, 6, 20)), adj_y=True),
+    "rows as columns": lambda n: product(n, n.input((2, 19, 6)), n.input((2, 19, 4)), adj_x=True),
+    "both turned": lambda n: product(n, n.input((33, 3)), n.input((5, 33)), adj_x=True, adj_y=True),
+    "zero points at the ends": lambda n: product(
+        n, n.input((4, 40), zero_point=-128), n.input((40, 8), zero_point=127)
+    ),
+    "second without a zero point": lambda n: product(
+        n, n.input((4, 12), zero_point=5), n.input((12, 9), zero_point=0)
+    ),
+    "one matrix for all": lambda n: product(n, n.input((3, 2, 4, 10)), n.input((10, 6))),
+    "one row for all": lambda n: product(n, n.input((1, 1, 10)), n.input((4, 10, 6))),
+    "spread over two axes": lambda n: product(n, n.input((2, 1, 3, 8)), n.input((3, 8, 5))),
+    "a constant": lambda n: product(
+        n, n.input((3, 16)), n.constant(n.random_integers((16, 5)), None, 0.05, 3)
+    ),
+    "a column": lambda n: product(n, n.input((2, 6, 18)), n.input((2, 18, 1))),
+    "product that saturates": lambda n: product(n, n.input((5, 9)), n.input((9, 5)), scale=0.01),
+}
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
     "depthwise": DEPTHWISE | OTHERS,
     "recurrent": RECURRENT,
     "transposed": TRANSPOSED,
+    "products": PRODUCTS,
 }
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
@@ -208,6 +229,9 @@ PLAIN: dict[str, Build] = {
     "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
     "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),
     "svdf, state of int8": lambda n: svdf(n, n.input((1, 9)), 5, 4, state="int8"),
+    "product above 1": lambda n: product(
+        n, n.input((5, 9), scale=2.0), n.input((9, 5), scale=2.0), scale=0.5
+    ),
     "many phases": lambda n: transposed(n, n.input((1, 2, 2, 3)), (68, 68), 2, (2, 2), (34, 34)),
     "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }

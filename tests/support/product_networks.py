@@ -40,3 +40,22 @@ def transposed(
     spread = 0.05 * float(np.prod(kernel) * depth) ** 0.5
     spec = Spec(tuple(out), "int8", scale or spread, 3)
     return net.operator("TRANSPOSE_CONV", inputs, [spec], options, version=3)[0]
+
+
+def product(
+    net: NetworkBuilder,
+    first: int,
+    second: int,
+    *,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    scale: float | None = None,
+) -> int:
+    """Add a BATCH_MATMUL of two tensors."""
+    one, other = (net.tensors[i].shape for i in (first, second))
+    rows, depth = one[:-3:-1] if adj_x else one[-2:]
+    columns = other[-2] if adj_y else other[-1]
+    shape = (*np.broadcast_shapes(one[:-2], other[:-2]), rows, columns)
+    spec = Spec(shape, "int8", scale or 0.05 * float(depth) ** 0.5, 3)
+    options = {"adj_x": adj_x, "adj_y": adj_y}
+    return net.operator("BATCH_MATMUL", [first, second], [spec], options)[0]

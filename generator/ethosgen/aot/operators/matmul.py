@@ -36,10 +36,10 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     a constant.
     """
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    batches, (rows, columns, depth) = _sizes(op, first, second, target)
+    batches, (rows, columns, depth) = product_sizes(op, first, second, target)
     nest, kind = Nest(), SUMS[first.dtype]
     a, b = (
-        nest.read(name, tensor, _full(tensor, len(batches)))
+        nest.read(name, tensor, full_shape(tensor, len(batches)))
         for name, tensor in (("first", first), ("second", second))
     )
     y = nest.write("output", target, (*batches, rows, columns))
@@ -64,12 +64,12 @@ def _turned(op: Operator, option: str, row: Any, column: Any) -> tuple[Any, Any]
     return (column, row) if op.options.get(option) else (row, column)
 
 
-def _full(tensor: Tensor, batches: int) -> tuple[int, ...]:
+def full_shape(tensor: Tensor, batches: int) -> tuple[int, ...]:
     """Return a shape with `batches` leading dimensions before the last two."""
     return (1,) * (batches + 2 - len(tensor.shape)) + tensor.shape
 
 
-def _sizes(
+def product_sizes(
     op: Operator, first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return the batch shape, and rows, columns and depth; UnsupportedError if they mismatch."""

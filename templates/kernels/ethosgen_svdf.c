@@ -5,43 +5,6 @@
  */
 #include "ethosgen_sums.h"
 
-/*
- * Move a filter's state on by a step, and return the sum of its products with the weights of time.
- * Sums wrap, as TensorFlow Lite Micro's do in practice.
- */
-static inline int32_t recall(int16_t *state, const int16_t *time, int32_t past, int32_t now)
-{
-    int32_t sum;
-#if ETHOSGEN_MVE
-    int16_t *place = state;
-    const int16_t *weights = time;
-
-    sum = now * time[past];
-    /* Each vector is read one element on, before the next one is stored over. */
-    __asm volatile("wlstp.16 lr, %[past], 2f\n"
-                   "1:\n\t"
-                   "vldrh.16 q0, [%[place], #2]\n\t"
-                   "vldrh.16 q1, [%[weights]], #16\n\t"
-                   "vstrh.16 q0, [%[place]], #16\n\t"
-                   "vmladava.s16 %[sum], q0, q1\n\t"
-                   "letp lr, 1b\n"
-                   "2:"
-                   : [place] "+r"(place), [weights] "+r"(weights), [sum] "+Te"(sum)
-                   : [past] "r"(past)
-                   : "q0", "q1", "lr", "memory");
-#else
-    uint32_t total = (uint32_t)(now * time[past]);
-
-    for (int32_t step = 0; step < past; step++) {
-        state[step] = state[step + 1];
-        total += (uint32_t)(state[step] * time[step]);
-    }
-    sum = (int32_t)total;
-#endif
-    state[past] = (int16_t)now;
-    return sum;
-}
-
 /* Compute the state's newest values of 4 filters. */
 static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
                             const int8_t *weights, const int32_t *biases,
@@ -61,20 +24,75 @@ static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
 #endif
 }
 
+/*
+ * Move the states of `count` filters on by a step, and add their products with the weights of time to
+ * `totals`. Sums wrap, as TensorFlow Lite Micro's do in practice. Not inline, since it needs most
+ * registers.
+ */
+static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, const int16_t *time,
+                                             int32_t past, const int16_t *now, int32_t count)
+{
+#if ETHOSGEN_MVE
+    int32_t sum, newest, weight;
+
+    /*
+     * Each vector is read one element on, before the next one is stored over. The vectors end behind
+     * the past, from which `rest` leads to the newest element.
+     */
+    int32_t rest = (past - (past + 7) / 8 * 8) * 2;
+
+    __asm volatile("1:\n\t"
+                   "ldr %[sum], [%[totals]]\n\t"
+                   "wlstp.16 lr, %[past], 3f\n"
+                   "2:\n\t"
+                   "vldrh.16 q0, [%[state], #2]\n\t"
+                   "vldrh.16 q1, [%[time]], #16\n\t"
+                   "vstrh.16 q0, [%[state]], #16\n\t"
+                   "vmladava.s16 %[sum], q0, q1\n\t"
+                   "letp lr, 2b\n"
+                   "3:\n\t"
+                   "add %[state], %[rest]\n\t"
+                   "add %[time], %[rest]\n\t"
+                   "ldrsh %[newest], [%[now]], #2\n\t"
+                   "ldrsh %[weight], [%[time]], #2\n\t"
+                   "strh %[newest], [%[state]], #2\n\t"
+                   "mla %[sum], %[newest], %[weight], %[sum]\n\t"
+                   "str %[sum], [%[totals]], #4\n\t"
+                   "subs %[count], #1\n\t"
+                   "bne 1b"
+                   : [totals] "+r"(totals), [state] "+r"(state), [time] "+r"(time), [now] "+r"(now),
+                     [count] "+r"(count), [sum] "=&Te"(sum), [newest] "=&r"(newest),
+                     [weight] "=&r"(weight)
+                   : [past] "r"(past), [rest] "r"(rest)
+                   : "q0", "q1", "lr", "cc", "memory");
+#else
+    for (; count > 0; count--) {
+        for (int32_t step = 0; step < past; step++) {
+            state[step] = state[step + 1];
+            *totals += (uint32_t)(state[step] * time[step]);
+        }
+        state[past] = *now++;
+        *totals++ += (uint32_t)(state[past] * time[past]);
+        state += past + 1;
+        time += past + 1;
+    }
+#endif
+}
+
 /* Convert the totals of up to 4 units. */
-static inline void convert(int8_t *output, const int32_t totals[ETHOSGEN_BLOCK], int32_t count,
+static inline void convert(int8_t *output, const uint32_t totals[ETHOSGEN_BLOCK], int32_t count,
                            const struct ethosgen_svdf *svdf)
 {
     const struct ethosgen_output *to = &svdf->output;
 #if ETHOSGEN_MVE
-    int32x4_t values = ethosgen_rescale_x4(vldrwq_s32(totals), &svdf->out);
+    int32x4_t values = vreinterpretq_s32_u32(vldrwq_u32(totals));
 
-    values = vaddq_n_s32(values, to->zero_point);
+    values = vaddq_n_s32(ethosgen_rescale_x4(values, &svdf->out), to->zero_point);
     values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(to->low)), vdupq_n_s32(to->high));
     vstrbq_p_s32(output, values, vctp32q((uint32_t)count));
 #else
     for (int32_t lane = 0; lane < count; lane++) {
-        output[lane] = ethosgen_clamp(ethosgen_rescale(totals[lane], &svdf->out), to);
+        output[lane] = ethosgen_clamp(ethosgen_rescale((int32_t)totals[lane], &svdf->out), to);
     }
 #endif
 }
@@ -85,30 +103,37 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
 {
     const struct ethosgen_svdf *svdf = (const struct ethosgen_svdf *)shape;
     int32_t memory = svdf->memory, block_bytes = ethosgen_block_bytes(svdf->depth);
-    int16_t now[ETHOSGEN_BLOCK];
-    int32_t lane = 0; /* of the next filter in its block */
 
     for (int32_t left = svdf->units; left > 0; left -= ETHOSGEN_BLOCK) {
-        int32_t totals[ETHOSGEN_BLOCK];
         int32_t count = left < ETHOSGEN_BLOCK ? left : ETHOSGEN_BLOCK;
+        uint32_t totals[ETHOSGEN_BLOCK] = {(uint32_t)units[0], (uint32_t)units[1],
+                                           (uint32_t)units[2], (uint32_t)units[3]};
+        int32_t filters = count * svdf->rank, unit = 0, rank = 0;
 
-        for (int32_t unit = 0; unit < count; unit++) {
-            uint32_t total = (uint32_t)*units++;
+        for (; filters > 0; filters -= ETHOSGEN_BLOCK) {
+            int32_t some = filters < ETHOSGEN_BLOCK ? filters : ETHOSGEN_BLOCK;
+            int16_t now[ETHOSGEN_BLOCK];
 
-            for (int32_t rank = svdf->rank; rank > 0; rank--) {
-                if (lane == 0) {
-                    compress(now, input, weights, biases, svdf);
-                    weights += block_bytes;
-                    biases += ETHOSGEN_BLOCK;
+            compress(now, input, weights, biases, svdf);
+            if (svdf->rank == 1) {
+                recall(totals, state, time, memory - 1, now, some);
+            } else {
+                uint32_t products[ETHOSGEN_BLOCK] = {0};
+
+                recall(products, state, time, memory - 1, now, some);
+                for (int32_t filter = 0; filter < some; filter++) {
+                    totals[unit] += products[filter];
+                    rank = rank + 1 < svdf->rank ? rank + 1 : 0;
+                    unit += rank == 0;
                 }
-                total += (uint32_t)recall(state, time, memory - 1, now[lane]);
-                lane = (lane + 1) % ETHOSGEN_BLOCK;
-                state += memory;
-                time += memory;
             }
-            totals[unit] = (int32_t)total;
+            weights += block_bytes;
+            biases += ETHOSGEN_BLOCK;
+            state += some * memory;
+            time += some * memory;
         }
         convert(output, totals, count, svdf);
         output += ETHOSGEN_BLOCK;
+        units += ETHOSGEN_BLOCK;
     }
 }

@@ -13,10 +13,15 @@ enum { GATE_FACTOR = 3, LINES = 256 };
 
 /*
  * Both curves are read in one table of lines, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers
- * 2^bits units, and a right shift converts its height to units of 2^-15.
+ * 2^bits units, and a right shift converts its height to units of 2^-15; there 0 is at `middle`.
  */
-enum { SIGMOID_BITS = 9, SIGMOID_SHIFT = 10, SIGMOID_MIDDLE = 1 << 14 };
-enum { TANH_BITS = 8, TANH_SHIFT = 8 };
+struct curve {
+    int32_t bits;
+    int32_t shift;
+    int32_t middle;
+};
+
+static const struct curve SIGMOID = {9, 10, 1 << 14}, TANH = {8, 8, 0};
 
 /* What follows computes several units at once: `values` has one number for each. */
 #if ETHOSGEN_MVE
@@ -33,9 +38,19 @@ static inline values bounded(values x, int32_t low, int32_t high)
     return vminq_s32(vmaxq_s32(x, all(low)), all(high));
 }
 
+/* Rescale two values, saturate both and their sum to 16 bits. */
+static inline values rescaled_sum(values x, const struct ethosgen_multiplier *by, values y,
+                                  const struct ethosgen_multiplier *y_by)
+{
+    int16x8_t first = ethosgen_narrow_x4(ethosgen_rescale_x4(x, by));
+    int16x8_t second = ethosgen_narrow_x4(ethosgen_rescale_x4(y, y_by));
+
+    return vmovlbq_s16(vqaddq_s16(first, second));
+}
+
 static inline values rescaled(values x, const struct ethosgen_multiplier *by)
 {
-    return ethosgen_narrow_x4(ethosgen_rescale_x4(x, by));
+    return ethosgen_rescale_x4(x, by);
 }
 
 /* Divide by 2^shift, rounded to nearest, halves up. */
@@ -91,9 +106,17 @@ static inline values bounded(values x, int32_t low, int32_t high)
     return x > high ? high : x;
 }
 
+static inline values rescaled_sum(values x, const struct ethosgen_multiplier *by, values y,
+                                  const struct ethosgen_multiplier *y_by)
+{
+    int32_t first = ethosgen_narrow(ethosgen_rescale(x, by));
+
+    return ethosgen_narrow(first + ethosgen_narrow(ethosgen_rescale(y, y_by)));
+}
+
 static inline values rescaled(values x, const struct ethosgen_multiplier *by)
 {
-    return ethosgen_narrow(ethosgen_rescale(x, by));
+    return ethosgen_rescale(x, by);
 }
 
 static inline values shifted(values x, int32_t shift)
@@ -139,39 +162,26 @@ static inline void store_output(int8_t *to, values x, int32_t count)
 }
 #endif
 
-/* Mirror at 0 what is below: there halves are rounded down, as the complement does. */
-static inline values mirrored(values at_distance, values x)
+/* Return the curve at x. Below 0 it is mirrored: the complement rounds halves down. */
+static inline values bent(values x, const int16_t *lines, const struct curve *curve)
 {
-    return at_distance ^ (x >> 31);
-}
+    values above = height(magnitude(x), lines, curve->bits);
 
-static inline values sigmoid(values gate, const int16_t *lines)
-{
-    values x = gate * GATE_FACTOR;
-    values above = mirrored(height(magnitude(x), lines, SIGMOID_BITS), x);
-
-    return shifted(above, SIGMOID_SHIFT) + SIGMOID_MIDDLE;
-}
-
-static inline values hyperbolic(values x, const int16_t *lines)
-{
-    return shifted(mirrored(height(magnitude(x), lines, TANH_BITS), x), TANH_SHIFT);
+    return shifted(above ^ (x >> 31), curve->shift) + curve->middle;
 }
 
 /* Compute the new state of some units from their gates, and their output. */
 static inline void update(int8_t *output, int16_t *cell, const values gates[GATES], int32_t count,
                           const int16_t *lines, const struct ethosgen_lstm *lstm)
 {
-    values kept = rescaled(sigmoid(gates[FORGET], lines) * load(cell, count), &lstm->kept);
-    values news = hyperbolic(gates[CELL] * GATE_FACTOR, lines);
-    values added = rescaled(sigmoid(gates[INPUT], lines) * news, &lstm->added);
-    values state = bounded(kept + added, lstm->cell_low, lstm->cell_high);
-    values argument = shifted(state * lstm->cell_factor, lstm->cell_shift);
-    values made = sigmoid(gates[OUTPUT], lines) * hyperbolic(argument, lines);
     const struct ethosgen_output *to = &lstm->output;
+    values kept = gates[FORGET] * load(cell, count), added = gates[INPUT] * gates[CELL];
+    values state = rescaled_sum(kept, &lstm->kept, added, &lstm->added), made;
 
+    state = bounded(state, lstm->cell_low, lstm->cell_high);
     store_cell(cell, state, count);
-    made = rescaled(made, &lstm->made) + to->zero_point;
+    made = bent(shifted(state * lstm->cell_factor, lstm->cell_shift), lines, &TANH);
+    made = rescaled(made * gates[OUTPUT], &lstm->made) + to->zero_point;
     store_output(output, bounded(made, to->low, to->high), count);
 }
 
@@ -198,8 +208,8 @@ static void advance(int8_t *output, const int8_t *input, const int8_t *hidden, i
             back = sums(hidden, place, bias, lstm->units);
             place += hidden_bytes;
             bias += ETHOSGEN_BLOCK;
-            forward = rescaled(forward, &lstm->forward[gate]);
-            gates[gate] = bounded(forward + rescaled(back, &lstm->back[gate]), INT16_MIN, INT16_MAX);
+            forward = rescaled_sum(forward, &lstm->forward[gate], back, &lstm->back[gate]);
+            gates[gate] = bent(forward * GATE_FACTOR, lines, gate == CELL ? &TANH : &SIGMOID);
         }
         update(output + unit, cell + unit, gates, lstm->units - unit, lines, lstm);
     }

@@ -57,10 +57,10 @@ static inline int32x4_t ethosgen_rescale_x4(int32x4_t value, const struct ethosg
                                   vdupq_n_s32(by->right));
 }
 
-/* Saturate to 16 bits. */
-static inline int32x4_t ethosgen_narrow_x4(int32x4_t value)
+/* Saturate to 16 bits: the even elements; the odd ones mean nothing. */
+static inline int16x8_t ethosgen_narrow_x4(int32x4_t value)
 {
-    return vmovlbq_s16(vqmovnbq_s32(vdupq_n_s16(0), value));
+    return vqmovnbq_s32(vreinterpretq_s16_s32(value), value);
 }
 #else
 /* Return a channel's sum; `weights` points to its first weight. */

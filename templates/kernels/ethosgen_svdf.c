@@ -13,7 +13,8 @@ static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
 #if ETHOSGEN_MVE
     int32x4_t sums = ethosgen_sums_x4(input, weights, biases, svdf->depth);
 
-    vstrhq_s32(now, ethosgen_narrow_x4(ethosgen_rescale_x4(sums, &svdf->into)));
+    sums = ethosgen_rescale_x4(sums, &svdf->into);
+    vstrhq_s32(now, vreinterpretq_s32_s16(ethosgen_narrow_x4(sums)));
 #else
     for (int32_t lane = 0; lane < ETHOSGEN_BLOCK; lane++) {
         int32_t sum = ethosgen_sum(input, weights + lane * ETHOSGEN_LANES, biases[lane],

@@ -150,7 +150,7 @@ RECURRENT: dict[str, Build] = {
     "svdf, whole vectors": lambda n: svdf(n, n.input((1, 32), scale=0.02), 8, 17),
     "svdf, rank 3, batch": lambda n: svdf(n, n.input((2, 9), scale=0.02), 7, 6, rank=3),
     "svdf, one step": lambda n: svdf(n, n.input((1, 9), scale=0.02), 2, 1),
-    "svdf, multiplier above 1": lambda n: svdf(n, n.input((1, 40), scale=9.0), 6, 4),
+    "svdf, multiplier above 1, saturated": lambda n: svdf(n, n.input((1, 1)), 6, 4),
     "lstm": lambda n: lstm(n, n.input((1, 3, 40), scale=0.02), 19),
     "lstm, whole vectors": lambda n: lstm(n, n.input((1, 2, 16), scale=0.02), 32),
     "lstm, batch": lambda n: lstm(n, n.input((3, 2, 5), scale=0.02), 6, zero_point=-30),
@@ -228,6 +228,7 @@ PLAIN: dict[str, Build] = {
     "one less a tensor": lambda n: n.sub(n.input((1,)), n.input((2, 16))),
     "short rows": lambda n: n.mul(n.input((5, 3)), n.input((3,))),
     "products above 1": lambda n: n.mul(n.input((2, 16), scale=3.0), n.input((2, 16)), scale=0.01),
+    "lstm, cell beyond 16 bits": lambda n: lstm(n, n.input((1, 2, 9)), 7, cell_power=-3),
     "svdf, state of int8": lambda n: svdf(n, n.input((1, 9)), 5, 4, state="int8"),
     "product above 1": lambda n: product(
         n, n.input((5, 9), scale=2.0), n.input((9, 5), scale=2.0), scale=0.5

@@ -6,7 +6,7 @@
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
-enum { BLOCK = 4, EIGHT = 8 };
+enum { LANES = 16, BLOCK = 4, EIGHT = 8 };
 
 /* In assembly, since the compiler does not generate tail-predicated loops. */
 static inline int32_t total(const int8_t *values, int32_t count)
@@ -24,17 +24,39 @@ static inline int32_t total(const int8_t *values, int32_t count)
     return sum;
 }
 
-/* `start` plus the products of a row and 4 columns: 64 products in 10 instructions. */
-static inline int32x4_t products(const int8_t *row, const int8_t *const *columns, int32_t depth,
-                                 int32_t start)
-{
-    const int8_t *column0 = columns[0], *column1 = columns[1];
-    const int8_t *column2 = columns[2], *column3 = columns[3];
-    int32_t sum0 = start, sum1 = start, sum2 = start, sum3 = start;
-    int32x4_t all;
+/* 4 columns, and what the loop over the rows needs of a product, as the assembly reads it. */
+struct block {
+    const int8_t *columns[BLOCK];
+    int32_t bias[BLOCK];
+    int32_t depth;
+    int32_t advance; /* bytes from the last vector of a row to the next row */
+    int32_t output_step;
+    int32_t zero_point;
+    uint32_t inside; /* predicate: the columns that there are */
+};
 
-    __asm volatile("dlstp.8 lr, %[depth]\n"
+/*
+ * Multiply all rows by 4 columns: 64 products in 10 instructions. Not inline, since it needs all
+ * registers.
+ */
+static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t *row,
+                                                    const int32_t *terms, int32_t count,
+                                                    const struct block *block, int32x4_t mantissa,
+                                                    int32x4_t shift)
+{
+    const int8_t *column0, *column1, *column2, *column3;
+    int32_t sum0, sum1, sum2, sum3;
+
+    __asm volatile("ldr %[sum0], [%[block], #48]\n\t"
+                   "vmsr p0, %[sum0]\n"
                    "1:\n\t"
+                   "ldr %[column0], [%[block], #32]\n\t"
+                   "ldrd %[sum0], %[sum1], [%[block], #16]\n\t"
+                   "ldrd %[sum2], %[sum3], [%[block], #24]\n\t"
+                   "dlstp.8 lr, %[column0]\n\t"
+                   "ldrd %[column0], %[column1], [%[block]]\n\t"
+                   "ldrd %[column2], %[column3], [%[block], #8]\n"
+                   "2:\n\t"
                    "vldrb.8 q0, [%[row]], #16\n\t"
                    "vldrb.8 q1, [%[column0]], #16\n\t"
                    "vmladava.s8 %[sum0], q0, q1\n\t"
@@ -44,15 +66,33 @@ static inline int32x4_t products(const int8_t *row, const int8_t *const *columns
                    "vmladava.s8 %[sum2], q0, q3\n\t"
                    "vldrb.8 q1, [%[column3]], #16\n\t"
                    "vmladava.s8 %[sum3], q0, q1\n\t"
-                   "letp lr, 1b\n\t"
-                   "vmov %q[all][2], %q[all][0], %[sum0], %[sum2]\n\t"
-                   "vmov %q[all][3], %q[all][1], %[sum1], %[sum3]"
-                   : [all] "=w"(all), [row] "+r"(row), [column0] "+r"(column0),
-                     [column1] "+r"(column1), [column2] "+r"(column2), [column3] "+r"(column3),
-                     [sum0] "+Te"(sum0), [sum1] "+Te"(sum1), [sum2] "+Te"(sum2), [sum3] "+Te"(sum3)
-                   : [depth] "r"(depth)
-                   : "q0", "q1", "q2", "q3", "lr", "memory");
-    return all;
+                   "letp lr, 2b\n\t"
+                   "vmov q0[2], q0[0], %[sum0], %[sum2]\n\t"
+                   "vmov q0[3], q0[1], %[sum1], %[sum3]\n\t"
+                   "ldr %[sum0], [%[terms]], #4\n\t"
+                   "vadd.i32 q0, q0, %[sum0]\n\t"
+                   "ldrd %[sum1], %[sum2], [%[block], #36]\n\t"
+                   "vqrdmulh.s32 q0, q0, %q[mantissa]\n\t"
+                   "ldr %[sum0], [%[block], #44]\n\t"
+                   "vand q1, q0, %q[shift]\n\t"
+                   "vshr.s32 q1, q1, #31\n\t"
+                   "vadd.i32 q0, q0, q1\n\t"
+                   "add %[row], %[sum1]\n\t"
+                   "vrshl.s32 q0, q0, %q[shift]\n\t"
+                   "vadd.i32 q0, q0, %[sum0]\n\t"
+                   "vqmovnb.s32 q0, q0\n\t"
+                   "vqmovnb.s16 q0, q0\n\t"
+                   "vpst\n\t"
+                   "vstrbt.32 q0, [%[output]]\n\t"
+                   "add %[output], %[sum2]\n\t"
+                   "subs %[count], #1\n\t"
+                   "bne 1b"
+                   : [output] "+r"(output), [row] "+r"(row), [terms] "+r"(terms),
+                     [count] "+r"(count), [column0] "=&r"(column0), [column1] "=&r"(column1),
+                     [column2] "=&r"(column2), [column3] "=&r"(column3), [sum0] "=&Te"(sum0),
+                     [sum1] "=&Te"(sum1), [sum2] "=&Te"(sum2), [sum3] "=&Te"(sum3)
+                   : [block] "r"(block), [mantissa] "w"(mantissa), [shift] "w"(shift)
+                   : "q0", "q1", "q2", "q3", "lr", "cc", "memory");
 }
 
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *columns, int32_t *terms,
@@ -61,35 +101,42 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *colum
     const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
     int32_t depth = product->depth, zero_point = product->second_zero_point;
     int32_t constant = product->first_zero_point * zero_point * depth;
-    int32x4_t mantissa = vdupq_n_s32(product->mantissa), shift = vdupq_n_s32(product->shift);
-    int32x4_t low = vdupq_n_s32(product->output.low), high = vdupq_n_s32(product->output.high);
+    struct block block = {
+        .depth = depth,
+        .advance = depth - (depth + LANES - 1) / LANES * LANES,
+        .output_step = product->columns,
+        .zero_point = product->output.zero_point,
+    };
 
     for (int32_t row = 0; row < product->rows; row++) {
         terms[row] = zero_point == 0 ? 0 : -zero_point * total(rows + row * depth, depth);
     }
     for (int32_t column = 0; column < product->columns; column += BLOCK) {
         int32_t there = product->columns - column;
-        mve_pred16_t inside = vctp32q((uint32_t)there);
-        const int8_t *values = rows, *block[BLOCK];
-        int8_t *to = output + column;
-        int32_t bias[BLOCK];
 
         for (int32_t i = 0; i < BLOCK; i++) { /* behind the last column it is computed again */
-            block[i] = columns + (column + (i < there ? i : 0)) * depth;
-            bias[i] = constant - product->first_zero_point * total(block[i], depth);
+            block.columns[i] = columns + (column + (i < there ? i : 0)) * depth;
+            block.bias[i] = constant - product->first_zero_point * total(block.columns[i], depth);
         }
-        int32x4_t biases = vldrwq_s32(bias);
-
-        for (int32_t row = 0; row < product->rows; row++) {
-            int32x4_t sums = vaddq_s32(products(values, block, depth, terms[row]), biases);
-            int32x4_t scaled = vaddq_n_s32(ethosgen_requantize_x4(sums, mantissa, shift),
-                                           product->output.zero_point);
-
-            vstrbq_p_s32(to, vminq_s32(vmaxq_s32(scaled, low), high), inside);
-            values += depth;
-            to += product->columns;
-        }
+        block.inside = vctp32q((uint32_t)there);
+        multiply_rows(output + column, rows, terms, product->rows, &block,
+                      vdupq_n_s32(product->mantissa), vdupq_n_s32(product->shift));
     }
+}
+
+/* Copy every so many bytes, 8 at a time: `step` is the distance of the first and the ninth. */
+static inline void gather(int8_t *to, const int8_t *from, uint16x8_t places, int32_t step,
+                          int32_t count)
+{
+    __asm volatile("dlstp.16 lr, %[count]\n"
+                   "1:\n\t"
+                   "vldrb.s16 q0, [%[from], %q[places]]\n\t"
+                   "vstrb.16 q0, [%[to]], #8\n\t"
+                   "add %[from], %[step]\n\t"
+                   "letp lr, 1b"
+                   : [to] "+l"(to), [from] "+r"(from)
+                   : [places] "w"(places), [step] "r"(step), [count] "r"(count)
+                   : "q0", "lr", "memory");
 }
 
 void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns)
@@ -97,15 +144,8 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
     uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)columns);
 
     for (int32_t column = 0; column < columns; column++) {
-        const int8_t *values = from + column;
-
-        for (int32_t left = rows; left > 0; left -= EIGHT) {
-            mve_pred16_t inside = vctp16q((uint32_t)left);
-
-            vstrbq_p_s16(to, vldrbq_gather_offset_z_s16(values, places, inside), inside);
-            values += EIGHT * columns;
-            to += left < EIGHT ? left : EIGHT;
-        }
+        gather(to, from + column, places, EIGHT * columns, rows);
+        to += rows;
     }
 }
 #else

@@ -7,6 +7,7 @@ from ethosgen.aot.operators import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.aot.test_packed import Build, SymmetricNetwork
 from tests.support.networks import NetworkBuilder, Spec
+from tests.support.product_networks import product, transposed
 
 COUNTED = {
     ("TRANSPOSE_CONV", "int8", (16, 8, 8, 3, 2)): 2_151_669,
@@ -32,8 +33,14 @@ FORMS: dict[str, tuple[Build, int, int]] = {
     "maxima": (lambda n: n.max_pool(n.input(PIXELS), (2, 2), (2, 2)), 5_118, 32_395),
     "sums": (lambda n: n.add(n.input(PIXELS), n.input(PIXELS, scale=0.011)), 42_046, 217_115),
     "products": (lambda n: n.mul(n.input(PIXELS), n.input(PIXELS, scale=0.011)), 26_674, 98_396),
+    "transposed": (
+        lambda n: transposed(n, n.input(PIXELS), (32, 32), 16, (2, 2), (2, 2)), 106_582, 2_725_236,
+    ),
+    "two matrices": (
+        lambda n: product(n, n.input((2, 16, 64)), n.input((2, 64, 16))), 11_808, 177_496,
+    ),
     "softmax": (lambda n: n.softmax(n.input((16, 100), scale=0.1)), 17_122, 90_696),
-}
+}  # fmt: skip
 """Operators with micro-kernels, and the instructions of a network with and without them."""
 
 

@@ -29,11 +29,11 @@ def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     batches, (rows, columns, depth) = _merged(op, first, second, target)
     vectors, eights, blocks = -(-depth // 16), -(-depth // 8), -(-columns // 4)
-    turned = 0.0 if op.options.get("adj_y") else 20 + columns * (10 + 9.0 * eights)
+    turned = 0.0 if op.options.get("adj_y") else 20 + columns * (10 + 4.0 * eights)
     if op.options.get("adj_x"):
-        turned += 20 + depth * (10 + 9.0 * -(-rows // 8))
+        turned += 20 + rows * (10 + 4.0 * eights)
     rows_alone = rows * (16 + 3.0 * vectors)
-    products = blocks * (100 + 12 * vectors + rows * (30 + 10.0 * vectors))
+    products = blocks * (100 + 12 * vectors + rows * (26 + 10.0 * vectors))
     return prod(batches) * (60 + turned + rows_alone + products) / max(target.elements, 1)
 
 

@@ -69,8 +69,9 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
     int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0;
     int32_t *wide = room;
     int8_t *patch = (int8_t *)(wide + 2 * ETHOSGEN_DSP_ROWS * ethosgen_dsp_steps(depth));
-    struct ethosgen_dsp_tile tile = {.second = {0}};
+    struct ethosgen_dsp_tile tile;
 
+    memset(tile.second, 0, sizeof tile.second);
     for (int32_t row = 0; row < window->rows; row++) {
         for (int32_t column = 0; column < window->columns; column++) {
             gather(patch, input, row * window->stride_y - window->before_y,

@@ -205,20 +205,19 @@ multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
                    SECOND("lr", "r3") "\n"
                    "5:\n\t"
                    "str r2, [r0, #8]\n\t"
-                   "mov r1, r4\n\t"
                    "ldr r12, [r0, #36]\n\t"
                    FIRST("r3", "r12")
-                   "add r1, r1, #4\n\t"
-                   "ldm r1!, {r2, r4, r12}\n\t"
+                   "add r4, r4, #4\n\t"
+                   "ldm r4!, {r2, r5, r12}\n\t"
                    "smmulr r3, r3, r2\n\t"
-                   "mov r2, r4\n\t"
+                   "mov r2, r5\n\t"
                    OUTPUT("r3")
-                   "add r1, r1, #4\n\t"
-                   "ldm r1!, {r2, r4, r12}\n\t"
+                   "add r4, r4, #4\n\t"
+                   "ldm r4!, {r2, r5, r12}\n\t"
                    "smmulr lr, lr, r2\n\t"
-                   "mov r2, r4\n\t"
+                   "mov r2, r5\n\t"
                    OUTPUT("lr")
-                   "str r1, [r0, #12]\n\t"
+                   "str r4, [r0, #12]\n\t"
                    "ldr r1, [r0, #20]\n\t"
                    "strb r3, [r1], #1\n\t"
                    "strb lr, [r1], #1\n\t"
@@ -411,8 +410,9 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
 {
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     int32_t *wide = room;
-    struct ethosgen_dsp_tile tile = {.second = {0}};
+    struct ethosgen_dsp_tile tile;
 
+    memset(tile.second, 0, sizeof tile.second);
     while (count > 0) {
         int32_t some = count < ROWS ? count : ROWS;
 

@@ -74,6 +74,14 @@ LAYERS: dict[str, Build] = (
             n.input((1, 9, 7, 5)), (3, 1), (1, 3)
         ),
         "depthwise, two by two": lambda n: n.depthwise(n.input((1, 6, 9, 6)), (2, 2), (2, 2)),
+        "depthwise, one output left": lambda n: n.depthwise(n.input((1, 9, 13, 5)), (5, 5)),
+        "depthwise, two outputs left": lambda n: n.depthwise(
+            n.input((2, 7, 20, 6)), (4, 5), (1, 2)
+        ),
+        "depthwise, three outputs": lambda n: n.depthwise(n.input((1, 10, 9, 4)), (7, 6), (3, 3)),
+        "depthwise, three outputs left": lambda n: n.depthwise(
+            n.input((1, 6, 16, 3)), (2, 4), (1, 2), "VALID", multiplier=2
+        ),
         "depthwise, one pixel": lambda n: n.depthwise(n.input((1, 3, 3, 6)), padding="VALID"),
         "dense, every rest of rows": lambda n: n.fully_connected(n.input((6, 12)), 6),
         "dense, three rows": lambda n: n.fully_connected(n.input((3, 19)), 3),

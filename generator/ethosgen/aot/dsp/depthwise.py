@@ -17,7 +17,12 @@ from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
-DEPTHWISE = frozenset({"ethosgen_dsp_depthwise.c"})
+DEPTHWISE = frozenset(
+    {
+        *("ethosgen_dsp_depthwise.c", "ethosgen_dsp_depthwise.h"),
+        *("ethosgen_dsp_depthwise_3x3.c", "ethosgen_dsp_depthwise_any.c"),
+    }
+)
 PLANES = 4
 """Channels of the input that are copied at a time."""
 MOST_PLANE_BYTES = 4096

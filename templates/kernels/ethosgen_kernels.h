@@ -37,6 +37,14 @@ struct ethosgen_matrix {
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                         const int32_t *scales, const int32_t *shape);
 
+/* The same for rows of at most 16 bytes, and outputs without bounds. */
+void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                              const int32_t *scales, const int32_t *shape);
+
+/* The same for one row. */
+void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
+                     const int32_t *scales, const int32_t *shape);
+
 /* Rows of bytes, which may overlap, and the place of what is computed from them. */
 struct ethosgen_rows {
     const int8_t *first;
@@ -47,9 +55,11 @@ struct ethosgen_rows {
     int32_t output_step;
 };
 
-/* The same for rows at any distance; `rows` of the matrix is unused. */
+/* The same as ethosgen_matrix_s8 and its short form for rows at any distance; `rows` is unused. */
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                       const int32_t *scales, const struct ethosgen_matrix *matrix);
+void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                            const int32_t *scales, const struct ethosgen_matrix *matrix);
 
 /* One axis of a convolution's input and output. */
 struct ethosgen_axis {
@@ -79,13 +89,22 @@ struct ethosgen_convolution {
     int32_t height;      /* rows of a window */
     int32_t window_step; /* bytes from a window to the next */
     int32_t bytes;       /* of the strip, or of the input in place */
-    int32_t is_in_place;
     struct ethosgen_matrix matrix;
 };
 
 /* Compute all outputs of a picture. weights: as in ethosgen_matrix_s8, taps in a strip's order. */
 void ethosgen_convolution_s8(int8_t *output, const int8_t *input, int8_t *strip,
                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
+void ethosgen_convolution_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
+                                      const int32_t *scales, const int32_t *shape);
+
+/* The same for windows of at most 16 bytes, and outputs without bounds. */
+void ethosgen_convolution_short_s8(int8_t *output, const int8_t *input, int8_t *strip,
+                                   const int8_t *weights, const int32_t *scales,
+                                   const int32_t *shape);
+void ethosgen_convolution_in_place_short_s8(int8_t *output, const int8_t *input,
+                                            const int8_t *weights, const int32_t *scales,
+                                            const int32_t *shape);
 
 /* The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. */
 struct ethosgen_product {
@@ -185,7 +204,6 @@ struct ethosgen_depthwise {
     int32_t window_step; /* bytes from a window to the next in its line */
     int32_t taps;        /* bytes of a window, of which some have weight 0 */
     int32_t vectors;     /* vectors of 16 bytes in a window */
-    int32_t is_in_place; /* windows are one row inside the input; with Helium there are no lines */
     struct ethosgen_output output;
 };
 
@@ -193,11 +211,40 @@ struct ethosgen_depthwise {
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight), for a picture.
  *
  * lines: room for a block of lines. weights: for every 4 channels, for every 16 taps in a line's order, 16
- * bytes of each of the 4, padded with zeros. scales: as in ethosgen_matrix_s8, for an even number
- * of 4 channels.
+ * bytes of each of the 4, padded with zeros. scales: as in ethosgen_matrix_s8. The last 4 channels are
+ * together, so some may be there twice; if there are fewer than 4 channels, zeros follow.
+ *
+ * Each function is named for what it assumes: windows of at most 16 bytes that are 1, 2, 4 or 8 bytes
+ * apart (by_1 to by_8), or at any distance (short); windows of 17 to 32 bytes (two), all with at least
+ * 4 channels; or any. The outputs have no bounds: see ethosgen_limit_s8.
  */
-void ethosgen_depthwise_s8(int8_t *output, const int8_t *input, int8_t *lines,
-                           const int8_t *weights, const int32_t *scales, const int32_t *shape);
+#define ETHOSGEN_DEPTHWISE(name)                                                               \
+    void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
+                                        const int8_t *weights, const int32_t *scales,          \
+                                        const int32_t *shape)
+ETHOSGEN_DEPTHWISE(by_1);
+ETHOSGEN_DEPTHWISE(by_2);
+ETHOSGEN_DEPTHWISE(by_4);
+ETHOSGEN_DEPTHWISE(by_8);
+ETHOSGEN_DEPTHWISE(short);
+ETHOSGEN_DEPTHWISE(two);
+ETHOSGEN_DEPTHWISE(any);
+
+/* The same for layers with several outputs for each channel of the input. */
+ETHOSGEN_DEPTHWISE(by_1_copies);
+ETHOSGEN_DEPTHWISE(by_2_copies);
+ETHOSGEN_DEPTHWISE(by_4_copies);
+ETHOSGEN_DEPTHWISE(by_8_copies);
+ETHOSGEN_DEPTHWISE(short_copies);
+ETHOSGEN_DEPTHWISE(two_copies);
+ETHOSGEN_DEPTHWISE(any_copies);
+
+/* The same without lines: windows are one row inside the input. */
+void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
+                                    const int32_t *scales, const int32_t *shape);
+
+/* Limit outputs to their bounds. */
+void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high);
 
 /* Rows of an input, and the padding around them, in bytes; all of it has one value. */
 struct ethosgen_pad {

@@ -78,7 +78,7 @@ static inline values magnitude(values x)
 static inline values sums(const int8_t *row, const int8_t *weights, const int32_t *biases,
                           int32_t depth)
 {
-    return ethosgen_sums_x4(row, weights, biases, depth);
+    return ethosgen_sums_x4(row, &weights, biases, depth);
 }
 
 /* `count` is the number of units that there are. */

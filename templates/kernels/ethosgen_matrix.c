@@ -5,39 +5,30 @@
  */
 #include "ethosgen_sums.h"
 
-#include <stdbool.h>
-
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
-static inline int32x4_t block(const int8_t *row, const int8_t *weights, const int32_t *scales,
-                              int32_t depth, int32x4_t zero_point, int32x4_t low, int32x4_t high)
-{
-    int32x4_t values = ethosgen_requantize_x4(ethosgen_sums_x4(row, weights, scales, depth),
-                                              vldrwq_s32(scales + BLOCK),
-                                              vldrwq_s32(scales + 2 * BLOCK));
-
-    return vminq_s32(vmaxq_s32(vaddq_s32(values, zero_point), low), high);
-}
-
 /* Compute a row of any length, and read no byte behind it. */
 static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weights,
                          const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    int32_t depth = matrix->depth, block_bytes = (depth + LANES - 1) / LANES * LANES * BLOCK;
-    int32x4_t zero_point = vdupq_n_s32(matrix->output.zero_point);
+    int32x4_t zero_point = vdupq_n_s32(matrix->output.zero_point), values;
     int32x4_t low = vdupq_n_s32(matrix->output.low), high = vdupq_n_s32(matrix->output.high);
-    int32_t rest = matrix->channels % BLOCK;
+    const int8_t *end = output + matrix->channels;
+    int32_t depth = matrix->depth;
 
-    for (const int8_t *end = output + matrix->channels - rest; output < end; output += BLOCK) {
-        vstrbq_s32(output, block(row, weights, scales, depth, zero_point, low, high));
-        weights += block_bytes;
+    for (;; output += BLOCK) {
+        values = ethosgen_sums_x4(row, &weights, scales, depth);
+        values = ethosgen_requantize_x4(values, vldrwq_s32(scales + BLOCK),
+                                        vldrwq_s32(scales + 2 * BLOCK));
+        values = vminq_s32(vmaxq_s32(vaddq_s32(values, zero_point), low), high);
+        if (end - output <= BLOCK) {
+            break;
+        }
+        vstrbq_s32(output, values);
         scales += SCALES;
     }
-    if (rest != 0) {
-        vstrbq_p_s32(output, block(row, weights, scales, depth, zero_point, low, high),
-                     vctp32q((uint32_t)rest));
-    }
+    vstrbq_p_s32(output, values, vctp32q((uint32_t)(end - output)));
 }
 
 /* 16 products of two rows (q0, q1) with each of 4 channels. */
@@ -200,61 +191,68 @@ static __attribute__((noinline)) void multiply_short(int8_t *output, const int8_
 }
 
 /* Return the number of rows of which whole vectors can be read. */
-static int32_t readable(const struct ethosgen_rows *rows, const struct ethosgen_matrix *matrix)
+static inline int32_t readable(const struct ethosgen_rows *rows, int32_t row_bytes)
 {
-    int32_t rest = rows->bytes - (matrix->depth + LANES - 1) / LANES * LANES;
+    int32_t rest = rows->bytes - row_bytes;
     int32_t count = rest < 0 ? 0 : rest / rows->step + 1;
 
     return count < rows->count ? count : rows->count;
 }
 
-/* Compute several rows of which whole vectors can be read; return their number. */
-static int32_t multiply_blocks(const struct ethosgen_rows *rows, const int8_t *weights,
-                               const int32_t *scales, const struct ethosgen_matrix *matrix)
+/* Compute the rows from number `row` on, which may end anywhere. */
+static void multiply_rest(int32_t row, const struct ethosgen_rows *rows, const int8_t *weights,
+                          const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_output *to = &matrix->output;
-    int32_t vectors = (matrix->depth + LANES - 1) / LANES;
-    int32_t count = readable(rows, matrix);
-    bool is_short = vectors == 1 && to->low == INT8_MIN && to->high == INT8_MAX;
-    struct pairs pairs = {
-        .weights = weights,
-        .more = vectors - 1,
-        .output_step = rows->output_step,
-        .advance = 2 * rows->step - vectors * LANES,
-        .zero_point = to->zero_point,
-    };
-
-    count -= is_short ? 0 : count % 2;
-    if (count == 0) {
-        return 0;
+    for (; row < rows->count; row++) {
+        multiply_row(rows->output + row * rows->output_step, rows->first + row * rows->step, weights,
+                     scales, matrix);
     }
-    vstrwq_s32(pairs.low, vdupq_n_s32(to->low));
-    vstrwq_s32(pairs.high, vdupq_n_s32(to->high));
-    for (int32_t channel = 0; channel < matrix->channels; channel += BLOCK) {
-        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
-        pairs.output = rows->output + channel;
-        if (is_short) {
-            multiply_short(pairs.output, rows->first, pairs.weights, scales, rows, matrix, count,
-                           pairs.inside);
-        } else {
-            vstrwq_s32(pairs.bias, vldrwq_s32(scales));
-            multiply_pairs(rows->first, rows->step, scales, &pairs, count / 2);
-        }
-        pairs.weights += vectors * LANES * BLOCK;
-        scales += SCALES;
-    }
-    return count;
 }
 
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                       const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    int32_t row = rows->count > 1 ? multiply_blocks(rows, weights, scales, matrix) : 0;
+    int32_t vectors = (matrix->depth + LANES - 1) / LANES;
+    int32_t count = rows->count > 1 ? readable(rows, vectors * LANES) & ~1 : 0;
+    const int32_t *block_scales = scales;
+    struct pairs pairs = {
+        .weights = weights,
+        .more = vectors - 1,
+        .output_step = rows->output_step,
+        .advance = 2 * rows->step - vectors * LANES,
+        .zero_point = matrix->output.zero_point,
+    };
 
-    for (; row < rows->count; row++) {
-        multiply_row(rows->output + row * rows->output_step, rows->first + row * rows->step, weights,
-                     scales, matrix);
+    vstrwq_s32(pairs.low, vdupq_n_s32(matrix->output.low));
+    vstrwq_s32(pairs.high, vdupq_n_s32(matrix->output.high));
+    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
+        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
+        pairs.output = rows->output + channel;
+        vstrwq_s32(pairs.bias, vldrwq_s32(block_scales));
+        multiply_pairs(rows->first, rows->step, block_scales, &pairs, count / 2);
+        pairs.weights += vectors * LANES * BLOCK;
+        block_scales += SCALES;
     }
+    multiply_rest(count, rows, weights, scales, matrix);
+}
+
+void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                            const int32_t *scales, const struct ethosgen_matrix *matrix)
+{
+    int32_t count = readable(rows, LANES);
+
+    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
+        multiply_short(rows->output + channel, rows->first, weights + channel * LANES,
+                       scales + channel / BLOCK * SCALES, rows, matrix, count,
+                       vctp32q((uint32_t)(matrix->channels - channel)));
+    }
+    multiply_rest(count, rows, weights, scales, matrix);
+}
+
+void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
+                     const int32_t *scales, const int32_t *shape)
+{
+    multiply_row(output, row, weights, scales, (const struct ethosgen_matrix *)shape);
 }
 #else
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
@@ -281,19 +279,25 @@ void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
         }
     }
 }
+
+void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
+                            const int32_t *scales, const struct ethosgen_matrix *matrix)
+{
+    ethosgen_rows_s8(rows, weights, scales, matrix);
+}
+
+void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
+                     const int32_t *scales, const int32_t *shape)
+{
+    ethosgen_matrix_s8(output, row, weights, scales, shape);
+}
 #endif
 
-void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                        const int32_t *scales, const int32_t *shape)
+/* Return the rows of a matrix, which are adjacent. */
+static inline struct ethosgen_rows rows_of(int8_t *output, const int8_t *rows,
+                                           const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
-#if ETHOSGEN_MVE
-    if (matrix->rows == 1) {
-        multiply_row(output, rows, weights, scales, matrix);
-        return;
-    }
-#endif
-    const struct ethosgen_rows all = {
+    return (struct ethosgen_rows){
         .first = rows,
         .count = matrix->rows,
         .step = matrix->depth,
@@ -301,6 +305,22 @@ void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weight
         .output = output,
         .output_step = matrix->channels,
     };
+}
+
+void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                        const int32_t *scales, const int32_t *shape)
+{
+    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
+    struct ethosgen_rows all = rows_of(output, rows, matrix);
 
     ethosgen_rows_s8(&all, weights, scales, matrix);
+}
+
+void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                              const int32_t *scales, const int32_t *shape)
+{
+    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
+    struct ethosgen_rows all = rows_of(output, rows, matrix);
+
+    ethosgen_rows_short_s8(&all, weights, scales, matrix);
 }

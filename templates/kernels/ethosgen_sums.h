@@ -20,10 +20,10 @@ static inline int32_t ethosgen_block_bytes(int32_t depth)
 
 #if ETHOSGEN_MVE
 /*
- * The sums of 4 channels: one vector of the row and four of weights, 64 products in 10 instructions.
+ * The sums of 4 channels, to whose end `weights` moves: one vector of the row and four of weights, 64 products in 10 instructions.
  * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
  */
-static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t *weights,
+static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t **weights,
                                          const int32_t *bias, int32_t depth)
 {
     int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[2], sum3 = bias[3];
@@ -43,7 +43,7 @@ static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t *weight
                    "letp lr, 1b\n\t"
                    "vmov %q[all][2], %q[all][0], %[sum0], %[sum2]\n\t"
                    "vmov %q[all][3], %q[all][1], %[sum1], %[sum3]"
-                   : [all] "=w"(all), [row] "+r"(row), [weights] "+r"(weights), [sum0] "+Te"(sum0),
+                   : [all] "=w"(all), [row] "+r"(row), [weights] "+r"(*weights), [sum0] "+Te"(sum0),
                      [sum1] "+Te"(sum1), [sum2] "+Te"(sum2), [sum3] "+Te"(sum3)
                    : [depth] "r"(depth)
                    : "q0", "q1", "q2", "q3", "lr", "memory");

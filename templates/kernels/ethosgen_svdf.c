@@ -11,7 +11,7 @@ static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
                             const struct ethosgen_svdf *svdf)
 {
 #if ETHOSGEN_MVE
-    int32x4_t sums = ethosgen_sums_x4(input, weights, biases, svdf->depth);
+    int32x4_t sums = ethosgen_sums_x4(input, &weights, biases, svdf->depth);
 
     sums = ethosgen_rescale_x4(sums, &svdf->into);
     vstrhq_s32(now, vreinterpretq_s32_s16(ethosgen_narrow_x4(sums)));

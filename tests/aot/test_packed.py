@@ -1,5 +1,6 @@
 """Packed operators: the C twins on this machine and Helium on QEMU, against TFLite Micro."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.aot.packed import order
+from ethosgen.host.resources import template_folder
 from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
@@ -77,6 +79,21 @@ DEPTHWISE: dict[str, Build] = {
     "two outputs a channel": lambda n: n.depthwise(n.input((1, 5, 7, 7)), multiplier=2),
     "three outputs a channel": lambda n: n.depthwise(
         n.input((2, 6, 5, 3)), (2, 3), (2, 1), multiplier=3, activation="RELU"
+    ),
+    "two outputs a channel, one column": lambda n: n.depthwise(
+        n.input((1, 12, 1, 6)), (5, 1), multiplier=2, activation="RELU6"
+    ),
+    "two outputs a channel, whole blocks": lambda n: n.depthwise(
+        n.input((1, 9, 7, 8)), multiplier=2
+    ),
+    "five outputs a channel, far apart": lambda n: n.depthwise(
+        n.input((1, 9, 9, 2)), (2, 2), (3, 4), multiplier=5
+    ),
+    "two outputs a channel, two vectors": lambda n: n.depthwise(
+        n.input((1, 7, 8, 3)), (5, 5), multiplier=2
+    ),
+    "two outputs a channel, many vectors": lambda n: n.depthwise(
+        n.input((1, 9, 10, 6)), (7, 7), multiplier=2
     ),
     "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
     "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
@@ -259,6 +276,22 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
+
+
+@pytest.mark.usefixtures("even_if_dearer")
+def test_the_layers_call_each_form_of_a_kernel() -> None:
+    net = SymmetricNetwork("network", seed=8)
+    builds = [build for group in GROUPS.values() for build in group.values()]
+    program = compile_program(cpu_plan(net.build(*(build(net) for build in builds))), "net")
+    header = template_folder("kernels").joinpath("ethosgen_kernels.h").read_text()
+    forms = {
+        f"ethosgen_depthwise_{form}_s8"
+        for form in re.findall(r"^ETHOSGEN_DEPTHWISE\((\w+)\);", header, re.MULTILINE)
+    }
+    kinds = "depthwise_in_place|limit|convolution|matrix|row"
+    forms |= set(re.findall(rf"^void (ethosgen_(?:{kinds})\w*_s8)\(int8_t", header, re.MULTILINE))
+    assert len(forms) > 20
+    assert forms <= set(re.findall(r"ethosgen_\w+(?=\()", program.sources["net_graph.c"]))
 
 
 @pytest.mark.parametrize("case", PLAIN)

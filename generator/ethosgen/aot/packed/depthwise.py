@@ -16,7 +16,9 @@ from ethosgen.aot.packed.lines import Lines, cheapest_lines
 from ethosgen.aot.packed.matrix import ESTIMATE, axis_numbers, convolution, output_steps
 from ethosgen.values.network import Operator, Tensor
 
-DEPTHWISE = frozenset({"ethosgen_depthwise.c"})
+IN_PLACE = frozenset({"ethosgen_depthwise_in_place.c"})
+LINES = frozenset(f"ethosgen_depthwise{part}" for part in (".c", ".h", "_loops.c"))
+LIMIT = frozenset({"ethosgen_limit.c"})
 
 
 def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -67,11 +69,16 @@ def _kernel(layer: Layer, lines: Lines) -> Kernel:
         nest.table(name, values).data
         for name, values in zip(names, _constants(layer, lines), strict=True)
     ]
-    room = nest.room("lines", lines.room_bytes).data
+    room = () if lines.is_in_place else (nest.room("lines", lines.room_bytes).data,)
     with nest.loop("n", target.shape[0]) as n:
         places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
-        nest.call("ethosgen_depthwise_s8", *places, room, *tables)
-    return nest.kernel(DEPTHWISE)
+        nest.call(f"ethosgen_depthwise_{lines.form}_s8", *places, *room, *tables)
+    if lines.is_in_place:
+        return nest.kernel(IN_PLACE)
+    if layer.bounds == (-128, 127):
+        return nest.kernel(LINES)
+    nest.call("ethosgen_limit_s8", tirx.address_of(y[0, 0, 0, 0]), target.elements, *layer.bounds)
+    return nest.kernel(LINES | LIMIT)
 
 
 def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
@@ -79,8 +86,11 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
     channels, depth = layer.channels, layer.source.shape[3]
     weights = layer.weights.array()[0]
     table = order.channel_table(layer, weights.reshape(-1, channels).T)
+    if not lines.is_in_place:
+        groups = order.whole_groups(channels)
+        weights, table = weights[..., groups], table[groups]
     if not lines.is_turned:
-        weights = weights.reshape(lines.across.taps, lines.along.taps, channels).transpose(1, 0, 2)
+        weights = weights.reshape(lines.across.taps, lines.along.taps, -1).transpose(1, 0, 2)
     steps = output_steps(layer)
     shape = (
         *(channels, channels // depth, zero_point_of(layer.source)),
@@ -88,7 +98,7 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
         *axis_numbers(lines.across, layer, not lines.is_turned, steps),
         *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
         *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
-        *(lines.vectors, lines.is_in_place, zero_point_of(layer.target), *layer.bounds),
+        *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
     )
     return (
         order.depthwise_weights(weights, lines.height),

@@ -108,9 +108,24 @@ class Lines:
         return strips * self.across.taps + (self.across.target - strips) * self.across.stride
 
     @property
+    def form(self) -> str:
+        """The kernel's name for what it may assume."""
+        if self.is_in_place:
+            return "in_place"
+        return f"{self._loop}_copies" if self.copies > 1 else self._loop
+
+    @property
+    def _loop(self) -> str:
+        if self.channels < MATRIX_CHANNELS or self.vectors > 2:
+            return "any"
+        if self.vectors == 2:
+            return "two"
+        return f"by_{self.window_step}" if self.window_step in FIXED_STEPS else "short"
+
+    @property
     def cycles_in_c(self) -> float:
         """The estimate of a picture's instructions without Helium."""
-        copied = self.pieces * self.channels * self.rows * self.columns
+        copied = self.pieces * self.channels * self.rows * self.columns * (not self.is_in_place)
         return 13.1 * copied + self.outputs * (71.6 + 7.95 * self.taps + 2.25 * self.vectors)
 
     @property
@@ -136,21 +151,14 @@ class Lines:
         blocks = -(-self.channels // self.block)
         strips = -(-self.across.target // self.shared)
         filled = copies * (20 * strips + self.rows * (30 + 3.75 * self.columns))
-        whole, part = divmod(self.channels, MATRIX_CHANNELS)
-        window = whole * self._window() + (self._part() if part else 0.0)
         run = groups * (60.0 * strips + 25 * self.across.target)
-        run += self.across.target * self.pixels * window
+        run += self.across.target * self.pixels * groups * self._window()
         return self.pieces * (150 * blocks + 100 * blocks * strips + filled + run)
 
     def _window(self) -> float:
         """Return the instructions for a window of 4 channels."""
-        if self.vectors == 1:
-            return 23.0 if self.window_step in FIXED_STEPS else 27.0
-        return 43.0 if self.vectors == 2 else self._part()
-
-    def _part(self) -> float:
-        """Return the instructions for a window of fewer channels."""
-        return 40 + 13.0 * self.vectors
+        figures = {"any": 40 + 13.0 * self.vectors, "two": 43.0, "short": 27.0}
+        return figures.get(self._loop, 23.0)
 
 
 def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:

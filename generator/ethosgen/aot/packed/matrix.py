@@ -26,22 +26,15 @@ WIDE = per_product(int8=0.4, int16=0.4)
 
 @dataclass(frozen=True)
 class Form:
-    """A micro-kernel for rows times weights, and the minimum length of the rows that it reads."""
+    """The micro-kernels for rows times weights, and the minimum length of their rows."""
 
-    function: str
     files: frozenset[str]
     depth: int
 
 
 FORMS = {
-    "int8": Form(
-        "ethosgen_matrix_s8",
-        frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"}),
-        order.MATRIX_DEPTH,
-    ),
-    "int16": Form(
-        "ethosgen_matrix_s16", frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1
-    ),
+    "int8": Form(frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"}), order.MATRIX_DEPTH),
+    "int16": Form(frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1),
 }
 """The forms by dtype of the rows."""
 
@@ -123,11 +116,11 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     tables = _tables(nest, strip_constants(layer, weights, strips, output_steps(layer)))
-    # In place the strip is unused.
-    room = y if strips.is_in_place else nest.room("strip", strips.bytes)
+    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
     with nest.loop("n", target.shape[0]) as n:
         places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
-        nest.call("ethosgen_convolution_s8", *places, room.data, *(table.data for table in tables))
+        function = convolution_function(layer, strips)
+        nest.call(function, *places, *room, *(table.data for table in tables))
     return nest.kernel(FORMS["int8"].files | CONVOLUTION)
 
 
@@ -154,10 +147,29 @@ def strip_constants(
         *axis_numbers(strips.along, layer, strips.is_turned, steps),
         *axis_numbers(strips.across, layer, not strips.is_turned, steps),
         *(strips.phases, strips.pixels, strips.columns, strips.height),
-        *(strips.window_step, strips.bytes, strips.is_in_place),
+        *(strips.window_step, strips.bytes),
         *matrix.tolist(),
     )
     return (*packs, np.array(numbers, np.int32))
+
+
+def _function(layer: Layer, rows: int, depth: int) -> str:
+    """Return the name of the kernel for a matrix."""
+    if layer.source.dtype == "int16":
+        return "ethosgen_matrix_s16"
+    return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
+
+
+def convolution_function(layer: Layer, strips: Strips) -> str:
+    """Return the name of the kernel for strips; in place it has no argument for them."""
+    in_place = "_in_place" if strips.is_in_place else ""
+    return f"ethosgen_convolution{in_place}{_short(layer, strips.window)}_s8"
+
+
+def _short(layer: Layer, depth: int) -> str:
+    """Return the part of a kernel's name for rows of one vector and outputs without bounds."""
+    is_short = depth <= order.MATRIX_DEPTH and layer.bounds == (-128, 127)
+    return "_short" if is_short else ""
 
 
 def axis_numbers(
@@ -182,7 +194,8 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     y = nest.write("output", layer.target, (outputs,))
     tables = _tables(nest, _constants(layer, weights, 1, rows, weights.shape[1]))
     places = tirx.address_of(y[0]), tirx.address_of(x[0])
-    nest.call(form.function, *places, *(table.data for table in tables))
+    function = _function(layer, rows, weights.shape[1])
+    nest.call(function, *places, *(table.data for table in tables))
     return nest.kernel(form.files)
 
 
@@ -225,7 +238,7 @@ def _patches(
                 window.data,
             )
         nest.call(
-            form.function,
+            _function(layer, 1, row),
             *(tirx.address_of(y[n, oy, ox, group * channels]), patch.data),
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             shape.data,

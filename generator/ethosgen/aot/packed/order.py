@@ -152,6 +152,14 @@ def depthwise_weights(weights: Array, height: int) -> Array:
     return matrix_weights(taps.reshape(-1, channels).T)
 
 
+def whole_groups(channels: int) -> list[int]:
+    """Return the channels in groups of 4; the last 4 are one, so some may be there twice."""
+    whole = channels - channels % MATRIX_CHANNELS
+    if whole in (0, channels):
+        return list(range(channels))
+    return [*range(whole), *range(channels - MATRIX_CHANNELS, channels)]
+
+
 def padded(array: Array, multiple: int, axis: int = 0) -> Array:
     """Return an array zero-padded at the end of an axis to a multiple of a length."""
     widths = [(0, 0)] * array.ndim

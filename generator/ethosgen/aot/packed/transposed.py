@@ -19,7 +19,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_transposed_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import CONVOLUTION, FORMS, strip_constants
+from ethosgen.aot.packed.matrix import CONVOLUTION, FORMS, convolution_function, strip_constants
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.strips import Strips, cheapest_strips
 from ethosgen.values.network import Operator, Tensor
@@ -165,16 +165,15 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         )
     )
     room = max((one.strips.bytes for one in parts if not one.strips.is_in_place), default=0)
-    # In place the strip is unused.
-    strip = nest.room("strip", room) if room else y
+    strip = (nest.room("strip", room).data,) if room else ()
     with nest.loop("n", target.shape[0]) as n:
         at = [0, 0, 0]
         for part, tables in zip(parts, constants, strict=True):
             first = part.vertical.first, part.horizontal.first
             nest.call(
-                "ethosgen_convolution_s8",
-                tirx.address_of(y[n, first[0], first[1], 0]),
-                *(tirx.address_of(x[n, 0, 0, 0]), strip.data),
+                convolution_function(layer, part.strips),
+                *(tirx.address_of(y[n, *first, 0]), tirx.address_of(x[n, 0, 0, 0])),
+                *(() if part.strips.is_in_place else strip),
                 *(tirx.address_of(b[i]) for b, i in zip((w, s, shape), at, strict=True)),
             )
             at = [place + len(table) for place, table in zip(at, tables, strict=True)]

@@ -1,0 +1,59 @@
+/*
+ * The parts of a depthwise convolution, of which a layer's function names those that it needs. See
+ * ethosgen_kernels.h.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_DEPTHWISE_H
+#define ETHOSGEN_DEPTHWISE_H
+
+#include "ethosgen_requantize.h"
+
+enum { GROUP = 4, LANES = 16, SCALES = 3 * GROUP };
+
+/* Pixels of a block of channels, and their place in the lines. */
+struct ethosgen_piece {
+    int8_t *to;
+    const int8_t *from;
+    int32_t step;     /* bytes from a pixel to the next */
+    int32_t row_step; /* bytes from a row to the next */
+    int32_t rows;     /* if there are any */
+    int32_t columns;  /* pixels in a row */
+    int32_t channels;
+    int32_t copy; /* the number of the first channel among the copies of the input's channel */
+};
+
+/* Rows of windows of 4 channels, if the layer has so many, in the same lines. */
+struct ethosgen_windows {
+    int8_t *output;
+    const int8_t *lines;
+    const int8_t *weights;
+    const int32_t *scales;
+    int32_t rows;
+    int32_t pixels;
+};
+
+typedef void ethosgen_filling(const struct ethosgen_piece *piece,
+                              const struct ethosgen_depthwise *layer);
+typedef void ethosgen_loop(const struct ethosgen_windows *windows,
+                           const struct ethosgen_depthwise *layer);
+
+/* Copy pixels to their lines; or several times, to the lines of adjacent channels. */
+ethosgen_filling ethosgen_spread, ethosgen_spread_copies;
+
+/* The lines of a layer, its constants, the functions that fill and read the lines, and their state. */
+struct ethosgen_lines {
+    int8_t *first;
+    const int8_t *weights;
+    const int32_t *scales;
+    ethosgen_filling *copy;
+    ethosgen_loop *loop;
+    struct ethosgen_piece piece;
+    struct ethosgen_windows windows;
+};
+
+/* Compute a picture. `lines` has no state yet. */
+void ethosgen_run_lines(int8_t *output, const int8_t *input, struct ethosgen_lines *lines,
+                        const struct ethosgen_depthwise *layer);
+
+#endif /* ETHOSGEN_DEPTHWISE_H */

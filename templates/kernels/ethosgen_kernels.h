@@ -106,11 +106,16 @@ void ethosgen_convolution_in_place_short_s8(int8_t *output, const int8_t *input,
                                             const int8_t *weights, const int32_t *scales,
                                             const int32_t *shape);
 
-/* The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. */
+/*
+ * The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. Byte k
+ * of column c of the second is at c * column_step + k * step.
+ */
 struct ethosgen_product {
     int32_t rows;
     int32_t depth;
     int32_t columns;
+    int32_t column_step;
+    int32_t step; /* at most 8192 */
     int32_t first_zero_point;
     int32_t second_zero_point;
     int32_t mantissa;
@@ -119,11 +124,11 @@ struct ethosgen_product {
 };
 
 /*
- * output[r][c] = requantized(sum over k of rows[r][k] * columns[c][k]), with the zero points
- * subtracted from both. terms: room for a number for each row.
+ * output[r][c] = requantized(sum over k of rows[r][k] * column c[k]), with the zero points subtracted
+ * from both. terms: room for a number for each row. turned: room for 4 columns unless `step` is 1.
  */
-void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *columns, int32_t *terms,
-                         const int32_t *shape);
+void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
+                         int8_t *turned, const int32_t *shape);
 
 /* to[c][r] = from[r][c]; at most 8192 columns. */
 void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns);

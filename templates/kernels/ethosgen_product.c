@@ -95,8 +95,29 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
                    : "q0", "q1", "q2", "q3", "lr", "cc", "memory");
 }
 
-void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *columns, int32_t *terms,
-                         const int32_t *shape)
+/* Copy every so many bytes, 8 at a time: `step` is the distance of the first and the ninth. */
+static inline void gather(int8_t *to, const int8_t *from, uint16x8_t places, int32_t step,
+                          int32_t count)
+{
+    __asm volatile("dlstp.16 lr, %[count]\n"
+                   "1:\n\t"
+                   "vldrb.s16 q0, [%[from], %q[places]]\n\t"
+                   "vstrb.16 q0, [%[to]], #8\n\t"
+                   "add %[from], %[step]\n\t"
+                   "letp lr, 1b"
+                   : [to] "+l"(to), [from] "+r"(from)
+                   : [places] "w"(places), [step] "r"(step), [count] "r"(count)
+                   : "q0", "lr", "memory");
+}
+
+/* Return the places of 8 bytes that are `step` apart. */
+static inline uint16x8_t places_of(int32_t step)
+{
+    return vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
+}
+
+void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
+                         int8_t *turned, const int32_t *shape)
 {
     const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
     int32_t depth = product->depth, zero_point = product->second_zero_point;
@@ -115,8 +136,15 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *colum
         int32_t there = product->columns - column;
 
         for (int32_t i = 0; i < BLOCK; i++) { /* behind the last column it is computed again */
-            block.columns[i] = columns + (column + (i < there ? i : 0)) * depth;
-            block.bias[i] = constant - product->first_zero_point * total(block.columns[i], depth);
+            const int8_t *values = second + (column + (i < there ? i : 0)) * product->column_step;
+
+            if (product->step != 1) {
+                gather(turned + i * depth, values, places_of(product->step), EIGHT * product->step,
+                       depth);
+                values = turned + i * depth;
+            }
+            block.columns[i] = values;
+            block.bias[i] = constant - product->first_zero_point * total(values, depth);
         }
         block.inside = vctp32q((uint32_t)there);
         multiply_rows(output + column, rows, terms, product->rows, &block,
@@ -124,48 +152,32 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *colum
     }
 }
 
-/* Copy every so many bytes, 8 at a time: `step` is the distance of the first and the ninth. */
-static inline void gather(int8_t *to, const int8_t *from, uint16x8_t places, int32_t step,
-                          int32_t count)
-{
-    __asm volatile("dlstp.16 lr, %[count]\n"
-                   "1:\n\t"
-                   "vldrb.s16 q0, [%[from], %q[places]]\n\t"
-                   "vstrb.16 q0, [%[to]], #8\n\t"
-                   "add %[from], %[step]\n\t"
-                   "letp lr, 1b"
-                   : [to] "+l"(to), [from] "+r"(from)
-                   : [places] "w"(places), [step] "r"(step), [count] "r"(count)
-                   : "q0", "lr", "memory");
-}
-
 void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns)
 {
-    uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)columns);
-
     for (int32_t column = 0; column < columns; column++) {
-        gather(to, from + column, places, EIGHT * columns, rows);
+        gather(to, from + column, places_of(columns), EIGHT * columns, rows);
         to += rows;
     }
 }
 #else
-void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *columns, int32_t *terms,
-                         const int32_t *shape)
+void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
+                         int8_t *turned, const int32_t *shape)
 {
     const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
     int32_t depth = product->depth;
 
     (void)terms;
+    (void)turned;
     for (int32_t row = 0; row < product->rows; row++) {
         const int8_t *first = rows + row * depth;
 
         for (int32_t column = 0; column < product->columns; column++) {
-            const int8_t *second = columns + column * depth;
+            const int8_t *values = second + column * product->column_step;
             int32_t sum = 0;
 
             for (int32_t k = 0; k < depth; k++) {
                 sum += (first[k] - product->first_zero_point) *
-                       (second[k] - product->second_zero_point);
+                       (values[k * product->step] - product->second_zero_point);
             }
             *output++ = ethosgen_clamp(ethosgen_requantize(sum, product->mantissa, product->shift),
                                        &product->output);

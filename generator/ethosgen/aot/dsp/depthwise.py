@@ -137,14 +137,20 @@ class Planes:
         """The estimated cycles of all channels, for each channel of the input and its outputs."""
         down, across = self.down, self.across
         strips = -(-down.target // self.strip)
-        copies = self.values / self.row * strips * (6 + 1.9 * self.columns)
+        copies = self.values / self.row * strips * (14 + 1.9 * self.columns)
+        pairs = (across.taps + 1) // 2
+        widened = 0 if self.is_3x3 else strips * down.taps * (8 + 7 * pairs)
         if self.is_3x3:
             run: float = (37 if across.stride == 1 else 41) * ((across.target + 1) // 2)
         elif across.dilation == 1:
-            run = across.target * (20 + down.taps * (4 + 1.6 * across.taps))
+            fours, rest = divmod(across.target, 4)
+            if fours and rest > 1:
+                fours, rest = fours + 1, 0
+            run = fours * (80 + down.taps * (34 + 11 * pairs))
+            run += rest * (40 + down.taps * (11.5 + 6 * pairs))
         else:
             run = across.target * (25 + down.taps * (8 + 6 * across.taps))
-        return copies + 110 * strips + down.target * (22 + run)
+        return copies + 110 * strips + widened + down.target * (22 + run)
 
 
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:

@@ -12,6 +12,7 @@ from ethosgen.backend.ethosu.isa_u85 import (
     ActivationFunction,
     ActivationStorage,
     ActivationTranspose,
+    BroadcastMode,
     Microblock,
     U85PoolingMode,
 )
@@ -82,6 +83,14 @@ def test_a_pool_by_hand() -> None:
 
 def test_an_addition_by_hand() -> None:
     assert cycles(ADD) == 1024 // 4
+
+
+def test_an_addition_of_scalars_reads_no_memory() -> None:
+    scalars: Program = [
+        (f"NPU_SET_{name}_BROADCAST", {"broadcast_mode": BroadcastMode.SCALAR})
+        for name in ("IFM", "IFM2")
+    ]
+    assert cycles(scalars, ADD) == 1024 // 4
 
 
 def test_an_addition_that_exchanges_height_and_width_has_half_the_speed() -> None:

@@ -271,7 +271,8 @@ class _Chain:
         if self._layout is ActivationFormat.NHCWB16:
             depth = -(-depth // _BRICK) * _BRICK
         elements = height * width * depth
-        block = max(self._written(), *self._operands(operation))
+        # No operand is in memory if all are scalars or chained.
+        block = max([self._written(), *self._operands(operation)])
         least = (block / math.prod(self._ofm.block) + rate) / _IN_FLIGHT
         return math.ceil(max(least, rate) * elements)
 

@@ -56,7 +56,9 @@ static void run_pixel(int8_t *output, const int8_t *input, const int8_t *weights
         int32_t sum = scale[0];
 
         for (int32_t tap = 0; tap < layer->taps; tap++) {
-            sum += input[channel + tap * tap_step] * weight[tap / LANES * LANES * GROUP + tap % LANES];
+            int32_t place = tap / LANES * LANES * GROUP + tap % LANES;
+
+            sum += input[channel + tap * tap_step] * weight[place];
         }
         output[channel] = ethosgen_clamp(
             ethosgen_requantize(sum, scale[GROUP], scale[2 * GROUP]), &layer->output);

@@ -248,7 +248,7 @@ ETHOSGEN_DEPTHWISE(any_copies);
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                     const int32_t *scales, const int32_t *shape);
 
-/* Limit outputs to their bounds. */
+/* Limit the outputs of a depthwise convolution to their bounds. */
 void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high);
 
 /* Rows of an input, and the padding around them, in bytes; all of it has one value. */

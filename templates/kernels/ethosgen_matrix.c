@@ -212,7 +212,7 @@ static void multiply_rest(int32_t row, const struct ethosgen_rows *rows, const i
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                       const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    int32_t vectors = (matrix->depth + LANES - 1) / LANES;
+    int32_t vectors = (int32_t)((uint32_t)(matrix->depth + LANES - 1) / LANES);
     int32_t count = rows->count > 1 ? readable(rows, vectors * LANES) & ~1 : 0;
     const int32_t *block_scales = scales;
     struct pairs pairs = {

@@ -44,17 +44,21 @@ PLAIN_ELEMENT = 24.0
 
 
 def per_product(
-    int8: float, int16: float, dims: slice = slice(1, None), output: float | None = None
+    int8: float,
+    int16: float,
+    dims: slice = slice(1, None),
+    output: float | None = None,
+    int8_output: float = OUTPUT,
 ) -> Cycles:
     """Estimate a layer by its products; `dims` of its weights are those of one output.
 
-    `output` replaces the cycles for each output of integers.
+    `output` replaces the cycles for each output of integers, `int8_output` those of int8.
     """
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         products = math.prod(tensors[op.inputs[1]].shape[dims])
         product, each = {
-            "int8": (int8, output or OUTPUT),
+            "int8": (int8, output or int8_output),
             "int16": (int16, output or OUTPUT_OF_INT16),
         }.get(tensors[op.inputs[0]].dtype, (PLAIN_PRODUCT, OUTPUT))
         return product * products + each

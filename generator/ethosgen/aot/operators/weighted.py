@@ -91,7 +91,9 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=5.1, int16=4.1))
+@operator(
+    "FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=5.1, int16=4.1, int8_output=18.0)
+)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply rows of the input by weights (output channel, input channel)."""
     layer = read_layer(op, tensors)

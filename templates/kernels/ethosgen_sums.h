@@ -20,7 +20,8 @@ static inline int32_t ethosgen_block_bytes(int32_t depth)
 
 #if ETHOSGEN_MVE
 /*
- * The sums of 4 channels, to whose end `weights` moves: one vector of the row and four of weights, 64 products in 10 instructions.
+ * The sums of 4 channels, to whose end `weights` moves: one vector of the row and four of weights are
+ * 64 products in 10 instructions.
  * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
  */
 static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t **weights,

@@ -136,8 +136,8 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
 /*
  * The same as ethosgen_matrix_s8 for int16 rows, without a zero point; the sums must fit in 32 bits.
  * weights: for every 4 channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros.
- * scales: for each channel the lower and the upper half of bias * mantissa + half, a mantissa of 15 bits, and a right
- * shift; half is 2^(shift - 1).
+ * scales: for each channel the lower and the upper half of bias * mantissa + half, a mantissa of 15
+ * bits, and a right shift; half is 2^(shift - 1).
  */
 void ethosgen_matrix_s16(int16_t *output, const void *rows, const int8_t *weights,
                          const int32_t *scales, const int32_t *shape);

@@ -59,6 +59,19 @@ def test_an_input_that_does_not_broadcast_is_named() -> None:
         compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 
+@pytest.mark.parametrize("code", ["PAD", "MIRROR_PAD"])
+@pytest.mark.parametrize("pair", [(-1, 3), (3, -1), (1, -1)])
+def test_a_negative_padding_is_named(code: str, pair: tuple[int, int]) -> None:
+    """The kernels would write outside the output."""
+    net = NetworkBuilder("damaged", 1)
+    x = net.input((1, 4, 4, 3), "int8", 0.1, 0)
+    paddings = net.constant(np.array([(0, 0), (0, 0), pair, (0, 0)], np.int32))
+    target = Spec((1, 4, 4 + sum(pair), 3), "int8", 0.1, 0)
+    (y,) = net.operator(code, [x, paddings], [target], {"mode": "REFLECT"} if "_" in code else {})
+    with pytest.raises(UnsupportedError, match=r"paddings .* must not be negative"):
+        compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
+
+
 def _custom(code: str, custom: str | None, dtype: str = "float32") -> str:
     """Return the message about a float operator without code."""
     net = NetworkBuilder("real", 1)

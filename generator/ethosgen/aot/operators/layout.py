@@ -171,6 +171,8 @@ def padded_before(source: Tensor, paddings: Tensor, target: Tensor) -> list[int]
             f"its paddings {pairs.tolist()} do not match its input shape {list(source.shape)} and "
             f"its output shape {list(target.shape)}"
         )
+    if (pairs < 0).any():
+        raise UnsupportedError(f"its paddings {pairs.tolist()} must not be negative")
     return [int(pair[0]) for pair in pairs]
 
 

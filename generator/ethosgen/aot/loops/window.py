@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from tvm import tirx
@@ -34,6 +35,16 @@ class Axis:
         """Whether the window never leaves the input."""
         span = (self.target - 1) * self.stride + (self.taps - 1) * self.dilation + 1
         return self.padding == 0 and span <= self.source
+
+    @property
+    def phases(self) -> int:
+        """The number of phases, each of which reads every so many pixels of a dilated window."""
+        return self.dilation // gcd(self.dilation, self.stride)
+
+    @property
+    def phase_stride(self) -> int:
+        """The stride of a phase's windows, in the pixels that the phase reads."""
+        return self.stride // gcd(self.dilation, self.stride)
 
     def position(self, index: Any, tap: Any) -> Any:
         """Return the input coordinate of a tap for the output coordinate `index`."""

@@ -96,7 +96,7 @@ def _constants(layer: Layer, lines: Lines) -> tuple[order.Array, ...]:
         *(channels, channels // depth, zero_point_of(layer.source)),
         *axis_numbers(lines.along, layer, lines.is_turned, steps),
         *axis_numbers(lines.across, layer, not lines.is_turned, steps),
-        *(lines.phases, lines.pixels, lines.block, lines.columns, lines.height),
+        *(lines.along.phases, lines.pixels, lines.block, lines.columns, lines.height),
         *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
         *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
     )

@@ -6,7 +6,6 @@ In a line each window is one piece of memory, which the kernel multiplies by 16 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import gcd
 
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.packed.order import MATRIX_CHANNELS, MATRIX_DEPTH
@@ -37,19 +36,14 @@ class Lines:
     is_turned: bool
 
     @property
-    def phases(self) -> int:
-        """The number of phases, each of which reads every so many columns of a dilated window."""
-        return self.along.dilation // gcd(self.along.dilation, self.along.stride)
-
-    @property
     def window_step(self) -> int:
         """The bytes from a window to the next one of its phase."""
-        return self.along.stride // gcd(self.along.dilation, self.along.stride) * self.height
+        return self.along.phase_stride * self.height
 
     @property
     def pixels(self) -> int:
         """The outputs of a row that are computed from the same lines."""
-        row = -(-self.along.target // self.phases)
+        row = -(-self.along.target // self.along.phases)
         window = self.height - 1 + max(self.taps, self.vectors * MATRIX_DEPTH)
         most = max(LONGEST - window, 0) // self.window_step + 1
         return -(-row // -(-row // most))
@@ -57,7 +51,7 @@ class Lines:
     @property
     def pieces(self) -> int:
         """The pieces of a row: its phases, each cut into lines of limited length."""
-        return self.phases * -(-self.along.target // (self.phases * self.pixels))
+        return self.along.phases * -(-self.along.target // (self.along.phases * self.pixels))
 
     @property
     def columns(self) -> int:

@@ -146,7 +146,7 @@ def strip_constants(
         *(strips.depth, zero_point_of(layer.source)),
         *axis_numbers(strips.along, layer, strips.is_turned, steps),
         *axis_numbers(strips.across, layer, not strips.is_turned, steps),
-        *(strips.phases, strips.pixels, strips.columns, strips.height),
+        *(strips.along.phases, strips.pixels, strips.columns, strips.height),
         *(strips.window_step, strips.bytes),
         *matrix.tolist(),
     )

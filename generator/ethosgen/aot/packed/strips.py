@@ -6,7 +6,6 @@ In a strip each window is one piece of memory, so a row of windows is a matrix w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import gcd
 
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.packed.cost import multiplied
@@ -31,11 +30,6 @@ class Strips:
     is_turned: bool
 
     @property
-    def phases(self) -> int:
-        """The number of phases, each of which reads every so many columns of a dilated window."""
-        return self.along.dilation // gcd(self.along.dilation, self.along.stride)
-
-    @property
     def height(self) -> int:
         """The rows of a strip."""
         return self.across.taps
@@ -48,7 +42,7 @@ class Strips:
     @property
     def window_step(self) -> int:
         """The bytes from a window to the next one of its phase."""
-        return self.along.stride // gcd(self.along.dilation, self.along.stride) * self.column
+        return self.along.phase_stride * self.column
 
     @property
     def window(self) -> int:
@@ -70,7 +64,7 @@ class Strips:
     @property
     def pixels(self) -> int:
         """The outputs of a row that are computed from the same strip."""
-        row = -(-self.along.target // self.phases)
+        row = -(-self.along.target // self.along.phases)
         if self.is_in_place:
             return row
         most = max(ROOM - self.vectors * MATRIX_DEPTH, 0) // self.window_step + 1
@@ -79,7 +73,7 @@ class Strips:
     @property
     def pieces(self) -> int:
         """The pieces of a row: its phases, each cut into strips of limited length."""
-        return self.phases * -(-self.along.target // (self.phases * self.pixels))
+        return self.along.phases * -(-self.along.target // (self.along.phases * self.pixels))
 
     @property
     def columns(self) -> int:

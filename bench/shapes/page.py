@@ -125,7 +125,7 @@ def _theirs(results: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _differing(known: Sequence[Row], whose: str) -> str:
-    """Return how many elements differ, by family if any do."""
+    """Return the number of elements that differ, and of those in each family that has any."""
     wrong: dict[str, int] = {}
     elements = 0
     for row in known:
@@ -142,7 +142,7 @@ def _differing(known: Sequence[Row], whose: str) -> str:
 
 
 def _differing_by_type(known: Sequence[Row]) -> str:
-    """Return how many elements of the reference kernels on the board differ, by type."""
+    """Return the number of elements of the board's reference kernels that differ, by type."""
     told = []
     for dtype in TYPES:
         some = [

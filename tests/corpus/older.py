@@ -41,7 +41,7 @@ def compiled(vela: str, data: bytes, more: Sequence[str] = ()) -> bytes | None:
 
 
 def compare(vela: str, key: Key, more: Sequence[str] = ()) -> tuple[str, str]:
-    """Return what becomes of a network, and the details."""
+    """Return the verdict on a network that another Vela compiled, and its details."""
     case = case_of(key)
     data = compiled(vela, case.data, more)
     if data is None:

@@ -143,7 +143,7 @@ def test_a_run_without_a_profile_is_one_sentence(tmp_path: Path) -> None:
     ("change", "said"),
     [
         ("app", r"has no ethosgen_profile_step\(\); take app/main.c, app/server.c and app/profile"),
-        ("manifest", "is of an ethosgen without profiles; generate the project again"),
+        ("manifest", "comes from an ethosgen without profiles; generate the project again"),
     ],
 )
 def test_an_older_project_is_one_sentence(tmp_path: Path, change: str, said: str) -> None:

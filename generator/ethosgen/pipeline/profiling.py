@@ -29,7 +29,8 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
         )
     if not all(network.steps for network in info.networks):
         raise InputError(
-            f"'{info.directory}' is of an ethosgen without profiles; generate the project again"
+            f"'{info.directory}' comes from an ethosgen without profiles; "
+            "generate the project again"
         )
     if not any(_defines_hook(info.directory / folder) for folder in ("app", "src")):
         raise InputError(

@@ -12,7 +12,7 @@ NANOSECONDS = 1_000_000_000
 
 
 def unit_of(board: Board, kind: TargetKind, ticks_hz: int) -> Unit:
-    """Return what a firmware's clock counts on a target, at so many ticks a second."""
+    """Return the unit of a firmware's clock on a target; it has `ticks_hz` ticks a second."""
     if board.linux is not None:
         return Unit("nanoseconds", ticks_hz / NANOSECONDS)
     if kind.counts_instructions:

@@ -174,7 +174,7 @@ def _is_more_depth(operation: Operation, last: Operation | None) -> bool:
 
 
 def _apart_from_depth(operation: U85Convolution) -> tuple[object, ...]:
-    """Return what the parts of a convolution have in common."""
+    """Return the properties that all parts of a convolution divided in depth share."""
     ifm, ofm = operation.ifm, operation.ofm
     source = _without_place(ifm) if operation.depthwise else ifm
     sides = ofm.shape[:2]

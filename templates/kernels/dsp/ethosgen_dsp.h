@@ -58,6 +58,7 @@ struct ethosgen_dsp_window {
     int32_t zero_point; /* of the input: the value of its padding */
     int32_t rows;
     int32_t columns;
+    int32_t row_step; /* bytes between a row of outputs and the next */
 };
 
 /* The same for rows that are the pixels under a window, which moves over the input. */

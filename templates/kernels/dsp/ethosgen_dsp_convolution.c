@@ -73,15 +73,18 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
 
     memset(tile.second, 0, sizeof tile.second);
     for (int32_t row = 0; row < window->rows; row++) {
+        int8_t *place = output + row * window->row_step;
+
         for (int32_t column = 0; column < window->columns; column++) {
             gather(patch, input, row * window->stride_y - window->before_y,
                    column * window->stride_x - window->before_x, depth, window);
             left--;
             tile.excess[used] = ethosgen_dsp_widen(wide + used, patch, depth, used + left + 1);
+            tile.outputs[used] = place;
+            place += matrix->stride;
             used++;
             if (used == ETHOSGEN_DSP_ROWS || left == 0) {
-                ethosgen_dsp_finish(output, wide, &tile, used, weights, scales, matrix);
-                output += used * matrix->stride;
+                ethosgen_dsp_finish(wide, &tile, used, weights, scales, matrix);
                 used = 0;
             }
         }

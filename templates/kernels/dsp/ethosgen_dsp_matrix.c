@@ -347,30 +347,46 @@ int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_
     return count == 1 ? widen_row(to, row, depth, 1) : widen_row(to, row, depth, ROWS);
 }
 
-/* Multiply the pairs of channels for `count` rows (1 to 4), whose place has room for them alone. */
-static void multiply_some(struct ethosgen_dsp_tile *tile, int32_t count, int32_t channels)
+/* Multiply the pairs of channels for `count` rows (1 to 4), whose outputs may be anywhere. */
+static void multiply_some(struct ethosgen_dsp_tile *tile, int32_t count, int32_t first,
+                          int32_t channels)
 {
-    int8_t *output = tile->output, made[2 * ROWS];
-    int32_t stride = tile->stride;
+    int8_t made[2 * ROWS];
 
-    for (int32_t left = channels; left > 0; left -= 2) {
+    for (int32_t channel = first; channel < channels; channel += 2) {
         tile->output = made;
         tile->stride = 2;
         tile->pairs = 1;
         multiply_rows(tile);
         for (int32_t row = 0; row < count; row++) {
-            memcpy(output + row * stride, made + 2 * row, left > 1 ? 2 : 1);
+            memcpy(tile->outputs[row] + channel, made + 2 * row, channel + 1 < channels ? 2 : 1);
         }
-        output += 2;
     }
 }
 
-void ethosgen_dsp_finish(int8_t *output, const int32_t *rows, struct ethosgen_dsp_tile *tile,
-                         int32_t count, const int8_t *weights, const int32_t *scales,
+/* Multiply the only row. */
+static void multiply_one(struct ethosgen_dsp_tile *tile, int32_t channels)
+{
+    int8_t last[2];
+
+    if (tile->pairs > 0) {
+        multiply_row(tile);
+    }
+    if (channels % 2 != 0) {
+        tile->output = last;
+        tile->pairs = 1;
+        multiply_row(tile);
+        tile->outputs[0][channels - 1] = last[0];
+    }
+}
+
+void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, int32_t count,
+                         const int8_t *weights, const int32_t *scales,
                          const struct ethosgen_dsp_matrix *matrix)
 {
     int32_t channels = matrix->channels, words = count == 1 ? 2 : 2 * ROWS;
-    int8_t last[2];
+    bool is_even = count == ROWS
+        && tile->outputs[ROWS - 1] - tile->outputs[0] == (ROWS - 1) * matrix->stride;
 
     tile->rows = rows;
     tile->steps = matrix->first;
@@ -379,29 +395,21 @@ void ethosgen_dsp_finish(int8_t *output, const int32_t *rows, struct ethosgen_ds
     tile->end = rows + words * ethosgen_dsp_steps(matrix->depth);
     tile->weights = weights;
     tile->scales = (const struct ethosgen_dsp_scale *)scales;
-    tile->output = output;
+    tile->output = tile->outputs[0];
     tile->stride = matrix->stride;
     tile->pairs = channels / 2;
     if (count == 1) {
-        if (tile->pairs > 0) {
-            multiply_row(tile);
-        }
-        if (channels % 2 != 0) {
-            tile->output = last;
-            tile->pairs = 1;
-            multiply_row(tile);
-            output[channels - 1] = last[0];
-        }
-    } else if (count == ROWS) {
+        multiply_one(tile, channels);
+    } else if (is_even) {
         if (tile->pairs > 0) {
             multiply_rows(tile);
         }
-        multiply_some(tile, ROWS, channels % 2);
+        multiply_some(tile, count, channels / 2 * 2, channels);
     } else {
-        multiply_some(tile, count, channels);
+        multiply_some(tile, count, 0, channels);
     }
     for (int32_t row = 0; row < count; row++) {
-        ethosgen_dsp_bound(output + row * matrix->stride, channels, matrix->low, matrix->high);
+        ethosgen_dsp_bound(tile->outputs[row], channels, matrix->low, matrix->high);
     }
 }
 
@@ -418,10 +426,11 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
 
         for (int32_t row = 0; row < some; row++) {
             tile.excess[row] = ethosgen_dsp_widen(wide + row, rows, matrix->depth, some);
+            tile.outputs[row] = output;
             rows += matrix->depth;
+            output += matrix->stride;
         }
-        ethosgen_dsp_finish(output, wide, &tile, some, weights, scales, matrix);
-        output += some * matrix->stride;
+        ethosgen_dsp_finish(wide, &tile, some, weights, scales, matrix);
         count -= some;
     }
 }

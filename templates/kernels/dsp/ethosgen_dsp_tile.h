@@ -24,6 +24,7 @@ struct ethosgen_dsp_tile {
     int32_t excess[ETHOSGEN_DSP_ROWS]; /* 256 times the sum of each row */
     const int32_t *end;
     int32_t second[ETHOSGEN_DSP_ROWS]; /* twice the second channel's sums of the parts before */
+    int8_t *outputs[ETHOSGEN_DSP_ROWS]; /* of each row; the assembly reads `output` and `stride` */
 };
 
 static inline int32_t ethosgen_dsp_steps(int32_t depth)
@@ -36,10 +37,10 @@ int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_
 
 /*
  * Compute all channels of `count` rows (1 to 4); a single one is not interleaved with others.
- * `second` is 0 before and after.
+ * `second` is 0 before and after. Rows whose outputs are a stride apart are written at once.
  */
-void ethosgen_dsp_finish(int8_t *output, const int32_t *rows, struct ethosgen_dsp_tile *tile,
-                         int32_t count, const int8_t *weights, const int32_t *scales,
+void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, int32_t count,
+                         const int8_t *weights, const int32_t *scales,
                          const struct ethosgen_dsp_matrix *matrix);
 
 #endif /* ETHOSGEN_DSP_TILE_H */

@@ -10,7 +10,7 @@ DSP_KERNELS = MicroKernels(
     "DSP kernels",
     Source(
         package=__name__,
-        families=("depthwise", "matrix", "pool"),
+        families=("depthwise", "matrix", "pool", "transposed"),
         folder="kernels/dsp",
         headers=("ethosgen_dsp.h", "ethosgen_dsp_math.h"),
     ),

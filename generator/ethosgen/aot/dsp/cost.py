@@ -17,9 +17,9 @@ def _up(value: int, to: int) -> int:
     return -(-value // to)
 
 
-def _products(one: Sizes, depth: int, rows: int) -> float:
+def products(rows: int, depth: int, channels: int) -> float:
     """Return the cycles of rows times weights."""
-    channels, steps = one.channels // one.groups, _up(depth, STEP)
+    steps = _up(depth, STEP)
     blocks, last = divmod(rows, ROWS)
     tile = _up(channels, 2) * (150 + 25.5 * steps)
     row = _up(channels, 4) * (120 + 15 * steps)
@@ -27,14 +27,20 @@ def _products(one: Sizes, depth: int, rows: int) -> float:
     return blocks * (tile + 60) + rest + rows * (10 + 11 * steps)
 
 
+def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> float:
+    """Return the cycles of a convolution that copies the pixels under each window."""
+    rows, columns = taps
+    copies = 60 + rows * (20 + 1.5 * columns * depth)
+    return products(pixels, rows * columns * depth, channels) + pixels * copies
+
+
 def _rows(one: Sizes) -> float:
-    return _products(one, one.depth, one.pixels)
+    return products(one.pixels, one.depth, one.channels // one.groups)
 
 
 def _patches(one: Sizes) -> float:
-    copies = 60 + one.taps_y * (20 + 1.5 * one.taps_x * one.depth)
-    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
-    return one.groups * made
+    taps = one.taps_y, one.taps_x
+    return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
 
 
 def _convolution(one: Sizes) -> float:

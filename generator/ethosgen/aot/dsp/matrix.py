@@ -51,7 +51,7 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
 
 def _product(layer: Layer, weights: Array) -> Kernel | None:
     """Return a kernel for rows that are contiguous in the input, None if there is none."""
-    constants = _constants(layer, weights, 1)
+    constants = matrix_constants(layer, weights, 1)
     if constants is None:
         return None
     inputs, outputs = layer.source.elements, layer.target.elements
@@ -60,7 +60,7 @@ def _product(layer: Layer, weights: Array) -> Kernel | None:
     y = nest.write("output", layer.target, (outputs,))
     names = ("weights", "scales", "shape")
     tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
-    room = nest.room("room", ROOM * _round_up(weights.shape[1]))
+    room = nest.room("room", ROOM * whole_steps(weights.shape[1]))
     nest.call(
         "ethosgen_dsp_matrix_s8",
         *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels, room.data),
@@ -75,7 +75,7 @@ def _windows(
     """Return a kernel that copies the pixels under each window, group by group."""
     source, target = layer.source, layer.target
     groups = source.shape[3] // depth
-    constants = _constants(layer, weights, groups)
+    constants = matrix_constants(layer, weights, groups)
     if constants is None:
         return None
     packed_weights, scales, shape = constants
@@ -85,9 +85,9 @@ def _windows(
     w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
     structs = (
         nest.table("shape", shape),
-        nest.table("window", _window(layer, depth, vertical, horizontal)),
+        nest.table("window", window_numbers(layer, depth, vertical, horizontal)),
     )
-    room = nest.room("room", (ROOM + PATCH) * _round_up(weights.shape[1]))
+    room = nest.room("room", (ROOM + PATCH) * whole_steps(weights.shape[1]))
     with nest.loops((source.shape[0], groups), "n group") as (n, group):
         nest.call(
             "ethosgen_dsp_convolution_s8",
@@ -99,33 +99,43 @@ def _windows(
     return nest.kernel(CONVOLUTION)
 
 
-def _round_up(depth: int) -> int:
+def whole_steps(depth: int) -> int:
+    """Return a depth rounded up to whole steps of the kernel."""
     return -(-depth // order.STEP) * order.STEP
 
 
-def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array:
-    """Return a struct ethosgen_dsp_window that covers `depth` channels of each pixel."""
+def window_numbers(
+    layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
+) -> Array:
+    """Return a struct ethosgen_dsp_window that covers `depth` channels of each pixel.
+
+    A row of outputs and the next are `row_step` apart, or else adjacent.
+    """
     _, height, width, channels = layer.source.shape
     numbers = (
         *(height, width, channels, depth),
         *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
         *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
-        *(zero_point_of(layer.source), *layer.target.shape[1:3]),
+        *(zero_point_of(layer.source), vertical.target, horizontal.target),
+        row_step or horizontal.target * layer.channels,
     )
     return np.array(numbers, np.int32)
 
 
-def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, Array] | None:
+def matrix_constants(
+    layer: Layer, weights: Array, groups: int = 1, stride: int | None = None
+) -> tuple[Array, Array, Array] | None:
     """Return packed weights and scales, group by group, and a struct ethosgen_dsp_matrix.
 
-    None if the kernel cannot compute the layer.
+    The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
+    kernel cannot compute the layer.
     """
     scales = order.dsp_scales(layer, weights)
     if scales is None:
         return None
     channels, depth = layer.channels // groups, weights.shape[1]
     parts = order.parts(weights.reshape(groups, channels, depth))
-    shape = (depth, *parts, channels, layer.channels, *layer.bounds)
+    shape = (depth, *parts, channels, stride or layer.channels, *layer.bounds)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),

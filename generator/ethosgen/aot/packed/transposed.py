@@ -185,18 +185,18 @@ def _constants(layer: Layer, part: Part) -> tuple[Array, ...]:
     down, right = part.vertical, part.horizontal
     _, _, width, channels = layer.target.shape
     steps = down.stride * width * channels, right.stride * channels
-    weights = np.concatenate([_weights(layer, down.taps[0], taps) for taps in right.taps])
-    return strip_constants(_widened(layer, right.merged), weights, part.strips, steps)
+    weights = np.concatenate([phase_weights(layer, down.taps[0], taps) for taps in right.taps])
+    return strip_constants(widened(layer, right.merged), weights, part.strips, steps)
 
 
-def _weights(layer: Layer, rows: Sequence[int], columns: Sequence[int]) -> Array:
+def phase_weights(layer: Layer, rows: Sequence[int], columns: Sequence[int]) -> Array:
     """Return the weights of some taps, 0 for negative numbers of taps."""
     weights: Array = layer.weights.array()[:, np.maximum(rows, 0)][:, :, np.maximum(columns, 0)]
     is_there = np.logical_and.outer(np.array(rows) >= 0, np.array(columns) >= 0)
     return np.where(is_there[:, :, np.newaxis], weights, weights.dtype.type(0))
 
 
-def _widened(layer: Layer, merged: int) -> Layer:
+def widened(layer: Layer, merged: int) -> Layer:
     """Return a layer whose channels are those of several outputs."""
     if merged == 1:
         return layer

@@ -259,16 +259,20 @@ _NAMES = ["".join(pair) for pair in product("xyz", string.ascii_lowercase)]
 
 def board_without_helium(folder: Path) -> Path:
     """Write a corstone300 whose processor is a Cortex-M33; QEMU's Cortex-M55 runs its code too."""
+    return board_of(folder, "cortex-m33")
+
+
+def board_of(folder: Path, core: str) -> Path:
+    """Write a corstone300 with a smaller core, whose code QEMU's Cortex-M55 runs too."""
     text = (ROOT / "boards" / "corstone300.toml").read_text()
     for old, new in _WITHOUT_HELIUM.items():
         text = text.replace(old, new)
-    path = folder / "m33.toml"
-    path.write_text(text)
+    path = folder / f"{core.removeprefix('cortex-')}.toml"
+    path.write_text(text.replace('core = "cortex-m55"', f'core = "{core}"'))
     return path
 
 
 _WITHOUT_HELIUM = {
-    'core = "cortex-m55"': 'core = "cortex-m33"',
     "icache = true\n": "",
     "dcache = true\n": "",
     '"cpu.icache", "cpu.dcache", ': "",

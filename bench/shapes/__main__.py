@@ -37,7 +37,9 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.shapes")
-    parser.add_argument("--core", nargs="+", choices=ours.CORES, default=ours.CORES)
+    parser.add_argument(
+        "--core", nargs="+", choices=(*ours.CORES, *ours.OTHER_CORES), default=ours.CORES
+    )
     parser.add_argument("--type", nargs="+", choices=TYPES, default=TYPES)
     parser.add_argument("--only", default="", help="measure the cases whose names contain this")
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")

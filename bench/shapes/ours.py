@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from bench.command import BenchError, Figures
-from bench.layers import Firmware, Layer, board_without_helium, firmwares
+from bench.layers import Firmware, Layer, board_of, firmwares
 from bench.products import products
 from bench.shapes.code import Code
 from bench.shapes.counter import Count, Counter
@@ -21,7 +21,10 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, Sample, compare
 
 BOARD = "corstone300"
-CORES = ("cortex-m55", "cortex-m33")
+CORES = ("cortex-m55", "cortex-m33", "cortex-m3", "cortex-m0plus")
+"""The cores of docs/kernels.md."""
+OTHER_CORES = ("cortex-m4", "cortex-m7")
+"""Cores that are measured on request; the page does not show them."""
 SAMPLES = 2
 """Inferences of each layer; the second is counted."""
 
@@ -57,7 +60,7 @@ def measure(cases: Sequence[Case], core: str) -> Iterator[Figures]:
     with tempfile.TemporaryDirectory(prefix="ethosgen-shapes-") as name:
         folder = Path(name)
         layers = write(cases, folder)
-        board = BOARD if core == CORES[0] else board_without_helium(folder)
+        board = BOARD if core == CORES[0] else board_of(folder, core)
         counter = Counter(folder, _mark_addr())
         for firmware in firmwares(layers, board, "--npu", "none"):
             yield from _run(firmware, counter)

@@ -12,7 +12,12 @@ _WIDTH, _LEFT, _RIGHT, _TOP = 960, 250, 30, 46
 _LINE = 17
 _LEAST, _MOST = 0.02, 20.0
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
-_CORES = {"cortex-m55": "Cortex-M55 with Helium", "cortex-m33": "Cortex-M33"}
+_CORES = {
+    "cortex-m55": "Cortex-M55 with Helium",
+    "cortex-m33": "Cortex-M33",
+    "cortex-m3": "Cortex-M3",
+    "cortex-m0plus": "Cortex-M0+",
+}
 _STYLE = (
     "text{font:12px sans-serif;fill:#222}.t{font-weight:bold;font-size:14px}"
     ".c{fill:#2b6cb0;fill-opacity:.55}.r{fill:none;stroke:#999}"

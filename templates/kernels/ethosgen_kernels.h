@@ -264,6 +264,19 @@ struct ethosgen_pad {
 /* Copy rows into an output, and fill what is around them. */
 void ethosgen_pad_s8(void *output, const void *input, const int32_t *shape);
 
+/* A matrix, whose elements are those of a tensor: a part of it, if steps are longer than rows. */
+struct ethosgen_transpose {
+    int32_t rows;
+    int32_t columns;
+    int32_t input_step;  /* bytes from a row of the input to the next */
+    int32_t output_step; /* bytes from a row of the output to the next */
+};
+
+/* output[c][r] = input[r][c], for elements of some bits; steps are at most 9362 bytes below 32. */
+void ethosgen_transpose_8(void *output, const void *input, const int32_t *shape);
+void ethosgen_transpose_16(void *output, const void *input, const int32_t *shape);
+void ethosgen_transpose_32(void *output, const void *input, const int32_t *shape);
+
 /* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
 struct ethosgen_pool {
     int32_t row_bytes;

@@ -228,12 +228,25 @@ PRODUCTS: dict[str, Build] = {
     "a column": lambda n: product(n, n.input((2, 6, 18)), n.input((2, 18, 1))),
     "product that saturates": lambda n: product(n, n.input((5, 9)), n.input((9, 5)), scale=0.01),
 }
+TURNED: dict[str, Build] = {
+    "few rows": lambda n: n.transpose(n.input((2, 7, 24)), (0, 2, 1)),
+    "few columns": lambda n: n.transpose(n.input((3, 40, 5)), (0, 2, 1)),
+    "squares and rests": lambda n: n.transpose(n.input((10, 23)), (1, 0)),
+    "all dimensions": lambda n: n.transpose(n.input((3, 4, 5, 6)), (3, 2, 1, 0)),
+    "to channels first": lambda n: n.transpose(n.input((1, 6, 5, 9)), (0, 3, 1, 2)),
+    "batches that move": lambda n: n.transpose(n.input((5, 3, 8)), (2, 0, 1)),
+    "int16": lambda n: n.transpose(n.input((2, 9, 19), "int16"), (2, 1, 0)),
+    "int16, few columns": lambda n: n.transpose(n.input((17, 3), "int16"), (1, 0)),
+    "float32": lambda n: n.transpose(n.input((7, 2, 10), "float32", None), (2, 1, 0)),
+    "float32, few columns": lambda n: n.transpose(n.input((13, 2), "float32", None), (1, 0)),
+}
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
     "depthwise": DEPTHWISE | OTHERS,
     "recurrent": RECURRENT,
     "transposed": TRANSPOSED,
     "products": PRODUCTS,
+    "turned": TURNED,
 }
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
@@ -251,6 +264,9 @@ PLAIN: dict[str, Build] = {
         n, n.input((5, 9), scale=2.0), n.input((9, 5), scale=2.0), scale=0.5
     ),
     "many phases": lambda n: transposed(n, n.input((1, 2, 2, 3)), (68, 68), 2, (2, 2), (34, 34)),
+    "dimension that stays": lambda n: n.transpose(n.input((4, 5, 16)), (1, 0, 2)),
+    "small matrices": lambda n: n.transpose(n.input((8, 3, 2)), (0, 2, 1)),
+    "rows far apart": lambda n: n.transpose(n.input((2, 9363)), (1, 0)),
     "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 

@@ -18,8 +18,8 @@ from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
 _FAMILIES = tuple(
-    "addition depthwise fft matrix pad pool product recurrent signal softmax transposed "
-    "wide".split()
+    "addition depthwise fft matrix pad pool product recurrent signal softmax transpose "
+    "transposed wide".split()
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ethosgen.aot import compile_program
 from ethosgen.board import load_board
 from ethosgen.host.tools import CMAKE, GCC
 from ethosgen.pipeline import build_project
@@ -17,7 +18,9 @@ from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolEr
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from tests import ROOT
+from tests.support.aot_harness import cpu_plan
 from tests.support.needs import needs_build
+from tests.support.networks import NetworkBuilder
 from tests.support.programs import COMMANDS, READ_ONLY, SCRATCH_BYTES, make_program, with_weights
 
 pytestmark = needs_build
@@ -53,6 +56,16 @@ def test_it_builds_without_a_warning_and_within_its_limits(
     assert sizes.ram["arena"] == SCRATCH_BYTES
     assert sizes.ram["io"] == (0 if io is IoStyle.ARENA else 2 * 1504)
     assert sizes.ram["total"] > SCRATCH_BYTES + sizes.ram["io"]
+
+
+def test_kernels_compile_in_a_build_with_frame_pointers(tmp_path: Path) -> None:
+    """Helium's assembly in them needs the frame pointer's register."""
+    net = NetworkBuilder("net", 1)
+    layer = net.conv2d(net.input((1, 6, 6, 8)), 8, (3, 3))
+    program = compile_program(cpu_plan(net.build(layer)), "net")
+    assert any("asm" in text for text in program.sources.values())
+    write(render(program, BOARD), tmp_path / "p")
+    build(tmp_path / "p", options={"CMAKE_C_FLAGS_MINSIZEREL": "-Os -fno-omit-frame-pointer"})
 
 
 def test_names_of_cmake_and_of_the_library_do_no_harm(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ from ethosgen.values.program import Program
 
 DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
+KERNEL_OPTIONS = ("-O2", "-fomit-frame-pointer")
+"""Options of GCC for the micro-kernels: speed, and a register for Helium's assembly."""
 WRAPPED_OPTIONS = ("-O2", "-Wno-conversion", "-Wno-sign-conversion")
 """Options of GCC for a user's C: speed matters, and its warnings are the user's."""
 _DIGESTED = "ethosgen_networks.h"
@@ -229,6 +231,7 @@ def _facts(
         "most_steps": max(len(program.steps) for program in programs),
         "most_fast_bytes": max(network["fast_bytes"] for network in networks),
         "kernel_sources": sorted(kernels),
+        "kernel_options": KERNEL_OPTIONS,
         "graph_options": {
             f"{one['folder']}{one['graph_source']}": one["graph_options"]
             for one in networks

@@ -121,7 +121,7 @@ static inline values rescaled(values x, const struct ethosgen_multiplier *by)
 
 static inline values shifted(values x, int32_t shift)
 {
-    return (x + (1 << shift >> 1)) >> shift;
+    return (x + (int32_t)(1u << shift >> 1)) >> shift;
 }
 
 static inline values height(values distance, const int16_t *lines, int32_t bits)

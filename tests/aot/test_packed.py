@@ -176,6 +176,7 @@ RECURRENT: dict[str, Build] = {
     ),
     "lstm, cell of few bits": lambda n: lstm(n, n.input((1, 4, 9), scale=0.02), 7, cell_power=8),
     "lstm, cell of many bits": lambda n: lstm(n, n.input((1, 4, 9), scale=0.02), 7, cell_power=14),
+    "lstm, cell of most bits": lambda n: lstm(n, n.input((1, 4, 9), scale=0.02), 7, cell_power=43),
     "lstm, multipliers above 1": lambda n: lstm(n, n.input((1, 2, 9), scale=9.0), 5),
 }
 TRANSPOSED: dict[str, Build] = {
@@ -280,18 +281,21 @@ def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_gcc
 @pytest.mark.usefixtures("even_if_dearer")
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
+def test_the_twins_equal_tflite_micro(
+    group: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     net = SymmetricNetwork("network", seed=8)
     plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
     program = compile_program(plan, "net")
     functions = program.sources["net_graph.c"].split("static ")[1:]
     assert functions
     assert all("  ethosgen_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path)
+    generated = GeneratedC(program, tmp_path, flags=["-fsanitize=shift"])
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
+    assert "runtime error" not in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("even_if_dearer")

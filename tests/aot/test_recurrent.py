@@ -43,6 +43,9 @@ INTEGER: dict[str, Build] = {
     "lstm of int8, cell of many bits": lambda n: lstm(
         n, n.input((1, 4, 9), scale=0.02), 7, cell_power=14
     ),
+    "lstm of int8, cell of most bits": lambda n: lstm(
+        n, n.input((1, 4, 9), scale=0.02), 7, cell_power=43
+    ),
     "lstm of int16": lambda n: lstm(n, n.input((2, 3, 9), "int16", 5e-5, 0), 7),
     "two of them": lambda n: lstm(n, lstm(n, n.input((1, 3, 5), scale=0.02), 6), 4, zero_point=-20),
 }

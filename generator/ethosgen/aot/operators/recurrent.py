@@ -361,7 +361,8 @@ def cell_shift(scale: float) -> tuple[int, int]:
     """Return the factor and shift that convert the cell state to units of 1 / (3 * 4096) (Tanh)."""
     logarithm = float(np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2))))
     left = 12 + round(logarithm)
-    return (3, -left) if left < 0 else (3 << left, 0)
+    most = 31  # of an int32; far fewer bits leave nothing of a cell state
+    return (3, min(-left, most)) if left < 0 else (3 << left, 0)
 
 
 def _integer_gate(layer: Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]], Any]:

@@ -6,6 +6,7 @@ The encoding of commands is theirs (isa.py), and so are the rows that `_LACKING`
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 from ethosgen.backend.ethosu.isa import (
     CMD0,
@@ -70,6 +71,36 @@ class ActivationFunction(IntEnum):
     LUT_S16_S32 = 9
     LUT_TANH = 10
     LUT_SIGMOID = 11
+
+
+class TableFormat(NamedTuple):
+    """The format of a table; numpy's names of types, which end with their size."""
+
+    index_type: str
+    entries: int
+    entry_type: str
+
+    @property
+    def bytes(self) -> int:
+        """The size, in which a table's number counts."""
+        return self.entries * int(self.entry_type[-1])
+
+
+_LINES = TableFormat("<i2", 512, "<u4")
+"""Lines between which results are interpolated: a start and a slope each."""
+TABLES = {
+    ActivationFunction.LUT_U8_U8: TableFormat("u1", 256, "u1"),
+    ActivationFunction.LUT_S8_S8: TableFormat("i1", 256, "i1"),
+    ActivationFunction.LUT_S8_S16: TableFormat("i1", 256, "<i2"),
+    ActivationFunction.LUT_S8_S32: TableFormat("i1", 256, "<i4"),
+    ActivationFunction.LUT_S16_S16: _LINES,
+    ActivationFunction.LUT_S16_S32: _LINES,
+    ActivationFunction.LUT_TANH: _LINES,
+    ActivationFunction.LUT_SIGMOID: _LINES,
+}
+"""By function (ethos_u85_register_cs_generator.cpp)."""
+TABLE_MEMORY_BYTES = 2048
+"""The size of the NPU's memory for tables."""
 
 
 class ActivationReverse(IntEnum):

@@ -10,20 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.isa import PARAMETER_BITS, DmaRegionMode, InstructionSet
-from ethosgen.backend.ethosu.isa_u85 import U85, ActivationFunction, ActivationStorage
+from ethosgen.backend.ethosu.isa_u85 import TABLES, U85, ActivationFunction, ActivationStorage
 from ethosgen.backend.ethosu.offload.regions import commands_of
-
-TABLE_BYTES = {
-    ActivationFunction.LUT_U8_U8: 256,
-    ActivationFunction.LUT_S8_S8: 256,
-    ActivationFunction.LUT_S8_S16: 512,
-    ActivationFunction.LUT_S8_S32: 1024,
-    ActivationFunction.LUT_S16_S16: 2048,
-    ActivationFunction.LUT_S16_S32: 2048,
-    ActivationFunction.LUT_TANH: 2048,
-    ActivationFunction.LUT_SIGMOID: 2048,
-}
-"""Sizes of tables; a table's number counts in its size (ethos_u85_register_cs_generator.cpp)."""
 
 _STARTS = ("CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE")
 
@@ -95,7 +83,7 @@ def _used(values: dict[str, int]) -> list[range]:
     function = _field(values, "NPU_SET_ACTIVATION", "activation_function")
     if function == ActivationFunction.LUT_NONE:
         return []
-    size = TABLE_BYTES[ActivationFunction(function)]
+    size = TABLES[ActivationFunction(function)].bytes
     start = _field(values, "NPU_SET_ACTIVATION", "table") * size
     return [range(start, start + size)]
 

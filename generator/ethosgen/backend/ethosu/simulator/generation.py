@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.isa_u85 import TABLE_MEMORY_BYTES
 from ethosgen.backend.ethosu.simulator import cycles
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import (
@@ -30,7 +31,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Output,
     U85Pool,
 )
-from ethosgen.backend.ethosu.simulator.u85.output import TABLE_BYTES, destination
+from ethosgen.backend.ethosu.simulator.u85.output import destination
 from ethosgen.backend.ethosu.simulator.u85.state import U85Registers
 from ethosgen.backend.ethosu.simulator.u85.weights import U85Weights
 from ethosgen.backend.ethosu.simulator.weights import BlockWeights
@@ -79,7 +80,7 @@ def progress_of(
 def inner_bytes(accelerator: EthosU) -> int:
     """Return the size of the memory that streams can address: a core's SHRAM, U85's tables."""
     if accelerator.u85 is not None:
-        return TABLE_BYTES
+        return TABLE_MEMORY_BYTES
     return accelerator.shram_kib * 1024 // accelerator.cores
 
 

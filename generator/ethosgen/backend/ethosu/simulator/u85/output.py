@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.isa_u85 import (
+    TABLES,
     ActivationClipRange,
     ActivationFunction,
     ActivationReverse,
@@ -30,27 +31,16 @@ from ethosgen.backend.ethosu.simulator.u85.operation import U85Activation, U85Ou
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
 
-TABLE_BYTES = 2048
 _UNLIMITED = 1 << 62
 _WIDEST = 1 << 47
 _FRACTION_BITS = 7
-_INTERPOLATED = 512
 
-_TABLES: dict[ActivationFunction, tuple[str, int, str]] = {
-    ActivationFunction.LUT_U8_U8: ("u1", 256, "u1"),
-    ActivationFunction.LUT_S8_S8: ("i1", 256, "i1"),
-    ActivationFunction.LUT_S8_S16: ("i1", 256, "<i2"),
-    ActivationFunction.LUT_S8_S32: ("i1", 256, "<i4"),
-    ActivationFunction.LUT_S16_S16: ("<i2", _INTERPOLATED, "<u4"),
-    ActivationFunction.LUT_S16_S32: ("<i2", _INTERPOLATED, "<u4"),
-}
-"""The types of index and entry of a table, and its number of entries."""
-
-_CURVE_TABLE = ("<i2", _INTERPOLATED, "<u4")
 _CURVES: dict[ActivationFunction, Callable[[Ints], Ints]] = {
     ActivationFunction.LUT_TANH: curves.tanh,
     ActivationFunction.LUT_SIGMOID: curves.sigmoid,
 }
+_INDEXED = TABLES.keys() - _CURVES.keys()
+"""Functions that look results up in whatever table is loaded."""
 
 
 def _function(ofm: U85Output) -> ActivationFunction:
@@ -98,10 +88,10 @@ def _(ofm: U85Output) -> tuple[int, int]:
     Without a clip range, results lose their upper bits: Regor relies on it in CAST.
     """
     function = _function(ofm)
-    info = np.iinfo(_TABLES[function][0] if function in _TABLES else ofm.fm.dtype)
+    info = np.iinfo(TABLES[function].index_type if function in _INDEXED else ofm.fm.dtype)
     low, high = int(info.min), int(info.max)
     if ofm.activation.clip_range == ActivationClipRange.NONE:
-        return (low, high) if function in _TABLES else (-_UNLIMITED, _UNLIMITED)
+        return (low, high) if function in _INDEXED else (-_UNLIMITED, _UNLIMITED)
     return (
         min(max(low, ofm.activation.minimum), high),
         max(min(high, ofm.activation.maximum), low),
@@ -114,11 +104,10 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
     found = table_view(ofm, context)
     if found is None:
         return None
-    index, entries, _ = _TABLES.get(function, _CURVE_TABLE)
     if function in _CURVES:
         return _checked(function, found)
-    if entries != _INTERPOLATED:
-        first = scalar(int(np.iinfo(index).min))
+    if TABLES[function].index_type != "<i2":
+        first = scalar(int(np.iinfo(TABLES[function].index_type).min))
         return lambda values: found[values - first]
     if function is ActivationFunction.LUT_S16_S16:
         return lambda values: interpolate(found.astype(np.int64), values)
@@ -130,14 +119,13 @@ def _(ofm: U85Output, context: Context) -> NDArray[Any] | None:
     function = _function(ofm)
     if function is ActivationFunction.LUT_NONE:
         return None
-    _, entries, dtype = _TABLES.get(function, _CURVE_TABLE)
+    size = TABLES[function].bytes
     assert isinstance(ofm.activation, U85Activation)
-    size = entries * np.dtype(dtype).itemsize
     start = ofm.activation.index * size
     if start + size > context.shram.size:
         reason = f"table {ofm.activation.index} of {counted(size, 'byte')} is beyond memory"
         raise NpuFault("parse", reason)
-    return context.shram.memory[start : start + size].view(dtype)
+    return context.shram.memory[start : start + size].view(TABLES[function].entry_type)
 
 
 def _checked(function: ActivationFunction, found: NDArray[Any]) -> Callable[[Ints], NDArray[Any]]:

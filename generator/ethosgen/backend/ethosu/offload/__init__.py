@@ -106,13 +106,9 @@ def divide(
         return Division(plan_compiled(network, npu, io, reach))
 
     kept = kept or {}
-    run_vela = compile_network if is_trusted else compile_apart
+    run_vela = _vela(npu, (system_config, memory_mode), schedule, is_trusted)
     if is_tosa(network):
-
-        def compile_part(part: Network, io: IoStyle, limit_s: float | None = None) -> Compiled:
-            return run_vela(part, npu, io, (), system_config, memory_mode, schedule, limit_s)
-
-        return divide_tosa(network, npu, io, compile_part, ignore, kept, require)
+        return divide_tosa(network, npu, io, run_vela, ignore, kept, require)
     hidden = {i: why.reason for i, why in kept.items()} | stateful_operators(network.graph)
     offered, waiting = reworded(network), awaited(network)
 
@@ -121,8 +117,7 @@ def divide(
         around = kept_for_bools(network.graph, stay, computes=npu.computes_in_bool)
         while True:
             stay |= around
-            how = (npu, io, ignore, system_config, memory_mode, schedule, limit_s)
-            compiled = run_vela(mark(offered, stay, waiting), *how)
+            compiled = run_vela(mark(offered, stay, waiting), io, limit_s, ignore)
             why = {index: Kept(reason) for index, reason in stay.items()} | dict(kept)
             division = _division(network, npu, io, compiled, ignore, why)
             refused = {**_refused(division), **stay}
@@ -133,6 +128,22 @@ def divide(
             stay = refused
 
     return compile_around(compile_with, _kinds(network.graph))[0]
+
+
+def _vela(
+    npu: EthosU, system: tuple[str | None, str], schedule: SchedulerGoal, is_trusted: bool
+) -> Callable[..., Compiled]:
+    """Return a function that compiles a network, or a part of one."""
+
+    def run_vela(
+        part: Network, io: IoStyle, limit_s: float | None = None, ignore: Sequence[str] = ()
+    ) -> Compiled:
+        def compile_for(goal: SchedulerGoal) -> Compiled:
+            return compile_network(part, npu, io, ignore, *system, goal, limit_s)
+
+        return compile_for(schedule) if is_trusted else compile_apart(compile_for, schedule)
+
+    return run_vela
 
 
 def _refused(division: Division) -> dict[int, str]:

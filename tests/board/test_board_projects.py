@@ -1,6 +1,7 @@
 """Bare-metal projects of every board: they compile, and the linker obeys the board file."""
 
 import dataclasses
+import re
 import subprocess
 from pathlib import Path
 
@@ -283,3 +284,18 @@ def test_a_board_without_known_start_up_is_refused() -> None:
         InputError, match=r"'ra8p1' has no platform 'baremetal'.* --platform library"
     ):
         render(make_program(), load_board("ra8p1"))
+
+
+USARTS = {
+    "nucleo-f446re": "STATUS 00 RECEIVED 04 SENT 04 BRR 08 CR1 0C CR2 10 CR3 14",
+    "nucleo-u575zi": "CR1 00 CR2 04 CR3 08 BRR 0C STATUS 1C ICR 20 RECEIVED 24 SENT 28",
+}
+"""Offsets of registers from ST's reference manuals RM0390 and RM0456."""
+
+
+@pytest.mark.parametrize("name", USARTS)
+def test_each_family_of_stm32_has_its_own_registers(name: str) -> None:
+    console = render(make_cpu_program(), load_board(name)).files["board/console.c"].decode()
+    found = re.findall(r"#define USART_(\w+) REGISTER\(CONSOLE_BASE \+ 0x(\w+)u\)", console)
+    assert " ".join(f"{register} {offset}" for register, offset in found) == USARTS[name]
+    assert ("USART_CR1_UE = 1u << 13" in console) == (name == "nucleo-f446re")

@@ -10,7 +10,7 @@
 #ifndef ETHOSGEN_DSP_H
 #define ETHOSGEN_DSP_H
 
-#include <stdint.h>
+#include "ethosgen_dsp_s16.h"
 
 /* How the sums of a channel become outputs. */
 struct ethosgen_dsp_scale {

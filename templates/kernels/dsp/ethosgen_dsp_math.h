@@ -12,6 +12,7 @@
 #include "ethosgen_dsp.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32)

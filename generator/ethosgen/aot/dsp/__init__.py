@@ -10,9 +10,9 @@ DSP_KERNELS = MicroKernels(
     "DSP kernels",
     Source(
         package=__name__,
-        families=("depthwise", "matrix", "pool", "transposed"),
+        families=("depthwise", "matrix", "matrix_s16", "pool", "transposed"),
         folder="kernels/dsp",
-        headers=("ethosgen_dsp.h", "ethosgen_dsp_math.h"),
+        headers=("ethosgen_dsp.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
     ),
     has_helium=False,
 )

@@ -42,11 +42,19 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if weights.shape[3] == layer.source.shape[3] and all(
-        axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
-    ):
+    if is_contiguous(layer, weights, vertical, horizontal):
         return _product(layer, flat)
     return _windows(layer, flat, weights.shape[3], vertical, horizontal)
+
+
+def is_contiguous(layer: Layer, weights: Array, *axes: Axis) -> bool:
+    """Return whether the windows of a convolution are the pixels of the input, one after another.
+
+    Weights are (output channel, row, column, input channel).
+    """
+    return weights.shape[3] == layer.source.shape[3] and all(
+        axis.taps == axis.stride == 1 and axis.is_inside for axis in axes
+    )
 
 
 def _product(layer: Layer, weights: Array) -> Kernel | None:

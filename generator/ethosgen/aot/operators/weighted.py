@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.cost import per_product, per_scattered_product
+from ethosgen.aot.cost import TwoForms, per_product, per_scattered_product
 from ethosgen.aot.loops.layer import WEIGHTS, Sums, read_layer
 from ethosgen.aot.loops.window import make_transposed_window, make_window
 from ethosgen.aot.operators import Kernel, operator
@@ -91,9 +91,13 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return sums.kernel()
 
 
-@operator(
-    "FULLY_CONNECTED", dtypes=DTYPES, cycles=per_product(int8=5.1, int16=4.1, int8_output=18.0)
+_DENSE = TwoForms(
+    per_product(int8=5.1, int16=4.1, int8_output=18.0),
+    per_product(int8=5.1, int16=7.1, int8_output=18.0),
 )
+
+
+@operator("FULLY_CONNECTED", dtypes=DTYPES, cycles=_DENSE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply rows of the input by weights (output channel, input channel)."""
     layer = read_layer(op, tensors)

@@ -20,7 +20,7 @@ from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c"})
-WIDE = per_product(int8=0.4, int16=0.4)
+WIDE = TwoForms(per_product(int8=0.4, int16=0.4), per_product(int8=10.2, int16=10.2, output=42.0))
 """The estimate for int16."""
 
 

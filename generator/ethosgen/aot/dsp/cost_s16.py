@@ -1,0 +1,52 @@
+"""The cycles of the DSP kernels for int16.
+
+The figures follow the loops of the C and are instructions counted on QEMU with code for a
+Cortex-M33.
+"""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.cost import Cycles
+from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
+from ethosgen.values.network import Operator, Tensor
+
+ROWS, WORD = 4, 2
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to)
+
+
+def _products(one: Sizes, depth: int, rows: int) -> float:
+    """Return the cycles of rows times weights."""
+    pairs, words = _up(one.channels // one.groups, 2), _up(depth, WORD)
+    blocks, last = divmod(rows, ROWS)
+    tile = 150 + pairs * (75 + 13.5 * words)
+    row = 110 + pairs * (40 + 4.7 * words)
+    rest = tile if last == ROWS - 1 else row * last
+    return blocks * tile + rest
+
+
+def _rows(one: Sizes) -> float:
+    copies = one.pixels * (40 + 2.7 * _up(one.depth, WORD))
+    return _products(one, one.depth, one.pixels) + (copies if one.pixels > WORD else 0)
+
+
+def _patches(one: Sizes) -> float:
+    copies = 60 + one.taps_y * (60 + 1.35 * one.taps_x * one.depth)
+    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
+    return one.groups * made
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the cycles for each output of a convolution of one channel."""
+    return _patches(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)
+
+
+DENSE: Cycles = estimate_of(_rows)
+CONVOLUTION: Cycles = estimate_of(_convolution)
+DEPTHWISE: Cycles = _depthwise

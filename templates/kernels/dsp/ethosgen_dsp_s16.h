@@ -1,0 +1,49 @@
+/*
+ * The inner loops of int16 operators for processors with DSP instructions (Cortex-M4, M7, M33).
+ *
+ * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
+ * plain C. Weights and scales are in the order in which they are read; see ethosgen's
+ * aot/dsp/order_s16.py.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_DSP_S16_H
+#define ETHOSGEN_DSP_S16_H
+
+#include <stdint.h>
+
+struct ethosgen_dsp_window;
+
+/* How a channel's sum becomes an output: (sum * mantissa + addend) / 2^(32 + shift), rounded down. */
+struct ethosgen_dsp_scale_s16 {
+    uint32_t low; /* of the addend: the bias, scaled, and a half */
+    int32_t high;
+    int32_t mantissa;
+    int32_t shift;
+};
+
+/* Rows times weights. */
+struct ethosgen_dsp_matrix_s16 {
+    int32_t depth;
+    int32_t part; /* pairs of places whose sum fits in 32 bits, at most those of the depth */
+    int32_t channels;
+    int32_t stride; /* between the outputs of a row and those of the next */
+    int32_t low;    /* the bounds of the outputs */
+    int32_t high;
+};
+
+/*
+ * output[r][c] = scaled(sum over k of rows[r][k] * weights[c][k]), for `count` rows.
+ *
+ * weights: for each pair of channels, for every 2 of depth, 4 bytes, padded with zeros: the weights
+ * of both at the first place, and at the second. room: 8 bytes for each of depth, rounded up to 2.
+ */
+void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count, void *room,
+                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/* The same for rows that are the pixels under a window, which moves over the input. */
+void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *room,
+                                  const int8_t *weights, const int32_t *scales,
+                                  const int32_t *shape, const int32_t *window);
+
+#endif /* ETHOSGEN_DSP_S16_H */

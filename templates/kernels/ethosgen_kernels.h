@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "ethosgen_kernels_s16.h"
+
 /* The zero point and the bounds of a layer's outputs. */
 struct ethosgen_output {
     int32_t zero_point;

@@ -186,7 +186,7 @@ def sigmoid_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     tanh(x) is 2 sigmoid(2x) - 1, so TANH uses one bit less of the argument as the fraction.
     """
     source, target = _ends(op, tensors)
-    factor, shift = _argument_scale(op.code, scale_of(source))
+    factor, shift = argument_scale(op.code, scale_of(source))
     half = 1 << (shift - 1) if shift else 0
 
     def formula(nest: Nest, a: Any, curve: Any) -> Any:
@@ -228,7 +228,7 @@ def interpolate(nest: Nest, code: str, x: Any, curve: Any) -> Any:
     return tirx.Select(x < 0, mirrored, value - (1 << 23) + (1 << 7)) >> 8
 
 
-def _argument_scale(code: str, scale: float) -> tuple[int, int]:
+def argument_scale(code: str, scale: float) -> tuple[int, int]:
     """Return the factor and right shift that convert an int16 input to units of 1 / (3 * 4096)."""
     logarithm = np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2)))
     rounded = math.copysign(math.floor(abs(logarithm) + 0.5), logarithm)

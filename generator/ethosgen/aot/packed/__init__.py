@@ -17,13 +17,31 @@ from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
-_FAMILIES = tuple(
-    "addition depthwise fft matrix pad pool product recurrent signal softmax transpose "
-    "transposed wide".split()
+_FAMILIES = (
+    "addition",
+    "depthwise",
+    "fft",
+    "matrix",
+    "pad",
+    "pool",
+    "product",
+    "recurrent",
+    "signal",
+    "softmax",
+    "transpose",
+    "transposed",
+    "wide",
+    "wide_elements",
+    "wide_pool",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"
-_HEADERS = ("ethosgen_kernels.h", "ethosgen_bytes.h", "ethosgen_requantize.h")
+_HEADERS = (
+    "ethosgen_kernels.h",
+    "ethosgen_kernels_s16.h",
+    "ethosgen_bytes.h",
+    "ethosgen_requantize.h",
+)
 """The headers of all C files; the first declares their functions."""
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]

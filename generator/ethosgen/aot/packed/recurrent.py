@@ -98,7 +98,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     tables = [
         nest.table("weights", _lstm_weights(layer)),
         nest.table("biases", _lstm_biases(layer)),
-        nest.table("lines", _lines()),
+        nest.table("lines", curve_lines()),
         nest.table("shape", numbers),
     ]
     y = nest.write("output", layer.target)
@@ -144,7 +144,7 @@ def _lstm_biases(layer: Lstm) -> Array:
     return np.concatenate(folded, axis=1).reshape(-1)
 
 
-def _lines() -> Array:
+def curve_lines() -> Array:
     """Return the sigmoid's upper half minus its middle, as lines between the table's entries."""
     heights = np.append(sigmoid_table(), sigmoid_table()[-1]) - (1 << 15)
     slopes = np.diff(heights)

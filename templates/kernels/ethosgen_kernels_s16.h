@@ -1,0 +1,77 @@
+/*
+ * The inner loops of operators on int16; layers have int8 weights. See ethosgen_kernels.h.
+ *
+ * All zero points are 0.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_KERNELS_S16_H
+#define ETHOSGEN_KERNELS_S16_H
+
+#include <stdint.h>
+
+/* Both inputs of a sum of int16 are shifted left by this many bits before they are rescaled. */
+enum { ETHOSGEN_ADD_SHIFT_S16 = 15 };
+
+/*
+ * A sum or a difference. The input with the larger scale is halved by its rescaling, which is exact
+ * after the shift; so it is the first, and the other the second.
+ */
+struct ethosgen_add_s16 {
+    int32_t first_factor; /* 2^14; -2^14 if it is subtracted */
+    int32_t second_sign;  /* 1; -1 if it is subtracted */
+    int32_t second_mantissa;
+    int32_t second_shift; /* negative */
+    int32_t mantissa;
+    int32_t shift; /* negative */
+    int32_t low;
+    int32_t high;
+};
+
+/* output[i] = requantized(+-first[i] +-second[i]); output may be one of the inputs. */
+void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
+                      const int32_t *shape);
+
+/* The same for inputs of equal scales: what the struct has on the second one is only its sign. */
+void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
+                            int32_t count, const int32_t *shape);
+
+struct ethosgen_mul_s16 {
+    int32_t mantissa;
+    int32_t shift; /* negative */
+    int32_t low;
+    int32_t high;
+};
+
+/* output[i] = requantized(first[i] * second[i]); output may be one of the inputs. */
+void ethosgen_mul_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
+                      const int32_t *shape);
+
+/* A pool over pixels of `channels` elements; the steps are in elements, too. */
+struct ethosgen_pool_s16 {
+    int32_t row_step;
+    int32_t channels;
+    int32_t low;
+    int32_t high;
+};
+
+/* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
+void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                           const int32_t *shape);
+
+/* Compute the average of at most 361 pixels; halves are rounded away from zero. */
+void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
+                               int32_t columns, const int32_t *shape);
+
+/* A logistic function or tanh. The argument is input * factor / 2^shift / (3 * 4096). */
+struct ethosgen_curve_s16 {
+    int32_t factor;
+    int32_t shift;
+    int32_t is_tanh;
+};
+
+/* output[i] = curve(input[i]) in units of 2^-15. lines: as in ethosgen_lstm_s8. */
+void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, const int16_t *lines,
+                        const int32_t *shape);
+
+#endif /* ETHOSGEN_KERNELS_S16_H */

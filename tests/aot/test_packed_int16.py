@@ -1,0 +1,90 @@
+"""Packed operators of int16: C twins on this machine, Helium on QEMU, against TFLite Micro."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ethosgen import pipeline
+from ethosgen.aot import compile_program
+from ethosgen.pipeline import Inputs
+from ethosgen.values.watch import Watch
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
+
+Build = Callable[[NetworkBuilder], int]
+
+ELEMENTS: dict[str, Build] = {
+    "sums": lambda n: n.add(wide(n, (1, 5, 7, 3)), wide(n, (1, 5, 7, 3), 0.011)),
+    "sums of equal scales": lambda n: n.add(wide(n, (2, 16)), wide(n, (2, 16)), scale=0.02),
+    "sums, the second larger": lambda n: n.add(wide(n, (37,), 0.003), wide(n, (37,)), "RELU"),
+    "sums that saturate": lambda n: n.add(wide(n, (2, 9)), wide(n, (2, 9), 0.03), scale=0.01),
+    "differences": lambda n: n.sub(wide(n, (3, 11)), wide(n, (3, 11), 0.013)),
+    "differences, the second larger": lambda n: n.sub(wide(n, (3, 11), 0.013), wide(n, (3, 11))),
+    "differences of equal scales": lambda n: n.sub(wide(n, (24,)), wide(n, (24,)), "RELU6"),
+    "sums with channels": lambda n: n.add(wide(n, (2, 3, 19)), wide(n, (19,), 0.011)),
+    "differences from channels": lambda n: n.sub(wide(n, (10,)), wide(n, (2, 3, 10), 0.4)),
+    "products": lambda n: n.mul(wide(n, (1, 5, 7, 3)), wide(n, (1, 5, 7, 3), 0.011)),
+    "products, bounds": lambda n: n.mul(wide(n, (2, 8), 0.001), wide(n, (2, 8), 0.001), "RELU6"),
+    "products with channels": lambda n: n.mul(wide(n, (2, 3, 4, 13)), wide(n, (2, 1, 1, 13))),
+    "logistic": lambda n: n.logistic(wide(n, (2, 35), 3e-4)),
+    "logistic, power of two": lambda n: n.logistic(wide(n, (70,), 2.0**-12)),
+    "logistic, steep": lambda n: n.logistic(wide(n, (70,), 1e-3)),
+    "tanh": lambda n: n.tanh(wide(n, (3, 5, 6), 1e-4)),
+    "tanh, power of two": lambda n: n.tanh(wide(n, (41,), 2.0**-11)),
+    "tanh, steep": lambda n: n.tanh(wide(n, (70,), 7e-4)),
+}
+POOLS: dict[str, Build] = {
+    "maxima": lambda n: n.max_pool(wide(n, (2, 7, 5, 21)), (2, 3), (1, 2), padding="SAME"),
+    "maxima, whole vectors": lambda n: n.max_pool(wide(n, (1, 6, 5, 48)), (3, 2), (1, 1)),
+    "maxima in bounds": lambda n: n.max_pool(wide(n, (1, 4, 4, 40)), (2, 2), activation="RELU6"),
+    "averages": lambda n: n.average_pool(wide(n, (2, 7, 5, 21)), (3, 2), (2, 1), padding="SAME"),
+    "averages of few channels": lambda n: n.average_pool(wide(n, (1, 7, 5, 3)), (2, 2), (1, 1)),
+    "averages, whole vectors": lambda n: n.average_pool(wide(n, (1, 5, 5, 16)), (5, 5)),
+    "averages of most": lambda n: n.average_pool(wide(n, (1, 19, 19, 9)), (19, 19)),
+    "averages of one": lambda n: n.average_pool(wide(n, (1, 3, 2, 12)), (1, 1), activation="RELU"),
+}
+GROUPS = {"elements": ELEMENTS | POOLS}
+
+
+def wide(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 0.05) -> int:
+    """Add an input of int16."""
+    return net.input(shape, "int16", scale)
+
+
+@pytest.fixture
+def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give short rows, which the plain kernels compute sooner, to micro-kernels too."""
+    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
+
+
+@needs_gcc
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
+    program = compile_program(plan, "net")
+    functions = program.sources["net_graph.c"].split("static ")[1:]
+    assert functions
+    assert all("  ethosgen_" in function for function in functions)
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+@needs_qemu
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("group", GROUPS)
+def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=9)
+    data = net.build(*(build(net) for build in GROUPS[group].values()))
+    (tmp_path / "network.tflite").write_bytes(data)
+    report = pipeline.verify(
+        recipe(tmp_path / "network.tflite", npu="none"), inputs=Inputs(None, 3, 5), watch=Watch()
+    )
+    assert report.passed

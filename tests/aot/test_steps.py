@@ -13,6 +13,7 @@ from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Program
 from tests.aot.test_compiler import mixed_plan
 from tests.aot.test_waits import make_plan
+from tests.support.control_networks import nested
 from tests.support.lazy_accelerator import write_lazy_folder
 from tests.support.networks import NetworkBuilder
 
@@ -24,7 +25,6 @@ def hooks(program: Program) -> list[tuple[int, str]]:
     text = program.sources[f"{program.name}_graph.c"]
     entry = text[text.index(f"int32_t {program.name}_entry") :]
     assert entry.count("ETHOSGEN_STEP") == len(HOOK.findall(entry))
-    assert "ETHOSGEN_STEP" not in text[: text.index(f"int32_t {program.name}_entry")]
     return [(int(number), following) for number, following in HOOK.findall(entry)]
 
 
@@ -64,6 +64,40 @@ def test_fused_operators_are_one_step() -> None:
     net = NetworkBuilder("net", seed=2)
     program = on_cpu(net.build(net.relu(net.add(net.input((1, 16)), net.input((1, 16))))))
     assert [step.name for step in program.steps] == list(program.fused) == ["ADD + RELU"]
+
+
+def test_operators_in_subgraphs_follow_what_runs_them() -> None:
+    net = NetworkBuilder("net", seed=2)
+    program = on_cpu(net.build(*nested(net)))
+    assert [(s.name, s.inside, s.branch, s.subgraph) for s in program.steps] == [
+        ("WHILE", 0, "", ""),
+        ("LESS", 1, "cond", "cond"),
+        ("LESS", 1, "body", "outer"),
+        ("IF", 1, "body", "outer"),
+        ("WHILE", 4, "then", "then"),
+        ("LESS", 5, "cond", "cond"),
+        ("CONV_2D", 5, "body", "inner"),
+        ("ADD", 5, "body", "inner"),
+        ("RELU", 4, "else", "else"),
+        ("ADD", 1, "body", "outer"),
+    ]
+    text = program.sources["net_graph.c"]
+    functions = re.findall(r"^(?:static )?int32_t (\w+)\([^{]*\{(.*?)^\}", text, re.M | re.S)
+    found = {
+        name.removeprefix("net_"): [int(n) for n in re.findall(r"ETHOSGEN_STEP\((\d+)\)", body)]
+        for name, body in functions
+        if "ETHOSGEN_STEP" in body
+    }
+    # Each subgraph ends with the number of what runs it.
+    assert found == {
+        "entry": [1, 0],
+        "while_0_cond": [2, 1],
+        "while_0_body": [3, 4, 10, 1],
+        "while_0_body_if_1_then": [5, 4],
+        "while_0_body_if_1_then_while_0_cond": [6, 5],
+        "while_0_body_if_1_then_while_0_body": [7, 8, 5],
+        "while_0_body_if_1_else": [9, 4],
+    }
 
 
 def test_a_copy_in_place_is_no_step() -> None:

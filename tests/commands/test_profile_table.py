@@ -29,6 +29,40 @@ def test_the_table_adds_up() -> None:
     assert len({len(line) for line in lines if line.endswith("%")}) == 1, "figures are aligned"
 
 
+def test_operators_in_subgraphs_are_rows_below_what_runs_them() -> None:
+    def inner(name: str, inside: int, branch: str) -> ProgramStep:
+        return ProgramStep(name, "y", "cpu", inside=inside, branch=branch, subgraph=f"my_{branch}")
+
+    steps = (
+        ProgramStep("WHILE", "x", "cpu"),
+        inner("LESS", 1, "cond"),
+        inner("IF", 1, "body"),
+        inner("RELU", 3, "then"),
+        inner("ADD", 1, "body"),
+    )
+    counts = (
+        Count(100, entries=1001 + 1000 + 1),
+        Count(2000, entries=1001),
+        Count(50, entries=1000 + 1000),
+        Count(300, entries=1000),
+        Count(40, entries=1000),
+    )
+    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 0.0)
+    assert profile_lines(made)[1:] == [
+        "    step  operators             on    runs  cycles   share  NPU cycles",
+        "       1  WHILE (x)             cpu      1     100    4.0%",
+        "            cond 'my_cond'",
+        "       2      LESS (y)          cpu  1,001   2,000   80.0%",
+        "            body 'my_body'",
+        "       3      IF (y)            cpu  1,000      50    2.0%",
+        "                then 'my_then'",
+        "       4          RELU (y)      cpu  1,000     300   12.0%",
+        "       5      ADD (y)           cpu  1,000      40    1.6%",
+        "          outside of steps      cpu             10    0.4%",
+        "          sum                                2,500  100.0%",
+    ]
+
+
 def test_a_long_name_is_cut() -> None:
     made = make_profile(
         [ProgramStep("CONV_2D", "x" * 300, "cpu")], Unit("cycles", 1.0), Count(1), [Count(9)], 0.0

@@ -15,7 +15,9 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.profile import Profile
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
+from tests.support.control_networks import nested
 from tests.support.needs import needs_gcc, needs_qemu, needs_qemu_user
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net, two_inputs
 
@@ -91,6 +93,31 @@ def test_each_network_has_its_own_profile(tmp_path: Path) -> None:
 
 
 @needs_qemu
+def test_operators_in_loops_have_steps_and_runs(tmp_path: Path) -> None:
+    net = NetworkBuilder("loops", seed=5)
+    path = tmp_path / "loops.tflite"
+    path.write_bytes(net.build(*nested(net)))
+    plain, report = verify(path, profile=False, npu="none"), verify(path, npu="none")
+    profile = profile_of(report)
+    assert isinstance(plain, Report) and plain.cpu_instructions
+    assert [(cost.step.name, cost.runs) for cost in profile.steps] == [
+        ("WHILE", 1),
+        ("LESS", 4),
+        ("LESS", 3),
+        ("IF", 3),
+        ("WHILE", 2),
+        ("LESS", 8),
+        ("CONV_2D", 6),
+        ("ADD", 6),
+        ("RELU", 1),
+        ("ADD", 3),
+    ]
+    assert abs(profile.total - plain.cpu_instructions) <= 8 * sum(c.runs for c in profile.steps)
+    layer = max(profile.steps, key=lambda cost: cost.count)
+    assert layer.step.name == "CONV_2D" and layer.count > 0.9 * profile.total
+
+
+@needs_qemu
 def test_the_commands_of_the_page(tmp_path: Path) -> None:
     place, network = str(tmp_path / "p"), str(image_net(tmp_path / "n.tflite"))
     for command in (
@@ -142,6 +169,10 @@ def test_a_run_without_a_profile_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        (
+            "table",
+            "cannot count the turns of loops; take app/server.c, app/profile.c and app/profile",
+        ),
         ("app", r"has no ethosgen_profile_step\(\); take app/main.c, app/server.c and app/profile"),
         ("manifest", "comes from an ethosgen without profiles; generate the project again"),
     ],
@@ -153,6 +184,9 @@ def test_an_older_project_is_one_sentence(tmp_path: Path, change: str, said: str
     if change == "app":
         for file in (place / "app").glob("*.c"):
             file.write_text(file.read_text().replace("ethosgen_profile_step", "other"))
+    elif change == "table":
+        path = place / "app" / "profile.h"
+        path.write_text(path.read_text().replace("entries", "others"))
     else:
         path = place / "model" / "ethosgen.json"
         path.write_text(path.read_text().replace('"calls"', '"others"'))

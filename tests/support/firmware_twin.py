@@ -9,7 +9,7 @@ from ethosgen.target.frames import Decoder, Frame
 from tests.support.programs import ELEMENTS
 
 HELLO, INPUT, RUN, OUTPUT, END, BYE = range(1, 7)
-PROFILE = 8
+PROFILE = 9
 RESTARTED = 0xFD
 REFUSED = 0xFE
 
@@ -18,7 +18,7 @@ class Twin:
     """Answers frames as app/server.c does; it dies in the runs (from 1) in `restarts`.
 
     In a run in `vanishes` it closes the line instead of answering. `profile` are the counts of its
-    places, ticks and cycles of the NPU each, if it was built for profiles.
+    places, ticks, cycles of the NPU and entries each, if it was built for profiles.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Twin:
         *,
         restarts: tuple[int, ...] = (),
         vanishes: tuple[int, ...] = (),
-        profile: tuple[tuple[int, int], ...] = (),
+        profile: tuple[tuple[int, int, int], ...] = (),
     ) -> None:
         self.profile = profile
         self.digest, self.restarts, self.vanishes = digest, list(restarts), list(vanishes)
@@ -76,7 +76,7 @@ class Twin:
         if not self.profile:
             return Frame(REFUSED, frame.sequence).encode()
         (first,) = struct.unpack("<I", frame.body)
-        counts = b"".join(struct.pack("<II", *count) for count in self.profile[first:])
+        counts = b"".join(struct.pack("<III", *count) for count in self.profile[first:])
         return say(struct.pack("<III", len(self.profile), 16, 320) + counts)
 
     def _run(self, frame: Frame, say: Callable[[bytes], bytes]) -> bytes:

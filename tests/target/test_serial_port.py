@@ -89,7 +89,7 @@ def profiled(info: ProjectInfo) -> ProjectInfo:
 def test_a_board_tells_what_each_step_costs(
     info: ProjectInfo, terminal: Callable[[Twin], str]
 ) -> None:
-    twin = Twin(info.digest, profile=((70, 0), (520, 9000), (1020, 0)))
+    twin = Twin(info.digest, profile=((70, 0, 2), (520, 9000, 1), (1020, 0, 1)))
     line, samples = SerialLine(terminal(twin)), make_samples(2)
     outcome = target.run(
         ELF, profiled(info), samples, on="serial", attach=None, line=line, profile=True

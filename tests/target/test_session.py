@@ -195,11 +195,14 @@ def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
 
 
 def profiled(places: int, calls: int = 16) -> Answer:
-    """Answer PROFILE as app/server.c does, with two places in a frame: place N counted 10 N."""
+    """Answer PROFILE as app/server.c does, with two places in a frame.
+
+    Place N counted 10 N, and N cycles of the NPU, in one entry.
+    """
 
     def answer(frame: Frame, _: int) -> list[bytes]:
         first = int.from_bytes(frame.body, "little")
-        counts = (struct.pack("<II", 10 * n, n) for n in range(first, min(first + 2, places)))
+        counts = (struct.pack("<III", 10 * n, n, 1) for n in range(first, min(first + 2, places)))
         return say(frame, struct.pack("<III", places, calls, 64) + b"".join(counts))
 
     return answer

@@ -25,6 +25,45 @@ def test_a_place_never_costs_less_than_nothing() -> None:
     assert profile.as_json()["steps"][0]["share"] == 0
 
 
+def inner(name: str, inside: int, branch: str) -> ProgramStep:
+    return ProgramStep(name, name.lower(), "cpu", inside=inside, branch=branch, subgraph="main")
+
+
+def test_a_loop_is_entered_again_after_each_of_its_subgraphs() -> None:
+    """Three turns of a loop, whose body has an IF with a loop of two turns in one branch."""
+    steps = (
+        ProgramStep("WHILE", "x", "cpu"),
+        inner("LESS", 1, "cond"),
+        inner("IF", 1, "body"),
+        inner("WHILE", 3, "then"),
+        inner("LESS", 4, "cond"),
+        inner("ADD", 4, "body"),
+        inner("RELU", 3, "else"),
+        inner("MUL", 1, "body"),
+    )
+    counts = [
+        Count(208, entries=1 + 4 + 3),
+        Count(140, entries=4),
+        Count(66, entries=3 + 3),
+        Count(96, entries=1 + 3 + 2),
+        Count(33, entries=3),
+        Count(62, entries=2),
+        Count(44, entries=2),
+        Count(60, entries=3),
+    ]
+    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
+    assert [cost.runs for cost in made.steps] == [1, 4, 3, 1, 3, 2, 2, 3]
+    assert [cost.count for cost in made.steps] == [128, 100, 6, 36, 3, 42, 24, 30]
+    assert made.total == sum(count.ticks for count in counts) - 10 * sum(c.entries for c in counts)
+
+
+def test_what_did_not_run_costs_nothing() -> None:
+    steps = (ProgramStep("IF", "x", "cpu"), inner("RELU", 1, "then"), inner("TANH", 1, "else"))
+    counts = [Count(25, entries=2), Count(0, entries=0), Count(30)]
+    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
+    assert [(cost.runs, cost.count) for cost in made.steps] == [(1, 5), (0, 0), (1, 20)]
+
+
 def test_json_has_each_step_and_operation() -> None:
     made = make_profile(
         STEPS, Unit("cycles", 1.0), Count(5), (Count(80), Count(10, 64), Count(5)), 0.0
@@ -45,8 +84,12 @@ def test_json_has_each_step_and_operation() -> None:
         "output": "sum",
         "on": "npu",
         "is_wait": False,
+        "inside": 0,
+        "branch": "",
+        "subgraph": "",
         "count": 10,
         "share": 0.1,
+        "runs": 1,
         "npu_cycles": 64,
         "npu_operations": [
             {"name": "CONV 1x1x8", "cycles": 60, "operator": "CONV_2D", "layer": "conv"},

@@ -16,7 +16,7 @@ from ethosgen.aot.code.passes import (
     generator_passes,
 )
 from ethosgen.aot.code.ports import name_ports
-from ethosgen.aot.code.steps import describe_steps
+from ethosgen.aot.code.steps import describe_steps, number_marks
 from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.graph.variables import initial_byte, state_bytes
@@ -50,12 +50,15 @@ def compile_program(plan: Plan, name: str) -> Program:
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
     module = lower_body(body, signature, addresses, memories)
-    steps = describe_steps(body, module[signature.symbol].attrs[CALLS])
+    steps = describe_steps(body, signature.symbol, module[signature.symbol].attrs[CALLS])
     module = tvm.transform.Sequential(generator_passes(callees))(module)
     code, headers = library_code(by_step(kernels), libraries(plan.extension))
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
     inlined += [wait_symbol(schedule, step, name) for step in schedule.waits]
-    sources = generate(module, signature, comments, constants, plan, name, headers, inlined)
+    numbers = number_marks(steps, signature.symbol)
+    sources = generate(
+        module, signature, comments, constants, plan, name, numbers, headers, inlined
+    )
     return Program(
         name=name,
         plan=plan,
@@ -72,7 +75,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         variables=_variables(schedule, memory),
         fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
         overlapped=describe_waits(schedule),
-        steps=steps,
+        steps=tuple(marked.step for marked in steps),
     )
 
 
@@ -122,7 +125,7 @@ def _entry_signature(
     if plan.io is IoStyle.CALLER:
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, True) for p in inputs]
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, False) for p in outputs]
-    return EntrySignature(f"{name}_entry", tuple(parameters), has_hooks=True)
+    return EntrySignature(f"{name}_entry", tuple(parameters))
 
 
 def _blob_parameters(plan: Plan) -> Iterable[str]:

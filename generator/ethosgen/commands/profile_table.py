@@ -8,20 +8,32 @@ from ethosgen.values.profile import NPU, NpuOperation, Profile, StepCost
 
 _COPY = "DMA "
 """The start of a copy's line in a trace."""
+Row = tuple[str, ...]
+_RUNS = 3
+"""The column of runs, which is left out without subgraphs."""
 _WIDEST = 48
 """Most characters of a name in the table; --json has all of them."""
 
 
 def profile_lines(profile: Profile) -> list[str]:
     """Return a line for each step and operator on the NPU, with a head and a sum."""
-    rows: list[tuple[str, ...]] = [("step", "operators", "on", profile.unit, "share", "NPU cycles")]
+    rows: list[Row] = [("step", "operators", "on", "runs", profile.unit, "share", "NPU cycles")]
+    depths: list[int] = []
+    subgraphs: set[tuple[int, str]] = set()
     for number, cost in enumerate(profile.steps, 1):
-        rows.append(_step_row(number, cost, profile.total))
+        step = cost.step
+        depths.append(depths[step.inside - 1] + 1 if step.inside else 0)
+        if step.inside and (step.inside, step.branch) not in subgraphs:
+            subgraphs.add((step.inside, step.branch))
+            rows.append(_text_row(f"{step.branch} '{step.subgraph}'", 2 * depths[-1] - 1))
+        rows.append(_step_row(number, cost, profile.total, 2 * depths[-1]))
         rows += _operation_rows(cost.operations)
     rest, total = profile.outside, profile.total
-    rows.append(("", "outside of steps", CPU, f"{rest:,}", _share(rest, total), ""))
+    rows.append(("", "outside of steps", CPU, "", f"{rest:,}", _share(rest, total), ""))
     cycles = f"{profile.npu_cycles:,}" if profile.npu_cycles else ""
-    rows.append(("", "sum", "", f"{total:,}", _share(total, total), cycles))
+    rows.append(("", "sum", "", "", f"{total:,}", _share(total, total), cycles))
+    if not subgraphs:  # each step runs once
+        rows = [(*row[:_RUNS], *row[_RUNS + 1 :]) for row in rows]
     hook = f"the hook's {profile.hook:.1f} {profile.unit} in each step are subtracted"
     return [f"  profile   of {_title(profile)}; {hook}", *_aligned(rows)]
 
@@ -30,15 +42,20 @@ def _title(profile: Profile) -> str:
     return f"the inference with the median cost, {counted(len(profile.steps), 'step')}"
 
 
-def _step_row(number: int, cost: StepCost, total: int) -> tuple[str, ...]:
+def _step_row(number: int, cost: StepCost, total: int, indent: int) -> Row:
     step = cost.step
     name = f"wait for {step.name}" if step.is_wait else f"{step.name} ({step.output})"
     cycles = f"{cost.npu_cycles:,}" if step.on == NPU else ""
     share = _share(cost.count, total)
-    return str(number), _short(name), step.on, f"{cost.count:,}", share, cycles
+    what, times = _short("  " * indent + name), f"{cost.runs:,}"
+    return str(number), what, step.on, times, f"{cost.count:,}", share, cycles
 
 
-def _operation_rows(operations: Sequence[NpuOperation]) -> list[tuple[str, ...]]:
+def _text_row(text: str, indent: int) -> Row:
+    return "", _short("  " * indent + text), "", "", "", "", ""
+
+
+def _operation_rows(operations: Sequence[NpuOperation]) -> list[Row]:
     """Return a row for each operator of the network, and one for all copies."""
     groups: dict[tuple[str, str], list[NpuOperation]] = {}
     for number, one in enumerate(operations):
@@ -48,14 +65,14 @@ def _operation_rows(operations: Sequence[NpuOperation]) -> list[tuple[str, ...]]
     return [_group_row(group) for group in groups.values()]
 
 
-def _group_row(group: Sequence[NpuOperation]) -> tuple[str, ...]:
+def _group_row(group: Sequence[NpuOperation]) -> Row:
     first, count = group[0], len(group)
     if first.layer:
         more = f": {counted(count, 'operation')}" if count > 1 else ""
         what = f"{first.operator} ({first.layer}){more}"
     else:
         what = counted(count, "copy", "copies") if first.name.startswith(_COPY) else first.name
-    return "", f"  {_short(what)}", "", "", "", f"~{sum(one.cycles for one in group):,}"
+    return "", f"  {_short(what)}", "", "", "", "", f"~{sum(one.cycles for one in group):,}"
 
 
 def _share(part: int, whole: int) -> str:
@@ -66,7 +83,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+def _aligned(rows: Sequence[Row]) -> list[str]:
     """Return rows as lines; the columns of figures end at the same place."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = []

@@ -1,6 +1,6 @@
 """Profiles: what each step of a network costs, and on the NPU each operation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,10 +32,15 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
             f"'{info.directory}' comes from an ethosgen without profiles; "
             "generate the project again"
         )
-    if not any(_defines_hook(info.directory / folder) for folder in ("app", "src")):
+    if not any(HOOK in text for text in _texts(info.directory, "*.c")):
         raise InputError(
             f"the application in '{info.directory}' has no {HOOK}(); take app/main.c, app/server.c "
             "and app/profile.c from a new project"
+        )
+    if not any("entries" in text for text in _texts(info.directory, "profile.h")):
+        raise InputError(
+            f"the application in '{info.directory}' cannot count the turns of loops; take "
+            "app/server.c, app/profile.c and app/profile.h from a new project"
         )
 
 
@@ -50,8 +55,11 @@ def require_option(info: "ProjectInfo") -> None:
         )
 
 
-def _defines_hook(folder: Path) -> bool:
-    return any(HOOK in path.read_text("utf-8", "replace") for path in folder.glob("*.c"))
+def _texts(project: Path, pattern: str) -> Iterator[str]:
+    """Yield the texts of an application's files of some name."""
+    for folder in ("app", "src"):
+        for path in (project / folder).glob(pattern):
+            yield path.read_text("utf-8", "replace")
 
 
 def median(samples: Sequence[Sample]) -> Profile | None:

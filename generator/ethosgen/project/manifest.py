@@ -40,10 +40,10 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 9
+FORMAT = 10
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, 4, 5, 6, 7, 8, FORMAT)
+_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, FORMAT)
 """Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 

@@ -30,7 +30,7 @@ _PMU = struct.Struct("<Q8I")
 _END = struct.Struct("<II")
 _REPORT = struct.Struct("<4I5Q3I")
 _PROFILE = struct.Struct("<III")
-_COUNT = struct.Struct("<II")
+_COUNT = struct.Struct("<III")
 _FAULT = struct.Struct("<II")
 _ZEPHYR_FAULT = struct.Struct("<III")
 _ZEPHYR_REASONS = {
@@ -56,7 +56,7 @@ class Request(IntEnum):
     END = 5
     BYE = 6
     REPORT = 7
-    PROFILE = 8
+    PROFILE = 9
 
 
 class Reply(IntEnum):
@@ -108,7 +108,7 @@ class RunReply:
 class ProfileReply:
     """What a run counted outside of all steps and in each step.
 
-    Each count has the cost of the hook once: `hook_ticks` is that of `hook_calls` calls.
+    Each count has the cost of the hook for each entry: `hook_ticks` is that of `hook_calls` calls.
     """
 
     outside: Count
@@ -235,7 +235,7 @@ class Session:
             places, calls, ticks = _PROFILE.unpack(head)
             if places < steps + 1 or not calls:
                 raise ProtocolError("the firmware's profile is invalid; build it again")
-            counts += [Count(*pair) for pair in _COUNT.iter_unpack(rest)]
+            counts += [Count(*count) for count in _COUNT.iter_unpack(rest)]
         return ProfileReply(counts[0], tuple(counts[1 : steps + 1]), calls, ticks)
 
     def end(self, timeout_s: float) -> EndMarker:

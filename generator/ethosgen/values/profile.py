@@ -13,21 +13,30 @@ class ProgramStep:
     """A call of a network's C code: an operator with what is fused into it, or a partition.
 
     `name` is "CONV_2D + RELU6" or the partition's, `output` its first tensor. `on` is "cpu", NPU or
-    a user's accelerator. `is_wait` means that the call only waits for the partition.
+    a user's accelerator. `is_wait` means that the call only waits for the partition. In a subgraph,
+    `inside` is the number of the step that runs it, `branch` its role there ("body"), `subgraph`
+    its name; elsewhere 0 and "".
     """
 
     name: str
     output: str
     on: str
     is_wait: bool = False
+    inside: int = 0
+    branch: str = ""
+    subgraph: str = ""
 
 
 @dataclass(frozen=True)
 class Count:
-    """What the firmware counted in one place: ticks of its clock, cycles by the NPU's PMU."""
+    """What the firmware counted in one place: ticks of its clock, cycles by the NPU's PMU.
+
+    `entries` counts the hooks that began it: its own, and those after its subgraphs.
+    """
 
     ticks: int
     npu_cycles: int = 0
+    entries: int = 1
 
 
 @dataclass(frozen=True)
@@ -54,11 +63,15 @@ class NpuOperation:
 
 @dataclass(frozen=True)
 class StepCost:
-    """The cost of a step: `count` of the CPU in the profile's unit, and the PMU's cycles."""
+    """The cost of a step in all its `runs`, without what its subgraphs cost.
+
+    `count` is that of the CPU in the profile's unit, `npu_cycles` the PMU's.
+    """
 
     step: ProgramStep
     count: int
     npu_cycles: int
+    runs: int = 1
     operations: tuple[NpuOperation, ...] = ()
 
 
@@ -99,6 +112,7 @@ class Profile:
                     **dataclasses.asdict(cost.step),
                     "count": cost.count,
                     "share": round(cost.count / max(self.total, 1), 4),
+                    "runs": cost.runs,
                     "npu_cycles": cost.npu_cycles if cost.step.on == NPU else None,
                     "npu_operations": [dataclasses.asdict(one) for one in cost.operations],
                 }
@@ -116,15 +130,33 @@ def make_profile(
 ) -> Profile:
     """Return the profile of one inference from the firmware's counts.
 
-    Each count contains `hook_ticks` once, as the hook looks at the clock in its middle: its end
-    belongs to the step that begins, its start to the one that ends.
+    Each count contains `hook_ticks` for each entry, as the hook looks at the clock in its middle:
+    its end belongs to the step that begins, its start to the one that ends. What is outside of
+    steps has it once.
     """
 
-    def without_hook(count: Count) -> int:
-        return max(0, round((count.ticks - hook_ticks) / unit.ticks))
+    def without_hooks(count: Count, entries: int) -> int:
+        return max(0, round((count.ticks - entries * hook_ticks) / unit.ticks))
 
+    runs = _runs(steps, counts)
     costs = (
-        StepCost(step, without_hook(count), count.npu_cycles)
-        for step, count in zip(steps, counts, strict=True)
+        StepCost(step, without_hooks(count, count.entries), count.npu_cycles, times)
+        for step, count, times in zip(steps, counts, runs, strict=True)
     )
-    return Profile(unit.name, tuple(costs), without_hook(outside), hook_ticks / unit.ticks)
+    return Profile(unit.name, tuple(costs), without_hooks(outside, 1), hook_ticks / unit.ticks)
+
+
+def _runs(steps: Sequence[ProgramStep], counts: Sequence[Count]) -> list[int]:
+    """Return how often each step ran.
+
+    The hook after a subgraph enters the step that runs it again, as often as the subgraph's first
+    operator ran.
+    """
+    firsts: dict[tuple[int, str], int] = {}
+    for index, step in enumerate(steps):
+        firsts.setdefault((step.inside, step.branch), index)
+    runs = [count.entries for count in counts]
+    for (number, _), first in sorted(firsts.items(), reverse=True):
+        if number:
+            runs[number - 1] -= runs[first]
+    return runs

@@ -33,7 +33,9 @@ void profile_next(uint32_t step, uint32_t ticks, uint32_t npu_cycles)
 
     count->ticks += ticks - profile.since.ticks;
     count->npu_cycles += npu_cycles - profile.since.npu_cycles;
-    profile.since = (struct profile_count){ticks, npu_cycles};
+    profile.since.ticks = ticks;
+    profile.since.npu_cycles = npu_cycles;
+    profile.counts[step].entries++;
     profile.step = step;
 }
 

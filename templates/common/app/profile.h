@@ -17,9 +17,10 @@
 struct profile_count {
     uint32_t ticks;      /* of the processor, without waits */
     uint32_t npu_cycles; /* by the NPU's PMU; 0 without an NPU */
+    uint32_t entries;    /* hooks that began it: in a loop one for each turn, and after its subgraphs */
 };
 
-/* The cost of the hook, which each place of the table contains once: the ticks of so many calls. */
+/* The cost of the hook, which a place contains for each entry: the ticks of so many calls. */
 struct profile_hook {
     uint32_t calls;
     uint32_t ticks;

@@ -28,7 +28,7 @@ enum {
     END = 5,    /*                            -> runs (4), failed runs (4): the end marker       */
     BYE = 6,    /* end marker received        -> no answer                                       */
 #ifdef ETHOSGEN_PROFILE
-    PROFILE = 8, /* first place (4)           -> places (4), struct profile_hook, counts from there
+    PROFILE = 9, /* first place (4)           -> places (4), struct profile_hook, counts from there
                                                  on: as many struct profile_count as fit          */
 #endif
 {% if handover %}

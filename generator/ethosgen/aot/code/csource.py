@@ -10,7 +10,7 @@ import tvm
 
 import ethosgen
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
-from ethosgen.aot.code.passes import EntrySignature
+from ethosgen.aot.code.passes import STEP, EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
 from ethosgen.aot.code.sharing import call_shared, share
 from ethosgen.values.c_types import C_TYPES
@@ -31,6 +31,7 @@ _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """TVM's declaration of a <math.h> function; only these return floating-point numbers."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
 """TVM writes this pragma before a while loop; GCC does not know it."""
+_MARK = re.compile(rf"(?<={STEP}\()\w+(?=\))")
 _HOOK = """/* Where a step begins; 0: after the last one. */
 #ifdef ETHOSGEN_PROFILE
 #include "ethosgen_profile.h"
@@ -39,7 +40,7 @@ _HOOK = """/* Where a step begins; 0: after the last one. */
 #endif
 
 """
-"""What the entry's calls of `passes.STEP` become."""
+"""What the entries' calls of `passes.STEP` become."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
 _DEFINITION = re.compile(
     r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
@@ -53,17 +54,18 @@ def generate(
     constants: Sequence[Constant],
     plan: Plan,
     name: str,
+    numbers: Mapping[str, int],
     includes: Sequence[str] = (),
     inlined: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the C source and its header by file name.
 
-    `comments` maps the static functions to their comments, in order of appearance; `includes` names
-    additional headers. Functions in `inlined` cost no call of their own. Function bodies are TVM's.
-    Its includes are not used, since they name headers of TVM's runtime, nor are its signatures,
-    which lack const and static.
+    `comments` maps the static functions to their comments, in order of appearance; `numbers` are
+    those of the marks in calls of STEP; `includes` names additional headers. Functions in `inlined`
+    cost no call of their own. Function bodies are TVM's. Its includes are not used, since they name
+    headers of TVM's runtime, nor are its signatures, which lack const and static.
     """
-    text = _emit(module)
+    text = _MARK.sub(lambda match: str(numbers[match[0]]), _emit(module))
     bodies = _split(module, text)
     functions = {var.name_hint: function for var, function in module.functions.items()}
     called = dict.fromkeys(partition.call.function for partition in plan.partitions)

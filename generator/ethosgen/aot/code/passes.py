@@ -19,10 +19,10 @@ from ethosgen.aot.code.primfunc import (
 )
 
 STEP = "ETHOSGEN_STEP"
-"""The macro that an entry with hooks calls where a step begins, with its number from 1, and at the
-end with 0."""
+"""The macro that an entry calls where a step begins and after the last one. Its argument is a
+mark, which becomes the step's number: see steps.py."""
 CALLS = "ethosgen_calls"
-"""The attribute of such an entry: the name of the first variable that each step makes, in order."""
+"""The attribute of an entry: the name of the first variable that each step makes, in order."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,15 @@ class EntryParameter:
 
 @dataclass(frozen=True)
 class EntrySignature:
-    """The C name and parameters of the entry function, and whether it has hooks: see STEP."""
+    """The C name and parameters of the entry function."""
 
     symbol: str
     parameters: tuple[EntryParameter, ...]
-    has_hooks: bool = False
+
+
+def mark(symbol: str, number: int = 0) -> str:
+    """Return the mark of an entry's call, which are numbered from 1; 0 is after the last one."""
+    return f"{symbol}_step_{number}"
 
 
 def entry_passes(
@@ -140,7 +144,6 @@ def lower_main_to_entry(
 
     The entry returns the first status that is not 0. Unused parameters of a step are not passed.
     """
-    has_hooks = signature.has_hooks
 
     def apply(module: Any, _context: Any) -> Any:
         pointers = {p.name: pointer(p.name, p.dtype) for p in signature.parameters}
@@ -159,9 +162,9 @@ def lower_main_to_entry(
                 for parameter, position in zip(function.params, kept, strict=True)
             ]
             is_last = number == len(calls)
-            body += _hook(number) if has_hooks else []
-            end = _hook(0) if has_hooks and is_last else []
-            body += _call(target.name_hint, function, arguments, is_last, end)
+            end = [_hook(mark(signature.symbol))] if is_last else []
+            body.append(_hook(mark(signature.symbol, number)))
+            body += _call(target.name_hint, function, arguments, end)
         if not calls:
             body.append(tirx.Return(tirx.const(0, "int32")))
         entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
@@ -184,22 +187,18 @@ def _as_argument(
     return place if converts else tirx.reinterpret(parameter.ty, place)
 
 
-def _hook(number: int) -> list[Any]:
-    return [tirx.Evaluate(tirx.call_extern("void", STEP, number))]
+def _hook(place: str) -> Any:
+    return tirx.Evaluate(tirx.call_extern("void", STEP, tirx.lookup_param(place)))
 
 
-def _call(
-    symbol: str, function: Any, arguments: list[Any], is_last: bool, end: list[Any]
-) -> list[Any]:
+def _call(symbol: str, function: Any, arguments: list[Any], end: list[Any]) -> list[Any]:
+    """Return the call of a step; `end` is the hook after the last one."""
     if function.ret_type != ir.PrimType("int32"):
         call = tirx.Evaluate(tirx.call_extern("void", symbol, *arguments))
-        return [call, *end, tirx.Return(tirx.const(0, "int32"))] if is_last else [call]
-    call = tirx.call_extern("int32", symbol, *arguments)
-    if is_last and not end:
-        return [tirx.Return(call)]
+        return [call, *end, tirx.Return(tirx.const(0, "int32"))] if end else [call]
     status = tirx.Var("status", "int32")
-    bound = tirx.Bind(status, call)
-    if is_last:
+    bound = tirx.Bind(status, tirx.call_extern("int32", symbol, *arguments))
+    if end:
         return [bound, *end, tirx.Return(status)]
     return [bound, tirx.IfThenElse(status != 0, tirx.Return(status), None)]
 

@@ -11,14 +11,15 @@ from typing import Any
 
 from ethosgen.aot.code.comments import describe_step
 from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
-from ethosgen.aot.code.passes import EntryParameter, EntrySignature, Location
+from ethosgen.aot.code.passes import CALLS, EntryParameter, EntrySignature, Location
 from ethosgen.aot.code.ports import name_ports
 from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
+from ethosgen.aot.code.steps import describe_steps
 from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph
 from ethosgen.aot.kernels import NamedKernel, by_step
 from ethosgen.aot.memory import plan as memory
-from ethosgen.aot.operators import Callee, goes_in_place
+from ethosgen.aot.operators import Callee, MarkedStep, goes_in_place
 from ethosgen.values.program import Constant
 
 WORKSPACE = "workspace"
@@ -30,7 +31,8 @@ class Routine:
 
     The parameters are pointers, named by role in `parameters`: "input 0", "constant 0", "output 0",
     "variable 0", "workspace", numbered within each kind; unused ones are omitted. `types` are their
-    types. `direct` are the outputs that can overwrite the inputs that they replace.
+    types. `direct` are the outputs that can overwrite the inputs that they replace. `steps` are its
+    calls, and those in subgraphs of its own after the step that runs them.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Routine:
     callees: tuple[Callee, ...]
     direct: frozenset[int]
     sources: frozenset[str]
+    steps: tuple[MarkedStep, ...]
 
 
 def compile_routine(
@@ -76,6 +79,7 @@ def compile_routine(
         ),
         direct=direct,
         sources=frozenset().union(*(kernel.sources for kernel in by_step(kernels).values())),
+        steps=describe_steps(body, name, lowered[name].attrs[CALLS]),
     )
 
 

@@ -1,26 +1,67 @@
-"""The steps of an entry, as a profile counts them: its calls, in order."""
+"""The steps of the generated C, as a profile counts them: calls of entries, in order.
+
+A subgraph's entry has steps, too. Kernels are built before their steps have numbers, so the hooks
+have marks until the whole program is known.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ethosgen.aot.code.comments import name_codes
 from ethosgen.aot.code.entry import Body
 from ethosgen.aot.code.module import value_name, variable_name, waited_name, workspace_name
+from ethosgen.aot.code.passes import mark
 from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.operators import MarkedStep
 from ethosgen.values.plan import CPU
 from ethosgen.values.profile import NPU, ProgramStep
 
 
-def describe_steps(body: Body, calls: Sequence[str]) -> tuple[ProgramStep, ...]:
-    """Return the steps of an entry; `calls` has the first variable that each call makes."""
+def describe_steps(body: Body, symbol: str, calls: Sequence[str]) -> tuple[MarkedStep, ...]:
+    """Return the steps of the entry `symbol`, each followed by those in its subgraphs.
+
+    `calls` has the first variable that each call makes.
+    """
     schedule = body.schedule
     waits = {waited_name(index): index for index in schedule.waits}
     makers = _makers(body)
-    return tuple(
-        _describe(schedule, waits[made], is_wait=True)
-        if made in waits
-        else _describe(schedule, makers[made])
-        for made in map(str, calls)
-    )
+    found: list[MarkedStep] = []
+    for number, made in enumerate(map(str, calls), 1):
+        index = waits[made] if made in waits else makers[made]
+        found.append(MarkedStep(symbol, number, _describe(schedule, index, made in waits)))
+        named = body.kernels.get(index)
+        inner = named.kernel.steps if named else ()
+        place = len(found)
+        found += (replace(s, step=_moved(s.step, place)) for s in inner)
+    return tuple(found)
+
+
+def within(
+    steps: Sequence[MarkedStep], before: int, branch: str, subgraph: str
+) -> list[MarkedStep]:
+    """Return a routine's steps as those of a kernel that has `before` steps already."""
+
+    def moved(step: ProgramStep) -> ProgramStep:
+        if step.inside:
+            return _moved(step, before)
+        return replace(step, branch=branch, subgraph=subgraph)
+
+    return [replace(one, step=moved(one.step)) for one in steps]
+
+
+def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
+    """Return the number of each mark in the entry `symbol` and in the entries of subgraphs.
+
+    After its last step, a subgraph goes on with the step that runs it.
+    """
+    numbers = {mark(symbol): 0}
+    for number, one in enumerate(steps, 1):
+        numbers |= {mark(one.entry, one.number): number, mark(one.entry): one.step.inside}
+    return numbers
+
+
+def _moved(step: ProgramStep, by: int) -> ProgramStep:
+    return replace(step, inside=step.inside + by)
 
 
 def _makers(body: Body) -> Mapping[str, int]:

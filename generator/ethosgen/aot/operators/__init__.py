@@ -15,6 +15,7 @@ import numpy as np
 from ethosgen.aot.cost import Cycles, TwoForms, total
 from ethosgen.values.errors import InternalError
 from ethosgen.values.network import ABSENT, Operator, Tensor
+from ethosgen.values.profile import ProgramStep
 
 _FAMILIES = (
     "activation",
@@ -64,7 +65,8 @@ class Kernel:
     pointer if `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
     The C code uses the parameters' names and omits parameters that the body does not use.
     `sources` names the C files of libraries whose functions it calls. `callees` are
-    functions generated for this kernel only, each before its callers.
+    functions generated for this kernel only, each before its callers. `steps` are the operators of
+    its subgraphs.
     """
 
     function: Any
@@ -74,6 +76,7 @@ class Kernel:
     variables: tuple[int, ...] = ()
     sources: frozenset[str] = frozenset()
     callees: tuple["Callee", ...] = ()
+    steps: tuple["MarkedStep", ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,18 @@ class Callee:
     name: str
     function: Any
     comment: str
+
+
+@dataclass(frozen=True)
+class MarkedStep:
+    """A step of the generated C: call `number`, from 1, of the function `entry`.
+
+    In a kernel or a routine, `inside` counts from its own first step; 0 is itself.
+    """
+
+    entry: str
+    number: int
+    step: ProgramStep
 
 
 UNSIGNED = "ethosgen_unsigned"

@@ -9,9 +9,10 @@ from tvm import ir, tirx
 
 from ethosgen.aot.code.primfunc import drop_unused_parameters, pointer
 from ethosgen.aot.code.routine import WORKSPACE, Routine, compile_routine
+from ethosgen.aot.code.steps import within
 from ethosgen.aot.graph.subgraphs import SYMBOL, Subgraph, subgraphs_of
 from ethosgen.aot.memory.plan import ALIGNMENT
-from ethosgen.aot.operators import Callee, Kernel, operator
+from ethosgen.aot.operators import Callee, Kernel, MarkedStep, operator
 from ethosgen.aot.operators.variable import DTYPES, copy_bytes
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
@@ -94,6 +95,7 @@ class _Frame:
         self._constants: dict[tuple[str, int], tuple[Any, np.ndarray[Any, Any]]] = {}
         self._start: list[Any] = []
         self._routines: list[Routine] = []
+        self._steps: list[MarkedStep] = []
         self._workspace = pointer(WORKSPACE, "int8")
         self._bytes = 0
         self.pointers: dict[str, Any] = {}
@@ -138,6 +140,7 @@ class _Frame:
             values = np.frombuffer(constant.data, constant.dtype)
             self._constants[routine.name, n] = (pointer(name, constant.dtype), values)
         self._routines.append(routine)
+        self._steps += within(routine.steps, len(self._steps), which, graph.name)
         self._bytes = max(self._bytes, routine.workspace_bytes)
         return routine
 
@@ -213,4 +216,5 @@ class _Frame:
             variables=tuple(index for kind, _, index in used if kind == "variable"),
             sources=frozenset().union(*(r.sources for r in self._routines)),
             callees=tuple(callees.values()),
+            steps=tuple(self._steps),
         )

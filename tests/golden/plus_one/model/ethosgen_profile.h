@@ -2,8 +2,10 @@
  * The hook that counts the steps of a network, in a build with ETHOSGEN_PROFILE.
  *
  * A step is a call in NAME_graph.c: an operator on the CPU with what is fused into it, or a partition.
- * Steps count from 1. The library calls the hook when a step begins, and with 0 after the last one;
- * so a step ends where the next one begins. A run that ends early does not report its last end.
+ * Steps count from 1; those of a subgraph come after the operator that runs it (IF, WHILE). The
+ * library calls the hook when a step begins, after a subgraph again with the number of that operator,
+ * and with 0 after the last step; so a step ends where the next one begins. A run that ends early does
+ * not report its last end.
  *
  * Without ETHOSGEN_PROFILE there are no calls, and the library is the same as if there were no hook.
  *
@@ -18,7 +20,7 @@
 extern "C" {
 #endif
 
-/* The most steps of a network here. */
+/* The most steps of a network here, with those of its subgraphs. */
 #define ETHOSGEN_PROFILE_STEPS 0
 
 /* The application defines this; it must not call a network. */

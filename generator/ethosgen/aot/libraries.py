@@ -43,18 +43,31 @@ def _dsp_kernels() -> Library:
     return DSP_KERNELS
 
 
+def _thumb_kernels() -> Library:
+    from ethosgen.aot.thumb import THUMB_KERNELS
+
+    return THUMB_KERNELS
+
+
 LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
 """Functions that load each library; of equally cheap ones the first is used."""
 DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (_dsp_kernels, _micro_kernels_in_c)
 """The same for processors with DSP instructions."""
+THUMB_LIBRARIES: tuple[Callable[[], Library], ...] = (_thumb_kernels, _micro_kernels_in_c)
+"""The same for microcontrollers with neither."""
 PORTABLE_LIBRARIES: tuple[Callable[[], Library], ...] = (_portable_micro_kernels,)
-"""The same for processors with neither."""
+"""The same for other processors."""
 
 
 def libraries(extension: Extension = Extension.HELIUM) -> tuple[Library, ...]:
     """Return the libraries for a processor."""
-    other = {Extension.DSP: DSP_LIBRARIES, Extension.NONE: PORTABLE_LIBRARIES}
-    loads = other.get(extension) or LIBRARIES
+    loads = {
+        Extension.HELIUM: LIBRARIES,
+        Extension.DSP: DSP_LIBRARIES,
+        Extension.THUMB2: THUMB_LIBRARIES,
+        Extension.THUMB: THUMB_LIBRARIES,
+        Extension.NONE: PORTABLE_LIBRARIES,
+    }[extension]
     return tuple(load() for load in loads)
 
 

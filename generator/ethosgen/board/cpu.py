@@ -107,7 +107,11 @@ class Cpu(Facts):
         """The instructions that decide between kernels."""
         if self.has_mve:
             return Extension.HELIUM
-        return Extension.DSP if self.has_dsp else Extension.NONE
+        if self.has_dsp:
+            return Extension.DSP
+        if self.core == "aarch64":
+            return Extension.NONE
+        return Extension.THUMB if self.is_baseline else Extension.THUMB2
 
     @property
     def has_fpu(self) -> bool:

@@ -8,5 +8,9 @@ class Extension(Enum):
 
     HELIUM = "helium"
     DSP = "dsp"
+    THUMB2 = "thumb2"
+    """Armv7-M without DSP instructions: a Cortex-M3."""
+    THUMB = "thumb"
+    """Armv6-M: a Cortex-M0 or M0+."""
     NONE = "none"
-    """None of Arm's for microcontrollers."""
+    """None of Arm's for microcontrollers: a processor for Linux."""

@@ -1,0 +1,63 @@
+"""The cycles of the Thumb kernels.
+
+The figures follow the loops of the C and are instructions counted on QEMU with code for a
+Cortex-M3.
+"""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.cost import Cycles
+from ethosgen.aot.loops.window import Axis
+from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
+from ethosgen.values.network import Operator, Tensor
+
+ROWS, CHANNELS = 2, 4
+
+
+def _products(one: Sizes, depth: int, rows: int) -> float:
+    """Return the cycles of rows times weights."""
+    channels = one.channels // one.groups
+    blocks, rest = divmod(channels, CHANNELS)
+    pairs, last = divmod(rows, ROWS)
+
+    def tile(count: int) -> float:
+        def block(width: int) -> float:
+            return 45 + width * (8 + 18 * count) + depth * (count + width * (1 + count) + 0.75)
+
+        return 50 + blocks * block(CHANNELS) + (block(rest) if rest else 0)
+
+    return pairs * tile(ROWS) + (tile(1) if last else 0)
+
+
+def _rows(one: Sizes) -> float:
+    return _products(one, one.depth, one.pixels)
+
+
+def _patches(one: Sizes) -> float:
+    copies = 60 + one.taps_y * (25 + 0.75 * one.taps_x * one.depth)
+    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
+    return one.groups * made
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the cycles of a convolution that copies the pixels under each window."""
+    return _patches(sizes_of(op, tensors))
+
+
+def depthwise(down: Axis, across: Axis, strip: int, height: int) -> float:
+    """Return the cycles of a depthwise layer's channel, whose plane has `height` rows."""
+    strips = -(-down.target // strip)
+    copied = strips * (60 + height * (15 + 5 * across.source))
+    fours, rest = divmod(across.target, 4)
+    is_3 = across.taps == 3 and across.dilation == 1 and across.stride in (1, 2)
+    row = 26.0 if is_3 else 8 + 12.0 * across.taps
+    run = fours * (80 + down.taps * row) + rest * (35 + down.taps * (8 + 6 * across.taps))
+    return copied + down.target * (25 + run)
+
+
+DENSE: Cycles = estimate_of(_rows)
+CONVOLUTION: Cycles = estimate_of(_convolution)

@@ -1,0 +1,128 @@
+"""DEPTHWISE_CONV_2D of int8."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.order import Array, packable_layer
+from ethosgen.aot.thumb import cost, order
+from ethosgen.aot.thumb.matrix import convolution
+from ethosgen.values.network import Operator, Tensor
+
+DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c"})
+MOST_PLANE_BYTES = 2048
+"""The size of the plane from which a strip gets fewer rows; one row may need more."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The plane of a layer; the columns of windows are along `across`, the rows along `down`.
+
+    Windows that are one column wide have them exchanged, so that their taps are adjacent.
+    """
+
+    down: Axis
+    across: Axis
+    is_exchanged: bool
+
+    @staticmethod
+    def of(vertical: Axis, horizontal: Axis) -> "Plane":
+        """Return the plane of a layer."""
+        if horizontal.taps == 1 < vertical.taps:
+            return Plane(horizontal, vertical, is_exchanged=True)
+        return Plane(vertical, horizontal, is_exchanged=False)
+
+    @property
+    def row(self) -> int:
+        """Bytes of a row: the columns that windows reach."""
+        across = self.across
+        return (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+
+    def height(self, rows: int) -> int:
+        """Return the rows that are under the windows of some rows of outputs."""
+        return (rows - 1) * self.down.stride + (self.down.taps - 1) * self.down.dilation + 1
+
+    @property
+    def strip(self) -> int:
+        """Rows of outputs that are computed at a time."""
+        rows = (MOST_PLANE_BYTES // self.row - self.height(1)) // self.down.stride + 1
+        return min(max(rows, 1), self.down.target)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the plane."""
+        return self.height(self.strip) * self.row
+
+    def shape(self, layer: Layer) -> Array:
+        """Return a struct ethosgen_thumb_depthwise."""
+        down, across = self.down, self.across
+        _, _, width, depth = layer.source.shape
+        source, target = (width * depth, depth), (layer.target.shape[2], 1)
+        if self.is_exchanged:
+            source, target = source[::-1], target[::-1]
+        before = min(across.padding, self.row)
+        numbers = (
+            *(down.source, min(across.source, self.row - before)),
+            *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
+            *(down.taps, across.taps, down.dilation, across.dilation),
+            *(down.stride, across.stride, down.padding, before),
+            *(self.row, self.bytes, down.target, across.target, self.strip),
+            *(place * layer.channels for place in target),
+            *layer.bounds,
+        )
+        return np.array(numbers, np.int32)
+
+
+def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate the cycles for each output."""
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
+    if source.shape[3] == 1:
+        return cost.patches(op, tensors) / max(target.elements, 1)
+    plane = Plane.of(*make_window(op, (weights.shape[1], weights.shape[2]), source, target))
+    each = cost.depthwise(plane.down, plane.across, plane.strip, plane.height(plane.strip))
+    return each * target.shape[0] * target.shape[3] / max(target.elements, 1)
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=_cycles)
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute the outputs channel by channel; a single channel of the input is convolved."""
+    layer = packable_layer(op, tensors)
+    if layer is None:
+        return None
+    weights = layer.weights.array()
+    if layer.source.shape[3] == 1:
+        return convolution(op, layer, weights.transpose(3, 1, 2, 0))
+    flat = weights.reshape(-1, layer.channels).T
+    scales = order.thumb_scales(layer, flat)
+    if scales is None:
+        return None
+    plane = Plane.of(*make_window(op, weights.shape[1:3], layer.source, layer.target))
+    taps = weights[0].transpose(1, 0, 2) if plane.is_exchanged else weights[0]
+    return _channels(layer, plane, order.depthwise_weights(taps), scales, flat)
+
+
+def _channels(layer: Layer, plane: Plane, taps: Array, scales: Array, flat: Array) -> Kernel:
+    """Return a kernel that computes one channel after another."""
+    nest = Nest()
+    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
+    tables = [
+        nest.table("weights", taps),
+        nest.table("scales", order.depthwise_scales(scales, flat)),
+        nest.table("shape", plane.shape(layer)),
+    ]
+    room = nest.room("room", plane.bytes)
+    with nest.loop("n", layer.source.shape[0]) as n:
+        nest.call(
+            "ethosgen_thumb_depthwise_s8",
+            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
+            *(table.data for table in tables),
+        )
+    return nest.kernel(DEPTHWISE)

@@ -1,0 +1,127 @@
+"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.quantization import zero_point_of
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.order import Array, packable_layer
+from ethosgen.aot.thumb import cost, order
+from ethosgen.values.network import Operator, Tensor
+
+MATRIX = frozenset({"ethosgen_thumb_matrix.c", "ethosgen_thumb_tile.h"})
+CONVOLUTION = MATRIX | {"ethosgen_thumb_convolution.c"}
+ROWS = 2
+"""Rows that the kernel multiplies at a time."""
+
+
+@packed("FULLY_CONNECTED", cycles=cost.DENSE)
+def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply all rows of the input in one call."""
+    layer = packable_layer(op, tensors)
+    if layer is None:
+        return None
+    weights = layer.weights.array()
+    return _product(layer, weights.reshape(-1, weights.shape[-1]))
+
+
+@packed("CONV_2D", cycles=cost.CONVOLUTION)
+def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply pixels by weights if a window is one pixel, else the pixels under each window."""
+    layer = packable_layer(op, tensors)
+    return None if layer is None else convolution(op, layer, layer.weights.array())
+
+
+def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
+    """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
+    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
+    flat = weights.reshape(len(weights), -1)
+    if weights.shape[3] == layer.source.shape[3] and all(
+        axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
+    ):
+        return _product(layer, flat)
+    return _windows(layer, flat, weights.shape[3], vertical, horizontal)
+
+
+def _product(layer: Layer, weights: Array) -> Kernel | None:
+    """Return a kernel for rows that are contiguous in the input, None if there is none."""
+    constants = _constants(layer, weights, 1)
+    if constants is None:
+        return None
+    inputs, outputs = layer.source.elements, layer.target.elements
+    nest = Nest()
+    x = nest.read("input", layer.source, (inputs,))
+    y = nest.write("output", layer.target, (outputs,))
+    names = ("weights", "scales", "shape")
+    tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
+    nest.call(
+        "ethosgen_thumb_matrix_s8",
+        *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels),
+        *(table.data for table in tables),
+    )
+    return nest.kernel(MATRIX)
+
+
+def _windows(
+    layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis
+) -> Kernel | None:
+    """Return a kernel that copies the pixels under each window, group by group."""
+    source, target = layer.source, layer.target
+    groups = source.shape[3] // depth
+    constants = _constants(layer, weights, groups)
+    if constants is None:
+        return None
+    packed_weights, scales, shape = constants
+    steps = len(packed_weights) // groups, len(scales) // groups
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
+    structs = (
+        nest.table("shape", shape),
+        nest.table("window", _window(layer, depth, vertical, horizontal)),
+    )
+    room = nest.room("room", ROWS * weights.shape[1])
+    with nest.loops((source.shape[0], groups), "n group") as (n, group):
+        nest.call(
+            "ethosgen_thumb_convolution_s8",
+            tirx.address_of(y[n, 0, 0, group * (layer.channels // groups)]),
+            *(tirx.address_of(x[n, 0, 0, group * depth]), room.data),
+            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
+            *(struct.data for struct in structs),
+        )
+    return nest.kernel(CONVOLUTION)
+
+
+def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array:
+    """Return a struct ethosgen_thumb_window that covers `depth` channels of each pixel."""
+    _, height, width, channels = layer.source.shape
+    numbers = (
+        *(height, width, channels, depth),
+        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
+        *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
+        *(zero_point_of(layer.source), vertical.target, horizontal.target),
+    )
+    return np.array(numbers, np.int32)
+
+
+def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, Array] | None:
+    """Return packed weights and scales, group by group, and a struct ethosgen_thumb_matrix.
+
+    None if the kernel cannot compute the layer.
+    """
+    scales = order.thumb_scales(layer, weights)
+    if scales is None:
+        return None
+    channels, depth = layer.channels // groups, weights.shape[1]
+    shape = np.array([depth, channels, layer.channels, *layer.bounds], np.int32)
+    return (
+        np.concatenate([order.matrix_weights(one) for one in np.split(weights, groups)]),
+        np.concatenate([order.matrix_scales(one) for one in np.split(scales, groups)]),
+        shape,
+    )

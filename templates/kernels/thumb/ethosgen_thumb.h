@@ -1,0 +1,101 @@
+/*
+ * The inner loops of int8 layers for processors without DSP instructions: Cortex-M0+ and M3.
+ *
+ * Weights are packed in the order in which they are read; see ethosgen's aot/thumb/order.py. Zero
+ * points of inputs are folded into the biases, so padding must contain the zero point. What is in
+ * assembly has a twin in C with equal results.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_THUMB_H
+#define ETHOSGEN_THUMB_H
+
+#include <stdint.h>
+
+/* How the sums of a channel become outputs. */
+struct ethosgen_thumb_scale {
+    int32_t bias;
+    int32_t mantissa;
+    int32_t addend; /* half a step of the shift, and the zero point shifted left */
+    int32_t shift;  /* to the right */
+};
+
+/* Rows times weights. */
+struct ethosgen_thumb_matrix {
+    int32_t depth;
+    int32_t channels;
+    int32_t stride; /* between the outputs of a row and those of the next */
+    int32_t low;    /* the bounds of the outputs */
+    int32_t high;
+};
+
+/*
+ * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
+ *
+ * weights: for each 4 channels (the last may be fewer), for each place of the depth, theirs.
+ */
+void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
+                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
+struct ethosgen_thumb_window {
+    int32_t height;
+    int32_t width;
+    int32_t pixel;    /* bytes between a pixel of the input and the next */
+    int32_t channels; /* bytes of a pixel under the window */
+    int32_t taps_y;
+    int32_t taps_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t before_y; /* padding */
+    int32_t before_x;
+    int32_t zero_point; /* of the input: the value of its padding */
+    int32_t rows;
+    int32_t columns;
+};
+
+/* The same for rows that are the pixels under a window. room: twice the depth, in bytes. */
+void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, int8_t *room,
+                                   const int8_t *weights, const int32_t *scales,
+                                   const int32_t *shape, const int32_t *window);
+
+/* A depthwise convolution; rows and columns may be exchanged. */
+struct ethosgen_thumb_depthwise {
+    int32_t height; /* of the input, in rows */
+    int32_t width;  /* columns of the input that are used */
+    int32_t channels;
+    int32_t copies; /* adjacent outputs for each channel of the input */
+    int32_t row_bytes;
+    int32_t column_bytes;
+    int32_t zero_point; /* of the input: the value of its padding */
+    int32_t taps_y;
+    int32_t taps_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t before_y; /* padding */
+    int32_t before_x;
+    int32_t plane_row; /* bytes between a plane's row and the next */
+    int32_t plane;     /* bytes of a plane */
+    int32_t rows;      /* of outputs */
+    int32_t pixels;    /* outputs in a row */
+    int32_t strip;     /* rows of outputs whose inputs the plane holds */
+    int32_t output_row;
+    int32_t output_step;
+    int32_t low;
+    int32_t high;
+};
+
+/*
+ * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
+ *
+ * weights: for each channel its taps. room: a plane.
+ */
+void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *room,
+                                 const int8_t *weights, const int32_t *scales,
+                                 const int32_t *shape);
+
+#endif /* ETHOSGEN_THUMB_H */

@@ -1,0 +1,72 @@
+/*
+ * TFLite's conversion of a 32-bit sum to an int8 value.
+ *
+ * sum * mantissa / 2^31 is rounded to nearest, then divided by a power of two, rounded to nearest
+ * with halves away from zero: two roundings, as in TensorFlow Lite Micro's reference kernels.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_THUMB_MATH_H
+#define ETHOSGEN_THUMB_MATH_H
+
+#include "ethosgen_thumb.h"
+
+#if defined(__thumb2__)
+/* Armv7-M multiplies 32 by 32 bits to 64, and saturates. */
+#define ETHOSGEN_THUMB2 1
+
+static inline int32_t ethosgen_thumb_saturate(int32_t value)
+{
+    __asm("ssat %0, #8, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+#else
+#define ETHOSGEN_THUMB2 0
+
+static inline int32_t ethosgen_thumb_saturate(int32_t value)
+{
+    value = value < INT8_MIN ? INT8_MIN : value;
+    return value > INT8_MAX ? INT8_MAX : value;
+}
+#endif
+
+/* (sum * mantissa + 2^30) / 2^31, rounded down; |sum| < 2^30, mantissa >= 0. */
+static inline int32_t ethosgen_thumb_high(int32_t sum, int32_t mantissa)
+{
+#if ETHOSGEN_THUMB2
+    return (int32_t)(((int64_t)(2 * sum) * mantissa + ((int64_t)1 << 31)) >> 32);
+#else
+    /* Halves of 16 bits, since Armv6-M multiplies to 32 bits only; their sums fit. */
+    int32_t low = (int16_t)sum, high = (sum - low) >> 16;
+    int32_t fine = mantissa & UINT16_MAX, coarse = mantissa >> 16;
+    int32_t middle = high * fine + low * coarse + ((low * fine) >> 16);
+
+    return 2 * high * coarse + ((middle + (1 << 14)) >> 15);
+#endif
+}
+
+/* Requantize a sum; the value saturates to 8 bits. */
+static inline int32_t ethosgen_thumb_requantize(int32_t sum,
+                                                const struct ethosgen_thumb_scale *scale)
+{
+    int32_t product = ethosgen_thumb_high(sum, scale->mantissa);
+
+    /* The sign is added to round negative halves away from zero. */
+    product += product >> 31;
+    return ethosgen_thumb_saturate((product + scale->addend) >> scale->shift);
+}
+
+/* Move values into bounds, unless these are those of 8 bits. */
+static inline void ethosgen_thumb_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
+{
+    if (low == INT8_MIN && high == INT8_MAX) {
+        return;
+    }
+    for (; count > 0; count--) {
+        int32_t value = *values < low ? low : *values;
+
+        *values++ = (int8_t)(value > high ? high : value);
+    }
+}
+
+#endif /* ETHOSGEN_THUMB_MATH_H */

@@ -1,0 +1,18 @@
+/*
+ * Rows times weights, two rows at a time: what dense layers and convolutions share.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_THUMB_TILE_H
+#define ETHOSGEN_THUMB_TILE_H
+
+#include "ethosgen_thumb_math.h"
+
+enum { ETHOSGEN_THUMB_ROWS = 2, ETHOSGEN_THUMB_CHANNELS = 4 };
+
+/* Compute all channels of 1 or 2 rows, which are `depth` bytes each. */
+void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count,
+                             const int8_t *weights, const int32_t *scales,
+                             const struct ethosgen_thumb_matrix *matrix);
+
+#endif /* ETHOSGEN_THUMB_TILE_H */

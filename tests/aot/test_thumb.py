@@ -1,0 +1,108 @@
+"""Operators packed for cores without DSP instructions: C on this machine, and two cores on QEMU."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.layers import board_of
+from ethosgen import aot, pipeline
+from ethosgen.aot import compile_program, libraries
+from ethosgen.aot.thumb import order
+from ethosgen.pipeline import Inputs
+from ethosgen.values.extension import Extension
+from ethosgen.values.network import Network
+from ethosgen.values.plan import Plan
+from ethosgen.values.watch import Watch
+from tests.aot.test_dsp import LAYERS as DSP_LAYERS
+from tests.aot.test_packed import OTHERS, halves
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
+
+POOLS = ("mean", "averages", "averages of most", "maxima", "maxima in bounds")
+LAYERS = {name: build for name, build in DSP_LAYERS.items() if name not in POOLS}
+CORES = ("cortex-m3", "cortex-m0plus")
+
+
+def thumb_plan(network: bytes | Network, extension: Extension = Extension.THUMB2) -> Plan:
+    """Return a plan for the CPU of a core without DSP instructions."""
+    return replace(cpu_plan(network), extension=extension)
+
+
+@pytest.fixture
+def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all layers to the Thumb kernels, whatever others cost."""
+    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
+    monkeypatch.setattr(libraries, "THUMB_LIBRARIES", libraries.THUMB_LIBRARIES[:1])
+
+
+@needs_gcc
+@pytest.mark.usefixtures("even_if_dearer")
+def test_the_twins_equal_tflite_micro(tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = thumb_plan(net.build(*(build(net) for build in LAYERS.values()), halves(net, bits=29)))
+    program = compile_program(plan, "net")
+    functions = program.sources["net_graph.c"].split("static ")[1:]
+    assert functions
+    assert all("  ethosgen_thumb_" in function for function in functions)
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert_equal(outputs, wanted)
+
+
+@needs_qemu
+@pytest.mark.parametrize("core", CORES)
+def test_cores_without_dsp_equal_tflite_micro(core: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=9)
+    path = tmp_path / "network.tflite"
+    builds = (LAYERS | OTHERS).values()
+    path.write_bytes(net.build(*(build(net) for build in builds), halves(net, bits=29)))
+    report = pipeline.verify(
+        recipe(path, board=str(board_of(tmp_path, core)), npu="none"),
+        inputs=Inputs(None, 2, 5),
+        watch=Watch(),
+    )
+    assert report.passed
+
+
+def test_other_processors_are_without_them() -> None:
+    net = NetworkBuilder("network", seed=8)
+    data = net.build(net.conv2d(net.input((1, 5, 5, 4)), 6))
+    for extension in Extension:
+        sources = compile_program(thumb_plan(data, extension), "net").sources
+        is_thumb = extension in (Extension.THUMB, Extension.THUMB2)
+        assert ("ethosgen_thumb_matrix.c" in sources) == is_thumb
+
+
+def test_weights_are_packed_as_the_header_says() -> None:
+    weights = np.arange(6 * 5).reshape(6, 5).astype(np.int8)
+    made = order.matrix_weights(weights).tolist()
+    assert made[: 2 * 4] == [0, 5, 10, 15, 1, 6, 11, 16]
+    assert made[4 * 5 : 4 * 5 + 4] == [20, 25, 21, 26], "the last block is narrower"
+    assert len(made) == weights.size
+    taps = np.arange(3 * 2 * 4).reshape(3, 2, 4).astype(np.int8)
+    assert order.depthwise_weights(taps)[:7].tolist() == [0, 4, 8, 12, 16, 20, 1]
+
+
+def test_inputs_that_are_raised_have_biases_that_are_lowered() -> None:
+    scales = np.array([[7, 1, 2, 3], [-7, 1, 2, 3]], np.int32)
+    weights = np.array([[1, 2], [-128, -128]], np.int8)
+    made = order.depthwise_scales(scales, weights).reshape(2, 4)
+    assert made[:, 0].tolist() == [7 - 3 * 128, -7 + 256 * 128]
+    assert made[:, 1:].tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_a_cortex_m3_is_estimated_by_its_own_kernels() -> None:
+    net = NetworkBuilder("network", seed=8)
+    graph = cpu_plan(net.build(net.conv2d(net.input((1, 8, 8, 32)), 32, (1, 1)))).network.graph
+    dsp, thumb, none = (
+        aot.cpu_cycles(graph.operators[0], graph, extension)
+        for extension in (Extension.DSP, Extension.THUMB2, Extension.NONE)
+    )
+    assert dsp is not None and thumb is not None and none is not None
+    assert dsp < thumb < none

@@ -20,25 +20,66 @@ static inline int32x4_t widened(const int8_t *from, mve_pred16_t inside, int32_t
     return vshlq_n_s32(vsubq_n_s32(vldrbq_z_s32(from, inside), zero_point), ETHOSGEN_ADD_SHIFT);
 }
 
+/* What vshl needs for -1 from a negative number and 0 from others, or 0 from all if `shift` is 0. */
+static inline int32x4_t sign_shift(int32_t shift)
+{
+    return vdupq_n_s32(shift < 0 ? -31 : 32);
+}
+
+/*
+ * 4 sums an iteration, in assembly, since the compiler does not generate tail-predicated loops. Half
+ * of the first input, shifted, is its product with `factor`; `COMBINE` adds it (q1) to the scaled
+ * second input (q0). The sign is added before a shift, as in ethosgen_requantize_x4.
+ */
+#define ETHOSGEN_SUMS(COMBINE)                                                                 \
+    const struct ethosgen_add *add = (const struct ethosgen_add *)shape;                       \
+    const struct ethosgen_scaled *scaled = &add->second;                                       \
+    int32_t factor = add->first_sign * (1 << (ETHOSGEN_ADD_SHIFT - 1));                        \
+                                                                                               \
+    __asm volatile("dlstp.32 lr, %[count]\n"                                                   \
+                   "1:\n\t"                                                                    \
+                   "vldrb.s32 q0, [%[second]], #4\n\t"                                         \
+                   "vldrb.s32 q1, [%[first]], #4\n\t"                                          \
+                   "vmlas.s32 q0, %q[unit], %[second_offset]\n\t"                              \
+                   "vqrdmulh.s32 q0, q0, %[second_mantissa]\n\t"                               \
+                   "vshl.s32 q2, q0, %q[second_sign]\n\t"                                      \
+                   "vadd.s32 q0, q0, q2\n\t"                                                   \
+                   "vrshl.s32 q0, %[second_shift]\n\t" COMBINE                                 \
+                   "vadd.s32 q0, q0, %[first_offset]\n\t"                                      \
+                   "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
+                   "vshl.s32 q2, q0, %q[sign]\n\t"                                             \
+                   "vadd.s32 q0, q0, q2\n\t"                                                   \
+                   "vrshl.s32 q0, %[shift]\n\t"                                                \
+                   "vadd.s32 q0, q0, %[zero_point]\n\t"                                        \
+                   "vmax.s32 q0, q0, %q[low]\n\t"                                              \
+                   "vmin.s32 q0, q0, %q[high]\n\t"                                             \
+                   "vstrb.32 q0, [%[output]], #4\n\t"                                          \
+                   "letp lr, 1b"                                                               \
+                   : [output] "+l"(output), [first] "+l"(first), [second] "+l"(second)         \
+                   : [count] "r"(count), [factor] "r"(factor),                                 \
+                     [first_offset] "r"(-factor * add->first.zero_point),                      \
+                     [second_offset] "r"(-scaled->zero_point * (1 << ETHOSGEN_ADD_SHIFT)),     \
+                     [second_mantissa] "r"(scaled->mantissa),                                  \
+                     [second_shift] "r"(scaled->shift), [mantissa] "r"(add->mantissa),         \
+                     [shift] "r"(add->shift), [zero_point] "r"(add->output.zero_point),        \
+                     [unit] "w"(vdupq_n_s32(1 << ETHOSGEN_ADD_SHIFT)),                         \
+                     [second_sign] "w"(sign_shift(scaled->shift)),                             \
+                     [sign] "w"(sign_shift(add->shift)),                                       \
+                     [low] "w"(vdupq_n_s32(add->output.low)),                                  \
+                     [high] "w"(vdupq_n_s32(add->output.high))                                 \
+                   : "q0", "q1", "q2", "lr", "memory")
+
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape)
 {
-    const struct ethosgen_add add = *(const struct ethosgen_add *)shape;
-    int32x4_t first_shift = vdupq_n_s32(add.first.shift);
-    int32x4_t second_shift = vdupq_n_s32(add.second.shift), shift = vdupq_n_s32(add.shift);
-    int32x4_t low = vdupq_n_s32(add.output.low), high = vdupq_n_s32(add.output.high);
+    ETHOSGEN_SUMS("vmla.s32 q0, q1, %[factor]\n\t");
+}
 
-    for (int32_t i = 0; i < count; i += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(count - i));
-        int32x4_t left = widened(first + i, inside, add.first.zero_point);
-        int32x4_t right = widened(second + i, inside, add.second.zero_point);
-
-        left = scaled(left, add.first.mantissa, first_shift);
-        right = scaled(right, add.second.mantissa, second_shift);
-        left = scaled(vaddq_s32(left, vmulq_n_s32(right, add.sign)), add.mantissa, shift);
-        left = vaddq_n_s32(left, add.output.zero_point);
-        vstrbq_p_s32(output + i, vminq_s32(vmaxq_s32(left, low), high), inside);
-    }
+void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const int32_t *shape)
+{
+    ETHOSGEN_SUMS("vmul.s32 q1, q1, %[factor]\n\t"
+                  "vsub.s32 q0, q1, q0\n\t");
 }
 
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
@@ -50,7 +91,7 @@ void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
     int32x4_t right = vdupq_n_s32((*second - add.second.zero_point) * (1 << ETHOSGEN_ADD_SHIFT));
 
     right = scaled(right, add.second.mantissa, vdupq_n_s32(add.second.shift));
-    right = vmulq_n_s32(right, add.sign);
+    right = vmulq_n_s32(right, add.second_sign);
     for (int32_t i = 0; i < count; i += 4) {
         mve_pred16_t inside = vctp32q((uint32_t)(count - i));
         int32x4_t left = widened(first + i, inside, add.first.zero_point);
@@ -73,22 +114,28 @@ void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, 
     const struct ethosgen_add *add = (const struct ethosgen_add *)shape;
 
     for (int32_t i = 0; i < count; i++) {
-        int32_t sum = widened(first[i], &add->first)
-            + add->sign * widened(second[i], &add->second);
+        int32_t sum = add->first_sign * widened(first[i], &add->first)
+            + add->second_sign * widened(second[i], &add->second);
 
         output[i] = ethosgen_clamp(ethosgen_requantize(sum, add->mantissa, add->shift),
                                    &add->output);
     }
 }
 
+void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const int32_t *shape)
+{
+    ethosgen_add_s8(output, first, second, count, shape);
+}
+
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                          const int32_t *shape)
 {
     const struct ethosgen_add *add = (const struct ethosgen_add *)shape;
-    int32_t right = add->sign * widened(*second, &add->second);
+    int32_t right = add->second_sign * widened(*second, &add->second);
 
     for (int32_t i = 0; i < count; i++) {
-        int32_t sum = widened(first[i], &add->first) + right;
+        int32_t sum = add->first_sign * widened(first[i], &add->first) + right;
 
         output[i] = ethosgen_clamp(ethosgen_requantize(sum, add->mantissa, add->shift),
                                    &add->output);

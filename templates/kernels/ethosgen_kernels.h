@@ -316,21 +316,29 @@ struct ethosgen_scaled {
     int32_t shift; /* 0 or negative */
 };
 
-/* A sum, or a difference where `sign` is -1. */
+/* A sum or a difference; each sign is 1 or -1. */
 struct ethosgen_add {
     struct ethosgen_scaled first;
     struct ethosgen_scaled second;
-    int32_t sign;
+    int32_t first_sign;
+    int32_t second_sign;
     int32_t mantissa;
     int32_t shift; /* 0 or negative */
     struct ethosgen_output output;
 };
 
-/* output[i] = requantized(first[i] + sign * second[i]); output may be one of the inputs. */
+/*
+ * output[i] = requantized(sign * first[i] + sign * second[i]); output may be one of the inputs.
+ *
+ * The first has the larger scale, so its mantissa is 2^30 and its shift 0: half, which needs no
+ * rounding. The first function is for a second_sign of 1, the other one for -1.
+ */
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape);
+void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const int32_t *shape);
 
-/* The same with one element of `second` for all. */
+/* The same for any scales and signs, with one element of `second` for all. */
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                          const int32_t *shape);
 

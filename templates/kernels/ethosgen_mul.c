@@ -6,41 +6,64 @@
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
-/* Multiply 4 elements by 4 factors and store the result. */
-static inline void multiply(int8_t *to, const int8_t *from, int32x4_t factors,
-                            const struct ethosgen_mul *mul, mve_pred16_t inside)
-{
-    int32x4_t value = vsubq_n_s32(vldrbq_z_s32(from, inside), mul->first_zero_point);
-
-    value = ethosgen_requantize_x4(vmulq_s32(value, factors), vdupq_n_s32(mul->mantissa),
-                                   vdupq_n_s32(mul->shift));
-    value = vaddq_n_s32(value, mul->output.zero_point);
-    value = vmaxq_s32(value, vdupq_n_s32(mul->output.low));
-    vstrbq_p_s32(to, vminq_s32(value, vdupq_n_s32(mul->output.high)), inside);
-}
+/*
+ * 8 products an iteration. Only loads and stores are predicated: half a product must not be.
+ * `LOAD` loads 8 elements of the inputs. The sign is added before the shift, as in
+ * ethosgen_requantize_x4; no sign, if the shift is 0.
+ */
+#define ETHOSGEN_PRODUCTS(LOAD)                                                                \
+    const struct ethosgen_mul *mul = (const struct ethosgen_mul *)shape;                       \
+                                                                                               \
+    __asm volatile("dls lr, %[times]\n\t"                                                      \
+                   "vdup.16 q1, %[factor]\n"                                                   \
+                   "1:\n\t"                                                                    \
+                   "vctp.16 %[count]\n\t"                                                      \
+                   "sub %[count], #8\n\t" LOAD                                                 \
+                   "vsub.i16 q0, q0, %[zero_point]\n\t"                                        \
+                   "vmullb.s16 q2, q0, q1\n\t"                                                 \
+                   "vmullt.s16 q0, q0, q1\n\t"                                                 \
+                   "vqrdmulh.s32 q2, q2, %[mantissa]\n\t"                                      \
+                   "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
+                   "vshl.s32 q3, q2, %q[sign]\n\t"                                             \
+                   "vadd.i32 q2, q2, q3\n\t"                                                   \
+                   "vshl.s32 q3, q0, %q[sign]\n\t"                                             \
+                   "vadd.i32 q0, q0, q3\n\t"                                                   \
+                   "vrshl.s32 q2, %[shift]\n\t"                                                \
+                   "vrshl.s32 q0, %[shift]\n\t"                                                \
+                   "vqmovnb.s32 q2, q2\n\t"                                                    \
+                   "vqmovnt.s32 q2, q0\n\t"                                                    \
+                   "vqadd.s16 q2, q2, %[output_point]\n\t"                                     \
+                   "vmax.s16 q2, q2, %q[low]\n\t"                                              \
+                   "vmin.s16 q2, q2, %q[high]\n\t"                                             \
+                   "vpst\n\t"                                                                  \
+                   "vstrbt.16 q2, [%[output]], #8\n\t"                                         \
+                   "le lr, 1b"                                                                 \
+                   : [output] "+l"(output), [first] "+l"(first), [second] "+l"(second),        \
+                     [count] "+r"(count)                                                       \
+                   : [times] "r"((count + 7) >> 3), [zero_point] "r"(mul->first_zero_point),   \
+                     [factor] "r"(*second - mul->second_zero_point),                           \
+                     [second_point] "r"(mul->second_zero_point),                               \
+                     [mantissa] "r"(mul->mantissa), [shift] "r"(mul->shift),                   \
+                     [output_point] "r"(mul->output.zero_point),                               \
+                     [sign] "w"(vdupq_n_s32(mul->shift < 0 ? -31 : 32)),                       \
+                     [low] "w"(vdupq_n_s16((int16_t)mul->output.low)),                         \
+                     [high] "w"(vdupq_n_s16((int16_t)mul->output.high))                        \
+                   : "q0", "q1", "q2", "q3", "lr", "memory")
 
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape)
 {
-    const struct ethosgen_mul mul = *(const struct ethosgen_mul *)shape;
-
-    for (int32_t i = 0; i < count; i += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(count - i));
-        int32x4_t factors = vldrbq_z_s32(second + i, inside);
-
-        multiply(output + i, first + i, vsubq_n_s32(factors, mul.second_zero_point), &mul, inside);
-    }
+    ETHOSGEN_PRODUCTS("vpstt\n\t"
+                      "vldrbt.s16 q0, [%[first]], #8\n\t"
+                      "vldrbt.s16 q1, [%[second]], #8\n\t"
+                      "vsub.i16 q1, q1, %[second_point]\n\t");
 }
 
 void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                          const int32_t *shape)
 {
-    const struct ethosgen_mul mul = *(const struct ethosgen_mul *)shape;
-    int32x4_t factors = vdupq_n_s32(*second - mul.second_zero_point);
-
-    for (int32_t i = 0; i < count; i += 4) {
-        multiply(output + i, first + i, factors, &mul, vctp32q((uint32_t)(count - i)));
-    }
+    ETHOSGEN_PRODUCTS("vpst\n\t"
+                      "vldrbt.s16 q0, [%[first]], #8\n\t");
 }
 #else
 static inline int8_t multiplied(int8_t value, int32_t factor, const struct ethosgen_mul *mul)

@@ -127,6 +127,10 @@ OTHERS: dict[str, Build] = {
         n.input((1, 5, 7, 3)), n.input((1, 5, 7, 3), scale=0.011, zero_point=-7), activation="RELU"
     ),
     "differences": lambda n: n.sub(n.input((2, 16), scale=0.011), n.input((2, 16)), scale=0.05),
+    "differences, first has less scale": lambda n: n.sub(
+        n.input((3, 7), scale=0.01, zero_point=9), n.input((3, 7)), activation="RELU6"
+    ),
+    "sums of equal scales": lambda n: n.add(n.input((2, 9)), n.input((2, 9)), scale=0.11),
     "sums with channels": lambda n: n.add(
         n.input((2, 3, 19), zero_point=-128), n.input((19,), scale=0.011, zero_point=127)
     ),
@@ -148,6 +152,9 @@ OTHERS: dict[str, Build] = {
         n.input((2, 5, 7, 9)), [(0, 0), (1, 2), (3, 0), (0, 0)]
     ),
     "padding of channels": lambda n: n.pad(n.input((1, 3, 4, 17)), [(0, 0)] * 3 + [(2, 35)]),
+    "padding of short rows": lambda n: n.pad(n.input((6, 20)), [(0, 1), (0, 5)]),
+    "padding of rows of one vector": lambda n: n.pad(n.input((6, 16)), [(1, 0), (1, 0)]),
+    "padding of long rows": lambda n: n.pad(n.input((3, 5, 29)), [(0, 0), (2, 1), (0, 0)]),
     "padding before": lambda n: n.pad(n.input((1, 4, 5, 6)), [(0, 0), (2, 0), (0, 0), (0, 0)]),
     "padding of batches": lambda n: n.pad(n.input((2, 19)), [(1, 1), (0, 1)]),
     "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),

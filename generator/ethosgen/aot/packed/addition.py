@@ -6,7 +6,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
-from ethosgen.aot.arithmetic.quantization import activation_range, zero_point_of
+from ethosgen.aot.arithmetic.quantization import activation_range, scale_of, zero_point_of
 from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, packed
@@ -19,22 +19,37 @@ LEAST_ROW = 8
 @packed("ADD", "SUB", cycles=cost.SUMS)
 @packed("MUL", cycles=cost.PRODUCTS)
 def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute 4 elements at a time."""
+    """Compute 4 or 8 elements at a time."""
     first, second, target = ends(op, tensors)
     *shapes, full = merge_dimensions([first.shape, second.shape, target.shape])
-    if shapes[0][-1] == 1 and op.code != "SUB":
+    is_turned = _is_turned(op, (first, second), shapes)
+    if is_turned:
         first, second, shapes = second, first, shapes[::-1]
+    signs = (1, 1) if op.code != "SUB" else (-1, 1) if is_turned else (1, -1)
     numbers = (
-        _product(op, first, second, target) if op.code == "MUL" else _sum(op, first, second, target)
+        _product(op, first, second, target)
+        if op.code == "MUL"
+        else _sum(op, (first, second, target), signs)
     )
     repeats = shapes[0] != full or shapes[1] != full
     if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
         return None
     name = "mul" if op.code == "MUL" else "add"
     one = "_one" if shapes[1][-1] == 1 else ""
+    form = "sub" if signs[1] < 0 and not one else name
     return _rows(
-        f"ethosgen_{name}{one}_s8", name, (first, second, target), (*shapes, full), numbers
+        f"ethosgen_{form}{one}_s8", name, (first, second, target), (*shapes, full), numbers
     )
+
+
+def _is_turned(
+    op: Operator, inputs: tuple[Tensor, Tensor], shapes: Sequence[tuple[int, ...]]
+) -> bool:
+    """Return whether the second input takes the first's place: it is longer, or has more scale."""
+    first, second = (shape[-1] for shape in shapes)
+    if 1 in (first, second):
+        return first == 1 and op.code != "SUB"
+    return op.code != "MUL" and scale_of(inputs[0]) < scale_of(inputs[1])
 
 
 def _rows(
@@ -63,15 +78,18 @@ def _rows(
     return nest.kernel(frozenset({f"ethosgen_{name}.c"}))
 
 
-def _sum(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
+def _sum(
+    op: Operator, tensors: tuple[Tensor, Tensor, Tensor], signs: tuple[int, int]
+) -> tuple[int, ...] | None:
     """Return a struct ethosgen_add."""
+    first, second, target = tensors
     left, right, result = sum_multipliers(first, second, target)
     if max(left.shift, right.shift, result.shift) > 0:
         return None
     return (
         *(zero_point_of(first), left.mantissa, left.shift),
         *(zero_point_of(second), right.mantissa, right.shift),
-        *(1 if op.code == "ADD" else -1, result.mantissa, result.shift),
+        *(*signs, result.mantissa, result.shift),
         *(zero_point_of(target), *activation_range(op, target)),
     )
 

@@ -1,6 +1,6 @@
 """PAD of int8 and int16 by their zero points: rows of bytes, and the gaps between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,23 +62,31 @@ def _slab(op: Operator, tensors: Sequence[Tensor]) -> _Slab | None:
     return _Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
 
 
-def _cycles(call: float, row: float, piece: float, lanes: int) -> Cycles:
-    """Return an estimate for each element; `piece` is for each `lanes` bytes of a row or gap."""
+def _estimate(whole: Callable[[_Slab, int], float]) -> Cycles:
+    """Return an estimate for each element from that of a call, given the bytes of an element."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         slab, target = _slab(op, tensors), tensors[op.outputs[0]]
         if slab is None:
             return PLAIN_CYCLES
-        size = np.dtype(target.dtype).itemsize
-        copied, filled = (-(-size * n // lanes) for n in (slab.row, slab.between))
-        ends = -(-size * (slab.before + slab.after) // lanes)
-        whole = call + slab.rows * (row + piece * (copied + filled)) + piece * ends
-        return slab.calls * whole / target.elements
+        return slab.calls * whole(slab, np.dtype(target.dtype).itemsize) / target.elements
 
     return cycles
 
 
-CYCLES = TwoForms(_cycles(60, 24, 3.0, LANES), _cycles(60, 24, 4.0, 1))
+def _helium(slab: _Slab, size: int) -> float:
+    """Return the instructions of a call; rows of up to two vectors have a loop of their own."""
+    row, gap, ends = (size * n for n in (slab.row, slab.between, slab.before + slab.after))
+    is_short = row <= 2 * LANES and gap <= LANES
+    rows = 20.0 if is_short else 34 + 2.25 * row / LANES + 3.0 * gap / LANES
+    return 70 + slab.rows * rows + 1.25 * ends / LANES
+
+
+def _in_c(slab: _Slab, size: int) -> float:
+    return 60 + slab.rows * 24 + 4.0 * size * slab.target
+
+
+CYCLES = TwoForms(_estimate(_helium), _estimate(_in_c))
 
 
 @packed("PAD", cycles=CYCLES)

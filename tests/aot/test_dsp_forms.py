@@ -11,14 +11,28 @@ from ethosgen.aot import compile_program, libraries
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
 from tests.aot.test_dsp import dsp_plan
-from tests.aot.test_packed import TRANSPOSED, SymmetricNetwork
+from tests.aot.test_packed import PLAIN, RECURRENT, TRANSPOSED, SymmetricNetwork
 from tests.support.aot_harness import GeneratedC, assert_equal, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
+from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
-GROUPS: dict[str, dict[str, Build]] = {"transposed": TRANSPOSED}
+DEEP: dict[str, Build] = {
+    "svdf, two parts of the depth": lambda n: svdf(n, n.input((1, 518), scale=0.02), 5, 3),
+    "lstm, three parts": lambda n: lstm(n, n.input((1, 2, 1021), scale=0.02), 9),
+}
+WIDE = "lstm, cell of most bits"
+"""Its products have more than the 31 bits that the kernel multiplies."""
+GROUPS: dict[str, dict[str, Build]] = {
+    "transposed": TRANSPOSED,
+    "recurrent": {name: build for name, build in RECURRENT.items() if name != WIDE} | DEEP,
+}
+OUTSIDE = {
+    name: (RECURRENT | PLAIN)[name]
+    for name in (WIDE, "lstm, cell beyond 16 bits", "svdf, state of int8")
+}
 
 
 @pytest.fixture
@@ -59,3 +73,10 @@ def test_a_cortex_m33_equals_tflite_micro(tmp_path: Path) -> None:
         watch=Watch(),
     )
     assert report.passed
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_what_has_no_form_is_left_to_others(case: str) -> None:
+    net = NetworkBuilder("network", seed=8)
+    program = compile_program(dsp_plan(net.build(OUTSIDE[case](net))), "net")
+    assert not any(name.startswith("ethosgen_dsp") for name in program.sources)

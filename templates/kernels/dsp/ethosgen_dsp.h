@@ -120,4 +120,68 @@ void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t r
 void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                               const int32_t *shape);
 
+/* A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds. */
+struct ethosgen_dsp_multiplier {
+    int32_t left;
+    int32_t mantissa;
+    int32_t sign; /* -1 if there is a right shift, else 0 */
+    int32_t half; /* of a step of the right shift */
+    int32_t right;
+};
+
+/* An SVDF: the filters of a unit are adjacent, `rank` for each. */
+struct ethosgen_dsp_svdf {
+    int32_t depth;
+    int32_t filters;
+    int32_t rank;
+    int32_t memory; /* time steps in the state of each filter */
+    struct ethosgen_dsp_multiplier into; /* from sums of features to the state */
+    struct ethosgen_dsp_multiplier out;  /* its `left` is that of the totals, not doubled */
+    int32_t zero_point;
+};
+
+/*
+ * Compute all units of one row of features, and move the state on by a time step.
+ *
+ * weights: for every 8 filters, the last of which may be fewer, those of a matrix with filters as
+ * channels, apart for every 508 places of depth. biases: the first values of the sums, padded to 8.
+ * time: `memory` weights of each filter. units: the biases of the units. room: 2 bytes for each of
+ * depth, rounded up to 4.
+ */
+void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, void *room,
+                          const int8_t *weights, const int32_t *biases, const int16_t *time,
+                          const int32_t *units, const int32_t *shape);
+
+/* An LSTM. Its gates are in the order input, forget, cell, output. */
+struct ethosgen_dsp_lstm {
+    int32_t steps;
+    int32_t row_step; /* rows from a time step to the next, in the input and in the output */
+    int32_t features;
+    int32_t units;
+    struct ethosgen_dsp_multiplier forward[4]; /* from the sums of each gate with the input to 2^-12 */
+    struct ethosgen_dsp_multiplier back[4];    /* the same with the hidden state */
+    struct ethosgen_dsp_multiplier kept;
+    struct ethosgen_dsp_multiplier added;
+    struct ethosgen_dsp_multiplier made;
+    int32_t cell_low;
+    int32_t cell_high;
+    int32_t cell_factor; /* with the right shift, from the cell state to the argument of tanh */
+    int32_t cell_half;   /* of a step of the shift */
+    int32_t cell_shift;
+    int32_t zero_point;
+};
+
+/*
+ * Compute all time steps of one batch, and leave both states as they are after the last one.
+ *
+ * weights: for every 8 units, the last of which may be fewer, those of the input and those of the
+ * hidden state, each as the weights of an SVDF with the units of a gate, gate by gate, as filters.
+ * biases: in the same order the first values of the sums. lines: the curve 32768 * (2 * sigmoid(x / 24)
+ * - 1) from each of 256 whole numbers to the next, as 256 heights at 0 and 256 slopes. room: 2 bytes
+ * for each feature and unit, both rounded up to 4.
+ */
+void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
+                          void *room, const int8_t *weights, const int32_t *biases,
+                          const int16_t *lines, const int32_t *shape);
+
 #endif /* ETHOSGEN_DSP_H */

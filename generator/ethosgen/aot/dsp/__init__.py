@@ -10,7 +10,7 @@ DSP_KERNELS = MicroKernels(
     "DSP kernels",
     Source(
         package=__name__,
-        families=("depthwise", "matrix", "matrix_s16", "pool", "transposed"),
+        families=("depthwise", "matrix", "matrix_s16", "pool", "recurrent", "transposed"),
         folder="kernels/dsp",
         headers=("ethosgen_dsp.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
     ),

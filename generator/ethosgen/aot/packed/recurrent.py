@@ -114,7 +114,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(LSTM)
 
 
-def _matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
+def gate_matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
     """Return for each gate the weights of the input and of the hidden state, with their rows."""
     return [
         pair
@@ -127,7 +127,8 @@ def _lstm_weights(layer: Lstm) -> Array:
     """Return the weights of each block of units, gate by gate."""
     blocks = -(-layer.sizes[3] // order.MATRIX_CHANNELS)
     packs = [
-        order.matrix_weights(weights.array()).reshape(blocks, -1) for _, weights in _matrices(layer)
+        order.matrix_weights(weights.array()).reshape(blocks, -1)
+        for _, weights in gate_matrices(layer)
     ]
     return np.concatenate(packs, axis=1).reshape(-1)
 
@@ -139,7 +140,7 @@ def _lstm_biases(layer: Lstm) -> Array:
         order.padded(
             order.folded_biases(weights.array(), zero_point_of(rows), bias), order.MATRIX_CHANNELS
         ).reshape(-1, order.MATRIX_CHANNELS)
-        for (rows, weights), bias in zip(_matrices(layer), biases, strict=True)
+        for (rows, weights), bias in zip(gate_matrices(layer), biases, strict=True)
     ]
     return np.concatenate(folded, axis=1).reshape(-1)
 
@@ -156,10 +157,10 @@ def _lstm_numbers(layer: Lstm) -> Array | None:
     """Return a struct ethosgen_lstm, None if the micro-kernel does not cover the layer."""
     batch, steps, features, units = layer.sizes
     factor, shift = cell_shift(scale_of(layer.cell))
-    constants = [*(weights for _, weights in _matrices(layer)), *layer.biases]
+    constants = [*(weights for _, weights in gate_matrices(layer)), *layer.biases]
     if any(tensor.data is None for tensor in constants) or factor > MOST_FACTOR:
         return None
-    gates = [gate_multiplier(rows, weights) for rows, weights in _matrices(layer)]
+    gates = [gate_multiplier(rows, weights) for rows, weights in gate_matrices(layer)]
     multipliers = (*gates[::2], *gates[1::2], *cell_multipliers(layer))
     numbers = (
         *(steps, batch if layer.by_time else 1, features, units),

@@ -106,4 +106,17 @@ static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low
     }
 }
 
+/* The same for values of 16 bits. */
+static inline void ethosgen_dsp_bound_s16(int16_t *values, int32_t count, int32_t low, int32_t high)
+{
+    if (low == INT16_MIN && high == INT16_MAX) {
+        return;
+    }
+    for (; count > 0; count--) {
+        int32_t value = *values < low ? low : *values;
+
+        *values++ = (int16_t)(value > high ? high : value);
+    }
+}
+
 #endif /* ETHOSGEN_DSP_MATH_H */

@@ -361,18 +361,6 @@ static void multiply_pairs(struct tile *tile, int32_t count, int32_t part, int32
     }
 }
 
-static void bound(int16_t *values, int32_t count, int32_t low, int32_t high)
-{
-    if (low == INT16_MIN && high == INT16_MAX) {
-        return;
-    }
-    for (; count > 0; count--) {
-        int32_t value = *values < low ? low : *values;
-
-        *values++ = (int16_t)(value > high ? high : value);
-    }
-}
-
 void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count,
                              const int8_t *weights, const int32_t *scales,
                              const struct ethosgen_dsp_matrix_s16 *matrix)
@@ -403,7 +391,8 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
         }
     }
     for (int32_t row = 0; row < count; row++) {
-        bound(output + row * matrix->stride, channels, matrix->low, matrix->high);
+        ethosgen_dsp_bound_s16(output + row * matrix->stride, channels, matrix->low,
+                               matrix->high);
     }
 }
 

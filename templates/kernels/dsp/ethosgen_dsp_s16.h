@@ -46,4 +46,20 @@ void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *r
                                   const int8_t *weights, const int32_t *scales,
                                   const int32_t *shape, const int32_t *window);
 
+/* A pool over pixels of at least 2 `channels`, and the bounds of its outputs. */
+struct ethosgen_dsp_pool_s16 {
+    int32_t row; /* values */
+    int32_t channels;
+    int32_t low;
+    int32_t high;
+};
+
+/* Compute the average of at most 2^16 - 2 pixels; halves are rounded away from zero. */
+void ethosgen_dsp_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
+                                   int32_t columns, const int32_t *shape);
+
+/* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
+void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
+                               int32_t columns, const int32_t *shape);
+
 #endif /* ETHOSGEN_DSP_S16_H */

@@ -73,7 +73,14 @@ MATRIX: dict[str, Build] = {
     "groups": lambda n: n.conv2d(_input(n, 2, 5, 4, 6), 9, (2, 2), (2, 1), groups=3),
     "depthwise of one channel": lambda n: n.depthwise(_input(n, 1, 6, 7, 1), multiplier=5),
 }
-LAYERS = MATRIX
+POOLS: dict[str, Build] = {
+    "averages": lambda n: n.average_pool(_input(n, 2, 7, 5, 21), (3, 2), (2, 1), padding="SAME"),
+    "average of all": lambda n: n.average_pool(_input(n, 1, 25, 5, 8), (25, 5), activation="RELU"),
+    "averages of pairs": lambda n: n.average_pool(_input(n, 1, 4, 5, 3), (2, 3), (1, 1)),
+    "maxima": lambda n: n.max_pool(_input(n, 2, 7, 5, 19), (2, 3), (1, 2), padding="SAME"),
+    "maxima of pairs": lambda n: n.max_pool(_input(n, 1, 4, 4, 2), (2, 2), activation="RELU6"),
+}
+LAYERS = MATRIX | POOLS
 
 
 @needs_gcc

@@ -6,11 +6,13 @@ without DSP instructions, with equal results.
 
 from ethosgen.aot.packed import MicroKernels, Source
 
+_OF_INT16 = ("matrix_s16", "pool_s16")
+
 DSP_KERNELS = MicroKernels(
     "DSP kernels",
     Source(
         package=__name__,
-        families=("depthwise", "matrix", "matrix_s16", "pool", "recurrent", "transposed"),
+        families=("depthwise", "matrix", "pool", "recurrent", "transposed", *_OF_INT16),
         folder="kernels/dsp",
         headers=("ethosgen_dsp.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
     ),

@@ -10,7 +10,7 @@ from ethosgen.aot.cost import Cycles
 from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
-ROWS, WORD = 4, 2
+ROWS, WORD, LANES = 4, 2, 8
 
 
 def _up(value: int, to: int) -> int:
@@ -47,6 +47,24 @@ def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
     return _patches(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)
 
 
+def _pool(one: Sizes, block: float, tap: float, pair: float) -> float:
+    """Return the cycles of windows of 8 channels, and of 2: without taps, and for each tap."""
+    many, rest = divmod(one.channels, LANES)
+    rows = 9 * one.taps_y
+    whole = many * (block + rows + tap * one.taps)
+    return one.pixels * (70 + whole + _up(rest, WORD) * (pair + rows + 8 * one.taps))
+
+
+def _averages(one: Sizes) -> float:
+    return _pool(one, 110.0, 18.0, 42.0)
+
+
+def _maxima(one: Sizes) -> float:
+    return _pool(one, 45.0, 18.0, 30.0)
+
+
 DENSE: Cycles = estimate_of(_rows)
 CONVOLUTION: Cycles = estimate_of(_convolution)
 DEPTHWISE: Cycles = _depthwise
+AVERAGES: Cycles = estimate_of(_averages)
+MAXIMA: Cycles = estimate_of(_maxima)

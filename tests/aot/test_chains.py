@@ -75,8 +75,8 @@ def _floats(net: NetworkBuilder) -> int:
 
 
 def _two_tensors(net: NetworkBuilder) -> int:
-    x, y, z = (net.input(SHAPE, "int16", scale, 0) for scale in (0.0005, 0.0003, 0.0007))
-    return net.sub(net.mul(x, y), z)
+    x, y, z = (net.input(SHAPE, "int16", 0.0005, 0) for _ in range(3))
+    return net.minimum(net.maximum(x, y), z)
 
 
 def _packed_alone(net: NetworkBuilder) -> int:
@@ -92,8 +92,9 @@ def _by_channel(net: NetworkBuilder) -> int:
 
 
 def _narrowed(net: NetworkBuilder) -> int:
-    x = net.transpose(net.input(SHAPE, "int16", 0.001, 0), (0, 3, 1, 2))
-    return net.quantize(x, "int8", 0.2, 1)
+    x, axis = net.input(SHAPE, "int16", 0.001, 0), net.constant(np.array([2], np.int32))
+    (y,) = net.operator("REVERSE_V2", [x, axis], [net._like(x)])
+    return net.quantize(y, "int8", 0.2, 1)
 
 
 def _constant_by_place(net: NetworkBuilder) -> int:
@@ -118,9 +119,9 @@ CHAINS: dict[str, tuple[Build, list[str], int]] = {
     "sum and tables": (_sum_and_tables, ["ADD QUANTIZE LOGISTIC"], 1),
     "reshaped": (_reshaped, ["MAX_POOL_2D RESHAPE LOGISTIC"], 1),
     "floats": (_floats, ["ABS MUL ADD LEAKY_RELU"], 1),
-    "two tensors": (_two_tensors, ["MUL SUB"], 1),
+    "two tensors": (_two_tensors, ["MAXIMUM MINIMUM"], 1),
     "by channel": (_by_channel, ["MAX_POOL_2D MUL"], 1),
-    "narrowed": (_narrowed, ["TRANSPOSE QUANTIZE"], 1),
+    "narrowed": (_narrowed, ["REVERSE_V2 QUANTIZE"], 1),
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from tests.support.recipes import recipe
 
 POOLS = ("mean", "averages", "averages of most", "maxima", "maxima in bounds")
 LAYERS = {name: build for name, build in DSP_LAYERS.items() if name not in POOLS}
+EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 
 
@@ -36,14 +37,17 @@ def thumb_plan(network: bytes | Network, extension: Extension = Extension.THUMB2
 def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all layers to the Thumb kernels, whatever others cost."""
     monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    monkeypatch.setattr(libraries, "THUMB_LIBRARIES", libraries.THUMB_LIBRARIES[:1])
+    for name in ("ARMV7M_LIBRARIES", "ARMV6M_LIBRARIES"):
+        monkeypatch.setattr(libraries, name, getattr(libraries, name)[:1])
 
 
 @needs_gcc
 @pytest.mark.usefixtures("even_if_dearer")
-def test_the_twins_equal_tflite_micro(tmp_path: Path) -> None:
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_the_twins_equal_tflite_micro(extension: Extension, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
-    plan = thumb_plan(net.build(*(build(net) for build in LAYERS.values()), halves(net, bits=29)))
+    data = net.build(*(build(net) for build in LAYERS.values()), halves(net, bits=29))
+    plan = thumb_plan(data, extension)
     program = compile_program(plan, "net")
     functions = program.sources["net_graph.c"].split("static ")[1:]
     assert functions
@@ -75,8 +79,8 @@ def test_other_processors_are_without_them() -> None:
     data = net.build(net.conv2d(net.input((1, 5, 5, 4)), 6))
     for extension in Extension:
         sources = compile_program(thumb_plan(data, extension), "net").sources
-        is_thumb = extension in (Extension.THUMB, Extension.THUMB2)
-        assert ("ethosgen_thumb_matrix.c" in sources) == is_thumb
+        assert ("ethosgen_thumb_matrix.c" in sources) == (extension is Extension.THUMB2)
+        assert ("ethosgen_thumb_pairs.c" in sources) == (extension is Extension.THUMB)
 
 
 def test_weights_are_packed_as_the_header_says() -> None:
@@ -89,12 +93,13 @@ def test_weights_are_packed_as_the_header_says() -> None:
     assert order.depthwise_weights(taps)[:7].tolist() == [0, 4, 8, 12, 16, 20, 1]
 
 
-def test_inputs_that_are_raised_have_biases_that_are_lowered() -> None:
+def test_products_of_raised_values_have_biases_that_are_lowered() -> None:
     scales = np.array([[7, 1, 2, 3], [-7, 1, 2, 3]], np.int32)
     weights = np.array([[1, 2], [-128, -128]], np.int8)
-    made = order.depthwise_scales(scales, weights).reshape(2, 4)
+    made = order.lowered(scales, weights)
     assert made[:, 0].tolist() == [7 - 3 * 128, -7 + 256 * 128]
     assert made[:, 1:].tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert order.raised(np.array([-128, 0, 127], np.int8)).view(np.uint8).tolist() == [0, 128, 255]
 
 
 def test_a_cortex_m3_is_estimated_by_its_own_kernels() -> None:

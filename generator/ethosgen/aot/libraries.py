@@ -43,17 +43,24 @@ def _dsp_kernels() -> Library:
     return DSP_KERNELS
 
 
-def _thumb_kernels() -> Library:
-    from ethosgen.aot.thumb import THUMB_KERNELS
+def _armv7m_kernels() -> Library:
+    from ethosgen.aot.thumb import ARMV7M_KERNELS
 
-    return THUMB_KERNELS
+    return ARMV7M_KERNELS
+
+
+def _armv6m_kernels() -> Library:
+    from ethosgen.aot.thumb import ARMV6M_KERNELS
+
+    return ARMV6M_KERNELS
 
 
 LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
 """Functions that load each library; of equally cheap ones the first is used."""
 DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (_dsp_kernels, _micro_kernels_in_c)
 """The same for processors with DSP instructions."""
-THUMB_LIBRARIES: tuple[Callable[[], Library], ...] = (_thumb_kernels, _micro_kernels_in_c)
+ARMV7M_LIBRARIES: tuple[Callable[[], Library], ...] = (_armv7m_kernels, _micro_kernels_in_c)
+ARMV6M_LIBRARIES: tuple[Callable[[], Library], ...] = (_armv6m_kernels, _micro_kernels_in_c)
 """The same for microcontrollers with neither."""
 PORTABLE_LIBRARIES: tuple[Callable[[], Library], ...] = (_portable_micro_kernels,)
 """The same for other processors."""
@@ -64,8 +71,8 @@ def libraries(extension: Extension = Extension.HELIUM) -> tuple[Library, ...]:
     loads = {
         Extension.HELIUM: LIBRARIES,
         Extension.DSP: DSP_LIBRARIES,
-        Extension.THUMB2: THUMB_LIBRARIES,
-        Extension.THUMB: THUMB_LIBRARIES,
+        Extension.THUMB2: ARMV7M_LIBRARIES,
+        Extension.THUMB: ARMV6M_LIBRARIES,
         Extension.NONE: PORTABLE_LIBRARIES,
     }[extension]
     return tuple(load() for load in loads)

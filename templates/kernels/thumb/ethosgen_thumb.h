@@ -27,6 +27,7 @@ struct ethosgen_thumb_matrix {
     int32_t stride; /* between the outputs of a row and those of the next */
     int32_t low;    /* the bounds of the outputs */
     int32_t high;
+    int32_t words; /* of temporary memory that the product needs: none on Armv7-M */
 };
 
 /*
@@ -36,6 +37,13 @@ struct ethosgen_thumb_matrix {
  */
 void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
                               const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
+/*
+ * The same for Armv6-M. 128 is added to the weights, and 128 times a channel's weights is taken off
+ * its bias. room: a word for each place of the depth.
+ */
+void ethosgen_thumb_pairs_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
+                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
 /* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
 struct ethosgen_thumb_window {
@@ -56,8 +64,8 @@ struct ethosgen_thumb_window {
     int32_t columns;
 };
 
-/* The same for rows that are the pixels under a window. room: twice the depth, in bytes. */
-void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, int8_t *room,
+/* The same for rows that are the pixels under a window. room: the words, and twice the depth. */
+void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                    const int8_t *weights, const int32_t *scales,
                                    const int32_t *shape, const int32_t *window);
 

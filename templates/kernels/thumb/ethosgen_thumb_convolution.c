@@ -68,28 +68,29 @@ static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int
     }
 }
 
-void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, int8_t *room,
+void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                    const int8_t *weights, const int32_t *scales,
                                    const int32_t *shape, const int32_t *window_shape)
 {
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
     const struct ethosgen_thumb_window *window =
         (const struct ethosgen_thumb_window *)window_shape;
-    int32_t depth = matrix->depth, used = 0;
+    int32_t depth = matrix->depth, used = 0, *words = room;
+    int8_t *patches = (int8_t *)(words + matrix->words);
 
     for (int32_t row = 0; row < window->rows; row++) {
         for (int32_t column = 0; column < window->columns; column++) {
-            gather(room + used * depth, input, row * window->stride_y - window->before_y,
+            gather(patches + used * depth, input, row * window->stride_y - window->before_y,
                    column * window->stride_x - window->before_x, depth, window);
             used++;
             if (used == ETHOSGEN_THUMB_ROWS) {
-                ethosgen_thumb_multiply(output, room, used, weights, scales, matrix);
+                ethosgen_thumb_multiply(output, patches, used, words, weights, scales, matrix);
                 output += used * matrix->stride;
                 used = 0;
             }
         }
     }
     if (used > 0) {
-        ethosgen_thumb_multiply(output, room, used, weights, scales, matrix);
+        ethosgen_thumb_multiply(output, patches, used, words, weights, scales, matrix);
     }
 }

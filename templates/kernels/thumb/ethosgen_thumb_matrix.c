@@ -1,5 +1,5 @@
 /*
- * Rows times weights: fully connected layers and convolutions. See ethosgen_thumb.h.
+ * Rows times weights on Armv7-M: fully connected layers and convolutions. See ethosgen_thumb.h.
  *
  * The sums of 2 rows and 4 channels stay in registers: each value is loaded once for 4 or 2
  * products.
@@ -151,7 +151,7 @@ static const int8_t *sum_rows(const int8_t *row, const int8_t *other, const int8
 }
 #endif
 
-void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count,
+void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, int32_t *words,
                              const int8_t *weights, const int32_t *scales,
                              const struct ethosgen_thumb_matrix *matrix)
 {
@@ -159,6 +159,7 @@ void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count,
     int8_t *made = output;
     struct tile tile;
 
+    (void)words;
     tile.scales = (const struct ethosgen_thumb_scale *)scales;
     tile.end = rows + depth;
     tile.skipped = -depth & (STEPS - 1);
@@ -191,7 +192,8 @@ void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
 
     for (; count > 0; count -= ROWS) {
-        ethosgen_thumb_multiply(output, rows, count < ROWS ? count : ROWS, weights, scales, matrix);
+        ethosgen_thumb_multiply(output, rows, count < ROWS ? count : ROWS, 0, weights, scales,
+                                matrix);
         rows += ROWS * matrix->depth;
         output += ROWS * matrix->stride;
     }

@@ -10,8 +10,11 @@
 
 enum { ETHOSGEN_THUMB_ROWS = 2, ETHOSGEN_THUMB_CHANNELS = 4 };
 
-/* Compute all channels of 1 or 2 rows, which are `depth` bytes each. */
-void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count,
+/*
+ * Compute all channels of 1 or 2 rows, which are `depth` bytes each. There are two versions, for
+ * Armv7-M and Armv6-M; the latter needs a word for each of the depth, in `words`.
+ */
+void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, int32_t *words,
                              const int8_t *weights, const int32_t *scales,
                              const struct ethosgen_thumb_matrix *matrix);
 

@@ -1,18 +1,18 @@
 """Micro-kernels for microcontrollers without DSP instructions: Cortex-M0, M0+, M3.
 
-Weights are packed for them alone. On Armv7-M the innermost loops are in assembly; Armv6-M has the
-same library with loops of its own.
+Weights are packed for an architecture. The innermost loops are in assembly, and their twins in C.
 """
 
 from ethosgen.aot.packed import MicroKernels, Source
 
-THUMB_KERNELS = MicroKernels(
-    "Thumb kernels",
-    Source(
-        package=__name__,
-        families=("depthwise", "matrix"),
-        folder="kernels/thumb",
-        headers=("ethosgen_thumb.h", "ethosgen_thumb_math.h"),
-    ),
-    has_helium=False,
-)
+
+def _kernels(name: str, module: str) -> MicroKernels:
+    """Return the library of an architecture, whose operators a module declares."""
+    headers = ("ethosgen_thumb.h", "ethosgen_thumb_math.h")
+    return MicroKernels(
+        name, Source(__name__, (module,), "kernels/thumb", headers), has_helium=False
+    )
+
+
+ARMV7M_KERNELS = _kernels("Armv7-M kernels", "armv7m")
+ARMV6M_KERNELS = _kernels("Armv6-M kernels", "armv6m")

@@ -11,10 +11,9 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import cost, order
-from ethosgen.aot.thumb.matrix import convolution
+from ethosgen.aot.thumb.matrix import Form, convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c"})
@@ -81,7 +80,7 @@ class Plane:
         return np.array(numbers, np.int32)
 
 
-def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Estimate the cycles for each output."""
     source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
     if source.shape[3] == 1:
@@ -91,15 +90,14 @@ def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     return each * target.shape[0] * target.shape[3] / max(target.elements, 1)
 
 
-@packed("DEPTHWISE_CONV_2D", cycles=_cycles)
-def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
     """Compute the outputs channel by channel; a single channel of the input is convolved."""
     layer = packable_layer(op, tensors)
     if layer is None:
         return None
     weights = layer.weights.array()
     if layer.source.shape[3] == 1:
-        return convolution(op, layer, weights.transpose(3, 1, 2, 0))
+        return convolution(op, layer, weights.transpose(3, 1, 2, 0), form)
     flat = weights.reshape(-1, layer.channels).T
     scales = order.thumb_scales(layer, flat)
     if scales is None:
@@ -115,7 +113,7 @@ def _channels(layer: Layer, plane: Plane, taps: Array, scales: Array, flat: Arra
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
     tables = [
         nest.table("weights", taps),
-        nest.table("scales", order.depthwise_scales(scales, flat)),
+        nest.table("scales", order.lowered(scales, flat).reshape(-1)),
         nest.table("shape", plane.shape(layer)),
     ]
     room = nest.room("room", plane.bytes)

@@ -1,6 +1,7 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
@@ -10,48 +11,67 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, packable_layer
-from ethosgen.aot.thumb import cost, order
+from ethosgen.aot.thumb import order
 from ethosgen.values.network import Operator, Tensor
 
-MATRIX = frozenset({"ethosgen_thumb_matrix.c", "ethosgen_thumb_tile.h"})
-CONVOLUTION = MATRIX | {"ethosgen_thumb_convolution.c"}
+_CONVOLUTION = "ethosgen_thumb_convolution.c"
 ROWS = 2
 """Rows that the kernel multiplies at a time."""
+WORD = 4
 
 
-@packed("FULLY_CONNECTED", cycles=cost.DENSE)
-def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+@dataclass(frozen=True)
+class Form:
+    """The kernel of an architecture; `is_raised` if it adds 128 to weights and values."""
+
+    function: str
+    source: str
+    is_raised: bool
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The files that the kernel needs."""
+        return frozenset({self.source, "ethosgen_thumb_tile.h"})
+
+    def words(self, depth: int) -> int:
+        """Return the words of temporary memory."""
+        return depth if self.is_raised else 0
+
+
+ARMV7M = Form("ethosgen_thumb_matrix_s8", "ethosgen_thumb_matrix.c", is_raised=False)
+ARMV6M = Form("ethosgen_thumb_pairs_s8", "ethosgen_thumb_pairs.c", is_raised=True)
+
+
+def dense(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
     """Multiply all rows of the input in one call."""
     layer = packable_layer(op, tensors)
     if layer is None:
         return None
     weights = layer.weights.array()
-    return _product(layer, weights.reshape(-1, weights.shape[-1]))
+    return _product(layer, weights.reshape(-1, weights.shape[-1]), form)
 
 
-@packed("CONV_2D", cycles=cost.CONVOLUTION)
-def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+def conv_2d(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else the pixels under each window."""
     layer = packable_layer(op, tensors)
-    return None if layer is None else convolution(op, layer, layer.weights.array())
+    return None if layer is None else convolution(op, layer, layer.weights.array(), form)
 
 
-def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
+def convolution(op: Operator, layer: Layer, weights: Array, form: Form) -> Kernel | None:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
     if weights.shape[3] == layer.source.shape[3] and all(
         axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
     ):
-        return _product(layer, flat)
-    return _windows(layer, flat, weights.shape[3], vertical, horizontal)
+        return _product(layer, flat, form)
+    return _windows(layer, flat, weights.shape[3], (vertical, horizontal), form)
 
 
-def _product(layer: Layer, weights: Array) -> Kernel | None:
+def _product(layer: Layer, weights: Array, form: Form) -> Kernel | None:
     """Return a kernel for rows that are contiguous in the input, None if there is none."""
-    constants = _constants(layer, weights, 1)
+    constants = _constants(layer, weights, 1, form)
     if constants is None:
         return None
     inputs, outputs = layer.source.elements, layer.target.elements
@@ -60,21 +80,23 @@ def _product(layer: Layer, weights: Array) -> Kernel | None:
     y = nest.write("output", layer.target, (outputs,))
     names = ("weights", "scales", "shape")
     tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
+    words = form.words(weights.shape[1])
     nest.call(
-        "ethosgen_thumb_matrix_s8",
+        form.function,
         *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels),
+        *([nest.room("room", WORD * words).data] if words else []),
         *(table.data for table in tables),
     )
-    return nest.kernel(MATRIX)
+    return nest.kernel(form.sources)
 
 
 def _windows(
-    layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis
+    layer: Layer, weights: Array, depth: int, axes: tuple[Axis, Axis], form: Form
 ) -> Kernel | None:
     """Return a kernel that copies the pixels under each window, group by group."""
     source, target = layer.source, layer.target
     groups = source.shape[3] // depth
-    constants = _constants(layer, weights, groups)
+    constants = _constants(layer, weights, groups, form)
     if constants is None:
         return None
     packed_weights, scales, shape = constants
@@ -84,9 +106,9 @@ def _windows(
     w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
     structs = (
         nest.table("shape", shape),
-        nest.table("window", _window(layer, depth, vertical, horizontal)),
+        nest.table("window", _window(layer, depth, *axes)),
     )
-    room = nest.room("room", ROWS * weights.shape[1])
+    room = nest.room("room", WORD * form.words(weights.shape[1]) + ROWS * weights.shape[1])
     with nest.loops((source.shape[0], groups), "n group") as (n, group):
         nest.call(
             "ethosgen_thumb_convolution_s8",
@@ -95,7 +117,7 @@ def _windows(
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             *(struct.data for struct in structs),
         )
-    return nest.kernel(CONVOLUTION)
+    return nest.kernel(form.sources | {_CONVOLUTION})
 
 
 def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array:
@@ -110,7 +132,9 @@ def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array
     return np.array(numbers, np.int32)
 
 
-def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, Array] | None:
+def _constants(
+    layer: Layer, weights: Array, groups: int, form: Form
+) -> tuple[Array, Array, Array] | None:
     """Return packed weights and scales, group by group, and a struct ethosgen_thumb_matrix.
 
     None if the kernel cannot compute the layer.
@@ -118,10 +142,12 @@ def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array,
     scales = order.thumb_scales(layer, weights)
     if scales is None:
         return None
+    if form.is_raised:
+        scales, weights = order.lowered(scales, weights), order.raised(weights)
     channels, depth = layer.channels // groups, weights.shape[1]
-    shape = np.array([depth, channels, layer.channels, *layer.bounds], np.int32)
+    shape = [depth, channels, layer.channels, *layer.bounds, form.words(depth)]
     return (
         np.concatenate([order.matrix_weights(one) for one in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(one) for one in np.split(scales, groups)]),
-        shape,
+        np.array(shape, np.int32),
     )

@@ -12,7 +12,7 @@ from ethosgen.aot.packed.order import Array, padded
 CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
 EXCESS = 128
-"""What the depthwise kernel adds to its inputs."""
+"""What is added to values, or to weights, so that none is negative."""
 
 
 def thumb_scales(layer: Layer, weights: Array) -> Array | None:
@@ -39,8 +39,13 @@ def depthwise_weights(weights: Array) -> Array:
     return np.ascontiguousarray(weights.transpose(2, 0, 1)).reshape(-1)
 
 
-def depthwise_scales(made: Array, weights: Array) -> Array:
-    """Return scales for raised inputs; weights are (channels, taps)."""
+def lowered(made: Array, weights: Array) -> Array:
+    """Return the scales for raised values; weights are (channels, products)."""
     made = made.copy()
     made[:, 0] -= EXCESS * weights.astype(np.int32).sum(axis=1)
-    return made.reshape(-1)
+    return made
+
+
+def raised(weights: Array) -> Array:
+    """Return weights to which 128 is added, as the bytes that they are stored in."""
+    return (weights.astype(np.int16) + EXCESS).astype(np.uint8).view(np.int8)

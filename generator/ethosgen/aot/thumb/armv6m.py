@@ -1,0 +1,27 @@
+"""The operators that have kernels for Armv6-M (Cortex-M0 and M0+)."""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed import packed
+from ethosgen.aot.thumb import cost, depthwise, matrix
+from ethosgen.aot.thumb.matrix import ARMV6M
+from ethosgen.values.network import Operator, Tensor
+
+
+@packed("FULLY_CONNECTED", cycles=cost.DENSE)
+def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply rows by weights."""
+    return matrix.dense(op, tensors, ARMV6M)
+
+
+@packed("CONV_2D", cycles=cost.CONVOLUTION)
+def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply the pixels under windows by weights."""
+    return matrix.conv_2d(op, tensors, ARMV6M)
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=depthwise.cycles)
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply the pixels under windows by weights, each channel by itself."""
+    return depthwise.depthwise(op, tensors, ARMV6M)

@@ -55,14 +55,47 @@ def _armv6m_kernels() -> Library:
     return ARMV6M_KERNELS
 
 
-LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels,)
+def _float_kernels() -> Library:
+    from ethosgen.aot.floats import FLOAT_KERNELS
+
+    return FLOAT_KERNELS
+
+
+def _float_kernels_in_c() -> Library:
+    from ethosgen.aot.floats import FLOAT_KERNELS_IN_C
+
+    return FLOAT_KERNELS_IN_C
+
+
+def _portable_float_kernels() -> Library:
+    from ethosgen.aot.floats import PORTABLE_FLOAT_KERNELS
+
+    return PORTABLE_FLOAT_KERNELS
+
+
+LIBRARIES: tuple[Callable[[], Library], ...] = (_micro_kernels, _float_kernels)
 """Functions that load each library; of equally cheap ones the first is used."""
-DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (_dsp_kernels, _micro_kernels_in_c)
+DSP_LIBRARIES: tuple[Callable[[], Library], ...] = (
+    _dsp_kernels,
+    _micro_kernels_in_c,
+    _float_kernels_in_c,
+)
 """The same for processors with DSP instructions."""
-ARMV7M_LIBRARIES: tuple[Callable[[], Library], ...] = (_armv7m_kernels, _micro_kernels_in_c)
-ARMV6M_LIBRARIES: tuple[Callable[[], Library], ...] = (_armv6m_kernels, _micro_kernels_in_c)
+ARMV7M_LIBRARIES: tuple[Callable[[], Library], ...] = (
+    _armv7m_kernels,
+    _micro_kernels_in_c,
+    _float_kernels_in_c,
+)
+ARMV6M_LIBRARIES: tuple[Callable[[], Library], ...] = (
+    _armv6m_kernels,
+    _micro_kernels_in_c,
+    _float_kernels_in_c,
+)
 """The same for microcontrollers with neither."""
-PORTABLE_LIBRARIES: tuple[Callable[[], Library], ...] = (_portable_micro_kernels,)
+PORTABLE_LIBRARIES: tuple[Callable[[], Library], ...] = (
+    _portable_micro_kernels,
+    _portable_float_kernels,
+)
 """The same for other processors."""
 
 
@@ -114,16 +147,16 @@ def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
 
     The choice is that for Helium; each micro-kernel has a version in C.
     """
+    from ethosgen.aot.floats import PORTABLE_FLOAT_KERNELS
     from ethosgen.aot.packed import PORTABLE_MICRO_KERNELS
 
     asked = replace(graph, operators=(operator,))
     plain = estimate_cycles(operator, graph.tensors)
-    offers = [o for o in PORTABLE_MICRO_KERNELS.offers(asked, {}).values() if not o.refusal]
-    if not offers or (
-        plain is not None and offers[0].cycles is not None and plain <= offers[0].cycles
-    ):
-        return estimate_cycles(operator, graph.tensors, has_helium=False)
-    return PORTABLE_MICRO_KERNELS.cycles_in_c(operator, graph.tensors)
+    for library in (PORTABLE_MICRO_KERNELS, PORTABLE_FLOAT_KERNELS):
+        for offer in _accepted(library, asked):
+            if plain is None or offer.cycles is None or offer.cycles < plain:
+                return library.cycles_in_c(operator, graph.tensors)
+    return estimate_cycles(operator, graph.tensors, has_helium=False)
 
 
 def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:

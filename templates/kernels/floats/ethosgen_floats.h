@@ -1,0 +1,72 @@
+/*
+ * Kernels for float32: lanes are output channels, so that each output's products are added in the
+ * order of the network's reference kernels, and results equal theirs bit for bit.
+ *
+ * Each has three forms, chosen when it is compiled: for Helium with floating point, for the
+ * floating-point unit of a Cortex-M, and plain C.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_FLOATS_H
+#define ETHOSGEN_FLOATS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Weights of a matrix: the bounds of the outputs, low and high; then for every 4 channels their
+ * biases, and for each product of a row 4 weights. Channels that do not exist have zeros.
+ */
+enum { ETHOSGEN_BOUNDS_F32 = 2, ETHOSGEN_BLOCK_F32 = 4 };
+
+/* Rows times weights; the steps are numbers of floats from a row to the next. */
+struct ethosgen_matrix_f32 {
+    int32_t rows;
+    int32_t depth;
+    int32_t channels;
+    int32_t input_step;
+    int32_t output_step;
+};
+
+void ethosgen_matrix_f32(float *output, const float *input, const float *weights,
+                         const int32_t *shape);
+
+/* Windows along an axis. */
+struct ethosgen_windows_f32 {
+    int32_t source; /* elements of the input */
+    int32_t source_step; /* floats from one of them to the next */
+    int32_t taps;
+    int32_t stride;
+    int32_t dilation;
+    int32_t padding;
+    int32_t target; /* outputs */
+    int32_t target_step; /* floats from one of them to the next */
+};
+
+/*
+ * A convolution. A column of outputs is computed from a strip: the rows of the input below their
+ * windows, as wide as one window, zeros where that leaves the input. There the products of a
+ * window follow one another in their order.
+ */
+struct ethosgen_convolution_f32 {
+    struct ethosgen_windows_f32 vertical;
+    struct ethosgen_windows_f32 horizontal;
+    int32_t depth; /* channels of the input in a group */
+    int32_t groups;
+    int32_t group_weights; /* floats of a group's weights */
+    int32_t outputs; /* most outputs of a strip */
+    int32_t is_shared; /* whether windows share rows of the strip; else each has its own */
+    int32_t channels; /* channels of the output in a group */
+};
+
+void ethosgen_convolution_f32(float *output, const float *input, float *strip,
+                              const float *weights, const int32_t *shape);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ETHOSGEN_FLOATS_H */

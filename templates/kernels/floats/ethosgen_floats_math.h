@@ -1,0 +1,132 @@
+/*
+ * What the kernels for float32 share: which processor they are for, copies, and bounds.
+ *
+ * A product is rounded before it is added, as on a processor without a fused multiply-add, so that
+ * results are those of the reference kernels on a computer. Helium takes subnormal numbers for
+ * zero (docs/integration.md); nothing else does here.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_FLOATS_MATH_H
+#define ETHOSGEN_FLOATS_MATH_H
+
+#include <stdint.h>
+
+/* Before all code, that of arm_mve.h too: results must not depend on the compiler's options. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off", "no-fast-math", "no-single-precision-constant")
+#pragma GCC optimize("no-tree-vectorize", "no-tree-slp-vectorize")
+#else
+#ifdef __FAST_MATH__
+#error "compile this file with -fno-fast-math: its results would differ"
+#endif
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+#define ETHOSGEN_MVE_F 1
+#include <arm_mve.h>
+#else
+#define ETHOSGEN_MVE_F 0
+#endif
+
+#if !ETHOSGEN_MVE_F && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+#define ETHOSGEN_FPU 1 /* a floating-point unit of a Cortex-M, with 32 registers */
+#else
+#define ETHOSGEN_FPU 0
+#endif
+
+#include "ethosgen_floats.h"
+
+enum { ETHOSGEN_LANES = 4 };
+
+#if ETHOSGEN_MVE_F
+/* As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. */
+static inline float32x4_t ethosgen_limit_x4(float32x4_t x, float32x4_t low, float32x4_t high)
+{
+#if defined(__clang__)
+    x = vpselq_f32(low, x, vcmpltq_f32(x, low));
+    x = vpselq_f32(high, x, vcmpgtq_f32(x, high));
+#else
+    __asm("vpt.f32 lt, %q[x], %q[low]\n\t"
+          "vmovt %q[x], %q[low]\n\t"
+          "vpt.f32 gt, %q[x], %q[high]\n\t"
+          "vmovt %q[x], %q[high]"
+          : [x] "+w"(x)
+          : [low] "w"(low), [high] "w"(high)
+          : "p0");
+#endif
+    return x;
+}
+
+static inline float32x4_t ethosgen_load(const float *from, int32_t left)
+{
+    return left >= ETHOSGEN_LANES ? vldrwq_f32(from) : vldrwq_z_f32(from, vctp32q((uint32_t)left));
+}
+
+static inline void ethosgen_store(float *to, float32x4_t values, int32_t left)
+{
+    if (left >= ETHOSGEN_LANES) {
+        vstrwq_f32(to, values);
+    } else {
+        vstrwq_p_f32(to, values, vctp32q((uint32_t)left));
+    }
+}
+
+static inline void ethosgen_copy_f32(float *to, const float *from, int32_t count)
+{
+    __asm volatile("wlstp.32 lr, %[count], 2f\n"
+                   "1:\n\t"
+                   "vldrw.32 q0, [%[from]], #16\n\t"
+                   "vstrw.32 q0, [%[to]], #16\n\t"
+                   "letp lr, 1b\n"
+                   "2:"
+                   : [to] "+r"(to), [from] "+r"(from)
+                   : [count] "r"(count)
+                   : "q0", "lr", "memory");
+}
+
+static inline void ethosgen_zero_f32(float *to, int32_t count)
+{
+    __asm volatile("vmov.i32 q0, #0\n\t"
+                   "wlstp.32 lr, %[count], 2f\n"
+                   "1:\n\t"
+                   "vstrw.32 q0, [%[to]], #16\n\t"
+                   "letp lr, 1b\n"
+                   "2:"
+                   : [to] "+r"(to)
+                   : [count] "r"(count)
+                   : "q0", "lr", "memory");
+}
+#else
+static inline float ethosgen_limit(float x, float low, float high)
+{
+    x = x < low ? low : x;
+    return high < x ? high : x;
+}
+
+struct ethosgen_four {
+    float values[ETHOSGEN_LANES];
+};
+
+static inline void ethosgen_copy_f32(float *to, const float *from, int32_t count)
+{
+    for (; count >= ETHOSGEN_LANES; count -= ETHOSGEN_LANES) {
+        *(struct ethosgen_four *)to = *(const struct ethosgen_four *)from;
+        to += ETHOSGEN_LANES;
+        from += ETHOSGEN_LANES;
+    }
+    for (; count > 0; count--) {
+        *to++ = *from++;
+    }
+}
+
+static inline void ethosgen_zero_f32(float *to, int32_t count)
+{
+    for (; count > 0; count--) {
+        *to++ = 0.0f;
+    }
+}
+#endif
+
+#endif /* ETHOSGEN_FLOATS_MATH_H */

@@ -1,0 +1,138 @@
+"""Float kernels: plain C on this machine, Helium and a Cortex-M33's code on QEMU."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.layers import board_without_helium
+from ethosgen import aot, pipeline
+from ethosgen.aot import compile_program, libraries
+from ethosgen.aot.floats import order
+from ethosgen.pipeline import Inputs
+from ethosgen.values.extension import Extension
+from ethosgen.values.watch import Watch
+from tests.support.aot_harness import GeneratedC, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
+
+Build = Callable[[NetworkBuilder], int]
+
+
+def _in(net: NetworkBuilder, *shape: int) -> int:
+    return net.input(shape, "float32", None)
+
+
+MATRIX: dict[str, Build] = {
+    "dense, one row": lambda n: n.fully_connected(_in(n, 1, 35), 7),
+    "dense, one of each": lambda n: n.fully_connected(_in(n, 1, 1), 1),
+    "dense, two rows": lambda n: n.fully_connected(_in(n, 2, 8), 2, activation="RELU"),
+    "dense, three rows": lambda n: n.fully_connected(_in(n, 3, 13), 3, bias=False),
+    "dense, tiles": lambda n: n.fully_connected(_in(n, 8, 6), 8, activation="RELU6"),
+    "dense, a tile and a row": lambda n: n.fully_connected(_in(n, 5, 1), 5),
+    "dense, a tile and two rows": lambda n: n.fully_connected(_in(n, 6, 7), 6),
+    "dense, two tiles and three rows": lambda n: n.fully_connected(_in(n, 11, 3), 1),
+    "pixels": lambda n: n.conv2d(_in(n, 2, 3, 5, 8), 6, (1, 1), activation="RELU6"),
+    "pixels, strided": lambda n: n.conv2d(_in(n, 2, 5, 6, 10), 5, (1, 1), (2, 3)),
+    "pixels, in groups": lambda n: n.conv2d(_in(n, 2, 5, 4, 12), 9, (1, 1), groups=3),
+    "window, padded": lambda n: n.conv2d(_in(n, 1, 9, 7, 3), 9, (3, 3), (2, 2)),
+    "window over the borders": lambda n: n.conv2d(_in(n, 1, 4, 3, 1), 4, (10, 8), (2, 2)),
+    "window beyond the input": lambda n: n.conv2d(_in(n, 1, 2, 3, 8), 8, (7, 5)),
+    "window, valid": lambda n: n.conv2d(_in(n, 2, 6, 5, 4), 5, (2, 3), padding="VALID"),
+    "rows apart": lambda n: n.conv2d(_in(n, 1, 9, 7, 2), 4, dilation=(2, 1)),
+    "columns apart": lambda n: n.conv2d(_in(n, 1, 9, 7, 2), 4, (2, 3), dilation=(1, 3)),
+    "columns in place": lambda n: n.conv2d(_in(n, 2, 12, 1, 10), 8, (5, 1), padding="VALID"),
+    "rows in place": lambda n: n.conv2d(_in(n, 1, 3, 12, 6), 4, (1, 3), (1, 2), "VALID"),
+    "as wide as the input": lambda n: n.conv2d(_in(n, 1, 9, 3, 5), 7, (4, 3), padding="VALID"),
+    "the whole input": lambda n: n.conv2d(_in(n, 2, 4, 3, 5), 7, (4, 3), padding="VALID"),
+    "strips in pieces": lambda n: n.conv2d(_in(n, 1, 90, 3, 19), 4, activation="RELU6"),
+    "strips of few outputs": lambda n: n.conv2d(_in(n, 1, 7, 2, 70), 2, (5, 3)),
+    "windows of a strip each": lambda n: n.conv2d(_in(n, 1, 6, 2, 300), 2, (5, 3)),
+    "in groups": lambda n: n.conv2d(_in(n, 2, 5, 6, 6), 9, (3, 2), groups=3),
+    "a stride beyond the window": lambda n: n.conv2d(_in(n, 1, 9, 9, 5), 4, (2, 2), (3, 4)),
+}
+GROUPS = {"matrix": MATRIX}
+
+
+@pytest.fixture
+def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all operators to the float kernels, whatever they cost."""
+    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
+
+
+@needs_gcc
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_c_equals_tflite_micro(group: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
+    program = compile_program(plan, "net")
+    functions = program.sources["net_graph.c"].split("static ")[1:]
+    assert functions
+    assert all("_f32(" in function for function in functions)
+    generated = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network, 3), strict=True):
+        status, outputs = generated.run(sample)
+        assert status == 0
+        assert outputs.keys() == wanted.keys()
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(outputs[name].view(np.int32), array.view(np.int32), name)
+
+
+@needs_qemu
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_firmware_equals_tflite_micro(group: str, core: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=9)
+    path = tmp_path / "network.tflite"
+    path.write_bytes(net.build(*(build(net) for build in GROUPS[group].values())))
+    board = "corstone300" if core == "cortex-m55" else str(board_without_helium(tmp_path))
+    made = recipe(path, board=board, npu="none")
+    report = pipeline.verify(made, inputs=Inputs(None, 2, 5), watch=Watch())
+    assert report.passed
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e-40])
+def test_a_layer_with_extraordinary_weights_is_left_to_tvm(value: float) -> None:
+    net = NetworkBuilder("network", seed=8)
+    weights = np.ones((8, 40), np.float32)
+    weights[3, 5] = value
+    operands = [_in(net, 1, 40), net.constant(weights)]
+    spec = net.tensors[operands[0]]
+    dense = net.operator("FULLY_CONNECTED", operands, [replace(spec, shape=(1, 8), name="y")], {})
+    program = compile_program(cpu_plan(net.build(*dense)), "net")
+    assert set(program.sources) == {"net_graph.c", "net_graph.h"}
+
+
+@pytest.mark.parametrize("extension", Extension)
+def test_every_processor_has_them(extension: Extension) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = cpu_plan(net.build(net.conv2d(_in(net, 1, 8, 8, 8), 8)))
+    program = compile_program(replace(plan, extension=extension), "net")
+    assert "ethosgen_convolution_f32.c" in program.sources
+    graph = plan.network.graph
+    assert aot.cpu_cycles(graph.operators[0], graph, extension) is not None
+
+
+def test_helium_is_estimated_cheaper() -> None:
+    net = NetworkBuilder("network", seed=8)
+    graph = cpu_plan(net.build(net.conv2d(_in(net, 1, 8, 8, 32), 32))).network.graph
+    helium, dsp, plain = (
+        libraries.least_cycles(graph, graph.operators[0], extension)
+        for extension in (Extension.HELIUM, Extension.DSP, Extension.NONE)
+    )
+    assert helium is not None and dsp is not None and plain is not None
+    assert 2 * helium < dsp <= plain
+
+
+def test_weights_are_packed_as_the_header_says() -> None:
+    weights = np.arange(1, 16, dtype=np.float32).reshape(5, 3)
+    packed = order.matrix_weights(weights, np.arange(5, dtype=np.float32), (-1.0, 2.0))
+    assert packed[:2].tolist() == [-1, 2]
+    blocks = packed[2:].reshape(2, 4, 4)
+    assert blocks[0].tolist() == [[0, 1, 2, 3], [1, 4, 7, 10], [2, 5, 8, 11], [3, 6, 9, 12]]
+    assert blocks[1].tolist() == [[4, 0, 0, 0], [13, 0, 0, 0], [14, 0, 0, 0], [15, 0, 0, 0]]

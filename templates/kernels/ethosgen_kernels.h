@@ -13,8 +13,6 @@
 
 #include <stdint.h>
 
-#include "ethosgen_kernels_s16.h"
-
 /* The zero point and the bounds of a layer's outputs. */
 struct ethosgen_output {
     int32_t zero_point;
@@ -136,15 +134,6 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *secon
 void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns);
 
 /*
- * The same as ethosgen_matrix_s8 for int16 rows, without a zero point; the sums must fit in 32 bits.
- * weights: for every 4 channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros.
- * scales: for each channel the lower and the upper half of bias * mantissa + half, a mantissa of 15
- * bits, and a right shift; half is 2^(shift - 1).
- */
-void ethosgen_matrix_s16(int16_t *output, const void *rows, const int8_t *weights,
-                         const int32_t *scales, const int32_t *shape);
-
-/*
  * A window over an input of `height` x `width` pixels. It also works on the bytes of int16 values,
  * whose zero point is 0.
  */
@@ -167,23 +156,6 @@ void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x,
 /* The same, if only some bytes of each pixel are copied, starting at `input`. */
 void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x,
                             const int32_t *window);
-
-/* A depthwise convolution of int16; elements count int16_t values. */
-struct ethosgen_depthwise_s16 {
-    int32_t channels;
-    int32_t row_elements; /* between a tap and the one below */
-    int32_t tap_elements; /* between a tap and the next in its row */
-    int32_t weight_row;   /* weights between a tap and the one below */
-    struct ethosgen_output output;
-};
-
-/*
- * Compute all channels of a pixel, from the `rows` x `columns` taps that are inside the input: `input`
- * and `weights` point to the first. The sums must fit in 32 bits. scales: as in ethosgen_matrix_s16.
- */
-void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
-                                  int32_t rows, int32_t columns, const int32_t *scales,
-                                  const int32_t *shape);
 
 /*
  * A depthwise convolution, and its lines. A line has one channel of some rows of the input, as columns:
@@ -451,5 +423,7 @@ void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span
 void ethosgen_fft_split_s16(int16_t *bins, const int16_t *factors, int32_t count);
 void ethosgen_fft_join_s16(int16_t *output, const int16_t *bins, const int16_t *factors,
                            int32_t count);
+
+#include "ethosgen_kernels_s16.h"
 
 #endif /* ETHOSGEN_KERNELS_H */

@@ -8,7 +8,62 @@
 #ifndef ETHOSGEN_KERNELS_S16_H
 #define ETHOSGEN_KERNELS_S16_H
 
-#include <stdint.h>
+#include "ethosgen_kernels.h"
+
+/*
+ * Rows times weights, like ethosgen_matrix_s8: `depth` counts elements. The sums fit in 32 bits. All
+ * factors are below 1/2, and results are rounded once.
+ *
+ * weights: for every 4 channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros.
+ * scales: for every 4 channels 4 biases, 4 mantissas of 15 bits in the upper halves of words, and 4
+ * shifts, which are negative: sum * mantissa / 2^32 * 2^shift.
+ */
+void ethosgen_matrix_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
+                         const int32_t *scales, const int32_t *shape);
+
+/*
+ * The same with sums of 64 bits, for any factors.
+ * scales: for each channel the lower and the upper half of bias * mantissa + half, a mantissa of 15
+ * bits, and a right shift; half is 2^(shift - 1).
+ */
+void ethosgen_matrix_wide_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
+                              const int32_t *scales, const int32_t *shape);
+
+/* The same for rows at any distance, whose places and steps are in bytes. */
+void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
+                       const int32_t *scales, const struct ethosgen_matrix *matrix);
+void ethosgen_rows_wide_s16(const struct ethosgen_rows *rows, const int8_t *weights,
+                            const int32_t *scales, const struct ethosgen_matrix *matrix);
+
+/* Compute all outputs of a picture, as ethosgen_convolution_s8; places and steps are in bytes. */
+void ethosgen_convolution_s16(int16_t *output, const int16_t *input, int8_t *strip,
+                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
+void ethosgen_convolution_in_place_s16(int16_t *output, const int16_t *input,
+                                       const int8_t *weights, const int32_t *scales,
+                                       const int32_t *shape);
+void ethosgen_convolution_wide_s16(int16_t *output, const int16_t *input, int8_t *strip,
+                                   const int8_t *weights, const int32_t *scales,
+                                   const int32_t *shape);
+void ethosgen_convolution_in_place_wide_s16(int16_t *output, const int16_t *input,
+                                            const int8_t *weights, const int32_t *scales,
+                                            const int32_t *shape);
+
+/* A depthwise convolution of int16; elements count int16_t values. */
+struct ethosgen_depthwise_s16 {
+    int32_t channels;
+    int32_t row_elements; /* between a tap and the one below */
+    int32_t tap_elements; /* between a tap and the next in its row */
+    int32_t weight_row;   /* weights between a tap and the one below */
+    struct ethosgen_output output;
+};
+
+/*
+ * Compute all channels of a pixel, from the `rows` x `columns` taps that are inside the input: `input`
+ * and `weights` point to the first. The sums must fit in 32 bits. scales: as in ethosgen_matrix_wide_s16.
+ */
+void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
+                                  int32_t rows, int32_t columns, const int32_t *scales,
+                                  const int32_t *shape);
 
 /* Both inputs of a sum of int16 are shifted left by this many bits before they are rescaled. */
 enum { ETHOSGEN_ADD_SHIFT_S16 = 15 };

@@ -259,7 +259,6 @@ GROUPS = {
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
     "sums beyond 16 bits": lambda n: n.average_pool(n.input((1, 18, 18, 3)), (17, 17), (1, 1)),
-    "int16 beyond 32 bits": lambda n: n.fully_connected(n.input((1, 3000), "int16"), 2),
     "padding of three dimensions": lambda n: n.pad(
         n.input((1, 2, 3, 4)), [(0, 0), (1, 0), (0, 1), (2, 0)]
     ),

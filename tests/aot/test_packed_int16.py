@@ -46,7 +46,32 @@ POOLS: dict[str, Build] = {
     "averages of most": lambda n: n.average_pool(wide(n, (1, 19, 19, 9)), (19, 19)),
     "averages of one": lambda n: n.average_pool(wide(n, (1, 3, 2, 12)), (1, 1), activation="RELU"),
 }
-GROUPS = {"elements": ELEMENTS | POOLS}
+LAYERS: dict[str, Build] = {
+    "dense": lambda n: n.fully_connected(wide(n, (2, 35)), 7),
+    "dense, three rows": lambda n: n.fully_connected(wide(n, (3, 8)), 9, activation="RELU"),
+    "dense, one of each": lambda n: n.fully_connected(wide(n, (1, 1)), 1, per_channel=True),
+    "dense, no bias": lambda n: n.fully_connected(wide(n, (1, 24)), 4, bias=False),
+    "dense, many products": lambda n: n.fully_connected(wide(n, (2, 1100)), 6),
+    "dense, steep": lambda n: n.fully_connected(wide(n, (5, 9)), 5, scale=0.004),
+    "pixels": lambda n: n.conv2d(wide(n, (1, 3, 5, 9)), 5, (1, 1), activation="RELU"),
+    "pixels, whole vectors": lambda n: n.conv2d(wide(n, (1, 4, 5, 32)), 8, (1, 1)),
+    "pixels, three vectors": lambda n: n.conv2d(wide(n, (2, 3, 3, 24)), 6, (1, 1)),
+    "pixels, strided": lambda n: n.conv2d(wide(n, (1, 5, 6, 20)), 5, (1, 1), (2, 3)),
+    "window": lambda n: n.conv2d(wide(n, (2, 6, 5, 3)), 4, (3, 2), (2, 1)),
+    "window, apart": lambda n: n.conv2d(wide(n, (1, 9, 11, 5)), 6, dilation=(2, 3)),
+    "window, many products": lambda n: n.conv2d(wide(n, (1, 3, 4, 96)), 5, (4, 4), (2, 1)),
+    "columns": lambda n: n.conv2d(wide(n, (1, 12, 1, 10)), 8, (5, 1), padding="VALID"),
+    "rows in place": lambda n: n.conv2d(wide(n, (1, 3, 12, 6)), 4, (1, 3), (1, 2), "VALID"),
+    "many products in place": lambda n: n.conv2d(
+        wide(n, (1, 12, 1, 200)), 3, (4, 1), padding="VALID"
+    ),
+    "groups": lambda n: n.conv2d(wide(n, (1, 5, 4, 12)), 9, (3, 1), groups=3),
+    "groups of a channel": lambda n: n.conv2d(wide(n, (1, 6, 5, 4)), 8, groups=4),
+    "depthwise": lambda n: n.depthwise(wide(n, (2, 6, 5, 10)), activation="RELU6"),
+    "depthwise, apart": lambda n: n.depthwise(wide(n, (1, 9, 7, 4)), dilation=(2, 3)),
+    "depthwise of one": lambda n: n.depthwise(wide(n, (1, 5, 6, 1)), multiplier=3),
+}
+GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS}
 
 
 def wide(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 0.05) -> int:

@@ -32,6 +32,7 @@ _FAMILIES = (
     "transposed",
     "wide",
     "wide_elements",
+    "wide_matrix",
     "wide_pool",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""

@@ -1,14 +1,13 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
-from ethosgen.aot.cost import TwoForms, per_product
+from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
@@ -19,28 +18,11 @@ from ethosgen.aot.packed.strips import Strips, cheapest_strips
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
-CONVOLUTION = frozenset({"ethosgen_convolution.c"})
-WIDE = TwoForms(per_product(int8=0.4, int16=0.4), per_product(int8=10.2, int16=10.2, output=42.0))
-"""The estimate for int16."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """The micro-kernels for rows times weights, and the minimum length of their rows."""
-
-    files: frozenset[str]
-    depth: int
-
-
-FORMS = {
-    "int8": Form(frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"}), order.MATRIX_DEPTH),
-    "int16": Form(frozenset({"ethosgen_matrix_s16.c", "ethosgen_wide.h"}), 1),
-}
-"""The forms by dtype of the rows."""
+CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
+MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
 
 
 @packed("FULLY_CONNECTED", cycles=cost.DENSE)
-@packed("FULLY_CONNECTED", dtype="int16", cycles=WIDE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
     layer = order.packable_layer(op, tensors)
@@ -66,12 +48,12 @@ def _strips_of(op: Operator, tensors: Sequence[Tensor]) -> Strips | None:
     source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     _, height, width, depth = weights.shape
     window = make_window(op, (height, width), source, target)
-    if _is_point(*window) or (op.code == "CONV_2D" and depth != source.shape[3]):
+    if is_point(*window) or (op.code == "CONV_2D" and depth != source.shape[3]):
         return None
     return cheapest_strips(*window, source.shape[3], target.shape[3])
 
 
-def _is_point(*window: Axis) -> bool:
+def is_point(*window: Axis) -> bool:
     """Return whether a window is one pixel, and each pixel has one."""
     return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
 
@@ -81,7 +63,6 @@ ESTIMATE = TwoForms(_helium, _in_c)
 
 
 @packed("CONV_2D", cycles=ESTIMATE)
-@packed("CONV_2D", dtype="int16", cycles=WIDE)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
     layer = order.packable_layer(op, tensors)
@@ -102,9 +83,9 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if weights.shape[3] == layer.source.shape[3] and _is_point(vertical, horizontal):
+    if weights.shape[3] == layer.source.shape[3] and is_point(vertical, horizontal):
         return _product(layer, flat, layer.target.elements // layer.channels)
-    if layer.source.dtype == "int8" and weights.shape[3] == layer.source.shape[3]:
+    if weights.shape[3] == layer.source.shape[3]:
         return _strips(layer, weights, vertical, horizontal)
     return _patches(layer, flat, weights.shape[3], vertical, horizontal)
 
@@ -121,13 +102,14 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
         places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
         function = convolution_function(layer, strips)
         nest.call(function, *places, *room, *(table.data for table in tables))
-    return nest.kernel(FORMS["int8"].files | CONVOLUTION)
+    return nest.kernel(MATRIX | CONVOLUTION)
 
 
 def output_steps(layer: Layer) -> tuple[int, int]:
     """Return the bytes from an output to the one below it, and to the next in its row."""
     _, _, width, channels = layer.target.shape
-    return width * channels, channels
+    pixel = channels * np.dtype(layer.target.dtype).itemsize
+    return width * pixel, pixel
 
 
 def strip_constants(
@@ -137,11 +119,21 @@ def strip_constants(
 
     `steps` has the bytes from an output to the one below it, and to the next in its row.
     """
-    channels = layer.channels
+    *packs, matrix = _constants(layer, strip_order(weights, strips), 1, 0, strips.window)
+    return (*packs, strip_numbers(layer, strips, steps, matrix))
+
+
+def strip_order(weights: Array, strips: Strips) -> Array:
+    """Return (channels, products) in the order of a strip."""
+    channels = len(weights)
     if not strips.is_turned:
-        shape = (channels, strips.across.taps, strips.along.taps, strips.depth)
+        shape = (channels, strips.across.taps, strips.along.taps, -1)
         weights = weights.reshape(shape).transpose(0, 2, 1, 3)
-    *packs, matrix = _constants(layer, weights.reshape(channels, -1), 1, 0, strips.window)
+    return weights.reshape(channels, -1)
+
+
+def strip_numbers(layer: Layer, strips: Strips, steps: tuple[int, int], matrix: Array) -> Array:
+    """Return struct ethosgen_convolution from its last part."""
     numbers = (
         *(strips.depth, zero_point_of(layer.source)),
         *axis_numbers(strips.along, layer, strips.is_turned, steps),
@@ -150,13 +142,11 @@ def strip_constants(
         *(strips.window_step, strips.bytes),
         *matrix.tolist(),
     )
-    return (*packs, np.array(numbers, np.int32))
+    return np.array(numbers, np.int32)
 
 
 def _function(layer: Layer, rows: int, depth: int) -> str:
     """Return the name of the kernel for a matrix."""
-    if layer.source.dtype == "int16":
-        return "ethosgen_matrix_s16"
     return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
 
 
@@ -177,7 +167,8 @@ def axis_numbers(
 ) -> tuple[int, ...]:
     """Return a struct ethosgen_axis; `steps` are those of outputs down and to the right."""
     _, _, width, channels = layer.source.shape
-    input_step = width * channels if is_vertical else channels
+    pixel = channels * np.dtype(layer.source.dtype).itemsize
+    input_step = width * pixel if is_vertical else pixel
     output_step = steps[0] if is_vertical else steps[1]
     return (
         *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
@@ -188,7 +179,6 @@ def axis_numbers(
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
     inputs, outputs = layer.source.elements, layer.target.elements
-    form = FORMS[layer.source.dtype]
     nest = Nest()
     x = nest.read("input", layer.source, (inputs,))
     y = nest.write("output", layer.target, (outputs,))
@@ -196,7 +186,7 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     places = tirx.address_of(y[0]), tirx.address_of(x[0])
     function = _function(layer, rows, weights.shape[1])
     nest.call(function, *places, *(table.data for table in tables))
-    return nest.kernel(form.files)
+    return nest.kernel(MATRIX)
 
 
 def _tables(nest: Nest, constants: Sequence[Array]) -> list[Any]:
@@ -213,20 +203,19 @@ def _patches(
     With several groups each window is copied group by group, each group `copies` times.
     """
     source, target = layer.source, layer.target
-    form = FORMS[source.dtype]
     groups = source.shape[3] // depth
-    channels, size = layer.channels // groups, np.dtype(source.dtype).itemsize
-    row = -(-weights.shape[1] // form.depth) * form.depth
-    covered = weights.shape[1] // copies * size
+    channels = layer.channels // groups
+    row = -(-weights.shape[1] // order.MATRIX_DEPTH) * order.MATRIX_DEPTH
+    covered = weights.shape[1] // copies
     packed_weights, scales, numbers = _constants(layer, weights, groups, 1, row)
     counts = len(packed_weights), len(scales)
     steps = counts[0] // groups, counts[1] // groups
     copy = "ethosgen_patch_s8" if groups == 1 else "ethosgen_patch_part_s8"
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    struct = _window(source, depth, vertical, horizontal)
+    struct = window_numbers(source, depth, vertical, horizontal)
     w, s, shape, window = _tables(nest, (packed_weights, scales, numbers, struct))
-    patch = nest.room("patch", row * size)
+    patch = nest.room("patch", row)
     with nest.loops((*target.shape[:3], groups), "n oy ox group") as (n, oy, ox, group):
         with nest.loop("i", copies) as i:
             nest.call(
@@ -243,10 +232,10 @@ def _patches(
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             shape.data,
         )
-    return nest.kernel(form.files | ROWS)
+    return nest.kernel(MATRIX | ROWS)
 
 
-def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:
+def window_numbers(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:
     """Return a struct ethosgen_window that copies `depth` channels of each pixel."""
     _, height, width, channels = source.shape
     size = np.dtype(source.dtype).itemsize
@@ -264,11 +253,7 @@ def _constants(
     """Return packed weights and scales, group by group, and struct ethosgen_matrix."""
     shape = (rows, depth, layer.channels // groups, zero_point_of(layer.target), *layer.bounds)
     parts = np.split(weights, groups)
-    if layer.source.dtype == "int16":
-        scales = [order.wide_scales(layer).reshape(-1)]
-        packs = [order.matrix_weights(part, order.WIDE_DEPTH) for part in parts]
-    else:
-        tables = np.split(order.channel_table(layer, weights), groups)
-        scales = [order.matrix_scales(table) for table in tables]
-        packs = [order.matrix_weights(part) for part in parts]
+    tables = np.split(order.channel_table(layer, weights), groups)
+    scales = [order.matrix_scales(table) for table in tables]
+    packs = [order.matrix_weights(part) for part in parts]
     return np.concatenate(packs), np.concatenate(scales), np.array(shape, np.int32)

@@ -90,7 +90,7 @@ def channel_table(layer: Layer, weights: Array) -> Array:
     if layer.biases is not None:
         biases += layer.biases.array().reshape(-1)
     wrapped = folded_biases(weights, layer.input_offset, biases)
-    multipliers = _each(layer)
+    multipliers = each_multiplier(layer)
     columns = (wrapped, [m.mantissa for m in multipliers], [m.shift for m in multipliers])
     return np.stack([np.asarray(column, np.int32) for column in columns], axis=1)
 
@@ -113,7 +113,7 @@ def wide_scales(layer: Layer) -> Array:
     """Return (channels, 4) of an int16 layer: 64-bit addend, mantissa, right shift."""
     biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
     table = np.zeros((layer.channels, 4), np.int32)
-    for row, bias, multiplier in zip(table, biases, _each(layer), strict=True):
+    for row, bias, multiplier in zip(table, biases, each_multiplier(layer), strict=True):
         mantissa, shift = shorten(multiplier)
         added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
         row[:2] = np.frombuffer(added.to_bytes(8, "little"), "<i4")
@@ -121,7 +121,7 @@ def wide_scales(layer: Layer) -> Array:
     return table
 
 
-def _each(layer: Layer) -> list[Multiplier]:
+def each_multiplier(layer: Layer) -> list[Multiplier]:
     """Return one multiplier for each channel."""
     multipliers = list(layer.multipliers)
     return multipliers * (layer.channels if len(multipliers) == 1 else 1)

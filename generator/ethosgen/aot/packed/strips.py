@@ -4,7 +4,7 @@ In a strip each window is one piece of memory, so a row of windows is a matrix w
 (struct ethosgen_convolution). Where windows are one piece of the input, there is no strip.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ethosgen.aot.loops.window import Axis
@@ -12,6 +12,8 @@ from ethosgen.aot.packed.cost import multiplied
 from ethosgen.aot.packed.lines import flat_axes
 from ethosgen.aot.packed.order import MATRIX_DEPTH
 
+Products = Callable[[int, int, int], float]
+"""Estimates rows times weights by rows, bytes of a row, and channels."""
 ROOM = 4096
 """Bytes above which a strip is cut."""
 
@@ -28,6 +30,7 @@ class Strips:
     depth: int
     channels: int
     is_turned: bool
+    products: Products = multiplied
 
     @property
     def height(self) -> int:
@@ -105,26 +108,37 @@ class Strips:
         slices = -(-self.depth // MATRIX_DEPTH)
         copied = 60 + self.height * (20 + slices * (25 + 5.0 * self.columns))
         filled = 0.0 if self.is_in_place else copied
-        products = multiplied(self.pixels, self.window, self.channels)
+        products = self.products(self.pixels, self.window, self.channels)
         return self.pieces * (60 + self.across.target * (60 + products + filled))
 
 
 def cheapest_strips(
-    vertical: Axis, horizontal: Axis, depth: int, channels: int, *, is_adjacent: bool = True
+    vertical: Axis,
+    horizontal: Axis,
+    depth: int,
+    channels: int,
+    *,
+    is_adjacent: bool = True,
+    products: Products = multiplied,
 ) -> Strips:
     """Return the strips with the fewest instructions; of equals the smallest.
 
     `is_adjacent` means that the rows of outputs follow each other in memory.
     """
-    choices = _strips(vertical, horizontal, depth, channels, is_adjacent)
+    choices = _strips(vertical, horizontal, depth, channels, is_adjacent, products)
     return min(choices, key=lambda one: (one.cycles, one.bytes))
 
 
 def _strips(
-    vertical: Axis, horizontal: Axis, depth: int, channels: int, is_adjacent: bool
+    vertical: Axis,
+    horizontal: Axis,
+    depth: int,
+    channels: int,
+    is_adjacent: bool,
+    products: Products,
 ) -> Iterator[Strips]:
-    yield Strips(horizontal, vertical, depth, channels, False)
-    yield Strips(vertical, horizontal, depth, channels, True)
+    yield Strips(horizontal, vertical, depth, channels, False, products)
+    yield Strips(vertical, horizontal, depth, channels, True, products)
     flat = flat_axes(vertical, horizontal) if is_adjacent else None
     if flat is not None:
-        yield Strips(*flat, depth, channels, False)
+        yield Strips(*flat, depth, channels, False, products)

@@ -19,7 +19,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_transposed_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import CONVOLUTION, FORMS, convolution_function, strip_constants
+from ethosgen.aot.packed.matrix import CONVOLUTION, MATRIX, convolution_function, strip_constants
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.strips import Strips, cheapest_strips
 from ethosgen.values.network import Operator, Tensor
@@ -177,7 +177,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
                 *(tirx.address_of(b[i]) for b, i in zip((w, s, shape), at, strict=True)),
             )
             at = [place + len(table) for place, table in zip(at, tables, strict=True)]
-    return nest.kernel(FORMS["int8"].files | CONVOLUTION)
+    return nest.kernel(MATRIX | CONVOLUTION)
 
 
 def _constants(layer: Layer, part: Part) -> tuple[Array, ...]:

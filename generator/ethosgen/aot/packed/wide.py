@@ -10,7 +10,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import convolution
+from ethosgen.aot.packed.wide_matrix import kernel_of, matrix_of
 from ethosgen.values.network import Operator, Tensor
 
 CYCLES = TwoForms(
@@ -23,12 +23,13 @@ FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
 @packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=CYCLES)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all channels of an output pixel in one call, from the taps inside the input."""
+    matrix = matrix_of(op, tensors)
+    if matrix is not None:
+        return kernel_of(op, matrix)
     layer = order.packable_layer(op, tensors)
     if layer is None:
         return None
     source, target = layer.source, layer.target
-    if source.shape[3] == 1:
-        return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
     _, height, width, channels = layer.weights.shape
     if source.shape[3] != channels:
         return None

@@ -1,0 +1,171 @@
+/*
+ * Strips of a convolution's input: a row of outputs at a time. See struct ethosgen_convolution. Bytes
+ * are those of int8 or int16 values.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#ifndef ETHOSGEN_STRIPS_H
+#define ETHOSGEN_STRIPS_H
+
+#include "ethosgen_bytes.h"
+
+enum { SLICE = 16 };
+
+#if ETHOSGEN_MVE
+/* Copy up to 16 bytes of each pixel, two pixels at a time. */
+static inline void copy_slice(int8_t *to, const int8_t *from, int32_t pixels,
+                              mve_pred16_t inside, const struct ethosgen_convolution *layer)
+{
+    int32_t to_step = layer->height * layer->depth;
+    int32_t from_step = layer->along.dilation * layer->along.input_step;
+    int8_t *to1 = to + to_step;
+    const int8_t *from1 = from + from_step;
+
+    __asm volatile("vmsr p0, %[inside]\n\t"
+                   "wls lr, %[times], 2f\n"
+                   "1:\n\t"
+                   "vpstttt\n\t"
+                   "vldrbt.8 q0, [%[from]]\n\t"
+                   "vldrbt.8 q1, [%[from1]]\n\t"
+                   "vstrbt.8 q0, [%[to]]\n\t"
+                   "vstrbt.8 q1, [%[to1]]\n\t"
+                   "add %[from], %[from_step]\n\t"
+                   "add %[from1], %[from_step]\n\t"
+                   "add %[to], %[to_step]\n\t"
+                   "add %[to1], %[to_step]\n\t"
+                   "le lr, 1b\n"
+                   "2:"
+                   : [to] "+r"(to), [to1] "+r"(to1), [from] "+r"(from), [from1] "+r"(from1)
+                   : [to_step] "r"(2 * to_step), [from_step] "r"(2 * from_step),
+                     [times] "r"(pixels >> 1), [inside] "r"((uint32_t)inside)
+                   : "q0", "q1", "lr", "memory");
+    if (pixels & 1) {
+        vstrbq_p_s8(to, vldrbq_z_s8(from, inside), inside);
+    }
+}
+
+static inline void copy_pixels(int8_t *to, const int8_t *from, int32_t pixels,
+                               const struct ethosgen_convolution *layer)
+{
+    for (int32_t byte = 0; byte < layer->depth; byte += SLICE) {
+        copy_slice(to + byte, from + byte, pixels, vctp8q((uint32_t)(layer->depth - byte)), layer);
+    }
+}
+#else
+static void copy_pixels(int8_t *to, const int8_t *from, int32_t pixels,
+                        const struct ethosgen_convolution *layer)
+{
+    int32_t from_step = layer->along.dilation * layer->along.input_step;
+
+    for (int32_t pixel = 0; pixel < pixels; pixel++) {
+        for (int32_t i = 0; i < layer->depth; i++) {
+            to[pixel * layer->height * layer->depth + i] = from[pixel * from_step + i];
+        }
+    }
+}
+#endif
+
+static inline int32_t least(int32_t x, int32_t y)
+{
+    return x < y ? x : y;
+}
+
+/* Return x / y, rounded up, or 0 if x is negative. Not inline, to save code. */
+static __attribute__((noinline)) int32_t up(int32_t x, int32_t y)
+{
+    return x <= 0 ? 0 : (x + y - 1) / y;
+}
+
+/* Columns of the strip that are inside the input. */
+struct columns {
+    int32_t first;
+    int32_t count;
+};
+
+/* Copy the rows under a row of windows to the strip; `input` is the first column's row 0. */
+static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
+                              struct columns inside, const struct ethosgen_convolution *layer)
+{
+    const struct ethosgen_axis *across = &layer->across;
+    int32_t column = layer->height * layer->depth;
+    int32_t last = row + (layer->height - 1) * across->dilation;
+
+    if (row < 0 || last >= across->size || inside.count < layer->columns) {
+        ethosgen_fill(strip, layer->zero_point, layer->columns * column);
+    }
+    strip += inside.first * column;
+    for (; row <= last; row += across->dilation, strip += layer->depth) {
+        if (row >= 0 && row < across->size) {
+            copy_pixels(strip, input + row * across->input_step, inside.count, layer);
+        }
+    }
+}
+
+/* A layer's constants, and its function for rows of windows. */
+struct products {
+    const int8_t *weights;
+    const int32_t *scales;
+    void (*multiply)(const struct ethosgen_rows *rows, const int8_t *weights,
+                     const int32_t *scales, const struct ethosgen_matrix *matrix);
+};
+
+/* Compute some outputs of each row, of which the input's column `origin` is the first. */
+static inline void run_piece(struct ethosgen_rows *rows, int8_t *strip, const int8_t *input,
+                             int32_t origin, const struct products *products,
+                             const struct ethosgen_convolution *layer)
+{
+    const struct ethosgen_axis *along = &layer->along, *across = &layer->across;
+    struct columns inside = {.first = up(-origin, along->dilation)};
+    int32_t end = least(up(along->size - origin, along->dilation), layer->columns);
+    int32_t row = -across->padding;
+
+    inside.count = end > inside.first ? end - inside.first : 0;
+    input += (origin + inside.first * along->dilation) * along->input_step;
+    for (int32_t left = across->outputs; left > 0; left--, row += across->stride) {
+        fill_strip(strip, input, row, inside, layer);
+        products->multiply(rows, products->weights, products->scales, &layer->matrix);
+        rows->output += across->output_step;
+    }
+}
+
+static void run_strips(int8_t *output, const int8_t *input, int8_t *strip,
+                       const struct products *products, const struct ethosgen_convolution *layer)
+{
+    const struct ethosgen_axis *along = &layer->along;
+    struct ethosgen_rows rows;
+
+    rows.first = strip;
+    rows.step = layer->window_step;
+    rows.bytes = layer->bytes;
+    rows.output_step = along->output_step * layer->phases;
+    for (int32_t phase = 0; phase < layer->phases; phase++) {
+        for (int32_t start = phase; start < along->outputs; start += layer->pixels * layer->phases) {
+            rows.count = least(up(along->outputs - start, layer->phases), layer->pixels);
+            rows.output = output + start * along->output_step;
+            run_piece(&rows, strip, input, start * along->stride - along->padding, products, layer);
+        }
+    }
+}
+
+static void run_in_place(int8_t *output, const int8_t *input, const struct products *products,
+                         const struct ethosgen_convolution *layer)
+{
+    int32_t row_bytes = layer->across.stride * layer->across.input_step;
+    struct ethosgen_rows rows = {
+        .first = input,
+        .count = layer->along.outputs,
+        .step = layer->window_step,
+        .bytes = layer->bytes,
+        .output = output,
+        .output_step = layer->along.output_step,
+    };
+
+    for (int32_t left = layer->across.outputs; left > 0; left--) {
+        products->multiply(&rows, products->weights, products->scales, &layer->matrix);
+        rows.first += row_bytes;
+        rows.bytes -= row_bytes;
+        rows.output += layer->across.output_step;
+    }
+}
+
+#endif /* ETHOSGEN_STRIPS_H */

@@ -93,11 +93,59 @@ static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosg
     return ethosgen_dsp_saturate((product + scale->addend) >> scale->shift);
 }
 
+#if ETHOSGEN_DSP
+/* Of each byte the greater one. */
+static inline uint32_t ethosgen_dsp_greatest(uint32_t a, uint32_t b)
+{
+    uint32_t made;
+
+    __asm("ssub8 %0, %1, %2\n\t"
+          "sel %0, %1, %2" : "=&r"(made) : "r"(a), "r"(b));
+    return made;
+}
+
+static inline uint32_t ethosgen_dsp_least(uint32_t a, uint32_t b)
+{
+    uint32_t made;
+
+    __asm("ssub8 %0, %1, %2\n\t"
+          "sel %0, %2, %1" : "=&r"(made) : "r"(a), "r"(b));
+    return made;
+}
+#else
+static inline uint32_t ethosgen_dsp_greatest(uint32_t a, uint32_t b)
+{
+    uint32_t made = 0;
+
+    for (int32_t lane = 0; lane < 32; lane += 8) {
+        int8_t one = (int8_t)(a >> lane), other = (int8_t)(b >> lane);
+
+        made |= (uint32_t)(uint8_t)(one > other ? one : other) << lane;
+    }
+    return made;
+}
+
+static inline uint32_t ethosgen_dsp_least(uint32_t a, uint32_t b)
+{
+    /* The complement turns the order of two numbers round. */
+    return ~ethosgen_dsp_greatest(~a, ~b);
+}
+#endif
+
 /* Move values into bounds, unless these are those of 8 bits. */
 static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
+    uint32_t lows = (uint8_t)low * 0x01010101u, highs = (uint8_t)high * 0x01010101u;
+
     if (low == INT8_MIN && high == INT8_MAX) {
         return;
+    }
+    for (; count >= 4; count -= 4) {
+        uint32_t word = ethosgen_dsp_greatest(ethosgen_dsp_word(values), lows);
+
+        word = ethosgen_dsp_least(word, highs);
+        memcpy(values, &word, sizeof word);
+        values += 4;
     }
     for (; count > 0; count--) {
         int32_t value = *values < low ? low : *values;

@@ -12,31 +12,10 @@ static inline uint32_t add_halves(uint32_t a, uint32_t b)
 {
     return (uint32_t)__sadd16((int16x2_t)a, (int16x2_t)b);
 }
-
-static inline uint32_t greatest(uint32_t a, uint32_t b)
-{
-    uint32_t made;
-
-    __asm("ssub8 %0, %1, %2\n\t"
-          "sel %0, %1, %2" : "=&r"(made) : "r"(a), "r"(b));
-    return made;
-}
 #else
 static inline uint32_t add_halves(uint32_t a, uint32_t b)
 {
     return ((a + b) & UINT16_MAX) | ((a >> 16) + (b >> 16)) << 16;
-}
-
-static inline uint32_t greatest(uint32_t a, uint32_t b)
-{
-    uint32_t made = 0;
-
-    for (int32_t lane = 0; lane < 8 * LANES; lane += 8) {
-        int8_t one = (int8_t)(a >> lane), other = (int8_t)(b >> lane);
-
-        made |= (uint32_t)(uint8_t)(one > other ? one : other) << lane;
-    }
-    return made;
 }
 #endif
 
@@ -95,7 +74,7 @@ void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
             const int8_t *pixel = input + row * pool->row_bytes + start;
 
             for (int32_t left = columns; left > 0; left--) {
-                most = greatest(most, ethosgen_dsp_word(pixel));
+                most = ethosgen_dsp_greatest(most, ethosgen_dsp_word(pixel));
                 pixel += pool->channels;
             }
         }

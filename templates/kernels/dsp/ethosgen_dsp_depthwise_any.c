@@ -87,10 +87,15 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
     int32_t sum = scale->bias;
 
     for (int32_t y = layer->taps_y; y > 0; y--) {
-        const int16_t *x = from, *weight = (const int16_t *)(const void *)weights;
+        const unsigned char *halves = (const unsigned char *)weights;
+        const int16_t *x = from;
 
         for (int32_t left = layer->taps_x; left > 0; left--) {
-            sum += *x * *weight++;
+            int16_t weight;
+
+            memcpy(&weight, halves, sizeof weight);
+            halves += sizeof weight;
+            sum += *x * weight;
             x += layer->dilation_x;
         }
         weights += (layer->taps_x + 1) / 2;

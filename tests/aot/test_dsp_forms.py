@@ -8,10 +8,12 @@ import pytest
 from bench.layers import board_without_helium
 from ethosgen import pipeline
 from ethosgen.aot import compile_program, libraries
+from ethosgen.aot.dsp import depthwise
+from ethosgen.aot.dsp.lanes import Lanes
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
 from tests.aot.test_dsp import dsp_plan
-from tests.aot.test_packed import PLAIN, RECURRENT, TRANSPOSED, SymmetricNetwork
+from tests.aot.test_packed import DEPTHWISE, PLAIN, RECURRENT, TRANSPOSED, SymmetricNetwork
 from tests.support.aot_harness import GeneratedC, assert_equal, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -23,10 +25,25 @@ DEEP: dict[str, Build] = {
     "svdf, two parts of the depth": lambda n: svdf(n, n.input((1, 518), scale=0.02), 5, 3),
     "lstm, three parts": lambda n: lstm(n, n.input((1, 2, 1021), scale=0.02), 9),
 }
+WINDOWS: dict[str, Build] = {
+    **DEPTHWISE,
+    "four channels": lambda n: n.depthwise(n.input((1, 5, 4, 4)), (3, 2), (2, 1)),
+    "five channels": lambda n: n.depthwise(n.input((2, 4, 5, 5)), (4, 3), padding="VALID"),
+    "copies": lambda n: n.depthwise(n.input((1, 6, 4, 3)), (3, 3), (2, 2), multiplier=4),
+    "copies of one": lambda n: n.depthwise(n.input((2, 5, 3, 1)), (5, 1), multiplier=6),
+    "copies in bounds": lambda n: n.depthwise(
+        n.input((1, 4, 4, 2)), (2, 2), multiplier=9, activation="RELU6"
+    ),
+    "apart, beyond the input": lambda n: n.depthwise(
+        n.input((1, 3, 4, 6)), (3, 3), dilation=(3, 4)
+    ),
+}
 WIDE = "lstm, cell of most bits"
 """Its products have more than the 31 bits that the kernel multiplies."""
 GROUPS: dict[str, dict[str, Build]] = {
     "transposed": TRANSPOSED,
+    "lanes": WINDOWS,
+    "planes": WINDOWS,
     "recurrent": {name: build for name, build in RECURRENT.items() if name != WIDE} | DEEP,
 }
 OUTSIDE = {
@@ -42,8 +59,18 @@ def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libraries, "DSP_LIBRARIES", libraries.DSP_LIBRARIES[:1])
 
 
+@pytest.fixture
+def chosen_form(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Compute depthwise layers in lanes, or never so."""
+    group = request.node.callspec.params["group"]
+    if group == "lanes":
+        monkeypatch.setattr(depthwise, "_other_cycles", lambda *_: 1e9)
+    elif group == "planes":
+        monkeypatch.setattr(Lanes, "is_known", False)
+
+
 @needs_gcc
-@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.usefixtures("even_if_dearer", "chosen_form")
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=8)
@@ -60,13 +87,15 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
 
 
 @needs_qemu
-@pytest.mark.usefixtures("even_if_dearer")
-def test_a_cortex_m33_equals_tflite_micro(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("even_if_dearer", "chosen_form")
+@pytest.mark.parametrize("group", ["lanes", "planes"])
+def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
+    groups = (
+        [GROUPS[group]] if group == "planes" else [v for k, v in GROUPS.items() if k != "planes"]
+    )
     net = SymmetricNetwork("network", seed=9)
     path = tmp_path / "network.tflite"
-    path.write_bytes(
-        net.build(*(build(net) for group in GROUPS.values() for build in group.values()))
-    )
+    path.write_bytes(net.build(*(build(net) for one in groups for build in one.values())))
     report = pipeline.verify(
         recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
         inputs=Inputs(None, 2, 5),

@@ -104,6 +104,45 @@ struct ethosgen_dsp_depthwise {
 void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
                                const int8_t *weights, const int32_t *scales, const int32_t *shape);
 
+/* A depthwise convolution whose outputs are computed 4 channels at a time, in blocks. */
+struct ethosgen_dsp_lanes {
+    int32_t height; /* of the input */
+    int32_t width;
+    int32_t channels;
+    int32_t zero_point; /* of the input: the value of its padding */
+    int32_t taps_y;
+    int32_t taps_x;
+    int32_t dilation_y;
+    int32_t dilation_x;
+    int32_t stride_y;
+    int32_t stride_x;
+    int32_t before_y; /* padding */
+    int32_t before_x;
+    int32_t rows; /* of outputs */
+    int32_t columns;
+    int32_t outputs; /* channels of the output */
+    int32_t blocks;
+    int32_t low;
+    int32_t high;
+};
+
+/*
+ * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
+ *
+ * weights: for each block, for every 2 taps, 8 bytes: the weights of channels 0, 2, 0, 2, 1, 3, 1, 3 for
+ * the taps 0, 0, 1, 1, 0, 0, 1, 1. The last tap of an odd number is followed by zeros. blocks: for
+ * each its first channel in the input and in the output, and 4 scales. room: 4 bytes for each tap, of
+ * an even number, 8, and a byte for each channel of the input.
+ */
+void ethosgen_dsp_depthwise_lanes_s8(int8_t *output, const int8_t *input, void *room,
+                                     const int8_t *weights, const int32_t *blocks,
+                                     const int32_t *shape);
+
+/* The same for blocks that have one channel of the input. */
+void ethosgen_dsp_depthwise_copies_s8(int8_t *output, const int8_t *input, void *room,
+                                      const int8_t *weights, const int32_t *blocks,
+                                      const int32_t *shape);
+
 /* A pool over pixels of at least 4 `channels` bytes, and the bounds of its outputs. */
 struct ethosgen_dsp_pool {
     int32_t row_bytes;

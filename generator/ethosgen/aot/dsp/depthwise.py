@@ -8,6 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
+from ethosgen.aot.dsp.lanes import Lanes
 from ethosgen.aot.dsp.matrix import convolution
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
@@ -153,27 +154,50 @@ class Planes:
         return copies + 110 * strips + widened + down.target * (22 + run)
 
 
+def _axes(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
+    return make_window(op, (weights.shape[1], weights.shape[2]), source, target)
+
+
+def _lanes(op: Operator, tensors: Sequence[Tensor]) -> Lanes:
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    depth = source.shape[3]
+    return Lanes(*_axes(op, tensors), depth, target.shape[3] // max(depth, 1))
+
+
+def _other_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate the cycles of a picture without lanes."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if source.shape[3] == 1:
+        return cost.patches(op, tensors) / max(target.shape[0], 1)
+    return Planes.of(*_axes(op, tensors)).cycles * target.shape[3]
+
+
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Estimate the cycles for each output."""
-    source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
-    if source.shape[3] == 1:
-        return cost.patches(op, tensors) / max(target.elements, 1)
-    axes = make_window(op, (weights.shape[1], weights.shape[2]), source, target)
-    return Planes.of(*axes).cycles * target.shape[0] * target.shape[3] / max(target.elements, 1)
+    target, lanes = tensors[op.outputs[0]], _lanes(op, tensors)
+    cycles = _other_cycles(op, tensors)
+    if lanes.is_known:
+        cycles = min(cycles, lanes.cycles)
+    return cycles * target.shape[0] / max(target.elements, 1)
 
 
 @packed("DEPTHWISE_CONV_2D", cycles=_cycles)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute the outputs channel by channel; a single channel of the input is convolved."""
+    """Compute the outputs channel by channel; a single channel of the input is convolved.
+
+    Few outputs are computed 4 channels at a time.
+    """
     layer = packable_layer(op, tensors)
     if layer is None:
         return None
-    weights = layer.weights.array()
-    if layer.source.shape[3] == 1:
+    weights, lanes = layer.weights.array(), _lanes(op, tensors)
+    has_lanes = lanes.is_known and lanes.cycles < _other_cycles(op, tensors)
+    if layer.source.shape[3] == 1 and not has_lanes:
         return convolution(op, layer, weights.transpose(3, 1, 2, 0))
-    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
-    flat = weights.reshape(-1, layer.channels).T
-    scales = order.dsp_scales(layer, flat)
+    scales = order.dsp_scales(layer, weights.reshape(-1, layer.channels).T)
     if scales is None:
         return None
-    return _depthwise(layer, weights[0], scales, vertical, horizontal)
+    if has_lanes:
+        return lanes.kernel(layer, weights[0], scales)
+    return _depthwise(layer, weights[0], scales, *_axes(op, tensors))

@@ -100,10 +100,20 @@ struct ethosgen_thumb_depthwise {
 /*
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
  *
- * weights: for each channel its taps. room: a plane.
+ * weights: for each channel its taps. room: a plane. 128 is added to the values of the input, and
+ * 128 times a channel's weights is taken off its bias.
  */
 void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *room,
                                  const int8_t *weights, const int32_t *scales,
                                  const int32_t *shape);
+
+/*
+ * The same for 3 x 3 adjacent pixels, one output for each channel, rows and columns not exchanged;
+ * for Armv7-M. `width` is that of the input. Values and biases are as in a matrix. room: 4 times 3
+ * pixels.
+ */
+void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
+                                     const int8_t *weights, const int32_t *scales,
+                                     const int32_t *shape);
 
 #endif /* ETHOSGEN_THUMB_H */

@@ -1,6 +1,7 @@
 """The operators that have kernels for Armv6-M (Cortex-M0 and M0+)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
@@ -21,7 +22,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return matrix.conv_2d(op, tensors, ARMV6M)
 
 
-@packed("DEPTHWISE_CONV_2D", cycles=depthwise.cycles)
+@packed("DEPTHWISE_CONV_2D", cycles=partial(depthwise.cycles, form=ARMV6M))
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the pixels under windows by weights, each channel by itself."""
     return depthwise.depthwise(op, tensors, ARMV6M)

@@ -4,6 +4,7 @@ The figures follow the loops of the C and are instructions counted on QEMU with 
 Cortex-M3.
 """
 
+import math
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
@@ -57,6 +58,19 @@ def depthwise(down: Axis, across: Axis, strip: int, height: int) -> float:
     row = 26.0 if is_3 else 8 + 12.0 * across.taps
     run = fours * (80 + down.taps * row) + rest * (35 + down.taps * (8 + 6 * across.taps))
     return copied + down.target * (25 + run)
+
+
+def direct(down: Axis, across: Axis, channels: int) -> float:
+    """Return the cycles of each output of a depthwise layer that has no plane."""
+    padded = 1 - math.prod(_inside(axis) / axis.target for axis in (down, across))
+    return 40 + (110 + padded * (120 + 6 * channels)) / channels
+
+
+def _inside(axis: Axis) -> int:
+    """Return the number of windows that do not leave the input."""
+    first = -(-axis.padding // axis.stride)
+    last = (axis.source + axis.padding - axis.taps) // axis.stride
+    return max(min(last, axis.target - 1) - first + 1, 0)
 
 
 DENSE: Cycles = estimate_of(_rows)

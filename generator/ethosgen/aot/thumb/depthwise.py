@@ -17,6 +17,9 @@ from ethosgen.aot.thumb.matrix import Form, convolution
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c"})
+DEPTHWISE_3X3 = frozenset({"ethosgen_thumb_depthwise_3x3.c"})
+ROWS_3X3 = 4
+"""Rows of 3 pixels in the temporary memory for windows of 3 x 3: padding, and copies."""
 MOST_PLANE_BYTES = 2048
 """The size of the plane from which a strip gets fewer rows; one row may need more."""
 
@@ -38,6 +41,11 @@ class Plane:
         if horizontal.taps == 1 < vertical.taps:
             return Plane(horizontal, vertical, is_exchanged=True)
         return Plane(vertical, horizontal, is_exchanged=False)
+
+    @property
+    def is_3x3(self) -> bool:
+        """Whether the windows have 3 x 3 adjacent pixels."""
+        return all(axis.taps == 3 and axis.dilation == 1 for axis in (self.down, self.across))
 
     @property
     def row(self) -> int:
@@ -80,18 +88,25 @@ class Plane:
         return np.array(numbers, np.int32)
 
 
-def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+def cycles(op: Operator, tensors: Sequence[Tensor], form: Form) -> float:
     """Estimate the cycles for each output."""
     source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
     if source.shape[3] == 1:
         return cost.patches(op, tensors) / max(target.elements, 1)
     plane = Plane.of(*make_window(op, (weights.shape[1], weights.shape[2]), source, target))
+    if is_direct(plane, source, target, form):
+        return cost.direct(plane.down, plane.across, target.shape[3])
     each = cost.depthwise(plane.down, plane.across, plane.strip, plane.height(plane.strip))
     return each * target.shape[0] * target.shape[3] / max(target.elements, 1)
 
 
+def is_direct(plane: Plane, source: Tensor, target: Tensor, form: Form) -> bool:
+    """Return whether the kernel reads the input without a plane."""
+    return plane.is_3x3 and source.shape[3] == target.shape[3] and not form.is_raised
+
+
 def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
-    """Compute the outputs channel by channel; a single channel of the input is convolved."""
+    """Compute all outputs; a single channel of the input is convolved."""
     layer = packable_layer(op, tensors)
     if layer is None:
         return None
@@ -104,23 +119,31 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
         return None
     plane = Plane.of(*make_window(op, weights.shape[1:3], layer.source, layer.target))
     taps = weights[0].transpose(1, 0, 2) if plane.is_exchanged else weights[0]
-    return _channels(layer, plane, order.depthwise_weights(taps), scales, flat)
+    shape, packed = plane.shape(layer), order.depthwise_weights(taps)
+    if is_direct(plane, layer.source, layer.target, form):
+        room = ROWS_3X3 * 3 * layer.channels
+        return _images(
+            "ethosgen_thumb_depthwise_3x3_s8", DEPTHWISE_3X3, layer, room, (packed, scales, shape)
+        )
+    scales = order.lowered(scales, flat)
+    return _images(
+        "ethosgen_thumb_depthwise_s8", DEPTHWISE, layer, plane.bytes, (packed, scales, shape)
+    )
 
 
-def _channels(layer: Layer, plane: Plane, taps: Array, scales: Array, flat: Array) -> Kernel:
-    """Return a kernel that computes one channel after another."""
+def _images(
+    function: str, sources: frozenset[str], layer: Layer, room: int, tables: Sequence[Array]
+) -> Kernel:
+    """Return a kernel that calls a function for each image; it has temporary memory."""
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    tables = [
-        nest.table("weights", taps),
-        nest.table("scales", order.lowered(scales, flat).reshape(-1)),
-        nest.table("shape", plane.shape(layer)),
-    ]
-    room = nest.room("room", plane.bytes)
+    names = ("weights", "scales", "shape")
+    known = [nest.table(name, table.reshape(-1)) for name, table in zip(names, tables, strict=True)]
+    place = nest.room("room", room)
     with nest.loop("n", layer.source.shape[0]) as n:
         nest.call(
-            "ethosgen_thumb_depthwise_s8",
-            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
-            *(table.data for table in tables),
+            function,
+            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), place.data),
+            *(table.data for table in known),
         )
-    return nest.kernel(DEPTHWISE)
+    return nest.kernel(sources)

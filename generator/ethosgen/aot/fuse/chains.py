@@ -94,6 +94,7 @@ class _Chains:
         self.schedule = schedule
         self.libraries = libraries
         self.has_tables = any(isinstance(one, MicroKernels) for one in libraries)
+        self._known: tuple[Schedule, dict[int, int], dict[int, list[int]]] | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -176,9 +177,9 @@ class _Chains:
 
     def _joined(self, position: int, how: Join) -> bool:
         step = self.steps[position]
-        makers = self._makers(position)
+        makers, readers = self._users()
         for tensor in dict.fromkeys(self.schedule.reads(step)) if step.kernel else ():
-            path = self._path(position, tensor, makers)
+            path = self._path(position, tensor, makers, readers)
             if path is None or not self._may_join(path, makers):
                 continue
             producer = self.steps[path[0]]
@@ -195,21 +196,31 @@ class _Chains:
                 return True
         return False
 
-    def _makers(self, before: int) -> dict[int, int]:
-        """Return the producing step of each tensor written before step `before`."""
-        return {
-            tensor: i
-            for i, step in enumerate(self.steps[:before])
-            for tensor in self.schedule.writes(step)
-        }
+    def _users(self) -> tuple[dict[int, int], dict[int, list[int]]]:
+        """Return, by tensor, the step that produces it, and the steps that read it."""
+        if self._known is None or self._known[0] is not self.schedule:
+            makers: dict[int, int] = {}
+            readers: dict[int, list[int]] = {}
+            for i, step in enumerate(self.steps):
+                makers |= dict.fromkeys(self.schedule.writes(step), i)
+                for tensor in dict.fromkeys(self.schedule.reads(step)):
+                    readers.setdefault(tensor, []).append(i)
+            self._known = self.schedule, makers, readers
+        return self._known[1:]
 
-    def _path(self, position: int, tensor: int, makers: Mapping[int, int]) -> list[int] | None:
+    def _path(
+        self,
+        position: int,
+        tensor: int,
+        makers: Mapping[int, int],
+        readers: Mapping[int, list[int]],
+    ) -> list[int] | None:
         """Return the steps from a tensor's producer to its only reader, with RESHAPEs between."""
         path = [position]
         while True:
             maker = makers.get(tensor)
-            readers = [i for i, s in enumerate(self.steps) if tensor in self.schedule.reads(s)]
-            if maker is None or readers != path[:1] or tensor in self.schedule.graph.outputs:
+            alone = readers.get(tensor) == path[:1]
+            if maker is None or not alone or tensor in self.schedule.graph.outputs:
                 return None
             path.insert(0, maker)
             step = self.steps[maker]

@@ -8,12 +8,12 @@ import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import tvm
 
 from ethosgen.aot.arithmetic.quantization import limits
 from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.fuse.element import Element
 from ethosgen.aot.fuse.graft import reshaped
+from ethosgen.aot.host.lowering import compile_natively
 from ethosgen.aot.loops.nest import Array
 from ethosgen.aot.operators import Kernel
 from ethosgen.values.network import Tensor
@@ -58,7 +58,7 @@ def tables(
     }
     if not functions:
         return {}
-    library = tvm.compile(tvm.IRModule(functions), target="llvm")
+    library = compile_natively(functions, "llvm")
     made = {}
     for key, element in elements.items():
         source = next(t for t in map(tensors.__getitem__, element.kernel.inputs) if t.data is None)

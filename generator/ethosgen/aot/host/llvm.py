@@ -10,6 +10,7 @@ import tvm
 import tvm_ffi
 
 from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.host.lowering import compile_natively
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.loops.nest import NOT_READY
@@ -51,7 +52,7 @@ class _Structure:
 
 @lru_cache(maxsize=1)  # a plan is checked, then simulated
 def _compiled(structure: _Structure) -> Any:
-    return tvm.compile(structure.module, target=TARGET)
+    return compile_natively(structure.module.functions, TARGET)
 
 
 def _bind(

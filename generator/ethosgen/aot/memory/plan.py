@@ -299,7 +299,8 @@ def _without_clashes(
     placed = [p for p in schedule.plan.partitions if p.on_npu]
     used = {i for p in placed for i in (*p.inputs, *p.outputs)}
     found = list(blocks)
-    for place, other in combinations(range(len(found)), 2):
+    fixed = [i for i, block in enumerate(found) if block.is_fixed]
+    for place, other in combinations(fixed, 2):
         if not _fixed_clash(found[place], found[other], on_npu):
             continue
         free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
@@ -319,7 +320,11 @@ def _place(blocks: list[Block]) -> list[Block]:
     free = [i for i in range(len(blocks)) if i not in placed]
     for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):
         block = blocks[index]
-        taken = [b for b in placed.values() if b.offset is not None and b.steps & block.steps]
+        taken = [
+            b
+            for b in placed.values()
+            if b.offset is not None and not b.steps.isdisjoint(block.steps)
+        ]
         placed[index] = replace(block, offset=_lowest_hole(block, taken))
     return [placed[i] for i in range(len(blocks))]
 

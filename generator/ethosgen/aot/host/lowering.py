@@ -1,0 +1,23 @@
+"""TVM's way from PrimFuncs to functions of this machine, without what takes it long."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import tvm
+
+SLOW_PASSES = (
+    "s_tir.StmtSimplify",
+    "tirx.StmtSimplify",
+    "tirx.RemoveNoOp",
+    "s_tir.HoistIfThenElse",
+)
+"""They inline a kernel's bindings: a second or two for each ADD, and LLVM simplifies in no time.
+
+The lowering to C (aot/code/passes.py) leaves them out, too.
+"""
+
+
+def compile_natively(functions: Mapping[str, Any], target: Any) -> Any:
+    """Compile PrimFuncs, by name, for one of TVM's LLVM targets."""
+    with tvm.transform.PassContext(disabled_pass=SLOW_PASSES):
+        return tvm.compile(tvm.IRModule(functions), target=target)

@@ -191,6 +191,19 @@ void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, v
                           const int8_t *weights, const int32_t *biases, const int16_t *time,
                           const int32_t *units, const int32_t *shape);
 
+/* How the gates of an LSTM change its cell's state, and make its output. */
+struct ethosgen_dsp_cell {
+    struct ethosgen_dsp_multiplier kept;
+    struct ethosgen_dsp_multiplier added;
+    struct ethosgen_dsp_multiplier made;
+    int32_t low; /* the bounds of the state */
+    int32_t high;
+    int32_t factor; /* with the right shift, from the state to the argument of tanh */
+    int32_t half;   /* of a step of the shift */
+    int32_t shift;
+    int32_t zero_point;
+};
+
 /* An LSTM. Its gates are in the order input, forget, cell, output. */
 struct ethosgen_dsp_lstm {
     int32_t steps;
@@ -199,15 +212,7 @@ struct ethosgen_dsp_lstm {
     int32_t units;
     struct ethosgen_dsp_multiplier forward[4]; /* from the sums of each gate with the input to 2^-12 */
     struct ethosgen_dsp_multiplier back[4];    /* the same with the hidden state */
-    struct ethosgen_dsp_multiplier kept;
-    struct ethosgen_dsp_multiplier added;
-    struct ethosgen_dsp_multiplier made;
-    int32_t cell_low;
-    int32_t cell_high;
-    int32_t cell_factor; /* with the right shift, from the cell state to the argument of tanh */
-    int32_t cell_half;   /* of a step of the shift */
-    int32_t cell_shift;
-    int32_t zero_point;
+    struct ethosgen_dsp_cell cell;
 };
 
 /*

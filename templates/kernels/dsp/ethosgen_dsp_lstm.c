@@ -3,38 +3,11 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#include "ethosgen_dsp_cell.h"
 #include "ethosgen_dsp_sums.h"
-
-enum { INPUT, FORGET, CELL, OUTPUT, GATES };
 
 /* Units whose gates are computed at a time. */
 enum { BLOCK = 8 };
-
-/* The curves take units of 1 / (3 * 4096); a gate is in units of 1 / 4096. */
-enum { GATE_FACTOR = 3, LINES = 256 };
-
-/*
- * Both curves are read in one table of lines, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers
- * 2^bits units, and a right shift converts its height to units of 2^-15; there 0 is at `middle`.
- */
-struct curve {
-    int32_t bits;
-    int32_t shift;
-    int32_t middle;
-};
-
-static const struct curve SIGMOID = {9, 10, 1 << 14}, TANH = {8, 8, 0};
-
-/* Return the curve at x. Below 0 it is mirrored: the complement rounds halves down. */
-static inline int32_t bent(int32_t x, const int16_t *lines, const struct curve *curve)
-{
-    int32_t sign = x >> 31, distance = (x ^ sign) - sign, most = (LINES - 1) << curve->bits;
-    int32_t within = distance < most ? distance : most;
-    const int16_t *line = lines + (within >> curve->bits);
-    int32_t height = line[0] * (1 << curve->bits) + within * line[LINES];
-
-    return (((height ^ sign) + (1 << curve->shift >> 1)) >> curve->shift) + curve->middle;
-}
 
 /* Rescale sums to the units of a gate. */
 static inline void rescale(int32_t *sums, int32_t count, const struct ethosgen_dsp_multiplier *by)
@@ -52,31 +25,21 @@ static inline void bend(int32_t *forward, const int32_t *back, int32_t count, co
                         const struct curve *curve)
 {
     for (; count > 0; count--) {
-        int32_t gate = ethosgen_dsp_saturate_16(*forward + *back++);
-
-        *forward++ = bent(gate * GATE_FACTOR, lines, curve);
+        *forward = bent_gate(*forward + *back++, lines, curve);
+        forward++;
     }
 }
 
 /* Compute the new states of some units from their gates, and their outputs. */
 static void update(int8_t *output, int16_t *cell, const int32_t *gates, int32_t count,
-                   const int16_t *lines, const struct ethosgen_dsp_lstm *lstm)
+                   const int16_t *lines, const struct ethosgen_dsp_cell *shape)
 {
-    int32_t low = lstm->cell_low, high = lstm->cell_high;
-
     for (int32_t unit = 0; unit < count; unit++) {
         const int32_t *gate = gates + unit;
-        int32_t kept = ethosgen_dsp_rescale(gate[FORGET * count] * cell[unit], &lstm->kept);
-        int32_t added = ethosgen_dsp_rescale(gate[0] * gate[CELL * count], &lstm->added);
-        int32_t state = ethosgen_dsp_saturate_16(kept) + ethosgen_dsp_saturate_16(added), made;
+        int32_t made = updated(cell + unit, gate[INPUT * count], gate[FORGET * count],
+                               gate[CELL * count], gate[OUTPUT * count], lines, shape);
 
-        state = state < low ? low : state;
-        state = state > high ? high : state;
-        cell[unit] = (int16_t)state;
-        made = (state * lstm->cell_factor + lstm->cell_half) >> lstm->cell_shift;
-        made = bent(made, lines, &TANH);
-        made = ethosgen_dsp_rescale(made * gate[OUTPUT * count], &lstm->made);
-        output[unit] = (int8_t)ethosgen_dsp_saturate(made + lstm->zero_point);
+        output[unit] = (int8_t)ethosgen_dsp_saturate(made);
     }
 }
 
@@ -100,7 +63,7 @@ static void advance(int8_t *output, const struct ethosgen_dsp_row *input,
             rescale(back + gate * count, count, &lstm->back[gate]);
             bend(forward, back + gate * count, count, lines, gate == CELL ? &TANH : &SIGMOID);
         }
-        update(output, cell, gates, count, lines, lstm);
+        update(output, cell, gates, count, lines, &lstm->cell);
         output += count;
         cell += count;
     }

@@ -33,6 +33,12 @@ static inline int32_t ethosgen_dsp_saturate(int32_t value)
     __asm("ssat %0, #8, %1" : "=r"(value) : "r"(value));
     return value;
 }
+static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
+{
+    __asm("ssat %0, #16, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+
 /* Bytes 0 and 2 of a word, and bytes 1 and 3, as two values of 16 bits. */
 static inline uint32_t ethosgen_dsp_even(uint32_t word)
 {
@@ -63,6 +69,12 @@ static inline int32_t ethosgen_dsp_saturate(int32_t value)
     return value > INT8_MAX ? INT8_MAX : value;
 }
 
+static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
+{
+    value = value < INT16_MIN ? INT16_MIN : value;
+    return value > INT16_MAX ? INT16_MAX : value;
+}
+
 static inline uint32_t ethosgen_dsp_even(uint32_t word)
 {
     return (uint16_t)(int8_t)word | (uint32_t)(int8_t)(word >> 16) << 16;
@@ -91,6 +103,16 @@ static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosg
     /* The sign is added to round negative halves away from zero. */
     product += product >> 31;
     return ethosgen_dsp_saturate((product + scale->addend) >> scale->shift);
+}
+
+/* Rescale a sum. */
+static inline int32_t ethosgen_dsp_rescale(int32_t value, const struct ethosgen_dsp_multiplier *by)
+{
+    int32_t product = ethosgen_dsp_high((int32_t)((uint32_t)value << by->left), by->mantissa);
+
+    /* The sign is added to round negative halves away from zero. */
+    product += (product >> 31) & by->sign;
+    return (product + by->half) >> by->right;
 }
 
 #if ETHOSGEN_DSP

@@ -29,7 +29,8 @@ struct tile {
 /* An output of a channel whose products are scaled. */
 static int16_t narrow(int64_t total, int32_t shift)
 {
-    int32_t value = (int32_t)(total >> 32) >> shift;
+    /* As in TensorFlow Lite Micro, the upper bits of what has more than 32 are dropped. */
+    int32_t value = (int32_t)(uint32_t)(uint64_t)(total >> (32 + shift));
 
     value = value < INT16_MIN ? INT16_MIN : value;
     return (int16_t)(value > INT16_MAX ? INT16_MAX : value);
@@ -135,6 +136,13 @@ multiply_rows(struct tile *tile __attribute__((unused)))
     "sxtb16 " weights ", " weights ", ror #8\n\t" \
     "smlad r3, " row ", r12, r3\n\t"           \
     "smlad lr, " row ", " weights ", lr\n\t"
+/* An output of a channel with a negative shift. */
+#define LIFT(sum)                              \
+    "add r8, r9, #32\n\t"                      \
+    "rsb r9, r9, #0\n\t"                       \
+    "lsr r1, r1, r8\n\t"                       \
+    "lsl r2, r2, r9\n\t"                       \
+    "orr " sum ", r1, r2\n\t"
 /* 16 products in 18 instructions. */
 #define FOUR_WORDS                             \
     "ldm r1!, {r4-r7}\n\t"                     \
@@ -181,11 +189,17 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "ldrd r4, r5, [r0, #12]\n\t"
                    "ldm r4!, {r1, r2, r8, r9}\n\t"
                    "smlal r1, r2, r3, r8\n\t"
-                   "asr r3, r2, r9\n\t"
+                   "cmp r9, #0\n\t"
+                   "bmi 8f\n\t"
+                   "asr r3, r2, r9\n"
+                   "9:\n\t"
                    "ssat r3, #16, r3\n\t"
                    "ldm r4!, {r1, r2, r8, r9}\n\t"
                    "smlal r1, r2, lr, r8\n\t"
-                   "asr lr, r2, r9\n\t"
+                   "cmp r9, #0\n\t"
+                   "bmi 10f\n\t"
+                   "asr lr, r2, r9\n"
+                   "11:\n\t"
                    "ssat lr, #16, lr\n\t"
                    "strh r3, [r5], #2\n\t"
                    "strh lr, [r5], #2\n\t"
@@ -197,7 +211,9 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "7:\n\t"
                    "str r3, [r0, #32]\n\t"
                    "str lr, [r0, #36]\n\t"
-                   "pop {r0, r4-r11, pc}");
+                   "pop {r0, r4-r11, pc}\n"
+                   "8:\n\t" LIFT("r3") "b 9b\n"
+                   "10:\n\t" LIFT("lr") "b 11b");
 }
 #else
 static int16_t output_of(int32_t sum, const Scale *scale)
@@ -367,7 +383,8 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
 {
     enum { BYTES = sizeof *output };
     int32_t channels = matrix->channels, words = ethosgen_dsp_words(matrix->depth);
-    int32_t part = matrix->part < words ? matrix->part : 0;
+    /* The assembly for a row knows negative shifts. */
+    int32_t part = count == 1 && matrix->part == words ? 0 : matrix->part;
     int32_t stride = BYTES * matrix->stride;
     struct tile tile = {
         .rows = rows,

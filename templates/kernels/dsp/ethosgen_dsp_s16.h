@@ -19,13 +19,13 @@ struct ethosgen_dsp_scale_s16 {
     uint32_t low; /* of the addend: the bias, scaled, and a half */
     int32_t high;
     int32_t mantissa;
-    int32_t shift;
+    int32_t shift; /* at least -8 */
 };
 
 /* Rows times weights. */
 struct ethosgen_dsp_matrix_s16 {
     int32_t depth;
-    int32_t part; /* pairs of places whose sum fits in 32 bits, at most those of the depth */
+    int32_t part; /* pairs of places whose sum fits in 32 bits; 0 if all do and no shift is negative */
     int32_t channels;
     int32_t stride; /* between the outputs of a row and those of the next */
     int32_t low;    /* the bounds of the outputs */
@@ -61,5 +61,16 @@ void ethosgen_dsp_average_pool_s16(int16_t *output, const int16_t *input, int32_
 /* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
 void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
                                int32_t columns, const int32_t *shape);
+
+/*
+ * Compute all time steps of one batch of an LSTM, and leave both states as they are after the last.
+ *
+ * weights, scales: those of a matrix for the input, then one for the hidden state, both with the units
+ * of the gates input, forget, cell and output as channels. lines: those of ethosgen_dsp_lstm_s8. room:
+ * 16 bytes for each unit, and 4 for each pair of features or units, of which there are more.
+ */
+void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
+                           void *room, const int8_t *weights, const int32_t *scales,
+                           const int16_t *lines, const int32_t *shape);
 
 #endif /* ETHOSGEN_DSP_S16_H */

@@ -1,5 +1,5 @@
 /*
- * Sums of a row times weights, and their conversion by a common multiplier.
+ * Sums of a row times weights.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -27,28 +27,5 @@ struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int3
  */
 const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pairs,
                                 const struct ethosgen_dsp_row *row, const int8_t *weights);
-
-static inline int32_t ethosgen_dsp_rescale(int32_t value, const struct ethosgen_dsp_multiplier *by)
-{
-    int32_t product = ethosgen_dsp_high((int32_t)((uint32_t)value << by->left), by->mantissa);
-
-    /* The sign is added to round negative halves away from zero. */
-    product += (product >> 31) & by->sign;
-    return (product + by->half) >> by->right;
-}
-
-#if ETHOSGEN_DSP
-static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
-{
-    __asm("ssat %0, #16, %1" : "=r"(value) : "r"(value));
-    return value;
-}
-#else
-static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
-{
-    value = value < INT16_MIN ? INT16_MIN : value;
-    return value > INT16_MAX ? INT16_MAX : value;
-}
-#endif
 
 #endif /* ETHOSGEN_DSP_SUMS_H */

@@ -16,6 +16,7 @@ from tests.support.aot_harness import Array, GeneratedC, assert_equal, samples_a
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
+from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
 __all__ = ["even_if_dearer"]
@@ -61,6 +62,7 @@ MATRIX: dict[str, Build] = {
     "dense, most in 32 bits": _extremes(4, 511),
     "dense, parts of one row": _extremes(1, 1029),
     "dense, parts of three rows": _extremes(3, 1040),
+    "dense, multipliers above 1": lambda n: n.fully_connected(_input(n, 5, 9), 3, scale=1e-6),
     "point": lambda n: n.conv2d(_input(n, 2, 3, 5, 7), 6, (1, 1), activation="RELU6"),
     "point, steps": lambda n: n.conv2d(_input(n, 1, 5, 6, 4), 5, (1, 1), (2, 2)),
     "window": lambda n: n.conv2d(_input(n, 1, 6, 5, 3), 4),
@@ -80,7 +82,13 @@ POOLS: dict[str, Build] = {
     "maxima": lambda n: n.max_pool(_input(n, 2, 7, 5, 19), (2, 3), (1, 2), padding="SAME"),
     "maxima of pairs": lambda n: n.max_pool(_input(n, 1, 4, 4, 2), (2, 2), activation="RELU6"),
 }
-LAYERS = MATRIX | POOLS
+RECURRENT: dict[str, Build] = {
+    "lstm": lambda n: lstm(n, _input(n, 1, 3, 8), 6),
+    "lstm, odd sizes": lambda n: lstm(n, _input(n, 2, 2, 7), 5, cell_power=8),
+    "lstm, multipliers above 1": lambda n: lstm(n, n.input((1, 2, 6), "int16", 0.05), 3),
+    "lstm, by time, clipped": lambda n: lstm(n, _input(n, 2, 3, 5), 4, by_time=True, cell_clip=0.6),
+}
+LAYERS = MATRIX | POOLS | RECURRENT
 
 
 @needs_gcc

@@ -17,13 +17,17 @@ def _up(value: int, to: int) -> int:
     return -(-value // to)
 
 
+def one_row(channels: int, depth: int) -> float:
+    """Return the cycles of a row times weights."""
+    return 110 + _up(channels, 2) * (40 + 4.7 * _up(depth, WORD))
+
+
 def _products(one: Sizes, depth: int, rows: int) -> float:
     """Return the cycles of rows times weights."""
     pairs, words = _up(one.channels // one.groups, 2), _up(depth, WORD)
     blocks, last = divmod(rows, ROWS)
     tile = 150 + pairs * (75 + 13.5 * words)
-    row = 110 + pairs * (40 + 4.7 * words)
-    rest = tile if last == ROWS - 1 else row * last
+    rest = tile if last == ROWS - 1 else one_row(one.channels // one.groups, depth) * last
     return blocks * tile + rest
 
 

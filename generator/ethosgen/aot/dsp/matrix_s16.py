@@ -131,10 +131,17 @@ def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array,
     scales = order.scales(layer, weights)
     if scales is None:
         return None
-    channels, depth = layer.channels // groups, weights.shape[1]
-    shape = (depth, order.part(weights), channels, layer.channels, *layer.bounds)
+    shape = matrix_numbers(weights, scales, layer.bounds, groups)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),
         np.array(shape, np.int32),
     )
+
+
+def matrix_numbers(
+    weights: Array, scales: Array, bounds: tuple[float, float], groups: int = 1
+) -> tuple[float, ...]:
+    """Return a struct ethosgen_dsp_matrix_s16; weights are (channels, depth)."""
+    channels, depth = weights.shape
+    return depth, order.part(weights, scales), channels // groups, channels, *bounds

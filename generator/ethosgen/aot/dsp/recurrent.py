@@ -31,7 +31,7 @@ from ethosgen.aot.packed.recurrent import MOST_FACTOR, curve_lines, gate_matrice
 from ethosgen.values.network import Operator, Tensor
 
 SUMS = MATRIX | {"ethosgen_dsp_sums.c", "ethosgen_dsp_sums.h"}
-SVDF, LSTM = SUMS | {"ethosgen_dsp_svdf.c"}, SUMS | {"ethosgen_dsp_lstm.c"}
+SVDF, LSTM = SUMS | {"ethosgen_dsp_svdf.c"}, SUMS | {"ethosgen_dsp_lstm.c", "ethosgen_dsp_cell.h"}
 BLOCK = 8
 """Filters, or units of an LSTM, that are computed at a time."""
 MOST_PLACES = 508
@@ -211,10 +211,9 @@ def _lstm_biases(layer: Lstm) -> Array:
 def _lstm_numbers(layer: Lstm) -> Array | None:
     """Return a struct ethosgen_dsp_lstm, None if the kernel does not cover the layer."""
     batch, steps, features, units = layer.sizes
-    factor, shift = cell_shift(scale_of(layer.cell))
-    pairs = gate_matrices(layer)
+    pairs, cell = gate_matrices(layer), cell_numbers(layer)
     constants = [*(weights for _, weights in pairs), *layer.biases]
-    if any(t.data is None for t in constants) or factor > MOST_FACTOR or shift > MOST_SHIFT:
+    if any(t.data is None for t in constants) or cell is None:
         return None
     biases = [int(np.abs(bias.array().astype(np.int64)).max(initial=0)) for bias in layer.biases]
     starts = [most for bias in biases for most in (bias, 0)]
@@ -222,14 +221,26 @@ def _lstm_numbers(layer: Lstm) -> Array | None:
         _multiplier(gate_multiplier(rows, weights), _most(weights) + most)
         for (rows, weights), most in zip(pairs, starts, strict=True)
     ]
-    # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
-    cells = [_multiplier(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
-    multipliers = [one for one in (*gates[::2], *gates[1::2], *cells) if one is not None]
-    if len(multipliers) < len(gates) + len(cells):
+    multipliers = [one for one in (*gates[::2], *gates[1::2]) if one is not None]
+    if len(multipliers) < len(gates):
         return None
     numbers = (
         *(steps, batch if layer.by_time else 1, features, units),
         *(number for one in multipliers for number in one),
-        *(*cell_clip(layer), factor, 1 << shift >> 1, shift, zero_point_of(layer.hidden)),
+        *cell,
     )
     return np.array(numbers, np.int32)
+
+
+def cell_numbers(layer: Lstm) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_dsp_cell, None if the kernels do not cover the cell."""
+    factor, shift = cell_shift(scale_of(layer.cell))
+    # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
+    cells = [_multiplier(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
+    multipliers = [one for one in cells if one is not None]
+    if len(multipliers) < len(cells) or factor > MOST_FACTOR or shift > MOST_SHIFT:
+        return None
+    return (
+        *(number for one in multipliers for number in one),
+        *(*cell_clip(layer), factor, 1 << shift >> 1, shift, zero_point_of(layer.hidden)),
+    )

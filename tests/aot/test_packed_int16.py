@@ -13,6 +13,7 @@ from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, sample
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
+from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
 
@@ -71,7 +72,17 @@ LAYERS: dict[str, Build] = {
     "depthwise, apart": lambda n: n.depthwise(wide(n, (1, 9, 7, 4)), dilation=(2, 3)),
     "depthwise of one": lambda n: n.depthwise(wide(n, (1, 5, 6, 1)), multiplier=3),
 }
-GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS}
+RECURRENT: dict[str, Build] = {
+    "lstm": lambda n: lstm(n, wide(n, (1, 3, 40), 1e-4), 19),
+    "lstm, whole vectors": lambda n: lstm(n, wide(n, (1, 2, 16), 1e-4), 32),
+    "lstm, batch": lambda n: lstm(n, wide(n, (3, 2, 5), 1e-4), 6),
+    "lstm, by time, clipped": lambda n: lstm(
+        n, wide(n, (4, 2, 5), 1e-4), 6, by_time=True, cell_clip=0.6
+    ),
+    "lstm, cell of few bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=8),
+    "lstm, cell of many bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=14),
+}
+GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS, "recurrent": RECURRENT}
 
 
 def wide(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 0.05) -> int:

@@ -34,6 +34,7 @@ _FAMILIES = (
     "wide_elements",
     "wide_matrix",
     "wide_pool",
+    "wide_recurrent",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"

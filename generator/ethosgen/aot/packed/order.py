@@ -105,8 +105,13 @@ def _fits_32_bits(layer: Layer) -> bool:
     """Return whether sums of int16 products always fit into 32 bits, although TFLite uses 64."""
     axis = 3 if layer.is_depthwise else 0
     weights = np.moveaxis(layer.weights.array(), axis, 0).reshape(layer.channels, -1)
-    most = int(np.abs(weights.astype(np.int64)).sum(axis=1).max(initial=0)) << 15
-    return layer.sum_dtype == "int64" and most <= np.iinfo(np.int32).max
+    return layer.sum_dtype == "int64" and sums_fit(weights)
+
+
+def sums_fit(weights: Array, biases: Array | int = 0) -> bool:
+    """Return whether biases plus products of (channels, depth) with int16 fit into 32 bits."""
+    most = np.abs(weights.astype(np.int64)).sum(axis=1) << 15
+    return int((most + np.abs(biases)).max(initial=0)) <= np.iinfo(np.int32).max
 
 
 def wide_scales(layer: Layer) -> Array:

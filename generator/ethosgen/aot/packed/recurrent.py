@@ -29,8 +29,9 @@ from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.values.network import Operator, Tensor
 
+LSTM_HEADERS = ("ethosgen_curve.h", "ethosgen_lstm.h", "ethosgen_sums.h")
 SVDF = frozenset({"ethosgen_svdf.c", "ethosgen_sums.h"})
-LSTM = frozenset({"ethosgen_lstm.c", "ethosgen_sums.h"})
+LSTM = frozenset({"ethosgen_lstm.c", *LSTM_HEADERS})
 MOST_FACTOR = (1 << 16) - 1
 """The largest factor whose product with an int16 fits into 32 bits."""
 
@@ -92,12 +93,25 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     numbers = _lstm_numbers(layer)
     if numbers is None:
         return None
+    weights = lstm_weights(layer, order.MATRIX_DEPTH)
+    return lstm_kernel("ethosgen_lstm_s8", LSTM, layer, weights, _lstm_biases(layer), numbers)
+
+
+def lstm_kernel(
+    function: str,
+    files: frozenset[str],
+    layer: Lstm,
+    weights: Array,
+    biases: Array,
+    numbers: Array,
+) -> Kernel:
+    """Return a kernel that calls a micro-kernel for each batch."""
     batch, _, _, units = layer.sizes
     nest = Nest()
     x = nest.read("input", layer.source)
     tables = [
-        nest.table("weights", _lstm_weights(layer)),
-        nest.table("biases", _lstm_biases(layer)),
+        nest.table("weights", weights),
+        nest.table("biases", biases),
         nest.table("lines", curve_lines()),
         nest.table("shape", numbers),
     ]
@@ -110,8 +124,8 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         row = (0, n, 0) if layer.by_time else (n, 0, 0)
         places = [tirx.address_of(view[row]) for view in (y, x)]
         places += [tirx.address_of(state[n, 0]) for state in states]
-        nest.call("ethosgen_lstm_s8", *places, *(table.data for table in tables))
-    return nest.kernel(LSTM)
+        nest.call(function, *places, *(table.data for table in tables))
+    return nest.kernel(files)
 
 
 def gate_matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
@@ -123,11 +137,11 @@ def gate_matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
     ]
 
 
-def _lstm_weights(layer: Lstm) -> Array:
+def lstm_weights(layer: Lstm, lanes: int) -> Array:
     """Return the weights of each block of units, gate by gate."""
     blocks = -(-layer.sizes[3] // order.MATRIX_CHANNELS)
     packs = [
-        order.matrix_weights(weights.array()).reshape(blocks, -1)
+        order.matrix_weights(weights.array(), lanes).reshape(blocks, -1)
         for _, weights in gate_matrices(layer)
     ]
     return np.concatenate(packs, axis=1).reshape(-1)
@@ -155,17 +169,30 @@ def curve_lines() -> Array:
 
 def _lstm_numbers(layer: Lstm) -> Array | None:
     """Return a struct ethosgen_lstm, None if the micro-kernel does not cover the layer."""
-    batch, steps, features, units = layer.sizes
-    factor, shift = cell_shift(scale_of(layer.cell))
-    constants = [*(weights for _, weights in gate_matrices(layer)), *layer.biases]
-    if any(tensor.data is None for tensor in constants) or factor > MOST_FACTOR:
+    if not is_covered(layer):
         return None
-    gates = [gate_multiplier(rows, weights) for rows, weights in gate_matrices(layer)]
-    multipliers = (*gates[::2], *gates[1::2], *cell_multipliers(layer))
+    gates = [
+        _multiplier_numbers(gate_multiplier(rows, weights))
+        for rows, weights in gate_matrices(layer)
+    ]
+    return lstm_numbers(layer, gates)
+
+
+def is_covered(layer: Lstm) -> bool:
+    """Return whether the micro-kernels have the layer's constants and its cell state's factor."""
+    constants = [*(weights for _, weights in gate_matrices(layer)), *layer.biases]
+    factor, _ = cell_shift(scale_of(layer.cell))
+    return all(tensor.data is not None for tensor in constants) and factor <= MOST_FACTOR
+
+
+def lstm_numbers(layer: Lstm, gates: Sequence[tuple[int, int, int]]) -> Array:
+    """Return a struct ethosgen_lstm from the multipliers of `gate_matrices`."""
+    batch, steps, features, units = layer.sizes
+    cells = [_multiplier_numbers(one) for one in cell_multipliers(layer)]
     numbers = (
         *(steps, batch if layer.by_time else 1, features, units),
-        *(number for one in multipliers for number in _multiplier_numbers(one)),
-        *(*cell_clip(layer), factor, shift),
-        *(zero_point_of(layer.hidden), *limits("int8")),
+        *(number for one in (*gates[::2], *gates[1::2], *cells) for number in one),
+        *(*cell_clip(layer), *cell_shift(scale_of(layer.cell))),
+        *(zero_point_of(layer.hidden), *limits(layer.hidden.dtype)),
     )
     return np.array(numbers, np.int32)

@@ -105,19 +105,20 @@ def wide_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
 def narrow_table(layer: Layer, weights: Array) -> Array | None:
     """Return the bias, mantissa and shift of each channel; None if sums need 64 bits.
 
-    `weights` is (channels, products). See ethosgen_rescale_once_x4 for mantissas and shifts.
+    `weights` is (channels, products).
     """
     biases = np.zeros(layer.channels, np.int64)
     if layer.biases is not None:
         biases += layer.biases.array().reshape(-1)
-    most = np.abs(weights.astype(np.int64)).sum(axis=1) << 15
-    if (most + np.abs(biases)).max(initial=0) > np.iinfo(np.int32).max:
+    factors = [narrow_factor(*shorten(one)) for one in order.each_multiplier(layer)]
+    if not order.sums_fit(weights, biases) or None in factors:
         return None
-    factors = [shorten(multiplier) for multiplier in order.each_multiplier(layer)]
-    if not all(16 < shift <= 16 + 31 for _, shift in factors):
-        return None
-    rows = [(b, m << 16, 16 - shift) for b, (m, shift) in zip(biases, factors, strict=True)]
-    return np.array(rows, np.int32).reshape(-1, 3)
+    return np.column_stack([biases, np.array(factors, np.int64)]).astype(np.int32)
+
+
+def narrow_factor(mantissa: int, shift: int) -> tuple[int, int] | None:
+    """Return mantissa and shift for ethosgen_rescale_once_x4, None if it does not cover them."""
+    return (mantissa << 16, 16 - shift) if 16 < shift <= 16 + 31 else None
 
 
 def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> Matrix | None:

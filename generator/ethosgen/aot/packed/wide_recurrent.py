@@ -1,0 +1,55 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM of int16."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ethosgen.aot.arithmetic.quantization import shorten
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
+from ethosgen.aot.packed import order, packed
+from ethosgen.aot.packed.order import Array
+from ethosgen.aot.packed.recurrent import (
+    LSTM_HEADERS,
+    gate_matrices,
+    is_covered,
+    lstm_kernel,
+    lstm_numbers,
+    lstm_weights,
+)
+from ethosgen.aot.packed.wide_matrix import narrow_factor
+from ethosgen.values.network import Operator, Tensor
+
+LSTM = frozenset({"ethosgen_lstm_s16.c", "ethosgen_sums_s16.h", *LSTM_HEADERS})
+
+
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", dtype="int16", for_helium=True)
+def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all time steps of a batch by one call."""
+    layer = read_lstm(op, tensors)
+    biases = _biases(layer) if is_covered(layer) else None
+    if biases is None:
+        return None
+    factors = [
+        narrow_factor(*shorten(gate_multiplier(rows, weights)))
+        for rows, weights in gate_matrices(layer)
+    ]
+    gates = [(factor[0], 0, factor[1]) for factor in factors if factor is not None]
+    if len(gates) < len(factors):
+        return None
+    weights = lstm_weights(layer, order.WIDE_DEPTH)
+    numbers = lstm_numbers(layer, gates)
+    return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, numbers)
+
+
+def _biases(layer: Lstm) -> Array | None:
+    """Return the biases in the order of the weights, None if a sum needs more than 32 bits."""
+    columns = []
+    zeros = np.zeros(layer.sizes[3], np.int64)
+    starts = [start for bias in layer.biases for start in (bias.array().astype(np.int64), zeros)]
+    for (_, weights), start in zip(gate_matrices(layer), starts, strict=True):
+        if not order.sums_fit(weights.array(), start):
+            return None
+        blocks = order.padded(start.astype(np.int32), order.MATRIX_CHANNELS)
+        columns.append(blocks.reshape(-1, order.MATRIX_CHANNELS))
+    return np.concatenate(columns, axis=1).reshape(-1)

@@ -13,10 +13,18 @@ from ethosgen.aot.dsp.lanes import Lanes
 from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
 from tests.aot.test_dsp import dsp_plan
-from tests.aot.test_packed import DEPTHWISE, PLAIN, RECURRENT, TRANSPOSED, SymmetricNetwork
+from tests.aot.test_packed import (
+    DEPTHWISE,
+    PLAIN,
+    PRODUCTS,
+    RECURRENT,
+    TRANSPOSED,
+    SymmetricNetwork,
+)
 from tests.support.aot_harness import GeneratedC, assert_equal, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import product
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
@@ -24,6 +32,21 @@ Build = Callable[[NetworkBuilder], int]
 DEEP: dict[str, Build] = {
     "svdf, two parts of the depth": lambda n: svdf(n, n.input((1, 518), scale=0.02), 5, 3),
     "lstm, three parts": lambda n: lstm(n, n.input((1, 2, 1021), scale=0.02), 9),
+}
+DEEP_PRODUCTS: dict[str, Build] = {
+    "two parts": lambda n: product(n, n.input((5, 130)), n.input((130, 6), zero_point=9)),
+    "two parts without a zero point": lambda n: product(
+        n, n.input((4, 125), zero_point=127), n.input((3, 125), zero_point=0), adj_y=True
+    ),
+    "parts of ends": lambda n: product(
+        n, n.input((4, 372), zero_point=-128), n.input((372, 35), zero_point=127)
+    ),
+    "one row": lambda n: product(n, n.input((1, 300)), n.input((300, 3), zero_point=-128)),
+    "a row and contiguous columns": lambda n: product(
+        n, n.input((1, 301)), n.input((7, 301), zero_point=-128), adj_y=True
+    ),
+    "few places": lambda n: product(n, n.input((2, 1, 3)), n.input((2, 4, 3)), adj_y=True),
+    "one row and column": lambda n: product(n, n.input((7, 1)), n.input((7, 1)), adj_x=True),
 }
 WINDOWS: dict[str, Build] = {
     **DEPTHWISE,
@@ -44,6 +67,7 @@ GROUPS: dict[str, dict[str, Build]] = {
     "transposed": TRANSPOSED,
     "lanes": WINDOWS,
     "planes": WINDOWS,
+    "products": PRODUCTS | DEEP_PRODUCTS,
     "recurrent": {name: build for name, build in RECURRENT.items() if name != WIDE} | DEEP,
 }
 OUTSIDE = {

@@ -159,6 +159,36 @@ void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t r
 void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                               const int32_t *shape);
 
+/* The product of two matrices. A part of the depth has a place more if the second has a zero point. */
+struct ethosgen_dsp_product {
+    int32_t rows;
+    int32_t depth;
+    int32_t columns;
+    int32_t first_step; /* between places of the depth in the first matrix */
+    int32_t first_next; /* between its rows */
+    int32_t first_zero;
+    int32_t second_step; /* between places of the depth in the second matrix */
+    int32_t second_next; /* between its columns */
+    int32_t second_zero;
+    int32_t panel;      /* columns that are packed at a time, even */
+    int32_t parts;      /* of the depth */
+    int32_t part_depth; /* places in each part but the last */
+    int32_t part;       /* steps of 4 places in each part */
+    struct ethosgen_dsp_scale scales[2]; /* of an even column, and of an odd one */
+};
+
+/*
+ * Compute the products without zero points, requantized.
+ *
+ * room: for all steps 32 bytes; for each column of a panel 16 bytes, and 4 for all steps.
+ */
+void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
+                             const int32_t *shape);
+
+/* The same for columns that are contiguous; room: 2 bytes for each of depth, rounded up to 4. */
+void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
+                            const int32_t *shape);
+
 /* A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds. */
 struct ethosgen_dsp_multiplier {
     int32_t left;

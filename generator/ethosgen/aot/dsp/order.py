@@ -36,12 +36,12 @@ def dsp_scales(layer: Layer, weights: Array) -> Array | None:
     point = zero_point_of(layer.target)
     table = channel_table(layer, weights).astype(np.int64)
     most = MOST_INPUT * np.abs(weights.astype(np.int64)).sum(axis=1)
-    made = [_scale(*one, point) for one in zip(table.tolist(), most.tolist(), strict=True)]
+    made = [dsp_scale(*one, point) for one in zip(table.tolist(), most.tolist(), strict=True)]
     known = [one for one in made if one is not None]
     return np.array(known, np.int32) if len(known) == len(made) else None
 
 
-def _scale(row: Sequence[int], products: int, point: int) -> tuple[int, int, int, int] | None:
+def dsp_scale(row: Sequence[int], products: int, point: int) -> tuple[int, int, int, int] | None:
     """Return a channel's bias, mantissa, addend and shift; `products` is its greatest sum."""
     bias, mantissa, shift = row[0], row[1], -row[2]
     if products == 0:

@@ -29,7 +29,7 @@ MOST_TURNED = 8192
 def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the estimated cycles for each output."""
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    batches, (rows, columns, depth) = _merged(op, first, second, target)
+    batches, (rows, columns, depth) = merged_sizes(op, first, second, target)
     vectors, eights, blocks = -(-depth // 16), -(-depth // 8), -(-columns // 4)
     turned = 0.0 if op.options.get("adj_y") else 20 + columns * (10 + 4.0 * eights)
     if op.options.get("adj_x"):
@@ -45,7 +45,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     if second.dtype != "int8":
         return None
-    batches, (rows, columns, depth) = _merged(op, first, second, target)
+    batches, (rows, columns, depth) = merged_sizes(op, first, second, target)
     (multiplier,) = multipliers_of(first, second, target)
     steps = (depth, 1) if op.options.get("adj_y") else (1, columns)
     widest = max(steps[1], rows if op.options.get("adj_x") else 1)
@@ -55,7 +55,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         *(rows, depth, columns, *steps, zero_point_of(first), zero_point_of(second)),
         *(multiplier.mantissa, multiplier.shift, zero_point_of(target), *limits("int8")),
     )
-    leads = [_leading(tensor, batches) for tensor in (first, second)]
+    leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))
     b = nest.read("second", second, (*leads[1], columns * depth))
@@ -85,7 +85,7 @@ def _turned(nest: Nest, name: str, matrix: Any, shape: tuple[int, int]) -> Any:
     return turned.data
 
 
-def _merged(
+def merged_sizes(
     op: Operator, first: Tensor, second: Tensor, target: Tensor
 ) -> tuple[tuple[int, ...], tuple[int, int, int]]:
     """Return the batches, and rows, columns and depth.
@@ -98,6 +98,6 @@ def _merged(
     return (), (rows * prod(batches), columns, depth)
 
 
-def _leading(tensor: Tensor, batches: tuple[int, ...]) -> tuple[int, ...]:
+def leading(tensor: Tensor, batches: tuple[int, ...]) -> tuple[int, ...]:
     """Return as many leading dimensions as there are batches."""
     return full_shape(tensor, len(batches))[:-2] if batches else ()

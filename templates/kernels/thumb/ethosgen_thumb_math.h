@@ -56,16 +56,38 @@ static inline int32_t ethosgen_thumb_requantize(int32_t sum,
     return ethosgen_thumb_saturate((product + scale->addend) >> scale->shift);
 }
 
+/* Replace a value beyond a bound; `is_low` says on which side. */
+static inline __attribute__((always_inline)) void
+ethosgen_thumb_bound_one(int8_t *value, int32_t bound, int is_low)
+{
+    if (is_low ? *value < bound : *value > bound) {
+        *value = (int8_t)bound;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+ethosgen_thumb_bound_side(int8_t *values, int32_t count, int32_t bound, int is_low)
+{
+    for (; count >= 4; count -= 4) {
+        ethosgen_thumb_bound_one(values, bound, is_low);
+        ethosgen_thumb_bound_one(values + 1, bound, is_low);
+        ethosgen_thumb_bound_one(values + 2, bound, is_low);
+        ethosgen_thumb_bound_one(values + 3, bound, is_low);
+        values += 4;
+    }
+    for (; count > 0; count--) {
+        ethosgen_thumb_bound_one(values++, bound, is_low);
+    }
+}
+
 /* Move values into bounds, unless these are those of 8 bits. */
 static inline void ethosgen_thumb_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
-    if (low == INT8_MIN && high == INT8_MAX) {
-        return;
+    if (low > INT8_MIN) {
+        ethosgen_thumb_bound_side(values, count, low, 1);
     }
-    for (; count > 0; count--) {
-        int32_t value = *values < low ? low : *values;
-
-        *values++ = (int8_t)(value > high ? high : value);
+    if (high < INT8_MAX) {
+        ethosgen_thumb_bound_side(values, count, high, 0);
     }
 }
 

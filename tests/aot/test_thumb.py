@@ -16,14 +16,14 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from tests.aot.test_dsp import LAYERS as DSP_LAYERS
-from tests.aot.test_packed import OTHERS, halves
+from tests.aot.test_packed import OTHERS, TRANSPOSED, halves
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 POOLS = ("mean", "averages", "averages of most", "maxima", "maxima in bounds")
-LAYERS = {name: build for name, build in DSP_LAYERS.items() if name not in POOLS}
+LAYERS = {name: build for name, build in DSP_LAYERS.items() if name not in POOLS} | TRANSPOSED
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 

@@ -62,6 +62,7 @@ struct ethosgen_thumb_window {
     int32_t zero_point; /* of the input: the value of its padding */
     int32_t rows;
     int32_t columns;
+    int32_t row_step; /* between a row of outputs and the next */
 };
 
 /* The same for rows that are the pixels under a window. room: the words, and twice the depth. */

@@ -76,21 +76,22 @@ void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *ro
     const struct ethosgen_thumb_window *window =
         (const struct ethosgen_thumb_window *)window_shape;
     int32_t depth = matrix->depth, used = 0, *words = room;
-    int8_t *patches = (int8_t *)(words + matrix->words);
+    int8_t *patches = (int8_t *)(words + matrix->words), *outputs[ETHOSGEN_THUMB_ROWS];
 
     for (int32_t row = 0; row < window->rows; row++) {
         for (int32_t column = 0; column < window->columns; column++) {
             gather(patches + used * depth, input, row * window->stride_y - window->before_y,
                    column * window->stride_x - window->before_x, depth, window);
-            used++;
+            outputs[used++] = output + column * matrix->stride;
             if (used == ETHOSGEN_THUMB_ROWS) {
-                ethosgen_thumb_multiply(output, patches, used, words, weights, scales, matrix);
-                output += used * matrix->stride;
+                ethosgen_thumb_multiply(outputs, patches, used, words, weights, scales, matrix);
                 used = 0;
             }
         }
+        output += window->row_step;
     }
     if (used > 0) {
-        ethosgen_thumb_multiply(output, patches, used, words, weights, scales, matrix);
+        outputs[1] = outputs[0];
+        ethosgen_thumb_multiply(outputs, patches, used, words, weights, scales, matrix);
     }
 }

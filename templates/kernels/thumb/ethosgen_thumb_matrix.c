@@ -151,12 +151,12 @@ static const int8_t *sum_rows(const int8_t *row, const int8_t *other, const int8
 }
 #endif
 
-void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, int32_t *words,
-                             const int8_t *weights, const int32_t *scales,
-                             const struct ethosgen_thumb_matrix *matrix)
+void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const int8_t *rows,
+                             int32_t count, int32_t *words, const int8_t *weights,
+                             const int32_t *scales, const struct ethosgen_thumb_matrix *matrix)
 {
-    int32_t depth = matrix->depth, stride = matrix->stride;
-    int8_t *made = output;
+    int32_t depth = matrix->depth;
+    int8_t *first = outputs[0], *second = outputs[1];
     struct tile tile;
 
     (void)words;
@@ -172,17 +172,16 @@ void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, 
             weights = sum_row(rows, weights, some, &tile);
         }
         for (int32_t channel = 0; channel < some; channel++) {
-            made[0] = (int8_t)ethosgen_thumb_requantize(tile.sums[channel], tile.scales);
+            *first++ = (int8_t)ethosgen_thumb_requantize(tile.sums[channel], tile.scales);
             if (count == ROWS) {
-                made[stride] = (int8_t)ethosgen_thumb_requantize(tile.sums[CHANNELS + channel],
-                                                                 tile.scales);
+                *second++ = (int8_t)ethosgen_thumb_requantize(tile.sums[CHANNELS + channel],
+                                                              tile.scales);
             }
-            made++;
             tile.scales++;
         }
     }
     for (int32_t row = 0; row < count; row++) {
-        ethosgen_thumb_bound(output + row * stride, matrix->channels, matrix->low, matrix->high);
+        ethosgen_thumb_bound(outputs[row], matrix->channels, matrix->low, matrix->high);
     }
 }
 
@@ -192,7 +191,9 @@ void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
 
     for (; count > 0; count -= ROWS) {
-        ethosgen_thumb_multiply(output, rows, count < ROWS ? count : ROWS, 0, weights, scales,
+        int8_t *const outputs[ROWS] = {output, output + matrix->stride};
+
+        ethosgen_thumb_multiply(outputs, rows, count < ROWS ? count : ROWS, 0, weights, scales,
                                 matrix);
         rows += ROWS * matrix->depth;
         output += ROWS * matrix->stride;

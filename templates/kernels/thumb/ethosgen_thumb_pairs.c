@@ -191,13 +191,13 @@ static void pair(int32_t *words, const int8_t *row, int32_t depth, int32_t count
     excess[1] = (int32_t)(128 * upper);
 }
 
-void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, int32_t *words,
-                             const int8_t *weights, const int32_t *scales,
-                             const struct ethosgen_thumb_matrix *matrix)
+void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const int8_t *rows,
+                             int32_t count, int32_t *words, const int8_t *weights,
+                             const int32_t *scales, const struct ethosgen_thumb_matrix *matrix)
 {
     const struct ethosgen_thumb_scale *scale = (const struct ethosgen_thumb_scale *)scales;
-    int32_t stride = matrix->stride, excess[ROWS];
-    int8_t *made = output;
+    int32_t excess[ROWS];
+    int8_t *first = outputs[0], *second = outputs[1];
     struct tile tile;
 
     pair(words, rows, matrix->depth, count, excess);
@@ -211,17 +211,17 @@ void ethosgen_thumb_multiply(int8_t *output, const int8_t *rows, int32_t count, 
             uint32_t whole = tile.sums[channel].whole, upper = tile.sums[channel].upper;
 
             if (count == ROWS) {
-                made[stride] = (int8_t)ethosgen_thumb_requantize(
+                *second++ = (int8_t)ethosgen_thumb_requantize(
                     (int32_t)(upper - (uint32_t)excess[1]) + scale->bias, scale);
                 whole -= upper << 16;
             }
-            *made++ = (int8_t)ethosgen_thumb_requantize(
+            *first++ = (int8_t)ethosgen_thumb_requantize(
                 (int32_t)(whole - (uint32_t)excess[0]) + scale->bias, scale);
             scale++;
         }
     }
     for (int32_t row = 0; row < count; row++) {
-        ethosgen_thumb_bound(output + row * stride, matrix->channels, matrix->low, matrix->high);
+        ethosgen_thumb_bound(outputs[row], matrix->channels, matrix->low, matrix->high);
     }
 }
 
@@ -231,7 +231,9 @@ void ethosgen_thumb_pairs_s8(int8_t *output, const int8_t *rows, int32_t count, 
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
 
     for (; count > 0; count -= ROWS) {
-        ethosgen_thumb_multiply(output, rows, count < ROWS ? count : ROWS, room, weights, scales,
+        int8_t *const outputs[ROWS] = {output, output + matrix->stride};
+
+        ethosgen_thumb_multiply(outputs, rows, count < ROWS ? count : ROWS, room, weights, scales,
                                 matrix);
         rows += ROWS * matrix->depth;
         output += ROWS * matrix->stride;

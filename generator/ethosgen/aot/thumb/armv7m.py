@@ -5,7 +5,7 @@ from functools import partial
 
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.thumb import cost, depthwise, matrix
+from ethosgen.aot.thumb import cost, depthwise, matrix, transposed
 from ethosgen.aot.thumb.matrix import ARMV7M
 from ethosgen.values.network import Operator, Tensor
 
@@ -26,3 +26,9 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the pixels under windows by weights, each channel by itself."""
     return depthwise.depthwise(op, tensors, ARMV7M)
+
+
+@packed("TRANSPOSE_CONV", cycles=transposed.cycles)
+def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Convolve the input once for each phase of the strides."""
+    return transposed.transpose_conv(op, tensors, ARMV7M)

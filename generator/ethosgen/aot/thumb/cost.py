@@ -15,9 +15,8 @@ from ethosgen.values.network import Operator, Tensor
 ROWS, CHANNELS = 2, 4
 
 
-def _products(one: Sizes, depth: int, rows: int) -> float:
+def _products(rows: int, depth: int, channels: int) -> float:
     """Return the cycles of rows times weights."""
-    channels = one.channels // one.groups
     blocks, rest = divmod(channels, CHANNELS)
     pairs, last = divmod(rows, ROWS)
 
@@ -31,13 +30,19 @@ def _products(one: Sizes, depth: int, rows: int) -> float:
 
 
 def _rows(one: Sizes) -> float:
-    return _products(one, one.depth, one.pixels)
+    return _products(one.pixels, one.depth, one.channels)
+
+
+def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> float:
+    """Return the cycles of a convolution that copies `pixels` windows."""
+    down, across = taps
+    copies = 60 + down * (25 + 0.75 * across * depth)
+    return _products(pixels, down * across * depth, channels) + pixels * copies
 
 
 def _patches(one: Sizes) -> float:
-    copies = 60 + one.taps_y * (25 + 0.75 * one.taps_x * one.depth)
-    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
-    return one.groups * made
+    taps = one.taps_y, one.taps_x
+    return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
 
 
 def _convolution(one: Sizes) -> float:

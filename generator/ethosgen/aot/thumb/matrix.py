@@ -15,7 +15,6 @@ from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import order
 from ethosgen.values.network import Operator, Tensor
 
-_CONVOLUTION = "ethosgen_thumb_convolution.c"
 ROWS = 2
 """Rows that the kernel multiplies at a time."""
 WORD = 4
@@ -33,6 +32,11 @@ class Form:
     def sources(self) -> frozenset[str]:
         """The files that the kernel needs."""
         return frozenset({self.source, "ethosgen_thumb_tile.h"})
+
+    @property
+    def convolution_sources(self) -> frozenset[str]:
+        """The files that its convolution needs."""
+        return self.sources | {"ethosgen_thumb_convolution.c"}
 
     def words(self, depth: int) -> int:
         """Return the words of temporary memory."""
@@ -71,15 +75,15 @@ def convolution(op: Operator, layer: Layer, weights: Array, form: Form) -> Kerne
 
 def _product(layer: Layer, weights: Array, form: Form) -> Kernel | None:
     """Return a kernel for rows that are contiguous in the input, None if there is none."""
-    constants = _constants(layer, weights, 1, form)
-    if constants is None:
+    made = constants(layer, weights, form)
+    if made is None:
         return None
     inputs, outputs = layer.source.elements, layer.target.elements
     nest = Nest()
     x = nest.read("input", layer.source, (inputs,))
     y = nest.write("output", layer.target, (outputs,))
     names = ("weights", "scales", "shape")
-    tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
+    tables = [nest.table(*one) for one in zip(names, made, strict=True)]
     words = form.words(weights.shape[1])
     nest.call(
         form.function,
@@ -96,19 +100,19 @@ def _windows(
     """Return a kernel that copies the pixels under each window, group by group."""
     source, target = layer.source, layer.target
     groups = source.shape[3] // depth
-    constants = _constants(layer, weights, groups, form)
-    if constants is None:
+    made = constants(layer, weights, form, groups)
+    if made is None:
         return None
-    packed_weights, scales, shape = constants
+    packed_weights, scales, shape = made
     steps = len(packed_weights) // groups, len(scales) // groups
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
     structs = (
         nest.table("shape", shape),
-        nest.table("window", _window(layer, depth, *axes)),
+        nest.table("window", window(layer, depth, *axes)),
     )
-    room = nest.room("room", WORD * form.words(weights.shape[1]) + ROWS * weights.shape[1])
+    room = nest.room("room", room_bytes(weights.shape[1], form))
     with nest.loops((source.shape[0], groups), "n group") as (n, group):
         nest.call(
             "ethosgen_thumb_convolution_s8",
@@ -117,27 +121,37 @@ def _windows(
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             *(struct.data for struct in structs),
         )
-    return nest.kernel(form.sources | {_CONVOLUTION})
+    return nest.kernel(form.convolution_sources)
 
 
-def _window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis) -> Array:
-    """Return a struct ethosgen_thumb_window that covers `depth` channels of each pixel."""
+def window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int = 0) -> Array:
+    """Return a struct ethosgen_thumb_window that covers `depth` channels of each pixel.
+
+    A row of outputs and the next are `row_step` apart, or else adjacent.
+    """
     _, height, width, channels = layer.source.shape
     numbers = (
         *(height, width, channels, depth),
         *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
         *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
         *(zero_point_of(layer.source), vertical.target, horizontal.target),
+        row_step or horizontal.target * layer.channels,
     )
     return np.array(numbers, np.int32)
 
 
-def _constants(
-    layer: Layer, weights: Array, groups: int, form: Form
+def room_bytes(depth: int, form: Form) -> int:
+    """Return the temporary memory of a convolution whose windows have so many values."""
+    return WORD * form.words(depth) + ROWS * depth
+
+
+def constants(
+    layer: Layer, weights: Array, form: Form, groups: int = 1, stride: int | None = None
 ) -> tuple[Array, Array, Array] | None:
     """Return packed weights and scales, group by group, and a struct ethosgen_thumb_matrix.
 
-    None if the kernel cannot compute the layer.
+    The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
+    kernel cannot compute the layer.
     """
     scales = order.thumb_scales(layer, weights)
     if scales is None:
@@ -145,7 +159,7 @@ def _constants(
     if form.is_raised:
         scales, weights = order.lowered(scales, weights), order.raised(weights)
     channels, depth = layer.channels // groups, weights.shape[1]
-    shape = [depth, channels, layer.channels, *layer.bounds, form.words(depth)]
+    shape = [depth, channels, stride or layer.channels, *layer.bounds, form.words(depth)]
     return (
         np.concatenate([order.matrix_weights(one) for one in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(one) for one in np.split(scales, groups)]),

@@ -53,6 +53,7 @@ JOINTS = {
 
 OWNERS = {
     "ai_edge_litert": "oracle",
+    "capstone": "target",
     "click": "cli",
     "cmsis_pack_manager": "board",
     "cobs": "target",

@@ -10,6 +10,7 @@ import click
 
 from ethosgen import __version__
 from ethosgen.commands.accelerators import accelerators
+from ethosgen.commands.attach import attach
 from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
@@ -53,6 +54,7 @@ for _command in (
     build,
     run,
     verify,
+    attach,
     pipeline,
     simulate,
     quantize,

@@ -8,6 +8,7 @@ import numpy as np
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.target import SharedMemory
 from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.stream_run import StreamRun
 from tests.support.programs import COMMANDS, ELEMENTS, OUTPUT_OFFSET
 
 ID, STATUS, CMD, RESET, QBASE, QREAD, QSIZE, PROT, CONFIG = 0, 1, 2, 3, 4, 6, 8, 9, 10
@@ -27,6 +28,7 @@ class PlusOneNpu:
     ) -> None:
         self.page, self.memory, self.raise_irq = page, memory, raise_irq
         self.last_fault: EthosgenError | None = None
+        self.last_run: StreamRun | None = None
         self.region_configurations: list[int] = []
         accelerator = find_accelerator(npu)
         page[:] = 0

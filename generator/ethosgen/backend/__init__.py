@@ -22,6 +22,7 @@ from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
 from ethosgen.values.profile import NpuOperation
+from ethosgen.values.stream_run import StreamRun
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -100,6 +101,10 @@ class NpuModel(Protocol):
 
     def poll(self) -> bool:
         """Poll the registers and execute requests; return whether there were any."""
+
+    @property
+    def last_run(self) -> StreamRun | None:
+        """The last command stream, None before the first."""
 
     @property
     def last_fault(self) -> EthosgenError | None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ethosgen.backend import Attach, SharedMemory
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.stream_run import StreamRun
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Words = np.ndarray[Any, np.dtype[np.uint32]]
@@ -108,6 +109,11 @@ class CachedNpu:
         ]
         self._model = attach(self._registers, main, self._end_run)
         self._page[_FLUSH], self._page[_IS_ON] = 0, 1
+
+    @property
+    def last_run(self) -> StreamRun | None:
+        """The last command stream, None before the first."""
+        return self._model.last_run
 
     @property
     def last_fault(self) -> EthosgenError | None:

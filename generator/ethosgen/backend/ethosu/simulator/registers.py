@@ -29,6 +29,7 @@ from ethosgen.backend.ethosu.simulator.register_map import (
 )
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
+from ethosgen.values.stream_run import StreamRun
 
 _log = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class RegisterFile:
         self._pmu = Pmu(self._map, self._read, self._write)
         self.last_fault: NpuFault | None = None
         self.last_report: RunReport | None = None
+        self.last_run: StreamRun | None = None
 
     def power_on(self) -> None:
         """Write the values of a cold reset."""
@@ -101,7 +103,7 @@ class RegisterFile:
         self._pmu.power_on()
         self._status = STATUS_RESET_STATUS
         self._prot = self._queue_read = 0
-        self.last_fault = self.last_report = None
+        self.last_fault = self.last_report = self.last_run = None
         self._publish()
         self._write(RESET, RESET_IDLE)
 
@@ -196,6 +198,9 @@ class RegisterFile:
             self._status |= report.irq_mask << STATUS_IRQ_HISTORY_LSB
             if self._pmu.count(report.activity, self._port):
                 self._status |= STATUS_PMU_IRQ_RAISED
+        done = self.last_report
+        work = (done.operations, done.cycles) if done else (0, 0)
+        self.last_run = StreamRun(self._address(QBASE), self._read(QSIZE), *work)
         self._status = self._status & ~STATUS_RUNNING | STATUS_IRQ_RAISED
         self._publish()
         self._raise_irq()

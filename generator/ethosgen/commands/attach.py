@@ -1,0 +1,119 @@
+"""`ethosgen attach`: run a firmware of the user's on QEMU with the NPU model."""
+
+import json
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+
+
+@click.command()
+@click.option(
+    "--elf",
+    required=True,
+    metavar="APP.elf",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The firmware, linked for the board.",
+)
+@click.option("--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300.")
+@click.option(
+    "--npu",
+    metavar="NPU",
+    help="NPU, e.g. ethos-u55-128, or none for QEMU alone [default: the board's].",
+)
+@click.option(
+    "--gdb",
+    "gdb_port",
+    metavar="PORT",
+    type=click.IntRange(1, 65535),
+    help="Wait at reset for a GDB on this TCP port of this machine.",
+)
+@click.option(
+    "--timeout",
+    "limit_s",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Fail if the firmware has not ended by then [default: wait for ever].",
+)
+@click.option(
+    "--log",
+    "log_path",
+    metavar="FILE.jsonl",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write each inference as a line of JSON. The file must not exist.",
+)
+@click.argument("more", nargs=-1, metavar="[-- QEMU_OPTION]...")
+def attach(
+    elf: Path,
+    board: str,
+    npu: str | None,
+    gdb_port: int | None,
+    limit_s: float | None,
+    log_path: Path | None,
+    more: tuple[str, ...],
+) -> None:
+    """Run any firmware on stock QEMU with the NPU's simulator.
+
+    The firmware is the one for the board: with any driver of the NPU, any RTOS and any linker
+    script. Its console is this terminal, and its exit status, by semihosting, is the command's.
+    Each inference of the NPU is reported on stderr.
+
+    \b
+    ethosgen attach --elf app.elf --board corstone300
+    ethosgen attach --elf app.elf --board corstone300 --gdb 1234
+        arm-none-eabi-gdb app.elf -ex "target remote :1234"
+    """
+    from ethosgen.pipeline.attachment import attach_firmware
+
+    file = _open(log_path) if log_path else None
+
+    def report(inference: Any) -> None:
+        click.echo(_line(inference), err=True)
+        if file is not None:
+            file.write(json.dumps(inference.as_json()) + "\n")
+            file.flush()
+
+    if gdb_port is not None:
+        connect = f'arm-none-eabi-gdb {elf} -ex "target remote :{gdb_port}"'
+        click.echo(f"waiting for GDB: {connect}", err=True)
+    try:
+        end = attach_firmware(
+            elf,
+            board,
+            npu=npu,
+            gdb_port=gdb_port,
+            limit_s=limit_s,
+            more=more,
+            log=report,
+        )
+    finally:
+        if file is not None:
+            file.close()
+    after = f" after {counted(end.inferences, 'inference')} of the NPU" if end.inferences else ""
+    click.echo(f"the firmware ended with status {end.status}{after}", err=True)
+    sys.exit(end.status)
+
+
+def _open(path: Path) -> IO[str]:
+    try:
+        return path.open("x")
+    except FileExistsError:
+        raise InputError(f"'{path}' exists; pass another --log, or delete it") from None
+    except OSError as error:
+        raise InputError(f"cannot write '{path}': {error.strerror}") from None
+
+
+def _line(one: Any) -> str:
+    """Return the line for an inference."""
+    size = counted(one.stream_bytes, "byte")
+    what = f"{size} of commands at 0x{one.stream_addr:08x}"
+    done = (
+        f"fault: {one.fault}"
+        if one.fault
+        else f"{counted(one.operations, 'operation')}, {counted(one.cycles, 'cycle')} (estimate)"
+    )
+    return f"{one.npu}, inference {one.number}: {what}, {done}"

@@ -1,0 +1,246 @@
+"""Starts QEMU with a firmware, and attaches the NPU model and the user's GDB."""
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.backend import Attach, SharedMemory
+from ethosgen.board import Board, Qemu, SharedRam
+from ethosgen.host.child import die_with_us
+from ethosgen.host.termination import hold_signals
+from ethosgen.target.attach.debugger import Conversation
+from ethosgen.target.attach.memory import SECURE_ALIAS, GuestMemory, copied_parts
+from ethosgen.target.attach.monitor import InterruptLine, Monitor
+from ethosgen.target.attach.npu import Log, Place, WatchedNpu
+from ethosgen.target.attach.stub import Stub
+from ethosgen.target.qemu import make_ram, map_ram
+from ethosgen.values.errors import InputError, TargetError
+
+_START_S = 30.0
+_END_S = 5.0
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """What to run: a firmware, on a board, with an NPU or none.
+
+    `gdb_port` is a TCP port for the user's GDB, `more` are further arguments of QEMU's. TargetError
+    after `limit_s` seconds, if it is not None.
+    """
+
+    program: Path
+    elf: Path
+    board: Board
+    npu: str | None = None
+    attach: Attach | None = None
+    register_bytes: int = 0
+    gdb_port: int | None = None
+    limit_s: float | None = None
+    more: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a firmware: QEMU's exit status, and how often the NPU was started."""
+
+    status: int
+    inferences: int
+
+
+def check_elf(elf: Path) -> None:
+    """Raise InputError for a file that is no ELF for Arm."""
+    try:
+        with elf.open("rb") as file:
+            machine = ELFFile(file)["e_machine"]
+    except ELFError:
+        raise InputError(
+            f"'{elf}' is no ELF file; pass the linker's output, not a .bin or .hex"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read '{elf}': {error.strerror}") from None
+    if machine != "EM_ARM":
+        raise InputError(
+            f"'{elf}' is a program for {machine.removeprefix('EM_')}, not for a Cortex-M; pass the "
+            "firmware's ELF"
+        )
+
+
+def run_attached(one: Attachment, log: Log) -> End:
+    """Run a firmware until it ends; its console is this process's terminal.
+
+    `log` receives each inference of the NPU.
+    """
+    facts = one.board.run.qemu
+    if facts is None:
+        raise InputError(
+            f"QEMU has no machine for board '{one.board.name}'; 'ethosgen boards' lists those on "
+            "which firmware runs on QEMU"
+        )
+    with ExitStack() as stack:
+        return _Session(one, facts, stack).run(log)
+
+
+class _Session:
+    """One run; `stack` closes what it opens."""
+
+    def __init__(self, one: Attachment, facts: Qemu, stack: ExitStack) -> None:
+        self._one = one
+        self._facts = facts
+        self._stack = stack
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-"))
+        self._sockets = Path(folder)
+
+    def run(self, log: Log) -> End:
+        """Run the firmware until it ends."""
+        ram = self._make_ram()
+        listener = self._listen()
+        process = self._start(ram[0] if ram else None)
+        stub = Stub(self._connect("gdb", process))
+        self._stack.callback(stub.close)
+        monitor = Monitor(self._connect("qmp", process))
+        self._stack.callback(monitor.close)
+        stub.begin()
+        npu = self._attach(stub, monitor, ram, process, log)
+        ends = None if self._one.limit_s is None else time.monotonic() + self._one.limit_s
+
+        def check() -> None:
+            if ends is not None and time.monotonic() > ends:
+                raise TargetError(
+                    f"the firmware has not ended after {self._one.limit_s:g} s; it must call "
+                    "semihosting's SYS_EXIT, or pass a longer --timeout"
+                )
+
+        Conversation(stub, npu, listener).run(check)
+        try:
+            status = process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            raise TargetError("QEMU has closed its GDB stub but does not end") from None
+        return End(status, npu.inferences if npu else 0)
+
+    def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
+        """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""
+        shared = self._facts.shared
+        if shared is None or self._one.attach is None:
+            return None
+        path, handle = make_ram(shared, 0)
+        self._stack.callback(path.unlink, missing_ok=True)
+        self._stack.callback(os.close, handle)
+        return path, handle, shared
+
+    def _listen(self) -> socket.socket | None:
+        port = self._one.gdb_port
+        if port is None:
+            return None
+        try:
+            listener = socket.create_server(("127.0.0.1", port))
+        except OSError as error:
+            raise TargetError(
+                f"cannot open port {port} for GDB: {error.strerror}; pass another --gdb PORT"
+            ) from None
+        self._stack.callback(listener.close)
+        return listener
+
+    def _start(self, ram: Path | None) -> "subprocess.Popen[bytes]":
+        """Start QEMU, stopped at reset."""
+        command = [*die_with_us(), str(self._one.program), *self._arguments(ram)]
+        try:
+            with hold_signals():
+                process = subprocess.Popen(command)
+        except OSError as error:
+            raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
+        self._stack.callback(_end, process)
+        return process
+
+    def _arguments(self, ram: Path | None) -> list[str]:
+        facts, shared = self._facts, self._facts.shared
+        machine = ["-M", facts.machine]
+        if ram is not None and shared is not None:
+            backend = shared.memory_backend
+            size = shared.shared_size_bytes
+            memory = f"memory-backend-file,id={backend},share=on,mem-path={ram},size={size}"
+            machine = ["-M", f"{facts.machine},memory-backend={backend}", "-object", memory]
+        serials = ["null"] * facts.serial + ["chardev:console"]
+        return [
+            *machine,
+            *facts.options,
+            *("-kernel", str(self._one.elf)),
+            *("-semihosting-config", "enable=on,target=native"),
+            *("-display", "none", "-monitor", "none"),
+            *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
+            *("-chardev", "stdio,id=console,mux=off"),
+            *(word for serial in serials for word in ("-serial", serial)),
+            "-S",
+            *(
+                word
+                for name in ("gdb", "qmp", "qtest")
+                for word in (f"-{name}", f"unix:{self._sockets / name},server=on,wait=off")
+            ),
+            *("-qtest-log", "none"),
+            *self._one.more,
+        ]
+
+    def _connect(self, name: str, process: "subprocess.Popen[bytes]") -> socket.socket:
+        """Connect to a socket of QEMU's; TargetError if QEMU has ended."""
+        ends = time.monotonic() + _START_S
+        while True:
+            line = socket.socket(socket.AF_UNIX)
+            try:
+                line.connect(str(self._sockets / name))
+                return line
+            except OSError:
+                line.close()
+            if process.poll() is not None:
+                raise TargetError(
+                    f"QEMU ended early with status {process.returncode}; it has printed why"
+                )
+            if time.monotonic() > ends:
+                raise TargetError(f"QEMU has not opened its socket '{name}' within {_START_S:g} s")
+            time.sleep(0.02)
+
+    def _attach(
+        self,
+        stub: Stub,
+        monitor: Monitor,
+        ram: tuple[Path, int, SharedRam] | None,
+        process: "subprocess.Popen[bytes]",
+        log: Log,
+    ) -> WatchedNpu | None:
+        """Attach the NPU model, if there is one."""
+        board, attach = self._one.board, self._one.attach
+        if ram is None or attach is None or board.npu is None or self._one.npu is None:
+            return None
+        _, handle, shared = ram
+        start, size = shared.shared_start_addr, shared.shared_size_bytes
+        mapped = SharedMemory("ddr", start, map_ram(handle, shared, start, size), True)
+        memory = self._stack.enter_context(
+            GuestMemory(stub, monitor, copied_parts(board, self._one.elf, shared))
+        )
+        npu_facts = board.npu
+        assert npu_facts.irq is not None
+        line = InterruptLine(self._connect("qtest", process), monitor.find_core(), npu_facts.irq)
+        self._stack.callback(line.close)
+        place = _place(self._one, board, shared)
+        return WatchedNpu(stub, place, attach, mapped, memory, line, log)
+
+
+def _place(one: Attachment, board: Board, shared: SharedRam) -> Place:
+    """Return the NPU's place: at the board's address, and where projects for QEMU have it."""
+    assert board.npu is not None and board.npu.base_addr is not None
+    base = board.npu.base_addr
+    bases = (base, base ^ SECURE_ALIAS, shared.npu_base_addr)
+    return Place(one.npu or board.npu.default, bases, one.register_bytes)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()

@@ -1,0 +1,186 @@
+"""A firmware as users write it runs on stock QEMU with the NPU model, without any change."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen import frontend
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.target.attach.packets import Packets
+from tests.support.needs import needs_arm_gcc, needs_qemu
+from tests.target.attach.firmwares import EXIT_STATUS, RUNS, build_application
+
+pytestmark = [needs_arm_gcc, needs_qemu, pytest.mark.xdist_group("attach")]
+
+
+@pytest.fixture(scope="module")
+def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_application(tmp_path_factory.mktemp("application"))
+
+
+def attach(elf: Path, *options: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "ethosgen", "attach", "--elf", str(elf), *options]
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def run(elf: Path, *options: str) -> tuple[int, str, str]:
+    with attach(elf, *options) as process:
+        said, told = process.communicate(timeout=120)
+        return process.returncode, said, told
+
+
+def expected(folder: Path) -> list[list[int]]:
+    """Return TensorFlow Lite Micro's outputs for the inputs that main.c writes."""
+    network = frontend.read(folder / "image_net.tflite")
+    tensor = network.inputs[0]
+    count = np.arange(tensor.elements)
+    samples = [
+        {tensor.name: (count * 7 + run * 31).astype(np.int8).reshape(tensor.shape)}
+        for run in range(RUNS)
+    ]
+    return [next(iter(one.values())).flatten().tolist() for one in golden_outputs(network, samples)]
+
+
+def outputs(said: str) -> list[list[int]]:
+    found = re.findall(r"^status 0: (.*?)\r?$", said, re.MULTILINE)
+    return [[int(word) for word in line.split()] for line in found]
+
+
+def test_the_firmware_runs_unchanged(elf: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    status, said, told = run(elf, "--board", "corstone300", "--timeout", "100", "--log", str(log))
+    assert status == EXIT_STATUS, told
+    assert outputs(said) == expected(elf.parent)
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["number"] for line in lines] == [1, 2, 3]
+    assert all(line["operations"] > 2 and line["cycles"] > 0 for line in lines)
+    assert {line["fault"] for line in lines} == {""}
+    assert f"the firmware ended with status {EXIT_STATUS} after 3 inferences" in told
+
+
+def test_the_firmware_refuses_another_npu(elf: Path) -> None:
+    status, said, told = run(elf, "--board", "corstone300", "--npu", "ethos-u55-256")
+    assert (status, outputs(said)) == (2, []), told
+    assert "no NPU" in said
+
+
+def test_a_fault_of_the_npu_is_reported(elf: Path) -> None:
+    damaged = elf.with_name("damaged.elf")
+    content = elf.read_bytes()
+    text = (elf.parent / "library" / "model" / "image_net_commands.c").read_text()
+    words = [int(word, 16) for word in re.findall(r"0x([0-9a-f]{8})u?", text)]
+    stream = b"".join(word.to_bytes(4, "little") for word in words[8:24])
+    assert content.count(stream) == 1
+    damaged.write_bytes(content.replace(stream, b"\xff" * len(stream)))
+    status, said, told = run(damaged, "--board", "corstone300")
+    assert status == EXIT_STATUS and outputs(said) == []
+    assert said.count("status") == RUNS
+    assert told.count("fault: ") == RUNS
+
+
+class Debugger:
+    """The least of a GDB."""
+
+    def __init__(self, port: int, process: "subprocess.Popen[str]") -> None:
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        assert f"target remote :{port}" in line
+        while True:
+            try:
+                self.packets = Packets(socket.create_connection(("127.0.0.1", port)))
+                return
+            except ConnectionRefusedError:
+                assert process.poll() is None
+
+    def ask(self, request: bytes) -> bytes:
+        self.packets.send(request)
+        answer = self.packets.receive(60)
+        assert answer is not None, request
+        return answer
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def debugged(elf: Path, port: int) -> "Iterator[subprocess.Popen[str]]":
+    with attach(elf, "--board", "corstone300", "--gdb", str(port)) as process:
+        killer = threading.Timer(100, process.kill)
+        killer.start()
+        yield process
+        killer.cancel()
+        process.kill()
+
+
+def address_of(elf: Path, function: str) -> int:
+    from elftools.elf.elffile import ELFFile
+
+    with elf.open("rb") as file:
+        found = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(function)
+    return int(found[0]["st_value"]) & ~1
+
+
+def test_a_debugger_sees_its_own_stops_only(
+    elf: Path, port: int, debugged: "subprocess.Popen[str]"
+) -> None:
+    gdb = Debugger(port, debugged)
+    assert gdb.ask(b"?").startswith(b"T05")
+    run = address_of(elf, "image_net_run")
+    assert gdb.ask(b"Z0,%x,2" % run) == b"OK"
+    for _ in range(RUNS):  # init and the runs before access the NPU's registers on the way
+        assert gdb.ask(b"c").startswith(b"T05")
+        gdb.ask(b"qXfer:features:read:target.xml:0,ffb")
+        pc = int.from_bytes(bytes.fromhex(gdb.ask(b"pf").decode()), "little")
+        assert pc == run
+        assert gdb.ask(b"z0,%x,2" % run) == b"OK"
+        assert gdb.ask(b"s").startswith(b"T05")
+        assert gdb.ask(b"Z0,%x,2" % run) == b"OK"
+    assert gdb.ask(b"D") == b"OK"
+    said, told = debugged.communicate(timeout=100)
+    assert debugged.returncode == EXIT_STATUS, told
+    assert outputs(said) == expected(elf.parent)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--board", "corstone310"), r"no machine with the memories of board 'corstone310'"),
+        (("--board", "corstone300", "--npu", "ethos-u65-1"), "is not an NPU|no NPU|unknown"),
+        (("--board", "corstone300", "--timeout", "0.01"), "has not ended after 0.01 s"),
+    ],
+)
+def test_bad_input_is_one_sentence(elf: Path, options: tuple[str, ...], sentence: str) -> None:
+    status, said, told = run(elf, *options)
+    assert status != 0 and not outputs(said)
+    assert re.search(sentence, told)
+    assert "Traceback" not in told
+
+
+def test_no_elf_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "app.bin"
+    other.write_bytes(b"no ELF")
+    status, _, told = run(other, "--board", "corstone300")
+    assert status != 0 and "is no ELF file; pass the linker's output" in told
+    status, _, told = run(Path(sys.executable).resolve(), "--board", "corstone300")
+    assert status != 0 and "not for a Cortex-M" in told
+
+
+def test_a_log_is_never_overwritten(elf: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text("mine")
+    status, _, told = run(elf, "--board", "corstone300", "--log", str(log))
+    assert status != 0 and "exists; pass another --log" in told
+    assert log.read_text() == "mine"

@@ -48,6 +48,15 @@ DEEP_PRODUCTS: dict[str, Build] = {
     "few places": lambda n: product(n, n.input((2, 1, 3)), n.input((2, 4, 3)), adj_y=True),
     "one row and column": lambda n: product(n, n.input((7, 1)), n.input((7, 1)), adj_x=True),
 }
+PADS: dict[str, Build] = {
+    "blocks and words": lambda n: n.pad(n.input((2, 3, 5, 20)), [(0, 0), (1, 2), (3, 1), (0, 0)]),
+    "odd bytes": lambda n: n.pad(n.input((1, 4, 5, 7)), [(0, 0), (1, 0), (0, 5), (0, 0)]),
+    "places of one pixel": lambda n: n.pad(n.input((3, 33)), [(0, 0), (2, 41)]),
+    "rows alone": lambda n: n.pad(n.input((1, 4, 5, 13)), [(0, 0), (5, 1), (0, 0), (0, 0)]),
+    "values of int16": lambda n: n.pad(
+        n.input((2, 5, 7, 9), "int16"), [(0, 0), (1, 2), (3, 1), (0, 0)]
+    ),
+}
 WINDOWS: dict[str, Build] = {
     **DEPTHWISE,
     "four channels": lambda n: n.depthwise(n.input((1, 5, 4, 4)), (3, 2), (2, 1)),
@@ -67,6 +76,7 @@ GROUPS: dict[str, dict[str, Build]] = {
     "transposed": TRANSPOSED,
     "lanes": WINDOWS,
     "planes": WINDOWS,
+    "pads": PADS,
     "products": PRODUCTS | DEEP_PRODUCTS,
     "recurrent": {name: build for name, build in RECURRENT.items() if name != WIDE} | DEEP,
 }

@@ -189,6 +189,19 @@ void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *
 void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
                             const int32_t *shape);
 
+/* Rows with padding around them, in bytes. */
+struct ethosgen_dsp_pad {
+    int32_t rows;
+    int32_t row_bytes;
+    int32_t before;
+    int32_t between; /* a row and the next */
+    int32_t after;
+    int32_t value; /* of each byte of the padding */
+};
+
+/* Copy the rows, and fill the padding. */
+void ethosgen_dsp_pad_s8(void *output, const void *input, const int32_t *shape);
+
 /* A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds. */
 struct ethosgen_dsp_multiplier {
     int32_t left;

@@ -12,7 +12,16 @@ DSP_KERNELS = MicroKernels(
     "DSP kernels",
     Source(
         package=__name__,
-        families=("depthwise", "matrix", "pool", "product", "recurrent", "transposed", *_OF_INT16),
+        families=(
+            "depthwise",
+            "matrix",
+            "pad",
+            "pool",
+            "product",
+            "recurrent",
+            "transposed",
+            *_OF_INT16,
+        ),
         folder="kernels/dsp",
         headers=("ethosgen_dsp.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
     ),

@@ -23,7 +23,7 @@ MOST_PADDED = 2
 
 
 @dataclass(frozen=True)
-class _Slab:
+class Slab:
     """The rows of a call in elements, and the number of calls."""
 
     calls: int
@@ -45,7 +45,7 @@ class _Slab:
         return self.before + self.source + gaps + self.after
 
 
-def _slab(op: Operator, tensors: Sequence[Tensor]) -> _Slab | None:
+def slab_of(op: Operator, tensors: Sequence[Tensor]) -> Slab | None:
     """Return the rows; None if more dimensions have padding, or none has."""
     source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     before = padded_before(source, paddings, target)
@@ -59,14 +59,14 @@ def _slab(op: Operator, tensors: Sequence[Tensor]) -> _Slab | None:
     first = above * total + start
     between = total - row
     after = high * total - first - rows * row - (rows - 1) * between
-    return _Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
+    return Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
 
 
-def _estimate(whole: Callable[[_Slab, int], float]) -> Cycles:
+def _estimate(whole: Callable[[Slab, int], float]) -> Cycles:
     """Return an estimate for each element from that of a call, given the bytes of an element."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-        slab, target = _slab(op, tensors), tensors[op.outputs[0]]
+        slab, target = slab_of(op, tensors), tensors[op.outputs[0]]
         if slab is None:
             return PLAIN_CYCLES
         return slab.calls * whole(slab, np.dtype(target.dtype).itemsize) / target.elements
@@ -74,7 +74,7 @@ def _estimate(whole: Callable[[_Slab, int], float]) -> Cycles:
     return cycles
 
 
-def _helium(slab: _Slab, size: int) -> float:
+def _helium(slab: Slab, size: int) -> float:
     """Return the instructions of a call; rows of up to two vectors have a loop of their own."""
     row, gap, ends = (size * n for n in (slab.row, slab.between, slab.before + slab.after))
     is_short = row <= 2 * LANES and gap <= LANES
@@ -82,7 +82,7 @@ def _helium(slab: _Slab, size: int) -> float:
     return 70 + slab.rows * rows + 1.25 * ends / LANES
 
 
-def _in_c(slab: _Slab, size: int) -> float:
+def _in_c(slab: Slab, size: int) -> float:
     return 60 + slab.rows * 24 + 4.0 * size * slab.target
 
 
@@ -93,7 +93,14 @@ CYCLES = TwoForms(_estimate(_helium), _estimate(_in_c))
 @packed("PAD", dtype="int16", cycles=CYCLES)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
-    slab = _slab(op, tensors)
+    return padding("ethosgen_pad_s8", PAD, op, tensors)
+
+
+def padding(
+    function: str, files: frozenset[str], op: Operator, tensors: Sequence[Tensor]
+) -> Kernel | None:
+    """Return a kernel that calls a function for each slab, None if no slabs cover the padding."""
+    slab = slab_of(op, tensors)
     if slab is None or (len(op.inputs) > 2 and op.inputs[2] != ABSENT):
         return None
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
@@ -107,5 +114,5 @@ def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     shape = nest.table("shape", np.array(numbers, np.int32))
     with nest.loop("n", slab.calls) as n:
         ends = tirx.address_of(y[n, 0]), tirx.address_of(x[n, 0])
-        nest.call("ethosgen_pad_s8", *ends, shape.data)
-    return nest.kernel(PAD)
+        nest.call(function, *ends, shape.data)
+    return nest.kernel(files)

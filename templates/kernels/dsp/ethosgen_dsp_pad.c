@@ -1,0 +1,108 @@
+/*
+ * Rows with padding around them. See ethosgen_dsp.h.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#include "ethosgen_dsp_math.h"
+
+enum { BLOCK = 32, WORD = 4 };
+
+/* Words of any address, one by one, and the bytes behind them. */
+static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
+{
+    for (; bytes >= WORD; bytes -= WORD) {
+        uint32_t word = ethosgen_dsp_word(from);
+
+        memcpy(to, &word, sizeof word);
+        to += WORD;
+        from += WORD;
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = *from++;
+    }
+}
+
+static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
+{
+    for (; bytes >= WORD; bytes -= WORD) {
+        memcpy(to, &value, sizeof value);
+        to += WORD;
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = (int8_t)value;
+    }
+}
+
+#if ETHOSGEN_DSP
+/* Copy or fill in blocks of 8 words, which must have the addresses of words. */
+static void copy(int8_t *to, const int8_t *from, int32_t bytes)
+{
+    if (bytes >= BLOCK && ((uintptr_t)to | (uintptr_t)from) % WORD == 0) {
+        const int8_t *end = from + bytes / BLOCK * BLOCK;
+
+        __asm volatile("1:\n\t"
+                       "ldm %[from]!, {r3-r6, r8-r10, r12}\n\t"
+                       "cmp %[from], %[end]\n\t"
+                       "stm %[to]!, {r3-r6, r8-r10, r12}\n\t"
+                       "bne 1b"
+                       : [to] "+r"(to), [from] "+r"(from)
+                       : [end] "r"(end)
+                       : "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r12", "cc", "memory");
+        bytes %= BLOCK;
+    }
+    copy_words(to, from, bytes);
+}
+
+static void fill(int8_t *to, uint32_t value, int32_t bytes)
+{
+    if (bytes >= BLOCK && (uintptr_t)to % WORD == 0) {
+        int8_t *end = to + bytes / BLOCK * BLOCK;
+
+        __asm volatile("mov r3, %[value]\n\t"
+                       "mov r4, r3\n\t"
+                       "mov r5, r3\n\t"
+                       "mov r6, r3\n"
+                       "1:\n\t"
+                       "stm %[to]!, {r3-r6}\n\t"
+                       "stm %[to]!, {r3-r6}\n\t"
+                       "cmp %[to], %[end]\n\t"
+                       "bne 1b"
+                       : [to] "+r"(to)
+                       : [end] "r"(end), [value] "r"(value)
+                       : "r3", "r4", "r5", "r6", "cc", "memory");
+        bytes %= BLOCK;
+    }
+    fill_words(to, value, bytes);
+}
+#else
+static void copy(int8_t *to, const int8_t *from, int32_t bytes)
+{
+    copy_words(to, from, bytes);
+}
+
+static void fill(int8_t *to, uint32_t value, int32_t bytes)
+{
+    fill_words(to, value, bytes);
+}
+#endif
+
+void ethosgen_dsp_pad_s8(void *output, const void *input, const int32_t *shape)
+{
+    const struct ethosgen_dsp_pad *pad = (const struct ethosgen_dsp_pad *)shape;
+    uint32_t value = (uint8_t)pad->value * 0x01010101u;
+    const int8_t *from = input;
+    int8_t *to = output;
+
+    fill(to, value, pad->before);
+    to += pad->before;
+    for (int32_t left = pad->rows; left > 0; left--) {
+        copy(to, from, pad->row_bytes);
+        to += pad->row_bytes;
+        from += pad->row_bytes;
+        if (left > 1) {
+            fill(to, value, pad->between);
+            to += pad->between;
+        }
+    }
+    fill(to, value, pad->after);
+}

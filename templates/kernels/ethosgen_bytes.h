@@ -10,6 +10,8 @@
 
 #include "ethosgen_requantize.h"
 
+#include <string.h>
+
 #if ETHOSGEN_MVE
 /* In assembly, since the compiler does not generate tail-predicated loops. */
 static inline void ethosgen_copy(int8_t *to, const int8_t *from, int32_t bytes)
@@ -40,16 +42,12 @@ static inline void ethosgen_fill(int8_t *to, int32_t value, int32_t bytes)
 #else
 static inline void ethosgen_copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
-    for (int32_t i = 0; i < bytes; i++) {
-        to[i] = from[i];
-    }
+    memcpy(to, from, (size_t)bytes);
 }
 
 static inline void ethosgen_fill(int8_t *to, int32_t value, int32_t bytes)
 {
-    for (int32_t i = 0; i < bytes; i++) {
-        to[i] = (int8_t)value;
-    }
+    memset(to, value, (size_t)bytes);
 }
 #endif
 

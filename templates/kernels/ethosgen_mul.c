@@ -66,11 +66,16 @@ void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
                       "vldrbt.s16 q0, [%[first]], #8\n\t");
 }
 #else
+/* Products of two bytes are so small that half a step of the shift can be added to them. */
 static inline int8_t multiplied(int8_t value, int32_t factor, const struct ethosgen_mul *mul)
 {
-    int32_t product = (value - mul->first_zero_point) * factor;
+    int32_t product = (value - mul->first_zero_point) * factor, shift = -mul->shift;
 
-    return ethosgen_clamp(ethosgen_requantize(product, mul->mantissa, mul->shift), &mul->output);
+    product = (int32_t)(((int64_t)product * mul->mantissa + (1 << 30)) >> 31);
+    if (shift > 0) {
+        product = (product + (product >> 31) + (1 << (shift - 1))) >> shift;
+    }
+    return ethosgen_clamp(product, &mul->output);
 }
 
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,

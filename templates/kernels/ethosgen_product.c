@@ -160,28 +160,65 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
     }
 }
 #else
+/*
+ * The sums of a row and 1 or 4 columns; the products with the columns' zero point are taken off by
+ * the row's total.
+ */
+static inline __attribute__((always_inline)) void
+sum_columns(int32_t *sums, const int8_t *row, const int8_t *values, int32_t count,
+            const struct ethosgen_product *product)
+{
+    int32_t a = 0, b = 0, c = 0, d = 0, total = 0, column = product->column_step;
+    int32_t zero_point = product->first_zero_point, step = product->step;
+
+    for (const int8_t *end = row + product->depth; row < end; row++) {
+        int32_t value = *row - zero_point;
+
+        total += value;
+        a += value * values[0];
+        if (count == BLOCK) {
+            b += value * values[column];
+            c += value * values[2 * column];
+            d += value * values[3 * column];
+        }
+        values += step;
+    }
+    total *= product->second_zero_point;
+    sums[0] = a - total;
+    if (count == BLOCK) {
+        sums[1] = b - total;
+        sums[2] = c - total;
+        sums[3] = d - total;
+    }
+}
+
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
                          int8_t *turned, const int32_t *shape)
 {
     const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
-    int32_t depth = product->depth;
 
     (void)terms;
     (void)turned;
     for (int32_t row = 0; row < product->rows; row++) {
-        const int8_t *first = rows + row * depth;
+        const int8_t *values = second;
 
-        for (int32_t column = 0; column < product->columns; column++) {
-            const int8_t *values = second + column * product->column_step;
-            int32_t sum = 0;
+        for (int32_t left = product->columns; left > 0;) {
+            int32_t sums[BLOCK], some = left < BLOCK ? 1 : BLOCK;
 
-            for (int32_t k = 0; k < depth; k++) {
-                sum += (first[k] - product->first_zero_point) *
-                       (values[k * product->step] - product->second_zero_point);
+            if (some == BLOCK) {
+                sum_columns(sums, rows, values, BLOCK, product);
+            } else {
+                sum_columns(sums, rows, values, 1, product);
             }
-            *output++ = ethosgen_clamp(ethosgen_requantize(sum, product->mantissa, product->shift),
-                                       &product->output);
+            for (int32_t i = 0; i < some; i++) {
+                *output++ = ethosgen_clamp(
+                    ethosgen_requantize(sums[i], product->mantissa, product->shift),
+                    &product->output);
+            }
+            values += some * product->column_step;
+            left -= some;
         }
+        rows += product->depth;
     }
 }
 

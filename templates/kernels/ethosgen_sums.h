@@ -64,19 +64,26 @@ static inline int16x8_t ethosgen_narrow_x4(int32x4_t value)
     return vqmovnbq_s32(vreinterpretq_s16_s32(value), value);
 }
 #else
-/* Return a channel's sum; `weights` points to its first weight. */
+/* Return a channel's sum; `weights` points to its first weight. Four products a round. */
 static inline int32_t ethosgen_sum(const int8_t *row, const int8_t *weights, int32_t sum,
                                    int32_t depth)
 {
-    for (; depth > ETHOSGEN_LANES; depth -= ETHOSGEN_LANES) {
-        for (int32_t k = 0; k < ETHOSGEN_LANES; k++) {
-            sum += row[k] * weights[k];
+    for (; depth > 0; depth -= ETHOSGEN_LANES) {
+        int32_t left = depth < ETHOSGEN_LANES ? depth : ETHOSGEN_LANES;
+        const int8_t *at = weights;
+
+        for (; left >= 4; left -= 4) {
+            sum += row[0] * at[0];
+            sum += row[1] * at[1];
+            sum += row[2] * at[2];
+            sum += row[3] * at[3];
+            row += 4;
+            at += 4;
         }
-        row += ETHOSGEN_LANES;
+        for (; left > 0; left--) {
+            sum += *row++ * *at++;
+        }
         weights += ETHOSGEN_LANES * ETHOSGEN_BLOCK;
-    }
-    for (int32_t k = 0; k < depth; k++) {
-        sum += row[k] * weights[k];
     }
     return sum;
 }

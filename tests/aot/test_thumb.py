@@ -22,8 +22,7 @@ from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
-POOLS = ("mean", "averages", "averages of most", "maxima", "maxima in bounds")
-LAYERS = {name: build for name, build in DSP_LAYERS.items() if name not in POOLS} | TRANSPOSED
+LAYERS = DSP_LAYERS | TRANSPOSED
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 

@@ -117,4 +117,20 @@ void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t
                                      const int8_t *weights, const int32_t *scales,
                                      const int32_t *shape);
 
+/* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
+struct ethosgen_thumb_pool {
+    int32_t row_bytes;
+    int32_t channels;
+    int32_t low;
+    int32_t high;
+};
+
+/* Compute the average of the pixels of a window; halves are rounded away from zero. */
+void ethosgen_thumb_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
+                                    int32_t columns, const int32_t *shape);
+
+/* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
+void ethosgen_thumb_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
+                                const int32_t *shape);
+
 #endif /* ETHOSGEN_THUMB_H */

@@ -10,7 +10,7 @@ def _kernels(name: str, module: str) -> MicroKernels:
     """Return the library of an architecture, whose operators a module declares."""
     headers = ("ethosgen_thumb.h", "ethosgen_thumb_math.h")
     return MicroKernels(
-        name, Source(__name__, (module,), "kernels/thumb", headers), has_helium=False
+        name, Source(__name__, (module, "pool"), "kernels/thumb", headers), has_helium=False
     )
 
 

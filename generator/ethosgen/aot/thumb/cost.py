@@ -78,5 +78,21 @@ def _inside(axis: Axis) -> int:
     return max(min(last, axis.target - 1) - first + 1, 0)
 
 
+def _averages(one: Sizes) -> float:
+    blocks = _blocks(one.channels)
+    return one.pixels * (60 + one.channels * 17 + blocks * (24 + 6 * one.taps_y + 11 * one.taps))
+
+
+def _maxima(one: Sizes) -> float:
+    blocks = _blocks(one.channels)
+    return one.pixels * (60 + one.channels * 2 + blocks * (24 + 6 * one.taps_y + 19 * one.taps))
+
+
+def _blocks(channels: int) -> int:
+    return channels // CHANNELS + channels % CHANNELS
+
+
 DENSE: Cycles = estimate_of(_rows)
 CONVOLUTION: Cycles = estimate_of(_convolution)
+AVERAGES: Cycles = estimate_of(_averages)
+MAXIMA: Cycles = estimate_of(_maxima)

@@ -73,4 +73,21 @@ void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidde
                            void *room, const int8_t *weights, const int32_t *scales,
                            const int16_t *lines, const int32_t *shape);
 
+/* A product of matrices. A sum becomes an output as with a struct ethosgen_dsp_scale_s16. */
+struct ethosgen_dsp_product_s16 {
+    int32_t rows;
+    int32_t depth;
+    int32_t columns;
+    int32_t place_step;  /* between a place of a column and the next, in the second matrix */
+    int32_t column_step; /* between a column and the next */
+    uint32_t low;
+    int32_t high;
+    int32_t mantissa;
+    int32_t shift;
+};
+
+/* Multiply two matrices; rows of the first are contiguous. room: 8 bytes for each pair of depth. */
+void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16_t *second,
+                              void *room, const int32_t *shape);
+
 #endif /* ETHOSGEN_DSP_S16_H */

@@ -88,7 +88,25 @@ RECURRENT: dict[str, Build] = {
     "lstm, multipliers above 1": lambda n: lstm(n, n.input((1, 2, 6), "int16", 0.05), 3),
     "lstm, by time, clipped": lambda n: lstm(n, _input(n, 2, 3, 5), 4, by_time=True, cell_clip=0.6),
 }
-LAYERS = MATRIX | POOLS | RECURRENT
+
+
+def _product(first: tuple[int, ...], second: tuple[int, ...], turned: bool = False) -> Build:
+    def build(net: NetworkBuilder) -> int:
+        inputs = (_input(net, *first), _input(net, *second))
+        spec = Spec((*first[:-1], second[-2 if turned else -1]), "int16", 0.01, 0)
+        return net.operator("BATCH_MATMUL", inputs, [spec], {"adj_y": turned})[0]
+
+    return build
+
+
+PRODUCTS: dict[str, Build] = {
+    "product": _product((2, 5, 7), (2, 7, 3)),
+    "product, turned": _product((2, 4, 18), (2, 5, 18), True),
+    "product, one row": _product((3, 1, 21), (3, 4, 21), True),
+    "product, one place": _product((1, 3, 1), (1, 1, 2)),
+    "product, a matrix for all": _product((2, 3, 3, 4), (4, 6)),
+}
+LAYERS = MATRIX | POOLS | RECURRENT | PRODUCTS
 
 
 @needs_gcc

@@ -225,6 +225,29 @@ def test_an_rp2040_needs_room_for_its_second_stage(tmp_path: Path) -> None:
         load_board(write_board(tmp_path, change))
 
 
+def test_the_dwt_is_where_the_architecture_has_it(tmp_path: Path) -> None:
+    dwt = ("[counter]\n", '[counter]\nkind = "dwt"\n')
+    ctrl = ("control_addr = 0x58100000", "control_addr = 0xe0001000")
+    cyccnt = ("value_addr = 0x58100008", "value_addr = 0xe0001004")
+    load_board(write_board(tmp_path, dwt, ctrl, cyccnt))
+    with pytest.raises(
+        InputError, match=r"counter\.control_addr: the DWT of a cortex-m55 is at 0xe"
+    ):
+        load_board(write_board(tmp_path, dwt, ctrl))
+
+
+def test_an_armv6_m_has_no_cycle_counter(tmp_path: Path) -> None:
+    text = (ROOT / "boards" / "rpi-pico.toml").read_text()
+    old = 'kind = "systick"'
+    assert text.count(old) == 1
+    (tmp_path / "mine.toml").write_text(text.replace(old, 'kind = "dwt"'))
+    with pytest.raises(
+        InputError,
+        match=r"counter\.kind: a cortex-m0plus has no DWT with a cycle counter; use its S",
+    ):
+        load_board(str(tmp_path / "mine.toml"))
+
+
 def test_a_board_may_have_no_npu(tmp_path: Path) -> None:
     start, end = CORSTONE300.index("[npu]"), CORSTONE300.index("[memories.")
     without = (CORSTONE300[start:end], "")

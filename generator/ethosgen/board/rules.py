@@ -12,6 +12,8 @@ from ethosgen.values.grammar import counted
 BOOT2 = "boot2"
 """The memory of an RP2040's second stage of the boot."""
 _BOOT2_BYTES = 256
+_DWT_CTRL = 0xE0001000
+_DWT_CYCCNT = 0xE0001004
 _WRITTEN = ("data", "arena", "io", "fast")
 _SRAMS = ("sram", "tcm")
 _ENDS = ("*/", '"""', "\\")
@@ -28,6 +30,7 @@ def faults(board: BoardFacts) -> Iterator[str]:
         yield from _mode(board, mode, placement)
     yield from _qemu(board)
     yield from _baremetal(board)
+    yield from _counter(board)
     yield from _boot(board)
     yield from _zephyr(board)
     yield from _csolution(board)
@@ -196,6 +199,22 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
         yield (
             f"console.uart: bare-metal projects support only {' and '.join(BAREMETAL_UARTS)}; "
             f'remove "{platforms[0]}" from platforms'
+        )
+
+
+def _counter(board: BoardFacts) -> Iterator[str]:
+    """Yield what the cycle counter of the DWT cannot be: its addresses are the architecture's."""
+    if board.counter is None or board.counter.kind != "dwt":
+        return
+    if board.cpu.is_baseline:
+        yield (
+            f"counter.kind: a {board.cpu.core} has no DWT with a cycle counter; use its SysTick "
+            '(kind = "systick", control_addr = 0xe000e010, value_addr = 0xe000e018), or a timer'
+        )
+    elif (board.counter.control_addr, board.counter.value_addr) != (_DWT_CTRL, _DWT_CYCCNT):
+        yield (
+            f"counter.control_addr: the DWT of a {board.cpu.core} is at 0x{_DWT_CTRL:08x} (CTRL) "
+            f"and 0x{_DWT_CYCCNT:08x} (CYCCNT)"
         )
 
 

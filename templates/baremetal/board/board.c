@@ -71,7 +71,7 @@ static volatile uint32_t rounds_ticks;
 #define DWT_CTRL REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
 #define DWT_CYCCNT REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
 enum { DEMCR_TRCENA = 1u << 24 };
-enum { DWT_CTRL_CYCCNTENA = 1u << 0 };
+enum { DWT_CTRL_CYCCNTENA = 1u << 0{{ ", DWT_CTRL_CYCDISS = 1u << 23" if board.cpu.has_stack_limit }} };
 {% endif %}
 {% if board.cpu.icache or board.cpu.dcache %}
 
@@ -120,6 +120,9 @@ void board_init(void)
     DEMCR |= DEMCR_TRCENA;
 {% if board.cpu.core == "cortex-m7" %}
     DWT_LAR = DWT_LAR_KEY; /* an M7 locks it */
+{% endif %}
+{% if board.cpu.has_stack_limit %}
+    DWT_CTRL &= ~DWT_CTRL_CYCDISS; /* a boot loader may have stopped it in secure state */
 {% endif %}
     DWT_CTRL |= DWT_CTRL_CYCCNTENA;
 {% endif %}

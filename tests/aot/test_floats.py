@@ -54,7 +54,40 @@ MATRIX: dict[str, Build] = {
     "in groups": lambda n: n.conv2d(_in(n, 2, 5, 6, 6), 9, (3, 2), groups=3),
     "a stride beyond the window": lambda n: n.conv2d(_in(n, 1, 9, 9, 5), 4, (2, 2), (3, 4)),
 }
-GROUPS = {"matrix": MATRIX}
+DEPTHWISE: dict[str, Build] = {
+    "whole blocks": lambda n: n.depthwise(_in(n, 1, 9, 7, 8), activation="RELU6"),
+    "end of a block": lambda n: n.depthwise(_in(n, 2, 5, 6, 13), (3, 3), (2, 2)),
+    "few channels": lambda n: n.depthwise(_in(n, 1, 5, 6, 3), (3, 3), (1, 2)),
+    "valid": lambda n: n.depthwise(_in(n, 1, 8, 8, 9), (3, 3), (2, 2), padding="VALID"),
+    "taps apart": lambda n: n.depthwise(_in(n, 1, 9, 7, 5), dilation=(3, 2)),
+    "stride beyond the window": lambda n: n.depthwise(_in(n, 1, 9, 9, 4), (2, 2), (3, 4)),
+    "higher than the input": lambda n: n.depthwise(_in(n, 1, 2, 3, 8), (5, 3)),
+    "two outputs a channel": lambda n: n.depthwise(_in(n, 1, 5, 7, 7), multiplier=2),
+    "three outputs a channel": lambda n: n.depthwise(
+        _in(n, 2, 6, 5, 3), (2, 3), (2, 1), multiplier=3, activation="RELU"
+    ),
+    "one channel": lambda n: n.depthwise(_in(n, 1, 9, 7, 1), multiplier=6, bias=False),
+    "one channel, one output": lambda n: n.depthwise(_in(n, 1, 8, 25, 1), (1, 3)),
+    "columns": lambda n: n.depthwise(_in(n, 2, 17, 1, 10), (5, 1), (2, 1), bias=False),
+}
+OTHERS: dict[str, Build] = {
+    "average": lambda n: n.average_pool(_in(n, 2, 7, 5, 13), (7, 5), activation="RELU"),
+    "averages": lambda n: n.average_pool(_in(n, 2, 7, 5, 8), (3, 2), (2, 1), padding="SAME"),
+    "averages of few": lambda n: n.average_pool(_in(n, 1, 5, 5, 3), (2, 2)),
+    "maxima": lambda n: n.max_pool(_in(n, 2, 7, 5, 11), (2, 3), (1, 2), padding="SAME"),
+    "maxima of few": lambda n: n.max_pool(_in(n, 1, 5, 5, 2), (3, 3), activation="RELU6"),
+    "mean": lambda n: n.mean(_in(n, 2, 5, 4, 9)),
+    "mean of few": lambda n: n.mean(_in(n, 1, 5, 4, 3), keep_dims=False),
+    "sums": lambda n: n.add(_in(n, 1, 5, 7, 3), _in(n, 1, 5, 7, 3), activation="RELU"),
+    "differences": lambda n: n.sub(_in(n, 2, 16), _in(n, 2, 16)),
+    "products": lambda n: n.mul(_in(n, 3, 5), _in(n, 3, 5), activation="RELU6"),
+    "sums with channels": lambda n: n.add(_in(n, 2, 3, 19), _in(n, 19)),
+    "sums with one": lambda n: n.add(_in(n, 1), _in(n, 2, 5, 9)),
+    "differences from channels": lambda n: n.sub(_in(n, 9), _in(n, 2, 5, 9)),
+    "differences from pixels": lambda n: n.sub(_in(n, 3, 5, 11), _in(n, 3, 5, 1)),
+    "products with pixels": lambda n: n.mul(_in(n, 4, 1), _in(n, 4, 9), activation="RELU"),
+}
+GROUPS = {"matrix": MATRIX, "depthwise": DEPTHWISE, "others": OTHERS}
 
 
 @pytest.fixture

@@ -57,6 +57,8 @@ def write_sources(program: Program, folder: Path) -> list[Path]:
 
 def _literal(value: Any) -> str:
     if isinstance(value, np.floating):
+        if np.isinf(value):
+            return f"{'-' if value < 0 else ''}1.0f / 0.0f"
         return f"{float(value).hex()}f"
     if isinstance(value, np.uint64):
         return f"{value}u"

@@ -65,6 +65,51 @@ struct ethosgen_convolution_f32 {
 void ethosgen_convolution_f32(float *output, const float *input, float *strip,
                               const float *weights, const int32_t *shape);
 
+/* A depthwise convolution; the steps are numbers of floats. */
+struct ethosgen_depthwise_f32 {
+    int32_t channels; /* of the output */
+    int32_t tap_floats; /* from a tap to the next in its row of the input */
+    int32_t row_floats; /* from a tap to the one below */
+    int32_t weight_row; /* the same for the weights, in which taps are `channels` apart */
+};
+
+/*
+ * Compute all channels of an output pixel from `rows` times `columns` taps, those inside the input.
+ * `biases` starts with the bounds of the outputs and ends with zeros for channels that do not exist,
+ * up to a multiple of 4. If several outputs share a channel of the input, `places` has its number
+ * for each output, also up to a multiple of 4.
+ */
+void ethosgen_depthwise_f32(float *output, const float *input, const float *weights, int32_t rows,
+                            int32_t columns, const float *biases, const int32_t *shape);
+void ethosgen_depthwise_copies_f32(float *output, const float *input, const float *weights,
+                                   int32_t rows, int32_t columns, const float *biases,
+                                   const uint32_t *places, const int32_t *shape);
+
+/* A pool; the steps are numbers of floats. */
+struct ethosgen_pool_f32 {
+    int32_t channels;
+    int32_t tap_floats; /* from an element of a window to the next in its row */
+    int32_t row_floats; /* from an element of a window to the one below */
+};
+
+/* Compute all channels of an output pixel from a window inside the input; `bounds` are low, high. */
+void ethosgen_max_pool_f32(float *output, const float *input, int32_t rows, int32_t columns,
+                           const float *bounds, const int32_t *shape);
+void ethosgen_average_pool_f32(float *output, const float *input, int32_t rows, int32_t columns,
+                               const float *bounds, const int32_t *shape);
+
+/* Compute `count` outputs, bounded by low and high; `_one`: from one second input for all. */
+#define ETHOSGEN_BINARY_F32(name)                                                              \
+    void ethosgen_##name##_f32(float *output, const float *first, const float *second,         \
+                               int32_t count, const float *bounds)
+
+ETHOSGEN_BINARY_F32(add);
+ETHOSGEN_BINARY_F32(add_one);
+ETHOSGEN_BINARY_F32(sub);
+ETHOSGEN_BINARY_F32(sub_one);
+ETHOSGEN_BINARY_F32(mul);
+ETHOSGEN_BINARY_F32(mul_one);
+
 #ifdef __cplusplus
 }
 #endif

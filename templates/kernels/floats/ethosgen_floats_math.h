@@ -36,6 +36,13 @@
 #define ETHOSGEN_FPU 0
 #endif
 
+/* Compilers do not tell FPv5, which has VSEL: Armv8-M has it, and a Cortex-M7 with doubles. */
+#if ETHOSGEN_FPU && (__ARM_ARCH >= 8 || (__ARM_FP & 8))
+#define ETHOSGEN_VSEL 1
+#else
+#define ETHOSGEN_VSEL 0
+#endif
+
 #include "ethosgen_floats.h"
 
 enum { ETHOSGEN_LANES = 4 };
@@ -99,10 +106,36 @@ static inline void ethosgen_zero_f32(float *to, int32_t count)
                    : "q0", "lr", "memory");
 }
 #else
+static inline float ethosgen_greater(float x, float than)
+{
+#if ETHOSGEN_VSEL
+    __asm("vcmp.f32 %[than], %[x]\n\t"
+          "vmrs APSR_nzcv, fpscr\n\t"
+          "vselgt.f32 %[x], %[than], %[x]"
+          : [x] "+t"(x)
+          : [than] "t"(than)
+          : "cc");
+    return x;
+#else
+    return x < than ? than : x;
+#endif
+}
+
+/* As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. */
 static inline float ethosgen_limit(float x, float low, float high)
 {
-    x = x < low ? low : x;
+    x = ethosgen_greater(x, low);
+#if ETHOSGEN_VSEL
+    __asm("vcmp.f32 %[x], %[high]\n\t"
+          "vmrs APSR_nzcv, fpscr\n\t"
+          "vselgt.f32 %[x], %[high], %[x]"
+          : [x] "+t"(x)
+          : [high] "t"(high)
+          : "cc");
+    return x;
+#else
     return high < x ? high : x;
+#endif
 }
 
 struct ethosgen_four {

@@ -57,7 +57,7 @@
     "vadd.f32 " b ", " b ", s27\n\t"
 
 /* As C++'s min(max(x, low), high), with low in s20 and high in s21: NaN and -0 stay. */
-#ifdef __ARM_FEATURE_NUMERIC_MAXMIN /* an FPU that also has VSEL */
+#if ETHOSGEN_VSEL
 #define LIMIT(x)                          \
     "vcmp.f32 s20, " x "\n\t"             \
     "vmrs APSR_nzcv, fpscr\n\t"           \

@@ -36,7 +36,32 @@ MOST_FACTOR = (1 << 16) - 1
 """The largest factor whose product with an int16 fits into 32 bits."""
 
 
-@packed("SVDF", for_helium=True)
+def svdf_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    layer = read_svdf(op, tensors)
+    batch, depth = layer.source.shape
+    units = layer.target.shape[1]
+    filters = units * layer.rank
+    blocks, past = -(-filters // order.MATRIX_CHANNELS), -(-(layer.memory - 1) // 8)
+    ranks = 10.7 * filters if layer.rank > 1 else 0.0
+    row = 58 + blocks * (181 + 10.0 * _vectors(depth)) + 5.0 * filters * past + ranks
+    return batch * row / max(layer.target.elements, 1)
+
+
+def lstm_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    layer = read_lstm(op, tensors)
+    batch, steps, features, units = layer.sizes
+    blocks = -(-units // order.MATRIX_CHANNELS)
+    step = 25 + blocks * (482 + 40.0 * (_vectors(features) + _vectors(units)))
+    return batch * (40 + steps * step) / max(layer.target.elements, 1)
+
+
+def _vectors(depth: int) -> int:
+    return -(-depth // order.MATRIX_DEPTH)
+
+
+@packed("SVDF", cycles=svdf_cycles, for_helium=True)
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute a row of features by one call."""
     layer = read_svdf(op, tensors)
@@ -86,7 +111,7 @@ def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
     return multiplier.mantissa, max(multiplier.shift, 0), min(multiplier.shift, 0)
 
 
-@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", for_helium=True)
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=lstm_cycles, for_helium=True)
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all time steps of a batch by one call."""
     layer = read_lstm(op, tensors)

@@ -6,6 +6,7 @@ The intermediate tensor is never stored; every rounding remains. The order is:
     consecutive elementwise operators become one loop
     a function of one 8-bit value, of any number of operators, becomes one lookup table
     an elementwise operator joins the stores of any other, or follows a micro-kernel as a table
+    an ADD follows a convolution's micro-kernel band by band, if that makes the arena smaller
 
 Steps are fused only if nothing else reads the intermediate tensor and no partition runs in between.
 A fusion is kept only if the arena does not grow.
@@ -27,6 +28,9 @@ from ethosgen.aot.memory.plan import SAME_BYTES, lifetimes, plan_memory
 from ethosgen.aot.operators import Kernel, goes_in_place
 from ethosgen.aot.operators.conversion import is_flip
 from ethosgen.aot.packed import MicroKernels
+from ethosgen.aot.packed.addition import ADDITION
+from ethosgen.aot.packed.matrix import MATRIX
+from ethosgen.aot.packed.residual import convolution_and_sum
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.values.errors import UnsupportedError
 
@@ -57,7 +61,10 @@ def fuse_chains(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
     chains.tabulate()
     chains.join(_into_stores)
     plain, fused = (_finished(one, libraries) for one in (plain, chains.schedule))
-    return fused if _arena(fused) <= _arena(plain) else plain
+    best = fused if _arena(fused) <= _arena(plain) else plain
+    chains = _Chains(best, libraries)
+    chains.join(_into_bands)
+    return chains.schedule if _arena(chains.schedule) < _arena(best) else best
 
 
 def _arena(schedule: Schedule) -> float:
@@ -299,3 +306,21 @@ def _into_stores(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
     else:
         kernel = graft(producer.kernel, tensor, element)
     return replace(producer, kernel=kernel) if kernel else None
+
+
+def _into_bands(chains: _Chains, producer: Step, step: Step, tensor: int) -> Step | None:
+    """Add the outputs of a micro-kernel to another tensor, some rows at a time."""
+    makers = producer.kernel.sources if producer.kernel else frozenset()
+    is_alone = len(producer.tail) == (BOUNDS in producer.operator.options)
+    if step.kernel is None or not is_alone or not makers >= MATRIX:
+        return None
+    codes = producer.operator.code, step.operator.code
+    if codes != ("CONV_2D", "ADD") or step.kernel.sources != ADDITION:
+        return None
+    tensors = chains.schedule.graph.tensors
+    kernel = convolution_and_sum(producer.operator, step.operator, tensors)
+    if kernel is None:
+        return None
+    read = producer.operator.inputs
+    over = tuple(i for i in step.operator.inputs if i != tensor and i not in read)
+    return replace(producer, kernel=kernel, over=over)

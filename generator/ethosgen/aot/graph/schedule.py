@@ -28,6 +28,8 @@ class Step:
     """The step's kernel, if already built."""
     in_place: bool = False
     """Whether the kernel reads each input of the output's size only where it stores next."""
+    over: tuple[int, ...] = ()
+    """Inputs that the kernel reads only where it stores next, although others it may not."""
 
     @property
     def on_npu(self) -> bool:

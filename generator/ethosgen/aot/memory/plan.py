@@ -224,11 +224,13 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place, in_use = set(), _in_use(schedule)
     for index, step in enumerate(schedule.steps):
-        if not (step.in_place or (goes_in_place(step.operator) and step.kernel is None)):
+        is_whole = step.in_place or (goes_in_place(step.operator) and step.kernel is None)
+        reads = schedule.reads(step) if is_whole else step.over
+        if not reads:
             continue
         (output,) = schedule.writes(step)
         target = next((b for b in blocks if output in b.values), None)
-        for read in schedule.reads(step):
+        for read in reads:
             source = next((b for b in blocks if read in b.values), None)
             if source is None or target is None or not _is_alike(schedule, read, output):
                 continue

@@ -12,6 +12,7 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, packed
 from ethosgen.values.network import Operator, Tensor
 
+ADDITION = frozenset({"ethosgen_add.c"})
 LEAST_ROW = 8
 """Least elements of a row for which a micro-kernel call is faster."""
 
@@ -29,7 +30,7 @@ def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     numbers = (
         _product(op, first, second, target)
         if op.code == "MUL"
-        else _sum(op, (first, second, target), signs)
+        else sum_numbers(op, (first, second, target), signs)
     )
     repeats = shapes[0] != full or shapes[1] != full
     if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
@@ -78,7 +79,7 @@ def _rows(
     return nest.kernel(frozenset({f"ethosgen_{name}.c"}))
 
 
-def _sum(
+def sum_numbers(
     op: Operator, tensors: tuple[Tensor, Tensor, Tensor], signs: tuple[int, int]
 ) -> tuple[int, ...] | None:
     """Return a struct ethosgen_add."""

@@ -145,8 +145,8 @@ def strip_numbers(layer: Layer, strips: Strips, steps: tuple[int, int], matrix: 
     return np.array(numbers, np.int32)
 
 
-def _function(layer: Layer, rows: int, depth: int) -> str:
-    """Return the name of the kernel for a matrix."""
+def matrix_function(layer: Layer, depth: int, rows: int | None = None) -> str:
+    """Return the name of the kernel for a matrix, whose number of rows may be unknown."""
     return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
 
 
@@ -182,11 +182,16 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     nest = Nest()
     x = nest.read("input", layer.source, (inputs,))
     y = nest.write("output", layer.target, (outputs,))
-    tables = _tables(nest, _constants(layer, weights, 1, rows, weights.shape[1]))
+    tables = _tables(nest, matrix_constants(layer, weights, rows))
     places = tirx.address_of(y[0]), tirx.address_of(x[0])
-    function = _function(layer, rows, weights.shape[1])
+    function = matrix_function(layer, weights.shape[1], rows)
     nest.call(function, *places, *(table.data for table in tables))
     return nest.kernel(MATRIX)
+
+
+def matrix_constants(layer: Layer, weights: Array, rows: int) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_matrix for rows in the input."""
+    return _constants(layer, weights, 1, rows, weights.shape[1])
 
 
 def _tables(nest: Nest, constants: Sequence[Array]) -> list[Any]:
@@ -227,7 +232,7 @@ def _patches(
                 window.data,
             )
         nest.call(
-            _function(layer, 1, row),
+            matrix_function(layer, row, 1),
             *(tirx.address_of(y[n, oy, ox, group * channels]), patch.data),
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             shape.data,

@@ -90,4 +90,16 @@ struct ethosgen_dsp_product_s16 {
 void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16_t *second,
                               void *room, const int32_t *shape);
 
+/* The logistic function or tanh; an argument is (value * factor + half) / 2^shift, rounded down. */
+struct ethosgen_dsp_curve_s16 {
+    int32_t factor;
+    int32_t half;
+    int32_t shift;
+    int32_t is_tanh;
+};
+
+/* Compute a curve by 512 lines; each has a height at 0 and a slope, and 0 is the start of line 256. */
+void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count,
+                            const int32_t *heights, const int16_t *slopes, const int32_t *shape);
+
 #endif /* ETHOSGEN_DSP_S16_H */

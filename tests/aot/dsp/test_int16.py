@@ -106,7 +106,13 @@ PRODUCTS: dict[str, Build] = {
     "product, one place": _product((1, 3, 1), (1, 1, 2)),
     "product, a matrix for all": _product((2, 3, 3, 4), (4, 6)),
 }
-LAYERS = MATRIX | POOLS | RECURRENT | PRODUCTS
+CURVES: dict[str, Build] = {
+    "logistic": lambda n: n.logistic(n.input((1, 5, 7), "int16", 8 / 32768)),
+    "logistic, level ends": lambda n: n.logistic(n.input((1, 400), "int16", 0.0013)),
+    "tanh": lambda n: n.tanh(n.input((2, 3), "int16", 4 / 32768)),
+    "tanh, level ends": lambda n: n.tanh(n.input((1, 401), "int16", 0.0007)),
+}
+LAYERS = MATRIX | POOLS | RECURRENT | PRODUCTS | CURVES
 
 
 @needs_gcc

@@ -160,6 +160,8 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
     }
 }
 #else
+enum { BLOCK = 4 };
+
 /*
  * The sums of a row and 1 or 4 columns; the products with the columns' zero point are taken off by
  * the row's total.

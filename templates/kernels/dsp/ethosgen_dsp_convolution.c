@@ -24,33 +24,62 @@ static inline int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Copy the pixels under the window at row y, column x (which may be negative). */
-static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int32_t depth,
+/* Where a window is: its first row and column, which may be negative. */
+struct place {
+    int32_t y;
+    int32_t x;
+};
+
+static inline bool is_inside(struct place at, const struct ethosgen_dsp_window *window)
+{
+    return at.y >= 0 && at.x >= 0
+        && at.y + (window->taps_y - 1) * window->dilation_y < window->height
+        && at.x + (window->taps_x - 1) * window->dilation_x < window->width;
+}
+
+/* Copy the pixels under a window whose rows are contiguous, all of them inside. */
+static void gather_rows(int8_t *patch, const int8_t *input, struct place at,
+                        const struct ethosgen_dsp_window *window)
+{
+    int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
+    const int8_t *from = input + at.y * row_bytes + at.x * window->pixel;
+
+    for (int32_t left = window->taps_y; left > 0; left--) {
+        copy(patch, from, bytes);
+        patch += bytes;
+        from += window->dilation_y * row_bytes;
+    }
+}
+
+/* Copy the pixels under any window. */
+static void gather(int8_t *patch, const int8_t *input, struct place at, int32_t depth,
                    const struct ethosgen_dsp_window *window)
 {
     int32_t channels = window->channels, row_bytes = window->width * window->pixel;
     bool is_dense = window->dilation_x == 1 && window->pixel == channels;
-    int32_t end_y = y + (window->taps_y - 1) * window->dilation_y + 1;
-    int32_t end_x = x + (window->taps_x - 1) * window->dilation_x + 1;
+    int32_t end_y = at.y + (window->taps_y - 1) * window->dilation_y + 1;
+    int32_t end_x = at.x + (window->taps_x - 1) * window->dilation_x + 1;
+    int32_t first = at.x < 0 ? -at.x : 0, last = least(window->taps_x, window->width - at.x);
 
-    if (y < 0 || x < 0 || end_y > window->height || end_x > window->width) {
+    if (!is_inside(at, window)) {
         memset(patch, window->zero_point, (size_t)depth);
+    } else if (is_dense) {
+        gather_rows(patch, input, at, window);
+        return;
     }
-    for (int32_t row = y; row < end_y; row += window->dilation_y) {
+    for (int32_t row = at.y; row < end_y; row += window->dilation_y) {
         const int8_t *from = input + row * row_bytes;
 
         if (row < 0 || row >= window->height) {
             patch += window->taps_x * channels;
         } else if (is_dense) {
-            int32_t first = x < 0 ? -x : 0, last = least(window->taps_x, window->width - x);
-
             if (first < last) {
-                copy(patch + first * channels, from + (x + first) * channels,
+                copy(patch + first * channels, from + (at.x + first) * channels,
                      (last - first) * channels);
             }
             patch += window->taps_x * channels;
         } else {
-            for (int32_t column = x; column < end_x; column += window->dilation_x) {
+            for (int32_t column = at.x; column < end_x; column += window->dilation_x) {
                 if (column >= 0 && column < window->width) {
                     copy(patch, from + column * window->pixel, channels);
                 }
@@ -60,13 +89,31 @@ static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int
     }
 }
 
+/* Widen the rows under a window where they are, whose bytes are whole words; see ethosgen_dsp_widen. */
+static int32_t widen_in_place(int32_t *to, const int8_t *input, struct place at, int32_t count,
+                              const struct ethosgen_dsp_window *window)
+{
+    int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
+    const int8_t *from = input + at.y * row_bytes + at.x * window->pixel;
+    uint32_t excess = 0;
+
+    for (int32_t left = window->taps_y; left > 0; left--) {
+        excess += (uint32_t)ethosgen_dsp_widen(to, from, bytes, count);
+        to += ethosgen_dsp_steps(bytes) * 2 * count;
+        from += window->dilation_y * row_bytes;
+    }
+    return (int32_t)excess;
+}
+
 void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                  const int8_t *weights, const int32_t *scales,
                                  const int32_t *shape, const int32_t *window_shape)
 {
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     const struct ethosgen_dsp_window *window = (const struct ethosgen_dsp_window *)window_shape;
-    int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0;
+    int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0, some = 0;
+    bool is_whole = window->dilation_x == 1 && window->taps_x * window->channels % 4 == 0
+        && (window->pixel == window->channels || window->taps_x == 1);
     int32_t *wide = room;
     int8_t *patch = (int8_t *)(wide + 2 * ETHOSGEN_DSP_ROWS * ethosgen_dsp_steps(depth));
     struct ethosgen_dsp_tile tile;
@@ -76,15 +123,21 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
         int8_t *place = output + row * window->row_step;
 
         for (int32_t column = 0; column < window->columns; column++) {
-            gather(patch, input, row * window->stride_y - window->before_y,
-                   column * window->stride_x - window->before_x, depth, window);
-            left--;
-            tile.excess[used] = ethosgen_dsp_widen(wide + used, patch, depth, used + left + 1);
-            tile.outputs[used] = place;
+            struct place at = {row * window->stride_y - window->before_y,
+                               column * window->stride_x - window->before_x};
+
+            some = used == 0 ? ethosgen_dsp_rows(left) : some;
+            if (is_whole && is_inside(at, window)) {
+                tile.excess[used] = widen_in_place(wide + used, input, at, some, window);
+            } else {
+                gather(patch, input, at, depth, window);
+                tile.excess[used] = ethosgen_dsp_widen(wide + used, patch, depth, some);
+            }
+            tile.outputs[used++] = place;
             place += matrix->stride;
-            used++;
-            if (used == ETHOSGEN_DSP_ROWS || left == 0) {
-                ethosgen_dsp_finish(wide, &tile, used, weights, scales, matrix);
+            left--;
+            if (used == some) {
+                ethosgen_dsp_finish(wide, &tile, some, weights, scales, matrix);
                 used = 0;
             }
         }

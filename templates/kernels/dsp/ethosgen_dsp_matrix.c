@@ -314,9 +314,23 @@ static inline int32_t widen_word(int32_t *to, uint32_t word, int32_t step, int32
     return add_pair(odd, add_pair(even, sum));
 }
 
+/* The last `count` values of a row; others are 0. */
+static inline uint32_t last_word(const int8_t *from, int32_t count, int32_t depth)
+{
+    uint32_t word = 0;
+
+    if (depth >= STEP) {
+        return ethosgen_dsp_word(from + count - STEP) >> (8 * (STEP - count));
+    }
+    for (int32_t k = 0; k < count; k++) {
+        word |= (uint32_t)(uint8_t)from[k] << (8 * k);
+    }
+    return word;
+}
+
 static inline int32_t widen_row(int32_t *to, const int8_t *row, int32_t depth, int32_t step)
 {
-    int32_t sum = 0;
+    int32_t sum = 0, whole = depth;
 
     for (; depth >= 4 * STEP; depth -= 4 * STEP) {
         for (int32_t i = 0; i < 4; i++) {
@@ -326,15 +340,8 @@ static inline int32_t widen_row(int32_t *to, const int8_t *row, int32_t depth, i
         row += 4 * STEP;
     }
     for (; depth > 0; depth -= STEP) {
-        uint32_t word = 0;
+        uint32_t word = depth >= STEP ? ethosgen_dsp_word(row) : last_word(row, depth, whole);
 
-        if (depth >= STEP) {
-            word = ethosgen_dsp_word(row);
-        } else {
-            for (int32_t k = 0; k < depth; k++) {
-                word |= (uint32_t)(uint8_t)row[k] << (8 * k);
-            }
-        }
         sum = widen_word(to, word, step, sum);
         to += 2 * step;
         row += STEP;
@@ -347,9 +354,8 @@ int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_
     return count == 1 ? widen_row(to, row, depth, 1) : widen_row(to, row, depth, ROWS);
 }
 
-/* Multiply the pairs of channels for `count` rows (1 to 4), whose outputs may be anywhere. */
-static void multiply_some(struct ethosgen_dsp_tile *tile, int32_t count, int32_t first,
-                          int32_t channels)
+/* Multiply the pairs of channels of 4 rows, whose outputs may be anywhere. */
+static void multiply_apart(struct ethosgen_dsp_tile *tile, int32_t first, int32_t channels)
 {
     int8_t made[2 * ROWS];
 
@@ -358,7 +364,7 @@ static void multiply_some(struct ethosgen_dsp_tile *tile, int32_t count, int32_t
         tile->stride = 2;
         tile->pairs = 1;
         multiply_rows(tile);
-        for (int32_t row = 0; row < count; row++) {
+        for (int32_t row = 0; row < ROWS; row++) {
             memcpy(tile->outputs[row] + channel, made + 2 * row, channel + 1 < channels ? 2 : 1);
         }
     }
@@ -385,8 +391,7 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
                          const struct ethosgen_dsp_matrix *matrix)
 {
     int32_t channels = matrix->channels, words = count == 1 ? 2 : 2 * ROWS;
-    bool is_even = count == ROWS
-        && tile->outputs[ROWS - 1] - tile->outputs[0] == (ROWS - 1) * matrix->stride;
+    bool is_even = tile->outputs[ROWS - 1] - tile->outputs[0] == (ROWS - 1) * matrix->stride;
 
     tile->rows = rows;
     tile->steps = matrix->first;
@@ -404,9 +409,9 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
         if (tile->pairs > 0) {
             multiply_rows(tile);
         }
-        multiply_some(tile, count, channels / 2 * 2, channels);
+        multiply_apart(tile, channels / 2 * 2, channels);
     } else {
-        multiply_some(tile, count, 0, channels);
+        multiply_apart(tile, 0, channels);
     }
     for (int32_t row = 0; row < count; row++) {
         ethosgen_dsp_bound(tile->outputs[row], channels, matrix->low, matrix->high);
@@ -422,7 +427,7 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
 
     memset(tile.second, 0, sizeof tile.second);
     while (count > 0) {
-        int32_t some = count < ROWS ? count : ROWS;
+        int32_t some = ethosgen_dsp_rows(count);
 
         for (int32_t row = 0; row < some; row++) {
             tile.excess[row] = ethosgen_dsp_widen(wide + row, rows, matrix->depth, some);

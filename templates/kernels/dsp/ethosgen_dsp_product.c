@@ -216,9 +216,8 @@ static void multiply(int8_t *output, const int8_t *first, int32_t *wide, const i
     struct ethosgen_dsp_tile tile;
 
     memset(tile.second, 0, sizeof tile.second);
-    for (int32_t left = product->rows; left > 0; left -= ROWS) {
-        int32_t some = left < ROWS ? left : ROWS;
-
+    for (int32_t left = product->rows, some; left > 0; left -= some) {
+        some = ethosgen_dsp_rows(left);
         for (int32_t row = 0; row < some; row++) {
             tile.excess[row] = some == 1 ? widen(wide, first, 1, product)
                                          : widen(wide + row, first, ROWS, product);

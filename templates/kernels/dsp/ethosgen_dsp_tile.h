@@ -32,11 +32,17 @@ static inline int32_t ethosgen_dsp_steps(int32_t depth)
     return (depth + ETHOSGEN_DSP_STEP - 1) / ETHOSGEN_DSP_STEP;
 }
 
-/* Write one of `count` rows as pairs of 16 bits; return 256 times its sum. */
+/* How many of `left` rows are computed next: 4, or one, which costs less than 4 for up to 3. */
+static inline int32_t ethosgen_dsp_rows(int32_t left)
+{
+    return left < ETHOSGEN_DSP_ROWS ? 1 : ETHOSGEN_DSP_ROWS;
+}
+
+/* Write one of `count` rows (4 or 1) as pairs of 16 bits; return 256 times its sum. */
 int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_t count);
 
 /*
- * Compute all channels of `count` rows (1 to 4); a single one is not interleaved with others.
+ * Compute all channels of `count` rows (4 or 1); 4 are interleaved.
  * `second` is 0 before and after. Rows whose outputs are a stride apart are written at once.
  */
 void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, int32_t count,

@@ -130,9 +130,8 @@ void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, co
                         const int32_t *shape);
 
 /*
- * An LSTM as ethosgen_lstm_s8. Each sum with its bias fits in 32 bits. The multipliers of gates have no
- * left shift, and mantissas and right shifts as the scales of ethosgen_matrix_s16. weights: packed
- * as there.
+ * An LSTM as ethosgen_lstm_s8. Each sum with its bias fits in 32 bits. The multipliers of gates have
+ * mantissas and right shifts as the scales of ethosgen_matrix_s16. weights: packed as there.
  */
 void ethosgen_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                        const int8_t *weights, const int32_t *biases, const int16_t *lines,

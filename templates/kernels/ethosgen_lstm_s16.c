@@ -6,7 +6,10 @@
 #include "ethosgen_lstm.h"
 #include "ethosgen_sums_s16.h"
 
-/* Return sums of products plus biases, rescaled and rounded once. */
+/*
+ * Return sums of products plus biases, rescaled and rounded once. What saturates in the shift to the
+ * left would also saturate later.
+ */
 #if ETHOSGEN_MVE
 static inline values rescaled_sums(const int16_t *row, const int8_t *weights,
                                    const int32_t *biases, int32_t depth,
@@ -14,6 +17,7 @@ static inline values rescaled_sums(const int16_t *row, const int8_t *weights,
 {
     values sums = vaddq_s32(ethosgen_sums_s16_x4(row, &weights, depth), vldrwq_s32(biases));
 
+    sums = vqshlq_r_s32(sums, by->left);
     return ethosgen_rescale_once_x4(sums, vdupq_n_s32(by->mantissa), vdupq_n_s32(by->right));
 }
 
@@ -27,9 +31,12 @@ static inline values rescaled_sums(const int16_t *row, const int8_t *weights,
                                    const int32_t *biases, int32_t depth,
                                    const struct ethosgen_multiplier *by)
 {
-    int32_t sum = ethosgen_sum_s16(row, weights, depth) + biases[0];
+    int64_t sum = ((int64_t)ethosgen_sum_s16(row, weights, depth) + biases[0])
+        * ((int64_t)1 << by->left);
 
-    return ethosgen_rescale_once(sum, by->mantissa, by->right);
+    sum = sum < INT32_MIN ? INT32_MIN : sum;
+    return ethosgen_rescale_once((int32_t)(sum > INT32_MAX ? INT32_MAX : sum), by->mantissa,
+                                 by->right);
 }
 
 static inline values narrow_sum(values x, values y)

@@ -79,6 +79,7 @@ RECURRENT: dict[str, Build] = {
     "lstm, by time, clipped": lambda n: lstm(
         n, wide(n, (4, 2, 5), 1e-4), 6, by_time=True, cell_clip=0.6
     ),
+    "lstm, steep": lambda n: lstm(n, wide(n, (1, 3, 10)), 9),
     "lstm, cell of few bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=8),
     "lstm, cell of many bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=14),
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import shorten
+from ethosgen.aot.arithmetic.quantization import Multiplier, shorten
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
 from ethosgen.aot.packed import order, packed
@@ -17,10 +17,13 @@ from ethosgen.aot.packed.recurrent import (
     lstm_numbers,
     lstm_weights,
 )
-from ethosgen.aot.packed.wide_matrix import narrow_factor
 from ethosgen.values.network import Operator, Tensor
 
 LSTM = frozenset({"ethosgen_lstm_s16.c", "ethosgen_sums_s16.h", *LSTM_HEADERS})
+LEAST_SHIFT = 17
+"""The least right shift of a product with a mantissa of 15 bits."""
+MOST_SHIFT = 31
+"""A shift of a product's upper half by as many bits leaves nothing."""
 
 
 @packed("UNIDIRECTIONAL_SEQUENCE_LSTM", dtype="int16", for_helium=True)
@@ -30,16 +33,20 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     biases = _biases(layer) if is_covered(layer) else None
     if biases is None:
         return None
-    factors = [
-        narrow_factor(*shorten(gate_multiplier(rows, weights)))
+    gates = [
+        _multiplier_numbers(gate_multiplier(rows, weights))
         for rows, weights in gate_matrices(layer)
     ]
-    gates = [(factor[0], 0, factor[1]) for factor in factors if factor is not None]
-    if len(gates) < len(factors):
-        return None
     weights = lstm_weights(layer, order.WIDE_DEPTH)
     numbers = lstm_numbers(layer, gates)
     return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, numbers)
+
+
+def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
+    """Return a struct ethosgen_multiplier for sums that are rounded once."""
+    mantissa, shift = shorten(multiplier)
+    left = max(LEAST_SHIFT - shift, 0)
+    return mantissa << 16, left, max(16 - shift - left, -MOST_SHIFT)
 
 
 def _biases(layer: Lstm) -> Array | None:

@@ -137,4 +137,33 @@ void ethosgen_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, i
                        const int8_t *weights, const int32_t *biases, const int16_t *lines,
                        const int32_t *shape);
 
+/* The product of two matrices from run time: `rows` times `columns` vectors of `depth` elements. */
+struct ethosgen_product_s16 {
+    int32_t rows;
+    int32_t depth;
+    int32_t columns;
+    int32_t scale[4]; /* as one channel's of ethosgen_matrix_wide_s16 */
+};
+
+/* output[r][c] = requantized(sum over k of rows[r][k] * columns[c][k]), with sums of 64 bits. */
+void ethosgen_product_s16(int16_t *output, const int16_t *rows, const int16_t *columns,
+                          const int32_t *shape);
+
+/* to[c][r] = from[r][c]; at most 8192 columns. */
+void ethosgen_turn_s16(int16_t *to, const int16_t *from, int32_t rows, int32_t columns);
+
+/* A softmax of `rows` rows, and the factor from a distance to the largest element to the curve. */
+struct ethosgen_softmax_s16 {
+    int32_t rows;
+    int32_t depth; /* below 65536 */
+    struct ethosgen_multiplier scale;
+};
+
+/*
+ * Compute softmax. exponentials, reciprocals: curves of 513 values, exp over 10 and 1 / (1 + x) over 1,
+ * between which the kernel interpolates.
+ */
+void ethosgen_softmax_s16(int16_t *output, const int16_t *input, const int16_t *exponentials,
+                          const int16_t *reciprocals, const int32_t *shape);
+
 #endif /* ETHOSGEN_KERNELS_S16_H */

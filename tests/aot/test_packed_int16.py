@@ -12,6 +12,7 @@ from ethosgen.values.watch import Watch
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import product
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm
 
@@ -83,7 +84,21 @@ RECURRENT: dict[str, Build] = {
     "lstm, cell of few bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=8),
     "lstm, cell of many bits": lambda n: lstm(n, wide(n, (1, 4, 9), 1e-4), 7, cell_power=14),
 }
-GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS, "recurrent": RECURRENT}
+OTHERS: dict[str, Build] = {
+    "matrices": lambda n: product(n, wide(n, (2, 5, 9)), wide(n, (2, 9, 7))),
+    "columns as rows": lambda n: product(n, wide(n, (3, 5, 20)), wide(n, (3, 6, 20)), adj_y=True),
+    "rows as columns": lambda n: product(n, wide(n, (2, 19, 6)), wide(n, (2, 19, 4)), adj_x=True),
+    "both turned": lambda n: product(n, wide(n, (33, 3)), wide(n, (5, 33)), adj_x=True, adj_y=True),
+    "one matrix for all": lambda n: product(n, wide(n, (3, 2, 4, 10)), wide(n, (10, 6))),
+    "a column": lambda n: product(n, wide(n, (2, 6, 18)), wide(n, (2, 18, 1))),
+    "product that saturates": lambda n: product(n, wide(n, (5, 9)), wide(n, (9, 5)), scale=0.9),
+    "softmax": lambda n: n.softmax(wide(n, (1, 12), 3e-4)),
+    "softmax of rows": lambda n: n.softmax(wide(n, (2, 3, 21), 1e-4), beta=0.7),
+    "flat softmax": lambda n: n.softmax(wide(n, (2, 400), 1e-6)),
+    "steep softmax": lambda n: n.softmax(wide(n, (5, 4), 0.01)),
+    "softmax of one": lambda n: n.softmax(wide(n, (3, 1))),
+}
+GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS, "recurrent": RECURRENT, "others": OTHERS}
 
 
 def wide(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 0.05) -> int:

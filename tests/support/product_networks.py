@@ -1,4 +1,4 @@
-"""Builders of TRANSPOSE_CONV and BATCH_MATMUL of int8."""
+"""Builders of TRANSPOSE_CONV of int8 and of BATCH_MATMUL of int8 and int16."""
 
 import numpy as np
 
@@ -56,6 +56,9 @@ def product(
     rows, depth = one[:-3:-1] if adj_x else one[-2:]
     columns = other[-2] if adj_y else other[-1]
     shape = (*np.broadcast_shapes(one[:-2], other[:-2]), rows, columns)
-    spec = Spec(shape, "int8", scale or 0.05 * float(depth) ** 0.5, 3)
+    dtype = net.tensors[first].dtype
+    # The values of int16 are 256 times as large.
+    spread = 0.05 * float(depth) ** 0.5 * (1 if dtype == "int8" else 256)
+    spec = Spec(shape, dtype, scale or spread, 3 if dtype == "int8" else 0)
     options = {"adj_x": adj_x, "adj_y": adj_y}
     return net.operator("BATCH_MATMUL", [first, second], [spec], options)[0]

@@ -2,6 +2,7 @@
 """SOFTMAX over the last dimension, as in TFLite's reference/softmax.h."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tvm.script import tirx as T  # noqa: N812
 from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
 from ethosgen.aot.arithmetic.quantization import (
+    Multiplier,
     clamp,
     input_radius,
     limits,
@@ -150,6 +152,30 @@ FARTHEST = 10.0
 """The distance from the maximum at which TFLite sets exp to 0."""
 
 
+@dataclass(frozen=True)
+class WideSoftmax:
+    """The parameters of an int16 SOFTMAX: rows and their length, tables, the factor of inputs."""
+
+    shape: tuple[int, int]
+    exponentials: Array
+    reciprocals: Array
+    multiplier: Multiplier
+
+
+def read_wide_softmax(op: Operator, tensors: Sequence[Tensor]) -> WideSoftmax:
+    """Return the parameters of an int16 SOFTMAX."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if target.dtype != "int16" or zero_point_of(source):
+        raise UnsupportedError("its input must have the zero point 0, and its output be int16")
+    _check_output(target, 0, 1 / 32768)
+    return WideSoftmax(
+        _rows(source, target),
+        _table(FARTHEST, limits("int16")[1], np.exp),
+        _table(1.0, limits("int16")[0], _one_over_one_plus),
+        quantize_multiplier(scale_of(source) * _beta(op) / (FARTHEST / 65535.0)),
+    )
+
+
 @operator("SOFTMAX", dtypes=("int16",))
 def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Interpolate exp(x - max) in a table, sum, and interpolate the sum's reciprocal in another.
@@ -157,15 +183,12 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     The output holds the exponentials, with 15 fraction bits, until they are multiplied.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    if target.dtype != "int16" or zero_point_of(source):
-        raise UnsupportedError("its input must have the zero point 0, and its output be int16")
-    _check_output(target, 0, 1 / 32768)
-    multiplier = quantize_multiplier(scale_of(source) * _beta(op) / (FARTHEST / 65535.0))
-    shape = _rows(source, target)
+    found = read_wide_softmax(op, tensors)
+    shape, multiplier = found.shape, found.multiplier
     nest = Nest()
     x = nest.read("input", source, shape)
-    curve = nest.table("exponentials", _table(FARTHEST, limits("int16")[1], np.exp))
-    inverse = nest.table("reciprocals", _table(1.0, limits("int16")[0], _one_over_one_plus))
+    curve = nest.table("exponentials", found.exponentials)
+    inverse = nest.table("reciprocals", found.reciprocals)
     y = nest.write("output", target, shape)
     with nest.loop("row", shape[0]) as row:
         greatest = nest.local("greatest", int32(-32768))

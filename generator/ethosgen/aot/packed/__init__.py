@@ -34,7 +34,9 @@ _FAMILIES = (
     "wide_elements",
     "wide_matrix",
     "wide_pool",
+    "wide_product",
     "wide_recurrent",
+    "wide_softmax",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"

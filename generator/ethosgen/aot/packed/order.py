@@ -117,13 +117,18 @@ def sums_fit(weights: Array, biases: Array | int = 0) -> bool:
 def wide_scales(layer: Layer) -> Array:
     """Return (channels, 4) of an int16 layer: 64-bit addend, mantissa, right shift."""
     biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
-    table = np.zeros((layer.channels, 4), np.int32)
-    for row, bias, multiplier in zip(table, biases, each_multiplier(layer), strict=True):
-        mantissa, shift = shorten(multiplier)
-        added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
-        row[:2] = np.frombuffer(added.to_bytes(8, "little"), "<i4")
-        row[2:] = mantissa, shift
-    return table
+    rows = [
+        wide_scale(bias, *shorten(multiplier))
+        for bias, multiplier in zip(biases, each_multiplier(layer), strict=True)
+    ]
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def wide_scale(bias: int, mantissa: int, shift: int) -> tuple[int, ...]:
+    """Return the lower and the upper half of the addend, the mantissa, and the right shift."""
+    added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
+    low, high = np.frombuffer(added.to_bytes(8, "little"), "<i4").tolist()
+    return low, high, mantissa, shift
 
 
 def each_multiplier(layer: Layer) -> list[Multiplier]:

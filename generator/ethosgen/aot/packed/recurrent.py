@@ -100,13 +100,13 @@ def _svdf_numbers(layer: Svdf) -> Array:
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
     numbers = (
         *(layer.source.shape[1], layer.target.shape[1], layer.rank, layer.memory),
-        *(*_multiplier_numbers(into), *_multiplier_numbers(out)),
+        *(*multiplier_numbers(into), *multiplier_numbers(out)),
         *(zero_point_of(layer.target), *limits("int8")),
     )
     return np.array(numbers, np.int32)
 
 
-def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
+def multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
     """Return a struct ethosgen_multiplier."""
     return multiplier.mantissa, max(multiplier.shift, 0), min(multiplier.shift, 0)
 
@@ -197,8 +197,7 @@ def _lstm_numbers(layer: Lstm) -> Array | None:
     if not is_covered(layer):
         return None
     gates = [
-        _multiplier_numbers(gate_multiplier(rows, weights))
-        for rows, weights in gate_matrices(layer)
+        multiplier_numbers(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
     ]
     return lstm_numbers(layer, gates)
 
@@ -213,7 +212,7 @@ def is_covered(layer: Lstm) -> bool:
 def lstm_numbers(layer: Lstm, gates: Sequence[tuple[int, int, int]]) -> Array:
     """Return a struct ethosgen_lstm from the multipliers of `gate_matrices`."""
     batch, steps, features, units = layer.sizes
-    cells = [_multiplier_numbers(one) for one in cell_multipliers(layer)]
+    cells = [multiplier_numbers(one) for one in cell_multipliers(layer)]
     numbers = (
         *(steps, batch if layer.by_time else 1, features, units),
         *(number for one in (*gates[::2], *gates[1::2], *cells) for number in one),

@@ -16,8 +16,8 @@ from tests.corpus.wild.trial import BOARD, U85, Verdict, wild_setting
 from tests.support.fresh import fresh_seed
 
 SEEDS = 1 << 30
-PARTS = 12
-NETWORKS = 300 // PARTS
+PARTS = 4
+NETWORKS = 100 // PARTS
 LEAST = NETWORKS // 2
 """Equal networks of a part: eight or nine of ten are, and the rest is refused or dropped."""
 

@@ -5,14 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import ethosgen
 from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
 from tests.support.small_models import image_net
 
 
-def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def in_a_process(
+    *arguments: object, env: dict[str, str] | None = None
+) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "ethosgen", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=env, check=False
+    )
 
 
 def assert_one_sentence(done: "subprocess.CompletedProcess[str]") -> None:
@@ -30,7 +35,7 @@ def network(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_simulate_answers_in_json(network: Path, tmp_path: Path) -> None:
-    done = ethosgen("simulate", network, "--json", "--output", tmp_path / "y.npz")
+    done = in_a_process("simulate", network, "--json", "--output", tmp_path / "y.npz")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["mismatches"] == 0
@@ -137,10 +142,7 @@ def test_an_edited_application_survives_and_an_edited_library_is_refused(
 def test_missing_tools_are_named(network: Path, tmp_path: Path, monkeypatch: object) -> None:
     place = tmp_path / "fw"
     assert ethosgen("project", network, "--board", "corstone300", "-o", place).returncode == 0
-    command = [sys.executable, "-m", "ethosgen", "build", str(place)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={"PATH": "/nowhere"}, check=False
-    )
+    done = in_a_process("build", place, env={"PATH": "/nowhere"})
     assert_one_sentence(done)
     assert done.returncode == 3
     assert "install it with: " in done.stderr

@@ -20,6 +20,7 @@ from ethosgen.pipeline.inspection import list_streams, make_trace, trace_lines, 
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.trace import Entry
 from ethosgen.values.watch import Watch
+from tests.support.command_line import ethosgen
 from tests.support.small_models import image_net
 
 STREAM = assemble([("NPU_SET_OFM_REGION", {"region": 1}), ("NPU_OP_STOP", {"mask": 0xFFFF})])
@@ -29,11 +30,6 @@ CONFIG_U65_256 = find_accelerator("ethos-u65-256").config_word
 def cop1(config_word: int) -> bytes:
     words = (0x00100001, config_word, 0x10066001, 5, 5, 5, 2 | len(STREAM) // 4 << 16)
     return b"COP1" + struct.pack("<7I", *words) + STREAM
-
-
-def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "ethosgen", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """--platform library: the network as C for any board, without an application."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from tests.support.command_line import ethosgen
 from tests.support.needs import needs_arm_gcc
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.said import sentences
@@ -108,8 +108,7 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
 )
 def test_what_is_missing_is_one_sentence(tmp_path: Path, options: list[str], says: str) -> None:
     network, place = image_net(tmp_path / "n.tflite"), tmp_path / "p"
-    command = [sys.executable, "-m", "ethosgen", "project", str(network), "-o", str(place)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    done = ethosgen("project", network, "-o", place, *options)
     assert done.returncode == 2 and len(sentences(done.stderr)) == 1
     assert says in done.stderr
     assert not place.exists()

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.plan import Check, PlanSummary
 from ethosgen.values.watch import Watch
 from tests import ROOT
+from tests.support.command_line import ethosgen
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
 from tests.support.recipes import recipe
@@ -80,11 +80,8 @@ def test_a_suggested_command_quotes_its_path(tmp_path: Path) -> None:
     net, place = NetworkBuilder("net"), tmp_path / "my firmware"
     net.relu(net.input((1, 4)))
     (tmp_path / "net.tflite").write_bytes(net.build())
-    command = ["project", tmp_path / "net.tflite", "--board", "corstone300", "-o", place]
-    done = subprocess.run(
-        [sys.executable, "-m", "ethosgen", *map(str, command)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = ethosgen("project", tmp_path / "net.tflite", "--board", "corstone300", "-o", place)
+    assert done.returncode == 0
     assert f"ethosgen build '{place}'" in done.stderr
 
 

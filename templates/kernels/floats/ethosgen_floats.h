@@ -34,6 +34,13 @@ struct ethosgen_matrix_f32 {
 void ethosgen_matrix_f32(float *output, const float *input, const float *weights,
                          const int32_t *shape);
 
+/*
+ * Pack a matrix as weights without bounds and biases. An element's place is the number of its row
+ * in `depth` times `row_step` and that of its column times `column_step`.
+ */
+void ethosgen_pack_f32(float *packed, const float *matrix, int32_t depth, int32_t columns,
+                       int32_t row_step, int32_t column_step);
+
 /* Windows along an axis. */
 struct ethosgen_windows_f32 {
     int32_t source; /* elements of the input */

@@ -46,6 +46,25 @@ void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *r
                                   const int8_t *weights, const int32_t *scales,
                                   const int32_t *shape, const int32_t *window);
 
+/* A depthwise convolution; steps are between values. */
+struct ethosgen_dsp_depthwise_s16 {
+    int32_t channels; /* of the outputs */
+    int32_t copies;   /* adjacent outputs for each channel of the input */
+    int32_t row;      /* from a row under a window to the next */
+    int32_t tap;      /* from a tap's pixel to the next */
+    int32_t weight_row;
+    int32_t low;
+    int32_t high;
+};
+
+/*
+ * Compute all channels of a pixel from the `rows` x `columns` taps of its window that are inside the
+ * input. Sums have at most 32 bits; no shift is negative.
+ */
+void ethosgen_dsp_depthwise_s16(int16_t *output, const int16_t *input, const int8_t *weights,
+                                int32_t rows, int32_t columns, const int32_t *scales,
+                                const int32_t *shape);
+
 /* A pool over pixels of at least 2 `channels`, and the bounds of its outputs. */
 struct ethosgen_dsp_pool_s16 {
     int32_t row; /* values */

@@ -73,7 +73,18 @@ MATRIX: dict[str, Build] = {
     "window, parts": lambda n: n.conv2d(_input(n, 1, 5, 4, 96), 5, (4, 4)),
     "column": lambda n: n.conv2d(_input(n, 1, 11, 1, 6), 7, (4, 1), padding="VALID"),
     "groups": lambda n: n.conv2d(_input(n, 2, 5, 4, 6), 9, (2, 2), (2, 1), groups=3),
-    "depthwise of one channel": lambda n: n.depthwise(_input(n, 1, 6, 7, 1), multiplier=5),
+}
+DEPTHWISE: dict[str, Build] = {
+    "depthwise": lambda n: n.depthwise(_input(n, 2, 5, 8, 6)),
+    "depthwise, steps": lambda n: n.depthwise(_input(n, 1, 9, 11, 5), (4, 3), (2, 3), "VALID"),
+    "depthwise, dilated": lambda n: n.depthwise(
+        _input(n, 1, 9, 7, 8), (3, 2), dilation=(2, 3), activation="RELU"
+    ),
+    "depthwise, column": lambda n: n.depthwise(_input(n, 2, 21, 1, 9), (10, 1), padding="VALID"),
+    "depthwise, three channels": lambda n: n.depthwise(_input(n, 1, 5, 6, 3)),
+    "depthwise, copies": lambda n: n.depthwise(_input(n, 1, 5, 6, 2), multiplier=3),
+    "depthwise, one channel": lambda n: n.depthwise(_input(n, 1, 8, 5, 1), (1, 3)),
+    "depthwise, one channel, copies": lambda n: n.depthwise(_input(n, 1, 6, 7, 1), multiplier=5),
 }
 POOLS: dict[str, Build] = {
     "averages": lambda n: n.average_pool(_input(n, 2, 7, 5, 21), (3, 2), (2, 1), padding="SAME"),
@@ -112,7 +123,7 @@ CURVES: dict[str, Build] = {
     "tanh": lambda n: n.tanh(n.input((2, 3), "int16", 4 / 32768)),
     "tanh, level ends": lambda n: n.tanh(n.input((1, 401), "int16", 0.0007)),
 }
-LAYERS = MATRIX | POOLS | RECURRENT | PRODUCTS | CURVES
+LAYERS = MATRIX | DEPTHWISE | POOLS | RECURRENT | PRODUCTS | CURVES
 
 
 @needs_gcc

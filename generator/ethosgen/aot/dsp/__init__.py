@@ -6,7 +6,9 @@ without DSP instructions, with equal results.
 
 from ethosgen.aot.packed import MicroKernels, Source
 
-_OF_INT16 = ("curve_s16", "matrix_s16", "pool_s16", "product_s16", "recurrent_s16")
+_OF_INT16 = tuple(
+    f"{family}_s16" for family in ("curve", "depthwise", "matrix", "pool", "product", "recurrent")
+)
 
 DSP_KERNELS = MicroKernels(
     "DSP kernels",

@@ -10,7 +10,7 @@ from ethosgen.aot.cost import Cycles
 from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
-ROWS, WORD, LANES = 4, 2, 8
+ROWS, WORD, LANES, FOUR = 4, 2, 8, 4
 
 
 def _up(value: int, to: int) -> int:
@@ -47,8 +47,15 @@ def _convolution(one: Sizes) -> float:
 
 
 def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the cycles for each output of a convolution of one channel."""
-    return _patches(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)
+    """Return the cycles for each output."""
+    one, depth = sizes_of(op, tensors), tensors[op.inputs[0]].shape[3]
+    if depth == 1 < one.channels:
+        return _patches(one) / max(tensors[op.outputs[0]].elements, 1)
+    if depth < one.channels or depth < FOUR:
+        each = 50 + 12 * one.taps_y + 7.0 * one.taps
+        return each + 70 / one.channels
+    block = 60 + 12 * one.taps_y + 13.5 * one.taps
+    return (70 + _up(one.channels, FOUR) * block) / one.channels
 
 
 def _pool(one: Sizes, block: float, tap: float, pair: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.dsp import order_s16 as order
-from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE, DEPTHWISE
+from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE
 from ethosgen.aot.dsp.matrix import is_contiguous, window_numbers
 from ethosgen.aot.loops.layer import Layer, read_layer
 from ethosgen.aot.loops.nest import Nest
@@ -40,15 +40,6 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else the pixels under each window."""
     layer = wide_layer(op, tensors)
     return None if layer is None else convolution(op, layer, layer.weights.array())
-
-
-@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=DEPTHWISE)
-def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve the single channel of the input."""
-    layer = wide_layer(op, tensors)
-    if layer is None or layer.source.shape[3] != 1:
-        return None
-    return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
 
 
 def wide_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:

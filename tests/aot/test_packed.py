@@ -56,6 +56,17 @@ MATRIX: dict[str, Build] = {
     "columns in place": lambda n: n.conv2d(n.input((2, 12, 1, 10)), 8, (5, 1), padding="VALID"),
     "rows in place": lambda n: n.conv2d(n.input((1, 3, 12, 6)), 4, (1, 3), (1, 2), "VALID"),
     "as wide as the input": lambda n: n.conv2d(n.input((1, 9, 3, 5)), 7, (4, 3), padding="VALID"),
+    "groups of pixels": lambda n: n.conv2d(n.input((2, 5, 6, 20)), 12, (1, 1), groups=4),
+    "groups of pixels, bounds": lambda n: n.conv2d(
+        n.input((1, 5, 5, 40)), 10, (1, 1), groups=2, activation="RELU"
+    ),
+    "groups of strided pixels": lambda n: n.conv2d(
+        n.input((1, 7, 6, 9)), 6, (1, 1), (2, 3), groups=3
+    ),
+    "groups of windows": lambda n: n.conv2d(n.input((2, 7, 9, 8)), 6, (3, 3), (2, 1), groups=2),
+    "groups of rows": lambda n: n.conv2d(
+        n.input((1, 4, 9, 6)), 9, (1, 3), groups=3, padding="VALID"
+    ),
     "strips in phases": lambda n: n.conv2d(n.input((1, 9, 11, 5)), 6, dilation=(2, 3)),
     "strips in pieces": lambda n: n.conv2d(n.input((1, 5, 90, 19)), 4, activation="RELU6"),
     "strip, slices of pixels": lambda n: n.conv2d(n.input((1, 6, 5, 40)), 8, (3, 3), (2, 1)),

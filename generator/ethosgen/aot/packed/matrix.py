@@ -14,7 +14,7 @@ from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.order import Array
-from ethosgen.aot.packed.strips import Strips, cheapest_strips
+from ethosgen.aot.packed.strips import Strips, cheapest_strips, is_point
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
@@ -44,18 +44,21 @@ def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 
 def _strips_of(op: Operator, tensors: Sequence[Tensor]) -> Strips | None:
-    """Return the strips of a layer, None if it has none: rows in the input, or groups."""
+    """Return the strips of a layer or of each group, None if its rows are in the input."""
     source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     _, height, width, depth = weights.shape
-    window = make_window(op, (height, width), source, target)
-    if is_point(*window) or (op.code == "CONV_2D" and depth != source.shape[3]):
+    vertical, horizontal = make_window(op, (height, width), source, target)
+    if op.code == "CONV_2D" and depth != source.shape[3]:
+        return group_strips(source, (vertical, horizontal), depth, target.shape[3])
+    if is_point(vertical, horizontal):
         return None
-    return cheapest_strips(*window, source.shape[3], target.shape[3])
+    return cheapest_strips(vertical, horizontal, source.shape[3], target.shape[3])
 
 
-def is_point(*window: Axis) -> bool:
-    """Return whether a window is one pixel, and each pixel has one."""
-    return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
+def group_strips(source: Tensor, window: tuple[Axis, Axis], depth: int, channels: int) -> Strips:
+    """Return the strips of each group of channels."""
+    count = source.shape[3] // depth
+    return cheapest_strips(*window, depth, channels // count, others=source.shape[3] - depth)
 
 
 ESTIMATE = TwoForms(_helium, _in_c)
@@ -87,7 +90,31 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
         return _product(layer, flat, layer.target.elements // layer.channels)
     if weights.shape[3] == layer.source.shape[3]:
         return _strips(layer, weights, vertical, horizontal)
-    return _patches(layer, flat, weights.shape[3], vertical, horizontal)
+    return _groups(layer, weights, vertical, horizontal)
+
+
+def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel that computes the groups of channels one after another."""
+    source, target, depth = layer.source, layer.target, weights.shape[3]
+    count = source.shape[3] // depth
+    channels = layer.channels // count
+    strips = group_strips(source, (vertical, horizontal), depth, layer.channels)
+    packs, scales, matrix = _constants(layer, strip_order(weights, strips), count, 0, strips.window)
+    steps = len(packs) // count, len(scales) // count
+    numbers = strip_numbers(layer, strips, output_steps(layer), matrix)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    w, s, shape = _tables(nest, (packs, scales, numbers))
+    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
+    with nest.loops((target.shape[0], count), "n group") as (n, group):
+        nest.call(
+            convolution_function(layer, strips),
+            tirx.address_of(y[n, 0, 0, group * channels]),
+            *(tirx.address_of(x[n, 0, 0, group * depth]), *room),
+            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
+            shape.data,
+        )
+    return nest.kernel(MATRIX | CONVOLUTION)
 
 
 def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:

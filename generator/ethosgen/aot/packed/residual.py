@@ -23,13 +23,12 @@ from ethosgen.aot.packed.matrix import (
     CONVOLUTION,
     MATRIX,
     convolution_function,
-    is_point,
     matrix_constants,
     matrix_function,
     output_steps,
     strip_constants,
 )
-from ethosgen.aot.packed.strips import Strips
+from ethosgen.aot.packed.strips import Strips, is_point
 from ethosgen.values.network import Operator, Tensor
 
 ROOM = 2048

@@ -5,7 +5,7 @@ In a strip each window is one piece of memory, so a row of windows is a matrix w
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.packed.cost import multiplied
@@ -22,7 +22,8 @@ ROOM = 4096
 class Strips:
     """The strips of a layer: the axis along them, the other one, the bytes of a pixel.
 
-    `is_turned`: the strips are columns of the picture, because `along` is the height.
+    `is_turned`: the strips are columns of the picture, because `along` is the height. If the layer
+    is a group of channels, the input's pixels have `others`: bytes that it does not read.
     """
 
     along: Axis
@@ -31,6 +32,7 @@ class Strips:
     channels: int
     is_turned: bool
     products: Products = multiplied
+    others: int = 0
 
     @property
     def height(self) -> int:
@@ -45,7 +47,8 @@ class Strips:
     @property
     def window_step(self) -> int:
         """The bytes from a window to the next one of its phase."""
-        return self.along.phase_stride * self.column
+        pixel = self.depth + self.others
+        return self.along.phase_stride * (pixel if self.is_in_place else self.column)
 
     @property
     def window(self) -> int:
@@ -62,7 +65,8 @@ class Strips:
         """Whether each window is one piece of the input, whose rows are the strips."""
         is_inside = self.along.is_inside and self.across.is_inside
         is_adjacent = self.along.dilation == 1 and (not self.is_turned or self.across.source == 1)
-        return self.across.taps == 1 and is_inside and is_adjacent
+        is_piece = self.others == 0 or self.along.taps == 1
+        return self.across.taps == 1 and is_inside and is_adjacent and is_piece
 
     @property
     def pixels(self) -> int:
@@ -87,7 +91,8 @@ class Strips:
     def bytes(self) -> int:
         """The bytes of a strip, with those read behind the last window, or of the input."""
         if self.is_in_place:
-            return self.along.source * self.across.source * self.depth
+            pixels = self.along.source * self.across.source
+            return pixels * (self.depth + self.others) - self.others
         return (self.pixels - 1) * self.window_step + self.vectors * MATRIX_DEPTH
 
     @property
@@ -120,12 +125,16 @@ def cheapest_strips(
     *,
     is_adjacent: bool = True,
     products: Products = multiplied,
+    others: int = 0,
 ) -> Strips:
     """Return the strips with the fewest instructions; of equals the smallest.
 
     `is_adjacent` means that the rows of outputs follow each other in memory.
     """
-    choices = _strips(vertical, horizontal, depth, channels, is_adjacent, products)
+    choices = (
+        replace(one, others=others)
+        for one in _strips(vertical, horizontal, depth, channels, is_adjacent, products)
+    )
     return min(choices, key=lambda one: (one.cycles, one.bytes))
 
 
@@ -139,6 +148,19 @@ def _strips(
 ) -> Iterator[Strips]:
     yield Strips(horizontal, vertical, depth, channels, False, products)
     yield Strips(vertical, horizontal, depth, channels, True, products)
-    flat = flat_axes(vertical, horizontal) if is_adjacent else None
+    flat = flat_axes(vertical, horizontal) or _pixels(vertical, horizontal) if is_adjacent else None
     if flat is not None:
         yield Strips(*flat, depth, channels, False, products)
+
+
+def is_point(*window: Axis) -> bool:
+    """Return whether a window is one pixel, and each pixel has one."""
+    return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
+
+
+def _pixels(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:
+    """Return the axes of a picture as one row, if each pixel is a window, else None."""
+    if not is_point(vertical, horizontal):
+        return None
+    pixels = vertical.source * horizontal.source
+    return Axis(1, 1, 1, 0, pixels, pixels), Axis(1, 1, 1, 0, 1, 1)

@@ -17,9 +17,9 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.matrix import is_point, output_steps, strip_numbers, strip_order
+from ethosgen.aot.packed.matrix import output_steps, strip_numbers, strip_order
 from ethosgen.aot.packed.order import Array
-from ethosgen.aot.packed.strips import Products, Strips, cheapest_strips
+from ethosgen.aot.packed.strips import Products, Strips, cheapest_strips, is_point
 from ethosgen.values.network import Operator, Tensor
 
 BYTES = 2

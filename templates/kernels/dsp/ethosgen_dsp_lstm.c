@@ -74,7 +74,7 @@ void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, i
                           const int16_t *lines, const int32_t *shape)
 {
     const struct ethosgen_dsp_lstm *lstm = (const struct ethosgen_dsp_lstm *)shape;
-    int32_t *wide = room, *behind = wide + 2 * ethosgen_dsp_steps(lstm->features);
+    int32_t *wide = room, *behind = wide + ethosgen_dsp_row_words(lstm->features);
 
     for (int32_t step = 0; step < lstm->steps; step++) {
         struct ethosgen_dsp_row row = ethosgen_dsp_row_of(wide, input, lstm->features);

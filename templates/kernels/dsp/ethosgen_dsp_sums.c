@@ -103,6 +103,11 @@ static void multiply(struct job *job)
 }
 #endif
 
+int32_t ethosgen_dsp_row_words(int32_t depth)
+{
+    return 2 * ethosgen_dsp_steps(depth);
+}
+
 struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int32_t depth)
 {
     int32_t doubled = ethosgen_dsp_widen(to, values, depth, 1);

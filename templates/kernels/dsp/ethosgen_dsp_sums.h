@@ -18,6 +18,9 @@ struct ethosgen_dsp_row {
     int32_t excess; /* 128 times the sum of the values */
 };
 
+/* The words of a row. */
+int32_t ethosgen_dsp_row_words(int32_t depth);
+
 /* Widen a row of int8; `to` has 2 bytes for each value, rounded up to 4 values. */
 struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int32_t depth);
 

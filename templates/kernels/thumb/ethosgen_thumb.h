@@ -133,4 +133,12 @@ void ethosgen_thumb_average_pool_s8(int8_t *output, const int8_t *input, int32_t
 void ethosgen_thumb_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                                 const int32_t *shape);
 
+/* SVDF and LSTM: the C for DSP instructions, see ethosgen_dsp.h, with this library's sums. */
+void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, void *room,
+                          const int8_t *weights, const int32_t *biases, const int16_t *time,
+                          const int32_t *units, const int32_t *shape);
+void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
+                          void *room, const int8_t *weights, const int32_t *biases,
+                          const int16_t *lines, const int32_t *shape);
+
 #endif /* ETHOSGEN_THUMB_H */

@@ -8,6 +8,8 @@
  */
 #include "ethosgen_thumb_tile.h"
 
+#include <string.h>
+
 enum { ROWS = ETHOSGEN_THUMB_ROWS, CHANNELS = ETHOSGEN_THUMB_CHANNELS };
 
 /* Some channels of a row or two, in the order in which the assembly loads its fields. */
@@ -150,6 +152,33 @@ static const int8_t *sum_rows(const int8_t *row, const int8_t *other, const int8
     return weights;
 }
 #endif
+
+int32_t ethosgen_thumb_row_words(int32_t depth)
+{
+    return (depth + (int32_t)sizeof(int32_t) - 1) / (int32_t)sizeof(int32_t);
+}
+
+int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
+{
+    memcpy(to, values, (size_t)depth);
+    return 0;
+}
+
+const int8_t *ethosgen_thumb_sum(int32_t *sums, const int32_t *biases, int32_t channels,
+                                 const int32_t *row, int32_t depth, const int8_t *weights)
+{
+    const int8_t *values = (const int8_t *)row;
+    struct ethosgen_thumb_scale scales[CHANNELS] = {{0}};
+    struct tile tile = {
+        .scales = scales, .end = values + depth, .skipped = -depth & (STEPS - 1)};
+
+    for (int32_t channel = 0; channel < channels; channel++) {
+        scales[channel].bias = biases[channel];
+    }
+    weights = sum_row(values, weights, channels, &tile);
+    memcpy(sums, tile.sums, (size_t)channels * sizeof *sums);
+    return weights;
+}
 
 void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const int8_t *rows,
                              int32_t count, int32_t *words, const int8_t *weights,

@@ -191,6 +191,32 @@ static void pair(int32_t *words, const int8_t *row, int32_t depth, int32_t count
     excess[1] = (int32_t)(128 * upper);
 }
 
+int32_t ethosgen_thumb_row_words(int32_t depth)
+{
+    return depth;
+}
+
+int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
+{
+    int32_t excess[ROWS];
+
+    pair(to, values, depth, 1, excess);
+    return excess[0];
+}
+
+const int8_t *ethosgen_thumb_sum(int32_t *sums, const int32_t *biases, int32_t channels,
+                                 const int32_t *row, int32_t depth, const int8_t *weights)
+{
+    struct tile tile = {
+        .rounds = (depth + STEPS - 1) / STEPS, .skipped = -depth & (STEPS - 1)};
+
+    weights = sum(row, 1, weights, channels, &tile);
+    for (int32_t channel = 0; channel < channels; channel++) {
+        sums[channel] = biases[channel] + (int32_t)tile.sums[channel].whole;
+    }
+    return weights;
+}
+
 void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const int8_t *rows,
                              int32_t count, int32_t *words, const int8_t *weights,
                              const int32_t *scales, const struct ethosgen_thumb_matrix *matrix)

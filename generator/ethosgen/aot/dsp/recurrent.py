@@ -1,6 +1,7 @@
 """Layers of int8 with state: SVDF with a state of int16, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from tvm import tirx
@@ -30,8 +31,8 @@ from ethosgen.aot.packed.order import Array, folded_biases, padded
 from ethosgen.aot.packed.recurrent import MOST_FACTOR, curve_lines, gate_matrices
 from ethosgen.values.network import Operator, Tensor
 
-SUMS = MATRIX | {"ethosgen_dsp_sums.c", "ethosgen_dsp_sums.h"}
-SVDF, LSTM = SUMS | {"ethosgen_dsp_svdf.c"}, SUMS | {"ethosgen_dsp_lstm.c", "ethosgen_dsp_cell.h"}
+SVDF = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_svdf.c"})
+LSTM = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_lstm.c", "ethosgen_dsp_cell.h"})
 BLOCK = 8
 """Filters, or units of an LSTM, that are computed at a time."""
 MOST_PLACES = 508
@@ -41,6 +42,19 @@ MOST_SUM = 1 << 30
 MOST_INPUT = 256
 """The bound of an input without its zero point."""
 MOST_SHIFT = 30
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A library's C for the sums of a row, which SVDF and LSTM call."""
+
+    sources: frozenset[str]
+    weights: Callable[[Array], Array]
+    """Packs a block of filters, which are (filter, depth)."""
+    biases: Callable[[Array, Array], Array]
+    """Returns the biases of filters as the C wants them, given the filters and their biases."""
+    row_bytes: Callable[[int], int]
+    """Returns the temporary memory of a row."""
 
 
 def _sums(rows: int, steps: int) -> float:
@@ -71,6 +85,11 @@ def lstm_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 @packed("SVDF", cycles=svdf_cycles)
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute a row of features by one call."""
+    return svdf_of(op, tensors, SUMS)
+
+
+def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an SVDF with a library's sums."""
     layer = read_svdf(op, tensors)
     types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
     constants = (layer.features, layer.time, layer.bias)
@@ -85,11 +104,11 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     batch, depth = layer.source.shape
     weights = layer.features.array()
-    biases = folded_biases(weights, zero_point_of(layer.source))
+    biases = sums.biases(weights, folded_biases(weights, zero_point_of(layer.source)))
     nest = Nest()
     x = nest.read("input", layer.source)
     tables = [
-        nest.table("weights", _blocks([weights])),
+        nest.table("weights", _blocks([weights], sums)),
         nest.table("biases", padded(biases, BLOCK)),
         nest.table("time_weights", layer.time.array()),
         nest.table("unit_biases", layer.bias.array()),
@@ -97,11 +116,11 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     ]
     y = nest.write("output", layer.target)
     state = nest.variable("state", layer.state)
-    room = nest.room("room", 2 * whole_steps(depth))
+    room = nest.room("room", sums.row_bytes(depth))
     with nest.loop("n", batch) as n:
         places = [tirx.address_of(view[n, 0]) for view in (y, x, state)]
         nest.call("ethosgen_dsp_svdf_s8", *places, room.data, *(t.data for t in tables))
-    return nest.kernel(SVDF)
+    return nest.kernel(SVDF | sums.sources)
 
 
 def _svdf_numbers(layer: Svdf) -> Array | None:
@@ -132,12 +151,12 @@ def _most(weights: Tensor) -> int:
     return MOST_INPUT * int(np.abs(weights.array().astype(np.int64)).sum(axis=1).max(initial=0))
 
 
-def _blocks(matrices: Sequence[Array]) -> Array:
+def _blocks(matrices: Sequence[Array], sums: Sums) -> Array:
     """Pack matrices of (filter, depth) by blocks of filters; each matrix's follow one another."""
     filters = len(matrices[0])
     return np.concatenate(
         [
-            _places(matrix[first : first + BLOCK])
+            sums.weights(matrix[first : first + BLOCK])
             for first in range(0, filters, BLOCK)
             for matrix in matrices
         ]
@@ -150,9 +169,22 @@ def _places(block: Array) -> Array:
     return np.concatenate([order.matrix_weights(block[:, p : p + MOST_PLACES]) for p in parts])
 
 
+SUMS = Sums(
+    MATRIX | {"ethosgen_dsp_sums.c"},
+    _places,
+    lambda _, biases: biases,
+    lambda depth: 2 * whole_steps(depth),
+)
+
+
 @packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=lstm_cycles)
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all time steps of a batch by one call."""
+    return lstm_of(op, tensors, SUMS)
+
+
+def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an LSTM with a library's sums."""
     layer = read_lstm(op, tensors)
     numbers = _lstm_numbers(layer)
     if numbers is None:
@@ -161,8 +193,8 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     x = nest.read("input", layer.source)
     tables = [
-        nest.table("weights", _lstm_weights(layer)),
-        nest.table("biases", _lstm_biases(layer)),
+        nest.table("weights", _lstm_weights(layer, sums)),
+        nest.table("biases", _lstm_biases(layer, sums)),
         nest.table("lines", curve_lines()),
         nest.table("shape", numbers),
     ]
@@ -171,13 +203,13 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         nest.variable(name, tensor, (batch, units))
         for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
     ]
-    room = nest.room("room", 2 * (whole_steps(features) + whole_steps(units)))
+    room = nest.room("room", sums.row_bytes(features) + sums.row_bytes(units))
     with nest.loop("n", batch) as n:
         row = (0, n, 0) if layer.by_time else (n, 0, 0)
         places = [tirx.address_of(view[row]) for view in (y, x)]
         places += [tirx.address_of(state[n, 0]) for state in states]
         nest.call("ethosgen_dsp_lstm_s8", *places, room.data, *(t.data for t in tables))
-    return nest.kernel(LSTM)
+    return nest.kernel(LSTM | sums.sources)
 
 
 def _by_block(gates: Sequence[Array]) -> list[Array]:
@@ -188,20 +220,20 @@ def _by_block(gates: Sequence[Array]) -> list[Array]:
     ]
 
 
-def _lstm_weights(layer: Lstm) -> Array:
+def _lstm_weights(layer: Lstm, sums: Sums) -> Array:
     """Return the weights of each block: those of the input, then those of the hidden state."""
     forward, back = (
         _by_block([weights.array() for weights in side]) for side in (layer.inputs, layer.recurrent)
     )
     pairs = zip(forward, back, strict=True)
-    return np.concatenate([_places(block) for pair in pairs for block in pair])
+    return np.concatenate([sums.weights(block) for pair in pairs for block in pair])
 
 
-def _lstm_biases(layer: Lstm) -> Array:
+def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
     """Return the biases in the order of the weights; those of the hidden state are 0."""
     biases = [b for bias in layer.biases for b in (bias.array().astype(np.int64), 0)]
     folded = [
-        folded_biases(weights.array(), zero_point_of(rows), bias)
+        sums.biases(weights.array(), folded_biases(weights.array(), zero_point_of(rows), bias))
         for (rows, weights), bias in zip(gate_matrices(layer), biases, strict=True)
     ]
     pairs = zip(_by_block(folded[::2]), _by_block(folded[1::2]), strict=True)

@@ -5,7 +5,7 @@ If an operator has a packed form for its shapes, the firmware uses it. The form 
 bit-identical to TFLite Micro's reference kernels.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -91,6 +91,8 @@ class Source:
     folder: str
     headers: tuple[str, ...]
     """The first declares the functions."""
+    shared: str = ""
+    """Another library's folder beside it, some of whose C it uses too."""
 
 
 class MicroKernels:
@@ -141,7 +143,15 @@ class MicroKernels:
         folder, headers = self._source.folder, self._source.headers
         own = sorted(file for file in named if (template_folder(folder) / file).is_file())
         files = {file: file for file in (*headers, *own)} if own else {}
+        files |= self._shared(named.difference(own)) if own else {}
         return ProjectFiles(folder, files, headers=headers[:1] if own else ())
+
+    def _shared(self, named: Collection[str]) -> dict[str, str]:
+        """Return the files of the folder beside it that kernels need, by the path from its own."""
+        shared = self._source.shared
+        known = sorted(named) if shared else ()
+        beside = template_folder(self._source.folder).parent / shared
+        return {file: f"../{shared}/{file}" for file in known if (beside / file).is_file()}
 
     def _pack(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         found = self._find(operator, tensors)

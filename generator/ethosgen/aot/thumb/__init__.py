@@ -9,9 +9,8 @@ from ethosgen.aot.packed import MicroKernels, Source
 def _kernels(name: str, module: str) -> MicroKernels:
     """Return the library of an architecture, whose operators a module declares."""
     headers = ("ethosgen_thumb.h", "ethosgen_thumb_math.h")
-    return MicroKernels(
-        name, Source(__name__, (module, "pool"), "kernels/thumb", headers), has_helium=False
-    )
+    source = Source(__name__, (module, "pool"), "kernels/thumb", headers, shared="dsp")
+    return MicroKernels(name, source, has_helium=False)
 
 
 ARMV7M_KERNELS = _kernels("Armv7-M kernels", "armv7m")

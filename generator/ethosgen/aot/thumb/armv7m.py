@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
+from ethosgen.aot.dsp.recurrent import lstm_of, svdf_of
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.thumb import cost, depthwise, matrix, transposed
 from ethosgen.aot.thumb.matrix import ARMV7M
+from ethosgen.aot.thumb.recurrent import SUMS
 from ethosgen.values.network import Operator, Tensor
 
 
@@ -32,3 +34,15 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Convolve the input once for each phase of the strides."""
     return transposed.transpose_conv(op, tensors, ARMV7M)
+
+
+@packed("SVDF", cycles=cost.svdf)
+def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute a row of features by one call."""
+    return svdf_of(op, tensors, SUMS[ARMV7M])
+
+
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=cost.lstm)
+def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all time steps of a batch by one call."""
+    return lstm_of(op, tensors, SUMS[ARMV7M])

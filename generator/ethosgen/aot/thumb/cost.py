@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
 from ethosgen.aot.loops.window import Axis
+from ethosgen.aot.operators.recurrent import read_lstm, read_svdf
 from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
@@ -86,6 +87,26 @@ def _averages(one: Sizes) -> float:
 def _maxima(one: Sizes) -> float:
     blocks = _blocks(one.channels)
     return one.pixels * (60 + one.channels * 2 + blocks * (24 + 6 * one.taps_y + 19 * one.taps))
+
+
+def _sums(rows: int, depth: int) -> float:
+    """Return the cycles of the sums of a row."""
+    return -(-rows // CHANNELS) * (110 + 9.8 * depth)
+
+
+def svdf(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    layer = read_svdf(op, tensors)
+    filters, depth = layer.time.shape[0], layer.source.shape[1]
+    row = 90 + depth + _sums(filters, depth) + filters * (65 + 7.0 * layer.memory)
+    return 40 + row / max(layer.target.shape[1], 1)
+
+
+def lstm(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    _, _, features, units = read_lstm(op, tensors).sizes
+    row = 100 + features + units + _sums(4 * units, features) + _sums(4 * units, units)
+    return 400 + row / max(units, 1)
 
 
 def _blocks(channels: int) -> int:

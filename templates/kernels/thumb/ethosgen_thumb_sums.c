@@ -1,0 +1,33 @@
+/*
+ * Sums of a row times weights, which the C of SVDF and LSTM for DSP instructions calls; see
+ * ethosgen_dsp_sums.h. The weights are those of this library's matrices.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#include "ethosgen_dsp_sums.h"
+#include "ethosgen_thumb_tile.h"
+
+int32_t ethosgen_dsp_row_words(int32_t depth)
+{
+    return ethosgen_thumb_row_words(depth);
+}
+
+struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int32_t depth)
+{
+    return (struct ethosgen_dsp_row){to, depth, ethosgen_thumb_row(to, values, depth)};
+}
+
+const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pairs,
+                                const struct ethosgen_dsp_row *row, const int8_t *weights)
+{
+    for (int32_t left = 2 * pairs; left > 0; left -= ETHOSGEN_THUMB_CHANNELS) {
+        int32_t some = left < ETHOSGEN_THUMB_CHANNELS ? left : ETHOSGEN_THUMB_CHANNELS;
+
+        weights = ethosgen_thumb_sum(sums, biases, some, row->values, row->depth, weights);
+        for (int32_t channel = 0; channel < some; channel++) {
+            *sums++ -= row->excess;
+        }
+        biases += some;
+    }
+    return weights;
+}

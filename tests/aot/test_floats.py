@@ -18,6 +18,7 @@ from tests.support.aot_harness import GeneratedC, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
+from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
 Pair = tuple[int, int]
@@ -156,12 +157,24 @@ TRANSPOSED: dict[str, Build] = {
         n, _in(n, 1, 4, 3, 5), (7, 5), 4, (5, 6), (2, 2)
     ),
 }
+SVDFS: dict[str, Build] = {
+    "svdf": lambda n: svdf(n, _in(n, 1, 40), 13, 9),
+    "svdf, rank 3, batch": lambda n: svdf(n, _in(n, 2, 9), 7, 6, rank=3, activation="RELU6"),
+    "svdf, one step": lambda n: svdf(n, _in(n, 1, 9), 2, 1, activation="NONE"),
+}
+LSTMS: dict[str, Build] = {
+    "lstm": lambda n: lstm(n, _in(n, 1, 3, 10), 19),
+    "lstm, batch": lambda n: lstm(n, _in(n, 3, 2, 5), 6),
+    "lstm, by time, clipped": lambda n: lstm(n, _in(n, 4, 2, 5), 8, by_time=True, cell_clip=0.6),
+}
 GROUPS = {
     "matrix": MATRIX,
     "depthwise": DEPTHWISE,
     "others": OTHERS,
     "transposed and products": TRANSPOSED | PRODUCTS,
+    "svdf": SVDFS,
 }
+FIRMWARE = GROUPS | {"svdf": SVDFS | LSTMS}
 PLAIN: dict[str, Build] = {
     "outputs without inputs": lambda n: _transposed(
         n, _in(n, 1, 3, 2, 5), (12, 8), 4, (2, 1), (4, 4)
@@ -203,14 +216,33 @@ def test_the_c_equals_tflite_micro(group: str, tmp_path: Path) -> None:
             np.testing.assert_array_equal(outputs[name].view(np.int32), array.view(np.int32), name)
 
 
+@needs_gcc
+def test_lstms_equal_the_plain_loops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = cpu_plan(net.build(*(build(net) for build in LSTMS.values())))
+    packed = compile_program(plan, "net")
+    assert "ethosgen_matrix_f32.c" in packed.sources
+    monkeypatch.setattr(libraries, "LIBRARIES", ())
+    plain = compile_program(plan, "net")
+    assert set(plain.sources) == {"net_graph.c", "net_graph.h"}
+    folders = [tmp_path / name for name in ("packed", "plain")]
+    for folder in folders:
+        folder.mkdir()
+    one, other = map(GeneratedC, (packed, plain), folders)
+    for sample in samples_and_golden(plan.network, 3)[0]:
+        got, wanted = one.run(sample)[1], other.run(sample)[1]
+        for name, array in wanted.items():
+            np.testing.assert_array_equal(got[name].view(np.int32), array.view(np.int32), name)
+
+
 @needs_qemu
 @pytest.mark.usefixtures("even_if_dearer")
 @pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
-@pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.parametrize("group", FIRMWARE)
 def test_firmware_equals_tflite_micro(group: str, core: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(build(net) for build in GROUPS[group].values())))
+    path.write_bytes(net.build(*(build(net) for build in FIRMWARE[group].values())))
     board = "corstone300" if core == "cortex-m55" else str(board_without_helium(tmp_path))
     made = recipe(path, board=board, npu="none")
     report = pipeline.verify(made, inputs=Inputs(None, 2, 5), watch=Watch())

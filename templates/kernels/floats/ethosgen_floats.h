@@ -117,6 +117,13 @@ ETHOSGEN_BINARY_F32(sub_one);
 ETHOSGEN_BINARY_F32(mul);
 ETHOSGEN_BINARY_F32(mul_one);
 
+/*
+ * Shift the state of each filter by a time step, append its feature, and write its sum over time.
+ * `weights` has 4 weights for each time step of every 4 filters, zeros for filters that do not exist.
+ */
+void ethosgen_svdf_f32(float *output, float *state, const float *features, const float *weights,
+                       int32_t filters, int32_t memory);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,7 +15,7 @@ from ethosgen.aot.packed import packed
 from ethosgen.values.network import Operator, Tensor
 
 FILES = MATRIX | {"ethosgen_pack_f32.c"}
-PACK = {cost.HELIUM: 6.0, cost.IN_C: 14.0}
+PACK = {cost.HELIUM: 6.0, cost.IN_C: 18.0}
 """Instructions that pack 4 elements."""
 WHOLE = (-np.inf, np.inf)
 """The bounds of outputs without an activation."""

@@ -117,6 +117,15 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     layer = read_svdf(op, tensors)
     if {t.dtype for t in (layer.features, layer.time, layer.bias, layer.state)} != {"float32"}:
         raise UnsupportedError("it mixes float32 with other types; only float32 is covered")
+
+    def product(value: Any, weight: Any) -> Any:
+        return weight * value
+
+    return _svdf(layer, real(0.0), product, lambda _, total: total, product, svdf_finish(op))
+
+
+def svdf_finish(op: Operator) -> Callable[[Nest, Any], Any]:
+    """Return a function that applies the activation of a float32 SVDF to a sum."""
     activation = str(op.options.get("fused_activation_function", "NONE"))
     bounds: dict[str, tuple[float, float | None] | None] = {
         "NONE": None,
@@ -126,9 +135,6 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     }
     if activation not in bounds:
         raise UnsupportedError(f"the fused activation {activation} is not covered")
-
-    def product(value: Any, weight: Any) -> Any:
-        return weight * value
 
     def finish(nest: Nest, total: Any) -> Any:
         chosen = bounds[activation]
@@ -140,7 +146,7 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             value = nest.let("lowered", tirx.Select(value < real(high), value, real(high)))
         return tirx.Select(value > real(low), value, real(low))
 
-    return _svdf(layer, real(0.0), product, lambda _, total: total, product, finish)
+    return finish
 
 
 def _svdf(
@@ -428,23 +434,29 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.store(second, (0,), second[0] + term)
         return _hold(nest, f"{GATES[g]}_value", (first[0] + views.biases[g][unit]) + second[0])
 
+    return _lstm(nest, layer, views, gate, lstm_update(nest, layer, views.cell))
+
+
+def lstm_update(nest: Nest, layer: Lstm, cell: Any) -> Callable[[Any, Any, dict[str, Any]], Any]:
+    """Return a function that updates a unit's float32 state and returns its output."""
+
     def update(n: Any, unit: Any, gates: dict[str, Any]) -> Any:
         def curved(name: str) -> Any:
             value = gates[name]
             bent = call("tanhf", value) if name == "cell" else sigmoid(nest, value)
             return _hold(nest, f"{name}_gate", bent)
 
-        kept = _hold(nest, "kept", curved("forget") * views.cell[n, unit])
+        kept = _hold(nest, "kept", curved("forget") * cell[n, unit])
         total = kept + curved("input") * curved("cell")
         if layer.cell_clip > 0:
             clip = float(np.float32(layer.cell_clip))
             lowered = _hold(nest, "lowered", tirx.min(real(clip), total))
             total = tirx.max(lowered, real(-clip))
         value = _hold(nest, "value", total)
-        nest.store(views.cell, (n, unit), value)
+        nest.store(cell, (n, unit), value)
         return call("tanhf", value) * curved("output")
 
-    return _lstm(nest, layer, views, gate, update)
+    return update
 
 
 def _lstm(

@@ -106,6 +106,27 @@ void ethosgen_convolution_in_place_short_s8(int8_t *output, const int8_t *input,
                                             const int8_t *weights, const int32_t *scales,
                                             const int32_t *shape);
 
+/* A convolution to one or two channels, whose windows are inside the input; steps are in bytes. */
+struct ethosgen_two {
+    int32_t rows;       /* of outputs */
+    int32_t pixels;     /* of a row of outputs */
+    int32_t row_step;   /* from the first window of a row to that of the next */
+    int32_t pixel_step; /* from a window to the next in its row */
+    int32_t taps;       /* rows of a window, each one piece of the input */
+    int32_t tap_step;   /* from a row of a window to the next */
+    int32_t tap_bytes;
+    int32_t channels;
+    struct ethosgen_output output;
+};
+
+/*
+ * Compute all outputs of a picture. weights: for every row of a window, for every 16 of its bytes, 16
+ * bytes of each of 2 channels, padded with zeros. scales: 4 biases, 4 mantissas, 4 shifts: those of the
+ * 2 channels twice.
+ */
+void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8_t *weights,
+                                 const int32_t *scales, const int32_t *shape);
+
 /*
  * The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. Byte k
  * of column c of the second is at c * column_step + k * step.

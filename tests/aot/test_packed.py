@@ -67,6 +67,15 @@ MATRIX: dict[str, Build] = {
     "groups of rows": lambda n: n.conv2d(
         n.input((1, 4, 9, 6)), 9, (1, 3), groups=3, padding="VALID"
     ),
+    "two channels": lambda n: n.conv2d(n.input((2, 9, 13, 21)), 2, (3, 5), (3, 4), "VALID"),
+    "two channels, odd row": lambda n: n.conv2d(
+        n.input((1, 7, 9, 16)), 2, (5, 5), (2, 2), "VALID", activation="RELU6"
+    ),
+    "one channel": lambda n: n.conv2d(n.input((2, 8, 9, 40)), 1, (3, 3), (2, 3), "VALID"),
+    "one channel, rows apart": lambda n: n.conv2d(
+        n.input((1, 9, 8, 20)), 1, (2, 4), (4, 2), "VALID", dilation=(3, 1)
+    ),
+    "one channel of pixels": lambda n: n.conv2d(n.input((1, 5, 5, 64)), 1, (1, 1)),
     "strips in phases": lambda n: n.conv2d(n.input((1, 9, 11, 5)), 6, dilation=(2, 3)),
     "strips in pieces": lambda n: n.conv2d(n.input((1, 5, 90, 19)), 4, activation="RELU6"),
     "strip, slices of pixels": lambda n: n.conv2d(n.input((1, 6, 5, 40)), 8, (3, 3), (2, 1)),

@@ -15,6 +15,7 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.strips import Strips, cheapest_strips, is_point
+from ethosgen.aot.packed.two import cycles_of_two, two_channels
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
@@ -34,6 +35,13 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    channels, height, width, depth = weights.shape
+    window = make_window(op, (height, width), source, target)
+    if op.code == "CONV_2D" and _is_for_two(source, *window, weights.shape):
+        return (cycles_of_two(*window, depth, channels) or 0.0) / (
+            window[0].target * window[1].target * channels
+        )
     strips = _strips_of(op, tensors)
     return strips.cycles / strips.outputs if strips else cost.CONVOLUTION.helium(op, tensors)
 
@@ -86,11 +94,24 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
+    if _is_for_two(layer.source, vertical, horizontal, weights.shape):
+        return two_channels(layer, weights, vertical, horizontal)
     if weights.shape[3] == layer.source.shape[3] and is_point(vertical, horizontal):
         return _product(layer, flat, layer.target.elements // layer.channels)
     if weights.shape[3] == layer.source.shape[3]:
         return _strips(layer, weights, vertical, horizontal)
     return _groups(layer, weights, vertical, horizontal)
+
+
+def _is_for_two(source: Tensor, vertical: Axis, horizontal: Axis, weights: tuple[int, ...]) -> bool:
+    """Return whether the kernel for one or two channels is cheapest."""
+    channels, _, _, depth = weights
+    cycles = cycles_of_two(vertical, horizontal, depth, channels)
+    if cycles is None or depth != source.shape[3]:
+        return False
+    if is_point(vertical, horizontal):
+        return cycles < cost.multiplied(vertical.target * horizontal.target, depth, channels)
+    return cycles < cheapest_strips(vertical, horizontal, depth, channels).cycles
 
 
 def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:

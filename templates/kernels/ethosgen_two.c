@@ -1,0 +1,110 @@
+/*
+ * Convolutions to one or two channels, without copies. See ethosgen_kernels.h.
+ *
+ * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
+ */
+#include "ethosgen_requantize.h"
+
+enum { LANES = 16, CHANNELS = 2, LANES_OF_SUMS = 4 };
+
+#if ETHOSGEN_MVE
+/*
+ * The sums of two windows for two channels: 64 products in 9 instructions. In assembly, since the
+ * compiler generates neither tail-predicated loops nor moves of two lanes.
+ */
+static inline int32x4_t sums(const int8_t *first, const int8_t *second, const int8_t *weights,
+                             const int32_t *bias, const struct ethosgen_two *layer)
+{
+    int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[0], sum3 = bias[1];
+    int32x4_t all;
+
+    for (int32_t left = layer->taps; left > 0; left--) {
+        const int8_t *row0 = first, *row1 = second;
+
+        __asm volatile("dlstp.8 lr, %[bytes]\n"
+                       "1:\n\t"
+                       "vldrb.8 q0, [%[row0]], #16\n\t"
+                       "vldrb.8 q1, [%[weights]], #16\n\t"
+                       "vmladava.s8 %[sum0], q0, q1\n\t"
+                       "vldrb.8 q2, [%[weights]], #16\n\t"
+                       "vmladava.s8 %[sum1], q0, q2\n\t"
+                       "vldrb.8 q3, [%[row1]], #16\n\t"
+                       "vmladava.s8 %[sum2], q3, q1\n\t"
+                       "vmladava.s8 %[sum3], q3, q2\n\t"
+                       "letp lr, 1b"
+                       : [row0] "+r"(row0), [row1] "+r"(row1), [weights] "+r"(weights),
+                         [sum0] "+Te"(sum0), [sum1] "+Te"(sum1), [sum2] "+Te"(sum2),
+                         [sum3] "+Te"(sum3)
+                       : [bytes] "r"(layer->tap_bytes)
+                       : "q0", "q1", "q2", "q3", "lr", "memory");
+        first += layer->tap_step;
+        second += layer->tap_step;
+    }
+    __asm("vmov %q[all][2], %q[all][0], %[sum0], %[sum2]\n\t"
+          "vmov %q[all][3], %q[all][1], %[sum1], %[sum3]"
+          : [all] "=&w"(all)
+          : [sum0] "r"(sum0), [sum1] "r"(sum1), [sum2] "r"(sum2), [sum3] "r"(sum3));
+    return all;
+}
+
+/* Compute one or two outputs; 4 lanes are two channels of two outputs. */
+static inline void compute(int8_t *output, const int8_t *input, int32_t count,
+                           const int8_t *weights, const int32_t *scales,
+                           const struct ethosgen_two *layer)
+{
+    uint32x4_t lanes = vidupq_n_u32(0, 1);
+    uint32x4_t offsets = layer->channels == CHANNELS ? lanes : vshrq_n_u32(lanes, 1);
+    mve_pred16_t inside = layer->channels == CHANNELS ? 0xffffu : 0x0f0fu;
+    const int8_t *second = count > 1 ? input + layer->pixel_step : input;
+    int32x4_t all = sums(input, second, weights, scales, layer);
+
+    all = ethosgen_requantize_x4(all, vldrwq_s32(scales + LANES_OF_SUMS),
+                                 vldrwq_s32(scales + 2 * LANES_OF_SUMS));
+    all = vaddq_n_s32(all, layer->output.zero_point);
+    all = vmaxq_s32(all, vdupq_n_s32(layer->output.low));
+    all = vminq_s32(all, vdupq_n_s32(layer->output.high));
+    vstrbq_scatter_offset_p_s32(output, offsets, all,
+                                count > 1 ? inside : (mve_pred16_t)(inside & 0x00ffu));
+}
+#else
+static inline void compute(int8_t *output, const int8_t *input, int32_t count,
+                           const int8_t *weights, const int32_t *scales,
+                           const struct ethosgen_two *layer)
+{
+    int32_t tap_weights = (layer->tap_bytes + LANES - 1) / LANES * LANES * CHANNELS;
+
+    for (int32_t i = 0; i < count * layer->channels; i++) {
+        int32_t channel = i % layer->channels, sum = scales[channel];
+        const int8_t *from = input + i / layer->channels * layer->pixel_step;
+
+        for (int32_t tap = 0; tap < layer->taps; tap++) {
+            const int8_t *row = from + tap * layer->tap_step;
+            const int8_t *weight = weights + tap * tap_weights + channel * LANES;
+
+            for (int32_t k = 0; k < layer->tap_bytes; k++) {
+                sum += row[k] * weight[k / LANES * LANES * CHANNELS + k % LANES];
+            }
+        }
+        sum = ethosgen_requantize(sum, scales[LANES_OF_SUMS + channel],
+                                  scales[2 * LANES_OF_SUMS + channel]);
+        output[i] = ethosgen_clamp(sum, &layer->output);
+    }
+}
+#endif
+
+void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8_t *weights,
+                                 const int32_t *scales, const int32_t *shape)
+{
+    const struct ethosgen_two *layer = (const struct ethosgen_two *)shape;
+
+    for (int32_t row = 0; row < layer->rows; row++, input += layer->row_step) {
+        const int8_t *from = input;
+
+        for (int32_t left = layer->pixels; left > 0; left -= 2, from += 2 * layer->pixel_step) {
+            int32_t count = left > 1 ? 2 : 1;
+
+            compute(output, from, count, weights, scales, layer);
+            output += count * layer->channels;
+        }
+    }
+}

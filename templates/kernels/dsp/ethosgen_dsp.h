@@ -211,6 +211,12 @@ struct ethosgen_dsp_multiplier {
     int32_t right;
 };
 
+/* Rows of a SOFTMAX of int16; `scale` is from distances to the argument of exp. */
+struct ethosgen_dsp_softmax_s16 {
+    int32_t depth;
+    struct ethosgen_dsp_multiplier scale;
+};
+
 /* An SVDF: the filters of a unit are adjacent, `rank` for each. */
 struct ethosgen_dsp_svdf {
     int32_t depth;

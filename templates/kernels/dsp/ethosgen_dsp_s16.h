@@ -121,4 +121,12 @@ struct ethosgen_dsp_curve_s16 {
 void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count,
                             const int32_t *heights, const int16_t *slopes, const int32_t *shape);
 
+/*
+ * Compute the softmax of `count` rows. shape: a struct ethosgen_dsp_softmax_s16. Both tables have 513
+ * values: exp(x) of x from -10 to 0, and 1 / (1 + x) of x from 0 to 1.
+ */
+void ethosgen_dsp_softmax_s16(int16_t *output, const int16_t *input, int32_t count,
+                              const int16_t *exponents, const int16_t *reciprocals,
+                              const int32_t *shape);
+
 #endif /* ETHOSGEN_DSP_S16_H */

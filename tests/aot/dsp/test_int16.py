@@ -123,7 +123,12 @@ CURVES: dict[str, Build] = {
     "tanh": lambda n: n.tanh(n.input((2, 3), "int16", 4 / 32768)),
     "tanh, level ends": lambda n: n.tanh(n.input((1, 401), "int16", 0.0007)),
 }
-LAYERS = MATRIX | DEPTHWISE | POOLS | RECURRENT | PRODUCTS | CURVES
+SOFTMAXES: dict[str, Build] = {
+    "softmax": lambda n: n.softmax(n.input((3, 11), "int16", 8 / 32768)),
+    "softmax, sharp": lambda n: n.softmax(n.input((2, 40), "int16", 0.01), beta=1.5),
+    "softmax, flat": lambda n: n.softmax(n.input((1, 600), "int16", 1e-5)),
+}
+LAYERS = MATRIX | DEPTHWISE | POOLS | RECURRENT | PRODUCTS | CURVES | SOFTMAXES
 
 
 @needs_gcc

@@ -7,7 +7,8 @@ without DSP instructions, with equal results.
 from ethosgen.aot.packed import MicroKernels, Source
 
 _OF_INT16 = tuple(
-    f"{family}_s16" for family in ("curve", "depthwise", "matrix", "pool", "product", "recurrent")
+    f"{family}_s16"
+    for family in ("curve", "depthwise", "matrix", "pool", "product", "recurrent", "softmax")
 )
 
 DSP_KERNELS = MicroKernels(

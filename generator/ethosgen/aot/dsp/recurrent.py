@@ -128,9 +128,9 @@ def _svdf_numbers(layer: Svdf) -> Array | None:
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
-    numbers = _multiplier(into, _most(layer.features))
+    numbers = multiplier_numbers(into, _most(layer.features))
     # The totals are not doubled, since they may have all 32 bits.
-    last = _multiplier(out, 0)
+    last = multiplier_numbers(out, 0)
     if numbers is None or last is None:
         return None
     sizes = layer.source.shape[1], layer.time.shape[0], layer.rank, layer.memory
@@ -138,7 +138,7 @@ def _svdf_numbers(layer: Svdf) -> Array | None:
     return np.array((*sizes, *numbers, *wide, zero_point_of(layer.target)), np.int32)
 
 
-def _multiplier(by: Multiplier, most: int) -> tuple[int, ...] | None:
+def multiplier_numbers(by: Multiplier, most: int) -> tuple[int, ...] | None:
     """Return a struct ethosgen_dsp_multiplier for sums of at most `most`, None if they overflow."""
     left, right = max(by.shift, 0), max(-by.shift, 0)
     if left + 1 > MOST_SHIFT or right > MOST_SHIFT or most << left >= MOST_SUM:
@@ -250,7 +250,7 @@ def _lstm_numbers(layer: Lstm) -> Array | None:
     biases = [int(np.abs(bias.array().astype(np.int64)).max(initial=0)) for bias in layer.biases]
     starts = [most for bias in biases for most in (bias, 0)]
     gates = [
-        _multiplier(gate_multiplier(rows, weights), _most(weights) + most)
+        multiplier_numbers(gate_multiplier(rows, weights), _most(weights) + most)
         for (rows, weights), most in zip(pairs, starts, strict=True)
     ]
     multipliers = [one for one in (*gates[::2], *gates[1::2]) if one is not None]
@@ -268,7 +268,7 @@ def cell_numbers(layer: Lstm) -> tuple[int, ...] | None:
     """Return a struct ethosgen_dsp_cell, None if the kernels do not cover the cell."""
     factor, shift = cell_shift(scale_of(layer.cell))
     # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
-    cells = [_multiplier(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
+    cells = [multiplier_numbers(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
     multipliers = [one for one in cells if one is not None]
     if len(multipliers) < len(cells) or factor > MOST_FACTOR or shift > MOST_SHIFT:
         return None

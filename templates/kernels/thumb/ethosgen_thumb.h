@@ -101,8 +101,8 @@ struct ethosgen_thumb_depthwise {
 /*
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
  *
- * weights: for each channel its taps. room: a plane. 128 is added to the values of the input, and
- * 128 times a channel's weights is taken off its bias.
+ * weights: for each channel its taps. room: a plane, and twice stride_x. 128 is added to the values
+ * of the input, and 128 times a channel's weights is taken off its bias.
  */
 void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *room,
                                  const int8_t *weights, const int32_t *scales,

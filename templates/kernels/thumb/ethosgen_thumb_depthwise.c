@@ -163,26 +163,25 @@ INLINE void compute_row(int8_t *output, const uint8_t *from, const int8_t *weigh
 {
     int32_t left = layer->pixels, apart = layer->output_step;
 
-    for (; left >= FOUR; left -= FOUR) {
-        int32_t sums[FOUR] = {scale->bias};
+    /* From 2 outputs on, 4 sums cost less than one by one; those behind the row mean nothing. */
+    for (; left > 1; left -= FOUR) {
+        int32_t sums[FOUR] = {scale->bias}, count = left < FOUR ? left : FOUR;
 
         if (taps == 3) {
             sum_four_of_3(sums, from, weights, layer, step);
         } else {
             sum_four(sums, from, weights, layer, step);
         }
-        for (int32_t i = 0; i < FOUR; i++) {
+        for (int32_t i = 0; i < count; i++) {
             *output = (int8_t)ethosgen_thumb_requantize(sums[i], scale);
             output += apart;
         }
         from += FOUR * step;
     }
-    for (; left > 0; left--) {
+    if (left == 1) {
         int32_t sum = sum_one(scale->bias, from, weights, layer);
 
         *output = (int8_t)ethosgen_thumb_requantize(sum, scale);
-        output += apart;
-        from += step;
     }
 }
 

@@ -60,6 +60,8 @@ def depthwise(down: Axis, across: Axis, strip: int, height: int) -> float:
     strips = -(-down.target // strip)
     copied = strips * (60 + height * (15 + 5 * across.source))
     fours, rest = divmod(across.target, 4)
+    if rest > 1:
+        fours, rest = fours + 1, 0
     is_3 = across.taps == 3 and across.dilation == 1 and across.stride in (1, 2)
     row = 26.0 if is_3 else 8 + 12.0 * across.taps
     run = fours * (80 + down.taps * row) + rest * (35 + down.taps * (8 + 6 * across.taps))

@@ -68,6 +68,14 @@ class Plane:
         """The size of the plane."""
         return self.height(self.strip) * self.row
 
+    @property
+    def room(self) -> int:
+        """The size of the temporary memory: the kernel reads behind the last row, but uses nothing.
+
+        It computes 2 outputs as 4.
+        """
+        return self.bytes + 2 * self.across.stride
+
     def shape(self, layer: Layer) -> Array:
         """Return a struct ethosgen_thumb_depthwise."""
         down, across = self.down, self.across
@@ -127,7 +135,7 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
         )
     scales = order.lowered(scales, flat)
     return _images(
-        "ethosgen_thumb_depthwise_s8", DEPTHWISE, layer, plane.bytes, (packed, scales, shape)
+        "ethosgen_thumb_depthwise_s8", DEPTHWISE, layer, plane.room, (packed, scales, shape)
     )
 
 

@@ -12,12 +12,16 @@ enum { LEAST = 1, MOST = INT16_MAX };
 #if ETHOSGEN_MVE
 static inline values load(const int16_t *from, int32_t count)
 {
-    return vldrhq_z_s32(from, vctp32q((uint32_t)count));
+    return count >= UNITS ? vldrhq_s32(from) : vldrhq_z_s32(from, vctp32q((uint32_t)count));
 }
 
 static inline void store(int16_t *to, values x, int32_t count)
 {
-    vstrhq_p_s32(to, x, vctp32q((uint32_t)count));
+    if (count >= UNITS) {
+        vstrhq_s32(to, x);
+    } else {
+        vstrhq_p_s32(to, x, vctp32q((uint32_t)count));
+    }
 }
 #else
 static inline values load(const int16_t *from, int32_t count)
@@ -33,15 +37,36 @@ static inline void store(int16_t *to, values x, int32_t count)
 }
 #endif
 
+/* Bend `count` elements, up to UNITS; those of tanh have no further bounds. */
+static inline void bend(int16_t *output, const int16_t *input, int32_t count,
+                        const int16_t *lines, const struct ethosgen_curve_s16 *by,
+                        const struct curve *curve)
+{
+    values x = bent(shifted(load(input, count) * by->factor, by->shift), lines, curve);
+
+    store(output, curve == &TANH ? x : bounded(x, LEAST, MOST), count);
+}
+
+static inline void bend_all(int16_t *output, const int16_t *input, int32_t count,
+                            const int16_t *lines, const struct ethosgen_curve_s16 *by,
+                            const struct curve *curve)
+{
+    for (; count >= UNITS; count -= UNITS, input += UNITS, output += UNITS) {
+        bend(output, input, UNITS, lines, by, curve);
+    }
+    if (count > 0) {
+        bend(output, input, count, lines, by, curve);
+    }
+}
+
 void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, const int16_t *lines,
                         const int32_t *shape)
 {
-    const struct ethosgen_curve_s16 curve = *(const struct ethosgen_curve_s16 *)shape;
+    const struct ethosgen_curve_s16 by = *(const struct ethosgen_curve_s16 *)shape;
 
-    for (int32_t i = 0; i < count; i += UNITS) {
-        values x = shifted(load(input + i, count - i) * curve.factor, curve.shift);
-
-        x = curve.is_tanh ? bent(x, lines, &TANH) : bounded(bent(x, lines, &SIGMOID), LEAST, MOST);
-        store(output + i, x, count - i);
+    if (by.is_tanh) {
+        bend_all(output, input, count, lines, &by, &TANH);
+    } else {
+        bend_all(output, input, count, lines, &by, &SIGMOID);
     }
 }

@@ -59,11 +59,19 @@ struct ethosgen_depthwise_s16 {
 
 /*
  * Compute all channels of a pixel, from the `rows` x `columns` taps that are inside the input: `input`
- * and `weights` point to the first. The sums must fit in 32 bits. scales: as in ethosgen_matrix_wide_s16.
+ * and `weights` point to the first. The sums with their biases fit in 32 bits.
+ *
+ * scales: for every 8 channels 8 biases, 8 mantissas, 8 shifts as those of ethosgen_matrix_s16; of each
+ * 8 first those of even channels.
  */
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
                                   const int32_t *shape);
+
+/* The same for any biases and factors. scales: as in ethosgen_matrix_wide_s16. */
+void ethosgen_depthwise_pixel_wide_s16(int16_t *output, const int16_t *input,
+                                       const int8_t *weights, int32_t rows, int32_t columns,
+                                       const int32_t *scales, const int32_t *shape);
 
 /* Both inputs of a sum of int16 are shifted left by this many bits before they are rescaled. */
 enum { ETHOSGEN_ADD_SHIFT_S16 = 15 };

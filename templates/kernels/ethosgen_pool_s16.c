@@ -77,34 +77,56 @@ static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciproc
     return vnegq_m_s32(quotient, quotient, vcmpltq_n_s32(sum, 0));
 }
 
+/* Load 4 of `left` elements, where zeros follow. */
+static inline int32x4_t four(const int16_t *from, int32_t left)
+{
+    return left >= LANES ? vldrhq_s32(from)
+                         : vldrhq_z_s32(from, vctp32q(left > 0 ? (uint32_t)left : 0));
+}
+
+/* The average of 8 channels, or of `left` if there are fewer. */
+static inline void average_of_eight(int16_t *output, const int16_t *row, int32_t rows,
+                                    int32_t columns, int32_t left, uint32_t reciprocal,
+                                    const struct ethosgen_pool_s16 *pool)
+{
+    int32x4_t first = vdupq_n_s32(0), second = first;
+    int32_t step = pool->channels, behind = left >= LANES ? left : left - LANES / 2;
+    uint32_t count = (uint32_t)(rows * columns);
+    int32x4_t low = vdupq_n_s32(pool->low), high = vdupq_n_s32(pool->high);
+
+    for (; rows > 0; rows--, row += pool->row_step) {
+        const int16_t *pixel = row;
+
+        for (int32_t x = columns; x > 0; x--, pixel += step) {
+            first = vaddq_s32(first, four(pixel, left));
+            second = vaddq_s32(second, four(pixel + LANES / 2, behind));
+        }
+    }
+    first = vminq_s32(vmaxq_s32(divided(first, count, reciprocal), low), high);
+    second = vminq_s32(vmaxq_s32(divided(second, count, reciprocal), low), high);
+    if (left >= LANES) {
+        vstrhq_s32(output, first);
+        vstrhq_s32(output + LANES / 2, second);
+    } else {
+        vstrhq_p_s32(output, first, vctp32q((uint32_t)left));
+        vstrhq_p_s32(output + LANES / 2, second, vctp32q(behind > 0 ? (uint32_t)behind : 0));
+    }
+}
+
 void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
                                int32_t columns, const int32_t *shape)
 {
     const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
-    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
-    int32x4_t low = vdupq_n_s32(pool->low), high = vdupq_n_s32(pool->high);
-    int32_t step = pool->channels;
+    uint32_t reciprocal = UINT32_MAX / (uint32_t)(rows * columns) + 1;
+    int32_t left = pool->channels;
 
-    for (int32_t left = pool->channels; left > 0; left -= LANES) {
-        mve_pred16_t inside = vctp32q((uint32_t)left);
-        mve_pred16_t behind = vctp32q(left > LANES / 2 ? (uint32_t)left - LANES / 2 : 0);
-        int32x4_t first = vdupq_n_s32(0), second = first;
-        const int16_t *row = input;
-
-        for (int32_t y = rows; y > 0; y--, row += pool->row_step) {
-            const int16_t *pixel = row;
-
-            for (int32_t x = columns; x > 0; x--, pixel += step) {
-                first = vaddq_s32(first, vldrhq_z_s32(pixel, inside));
-                second = vaddq_s32(second, vldrhq_z_s32(pixel + LANES / 2, behind));
-            }
-        }
-        first = vminq_s32(vmaxq_s32(divided(first, count, reciprocal), low), high);
-        second = vminq_s32(vmaxq_s32(divided(second, count, reciprocal), low), high);
-        vstrhq_p_s32(output, first, inside);
-        vstrhq_p_s32(output + LANES / 2, second, behind);
+    for (; left >= LANES; left -= LANES) {
+        average_of_eight(output, input, rows, columns, LANES, reciprocal, pool);
         input += LANES;
         output += LANES;
+    }
+    if (left > 0) {
+        average_of_eight(output, input, rows, columns, left, reciprocal, pool);
     }
 }
 #else

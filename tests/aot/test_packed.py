@@ -294,7 +294,6 @@ PLAIN: dict[str, Build] = {
     "dimension that stays": lambda n: n.transpose(n.input((4, 5, 16)), (1, 0, 2)),
     "small matrices": lambda n: n.transpose(n.input((8, 3, 2)), (0, 2, 1)),
     "rows far apart": lambda n: n.transpose(n.input((2, 9363)), (1, 0)),
-    "several outputs of int16": lambda n: n.depthwise(n.input((1, 5, 5, 2), "int16"), multiplier=2),
 }
 
 

@@ -71,6 +71,9 @@ LAYERS: dict[str, Build] = {
     "groups of a channel": lambda n: n.conv2d(wide(n, (1, 6, 5, 4)), 8, groups=4),
     "depthwise": lambda n: n.depthwise(wide(n, (2, 6, 5, 10)), activation="RELU6"),
     "depthwise, apart": lambda n: n.depthwise(wide(n, (1, 9, 7, 4)), dilation=(2, 3)),
+    "depthwise, whole vectors": lambda n: n.depthwise(wide(n, (1, 5, 5, 24)), (2, 3)),
+    "depthwise, steep": lambda n: n.depthwise(wide(n, (1, 5, 5, 11)), scale=1e-4),
+    "two outputs a channel": lambda n: n.depthwise(wide(n, (1, 5, 5, 6)), multiplier=2),
     "depthwise of one": lambda n: n.depthwise(wide(n, (1, 5, 6, 1)), multiplier=3),
 }
 RECURRENT: dict[str, Build] = {

@@ -50,6 +50,7 @@ _HEADERS = (
 
 Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
 """Returns the packed form of an operator, None for uncovered shapes."""
+Condition = Callable[[Operator, Sequence[Tensor]], bool]
 
 
 @dataclass(frozen=True)
@@ -58,17 +59,20 @@ class _Packing:
 
     pack: Pack
     cycles: Cycles | None
-    for_helium: bool
+    for_helium: bool | Condition
 
 
 def packed(
-    *codes: str, dtype: str = "int8", cycles: Cycles | None = None, for_helium: bool = False
+    *codes: str,
+    dtype: str = "int8",
+    cycles: Cycles | None = None,
+    for_helium: bool | Condition = False,
 ) -> Callable[[Pack], Pack]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
     `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
     TwoForms it has that without Helium too. A form `for_helium` is no faster than the plain kernel
-    on other processors.
+    on other processors; that can depend on the operator.
     """
 
     def declare(pack: Pack) -> Pack:
@@ -170,7 +174,12 @@ class MicroKernels:
         dtypes |= {tensors[i].dtype for i in operator.outputs[:1]}
         packings = _registry(self._source)
         found = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
-        return found if found and (self._has_all or not found.for_helium) else None
+        if found is None or self._has_all:
+            return found
+        is_for_helium = found.for_helium
+        if callable(is_for_helium):
+            is_for_helium = is_for_helium(operator, tensors)
+        return None if is_for_helium else found
 
 
 @cache

@@ -10,44 +10,78 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.wide_matrix import kernel_of, matrix_of
+from ethosgen.aot.packed.wide_matrix import (
+    helium_cycles,
+    is_spread,
+    kernel_of,
+    matrix_of,
+    narrow_table,
+)
 from ethosgen.values.network import Operator, Tensor
 
-CYCLES = TwoForms(
-    per_product(int8=2.0, int16=2.0, dims=slice(1, 3)),
-    per_product(int8=12.0, int16=12.0, dims=slice(1, 3), output=50.0),
-)
-FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_wide.h"})
+FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_sums_s16.h", "ethosgen_wide.h"})
+LANES = 8
+"""Channels that the kernel computes at a time."""
 
 
-@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=CYCLES)
+def _is_matrix(op: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether a layer has one input channel, or several outputs for each."""
+    channels = tensors[op.inputs[0]].shape[3]
+    return channels == 1 or channels != tensors[op.outputs[0]].shape[3]
+
+
+def _has_copies(op: Operator, tensors: Sequence[Tensor]) -> bool:
+    return _is_matrix(op, tensors) and is_spread(op, tensors)
+
+
+def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    if _is_matrix(op, tensors):
+        return helium_cycles(op, tensors)
+    _, height, width, channels = tensors[op.inputs[1]].shape
+    groups, rest = divmod(channels, LANES)
+    taps = height * (8 + 9.0 * width)
+    return (50 + groups * (40 + taps) + bool(rest) * (45 + 1.4 * taps)) / channels
+
+
+CYCLES = TwoForms(_helium, per_product(int8=12.0, int16=12.0, dims=slice(1, 3), output=50.0))
+
+
+@packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=CYCLES, for_helium=_has_copies)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all channels of an output pixel in one call, from the taps inside the input."""
-    matrix = matrix_of(op, tensors)
-    if matrix is not None:
-        return kernel_of(op, matrix)
+    if _is_matrix(op, tensors):
+        matrix = matrix_of(op, tensors)
+        return None if matrix is None else kernel_of(op, matrix)
     layer = order.packable_layer(op, tensors)
     if layer is None:
         return None
     source, target = layer.source, layer.target
     _, height, width, channels = layer.weights.shape
-    if source.shape[3] != channels:
-        return None
     vertical, horizontal = make_window(op, (height, width), source, target)
     row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels
     numbers = (channels, row, tap, width * channels, 0, *layer.bounds)
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     w = nest.read("weights", layer.weights)
-    scales = nest.table("scales", order.wide_scales(layer).reshape(-1))
+    table = narrow_table(layer, layer.weights.array().reshape(-1, channels).T)
+    wide = "_wide" if table is None else ""
+    values = order.wide_scales(layer).reshape(-1) if table is None else _scales(table)
+    scales = nest.table("scales", values)
     shape = nest.table("shape", np.array(numbers, np.int32))
     with nest.loops(target.shape[:3]) as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
         nest.call(
-            "ethosgen_depthwise_pixel_s16",
+            f"ethosgen_depthwise_pixel{wide}_s16",
             *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
             *(tirx.address_of(w[0, top, left, 0]), bottom - top, right - left),
             *(scales.data, shape.data),
         )
     return nest.kernel(FILES)
+
+
+def _scales(table: order.Array) -> order.Array:
+    """Pack (channels, 3): for every 8 channels biases, mantissas, shifts, those of even first."""
+    blocks = order.padded(table, LANES).reshape(-1, LANES, 3)
+    lanes = [*range(0, LANES, 2), *range(1, LANES, 2)]
+    return np.ascontiguousarray(blocks[:, lanes].transpose(0, 2, 1)).reshape(-1)

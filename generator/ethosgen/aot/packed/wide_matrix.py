@@ -126,26 +126,28 @@ def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> Matrix | None:
     layer = wide_layer(op, tensors)
     if layer is None:
         return None
-    weights = layer.weights.array()
+    weights, depth = layer.weights.array(), layer.source.shape[-1]
     if op.code == "FULLY_CONNECTED":
         weights = weights.reshape(-1, 1, 1, weights.shape[-1])
     elif op.code == "DEPTHWISE_CONV_2D":
-        if layer.source.shape[3] != 1:
-            return None
         weights = weights.transpose(3, 1, 2, 0)
-    elif weights.shape[3] != layer.source.shape[3]:
-        spread = _spread(weights, layer.source.shape[3])
-        if spread is None:
+    if is_spread(op, tensors):
+        if weights.size * depth // weights.shape[3] > MOST_SPREAD_BYTES:
             return None
-        weights = spread
+        weights = _spread(weights, depth)
     return Matrix(layer, weights, narrow_table(layer, weights.reshape(len(weights), -1)))
 
 
-def _spread(weights: Array, depth: int) -> Array | None:
+def is_spread(op: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether a layer has groups, whose weights a matrix spreads over all channels."""
+    depth, shape = tensors[op.inputs[0]].shape[-1], tensors[op.inputs[1]].shape
+    parts = {"CONV_2D": shape[-1], "DEPTHWISE_CONV_2D": 1}
+    return parts.get(op.code, depth) != depth
+
+
+def _spread(weights: Array, depth: int) -> Array:
     """Return the weights of groups for all input channels, zeros for those of other groups."""
     channels, *window, part = weights.shape
-    if weights.size * depth // part > MOST_SPREAD_BYTES:
-        return None
     groups = depth // part
     spread = np.zeros((channels, *window, depth), weights.dtype)
     for group, outputs in enumerate(np.split(np.arange(channels), groups)):
@@ -153,7 +155,8 @@ def _spread(weights: Array, depth: int) -> Array | None:
     return spread
 
 
-def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+def helium_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate an output of a matrix with Helium."""
     matrix = matrix_of(op, tensors)
     if matrix is None:
         return 0.0
@@ -169,10 +172,10 @@ def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
     return 42.0 + 10.2 * matrix.row if matrix else 0.0
 
 
-ESTIMATE = TwoForms(_helium, _in_c)
+ESTIMATE = TwoForms(helium_cycles, _in_c)
 
 
-@packed("FULLY_CONNECTED", "CONV_2D", dtype="int16", cycles=ESTIMATE)
+@packed("FULLY_CONNECTED", "CONV_2D", dtype="int16", cycles=ESTIMATE, for_helium=is_spread)
 def layer_of_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply rows of the input, or windows of copied rows."""
     matrix = matrix_of(op, tensors)

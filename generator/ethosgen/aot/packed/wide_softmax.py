@@ -19,7 +19,7 @@ MOST_DEPTH = (1 << 16) - 1
 
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     depth = tensors[op.outputs[0]].shape[-1]
-    return 9.0 + 100.0 / max(depth, 1)
+    return (110 + 53.0 * -(-depth // 4)) / max(depth, 1)
 
 
 @packed("SOFTMAX", dtype="int16", cycles=_cycles, for_helium=True)

@@ -1,7 +1,7 @@
 import pytest
 
 from ethosgen.values.errors import InputError
-from ethosgen.values.naming import check_name, joined_name, name_from_file
+from ethosgen.values.naming import check_name, cpp_name, joined_name, name_from_file
 
 
 @pytest.mark.parametrize("name", ["kws", "Net_2", "a"])
@@ -39,3 +39,13 @@ def test_several_networks_have_a_name_that_can_name_files() -> None:
     assert joined_name(many).startswith("network_0_and_99_more_")
     assert len(joined_name(many)) < 100
     assert joined_name(many) != joined_name([*many[:-1], "another"])
+
+
+def test_no_name_is_a_word_of_c_plus_plus() -> None:
+    assert [cpp_name(name) for name in ("kws", "class", "run", "operator", "int")] == [
+        "kws",
+        "class_",
+        "run_",
+        "operator_",
+        "int_",
+    ]

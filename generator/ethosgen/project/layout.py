@@ -99,13 +99,19 @@ def _line_header(board: Board) -> dict[str, str]:
     return {"board/cmsdk_uart.h": "board/cmsdk_uart.h"} if board.links[0].kind == "cmsdk" else {}
 
 
-_NETWORK = {"{name}.h": "model/model.h", "{name}.c": "model/model.c"}
+_NETWORK = {
+    "{name}.h": "model/model.h",
+    "{name}.hpp": "model/model.hpp",
+    "{name}.c": "model/model.c",
+}
 _SHARED = {
     "ethosgen_arena.h": "model/ethosgen_arena.h",
     "ethosgen_arena.c": "model/ethosgen_arena.c",
 }
 _LIBRARY = {
     "ethosgen_status.h": "model/ethosgen_status.h",
+    "ethosgen_quantization.h": "model/ethosgen_quantization.h",
+    "ethosgen.hpp": "model/ethosgen.hpp",
     "ethosgen_networks.h": "model/ethosgen_networks.h",
     "ethosgen_networks.c": "model/ethosgen_networks.c",
     "ethosgen_profile.h": "model/ethosgen_profile.h",

@@ -9,6 +9,7 @@ from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import float_text
 from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.naming import cpp_name
 from ethosgen.values.network import Tensor
 from ethosgen.values.program import READ_ONLY, Port, Program, Variable
 
@@ -22,6 +23,9 @@ _UNTOLD = ("-Wno-conversion", "-Wno-sign-conversion")
 _EXACT = ("-ffp-contract=off", "-fno-fast-math", "-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 """Options of GCC and Clang for a graph's C: TVM narrows integers where its passes prove that they
 fit, which the compiler cannot know; and results must not depend on the options of the rest."""
+
+_QUANTIZED = ("int8", "uint8", "int16")
+"""Types for which ethosgen_quantization.h has functions."""
 
 _LIBRARY_NAMES = re.compile(
     r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
@@ -51,6 +55,7 @@ def network_facts(
     is_guarded = _GUARD in program.sources.get(graph, "")
     return {
         "name": program.name,
+        "name_cpp": cpp_name(program.name),
         "NAME": NAME,
         "folder": f"{program.name}/" if is_shared else "",
         "source": f"{plan.network.name}.tflite",
@@ -138,6 +143,7 @@ def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:
     return {
         "c_name": port.c_name,
         "label": label,
+        "label_cpp": cpp_name(label),
         "buffer": f"{program.name}_{label}()" if port.offset is not None else f"{label}_buffer",
         "MACRO": f"{program.name}_{label}".upper(),
         "comment": tensor.name.replace("*/", "* /"),
@@ -148,6 +154,7 @@ def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:
         "npu_bytes": program.plan.buffer_bytes(tensor),
         "buffer_bytes": _round_up(program.plan.buffer_bytes(tensor), alignment),
         "offset": port.offset,
+        "is_real": scale is not None and tensor.dtype in _QUANTIZED,
         "scale": float_text(scale) if scale is not None else None,
         "scale_text": f"{scale:.9g}" if scale is not None else None,
         "zero_point": zero_point,

@@ -19,6 +19,16 @@ LIBRARY_NAMES = frozenset(
 )
 """Names of C's library that the generated C uses."""
 
+_CPP_RESERVED = C_KEYWORDS.union(
+    """and and_eq bitand bitor catch char16_t char32_t char8_t class co_await co_return co_yield
+    compl concept const_cast consteval constinit decltype delete dynamic_cast explicit export friend
+    mutable namespace new noexcept not not_eq operator or or_eq private protected public
+    reinterpret_cast requires static_cast template this throw try typeid typename using virtual
+    wchar_t xor xor_eq""".split(),
+    "lock network reset run status std".split(),
+)
+"""C++'s keywords up to C++23, and names that the generated C++ uses."""
+
 _LONGEST_JOINED = 100
 
 
@@ -31,6 +41,11 @@ def check_name(name: str) -> str:
     if _is_reserved(name):
         raise InputError(f"--name '{name}' is reserved by C or ethosgen; choose another")
     return name
+
+
+def cpp_name(name: str) -> str:
+    """Return a C identifier as C++ accepts it in the generated header: "class_" for "class"."""
+    return f"{name}_" if name in _CPP_RESERVED else name
 
 
 def name_from_file(stem: str) -> str:

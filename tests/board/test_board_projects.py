@@ -209,9 +209,9 @@ def test_a_compiler_that_knows_the_core_is_told_it(
 @pytest.mark.parametrize(
     ("core", "more", "kernel"),
     [
-        ("cortex-m0plus", "", "ethosgen_matrix.c"),
-        ("cortex-m3", "", "ethosgen_matrix.c"),
-        ("cortex-m33", "dsp = false", "ethosgen_matrix.c"),
+        ("cortex-m0plus", "", "ethosgen_thumb_pairs.c"),
+        ("cortex-m3", "", "ethosgen_thumb_matrix.c"),
+        ("cortex-m33", "dsp = false", "ethosgen_thumb_matrix.c"),
         ("cortex-m4", "", "ethosgen_dsp_matrix.c"),
         ("cortex-m7", 'fpu = "single"', "ethosgen_dsp_matrix.c"),
         ("cortex-m85", "mve = false", "ethosgen_dsp_matrix.c"),

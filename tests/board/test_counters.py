@@ -23,7 +23,7 @@ BOARDS = [
     and "baremetal" in board.platforms
 ]
 NAMED = re.compile(r"#define (\w+) (?:REGISTER\()?(0x[0-9a-fA-F]+)u\b|\b(\w+) = 1u << (\d+)")
-WRITE = re.compile(r"^ *(\w+) (=|\|=|&=) (~?)(\w+);", re.MULTILINE)
+WRITE = re.compile(r"^ *(\w+) (=|\|=|&=) (~?)(?:\(uint32_t\))?(\w+);", re.MULTILINE)
 
 
 class Dwt:

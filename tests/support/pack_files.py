@@ -49,11 +49,27 @@ TWO_CORES = """
 
 SMALL = """
 <family Dfamily="Small" Dvendor="Other Corp:7">
-  <processor Dcore="Cortex-M4" Dfpu="1"/>
+  <processor Dcore="Cortex-M23"/>
   <device Dname="AE722F80"/>
   <device Dname="SMALL4"/>
 </family>
 """
+
+WIDE = """
+<family Dfamily="Wide" Dvendor="Many Corp:8">
+  <memory id="IROM1" start="0x08000000" size="0x00080000" startup="1" default="1"/>
+  <memory name="SRAM1" start="0x20000000" size="0x00020000" access="rwx" default="1"/>
+  <device Dname="WIDE0"><processor Dcore="Cortex-M0+" Dfpu="NO_FPU" Dmpu="MPU" Dclock="48000000"/></device>
+  <device Dname="WIDE3"><processor Dcore="Cortex-M3" Dmpu="NO_MPU" Dclock="72000000"/></device>
+  <device Dname="WIDE4"><processor Dcore="Cortex-M4" Dfpu="SP_FPU" Dmpu="MPU" Dclock="168000000"/></device>
+  <device Dname="WIDE4N"><processor Dcore="Cortex-M4" Dfpu="0" Dmpu="MPU"/></device>
+  <device Dname="WIDE7"><processor Dcore="Cortex-M7" Dfpu="DP_FPU" Dmpu="MPU" Dclock="400000000"/></device>
+  <device Dname="WIDE33"><processor Dcore="Cortex-M33" Dfpu="SP_FPU" Ddsp="DSP" Dtz="TZ" Dclock="160000000"/></device>
+  <device Dname="WIDE33N"><processor Dcore="Cortex-M33" Dfpu="NO_FPU" Ddsp="NO_DSP" Dtz="NO_TZ" Dclock="20000000"/></device>
+  <device Dname="WIDE33Q"><processor Dcore="Cortex-M33" Dclock="20000000"/></device>
+</family>
+"""
+"""Devices of every core without an NPU."""
 
 
 def description(vendor: str, name: str, devices: str, news: str = "new") -> str:

@@ -80,9 +80,9 @@ class Solution:
         way = f"+{self.target['type']}"
         return file.get("for-context", way) == way and file.get("not-for-context") != way
 
-    def build(self, cpu: str, elf: Path) -> None:
+    def build(self, cpu: str, elf: Path, float_abi: str = "hard") -> None:
         """Compile each file and link them, with Release's -Os."""
-        gcc, core = str(GCC.find()), [*cpu.split(), "-mthumb", "-mfloat-abi=hard", "-Os"]
+        gcc, core = str(GCC.find()), [*cpu.split(), "-mthumb", f"-mfloat-abi={float_abi}", "-Os"]
         objects = []
         for index, (source, flags) in enumerate(self.sources()):
             objects.append(str(elf.parent / f"{index}.o"))
@@ -101,6 +101,10 @@ class Solution:
         ("corstone320", "ethos-u85-256", "shared_sram", "-march=armv8.1-m.main+mve.fp+fp.dp"),
         ("alif-e7-hp", "ethos-u55-256", "sram_only", "-mcpu=cortex-m55"),
         ("corstone300", "none", "sram_only", "-mcpu=cortex-m55"),
+        ("nucleo-f446re", "none", "shared_sram", "-mcpu=cortex-m4"),
+        ("nucleo-h743zi", "none", "shared_sram", "-mcpu=cortex-m7"),
+        ("nrf5340dk", "none", "shared_sram", "-mcpu=cortex-m33"),
+        ("mps2-an385", "none", "shared_sram", "-mcpu=cortex-m3"),
     ],
 )
 def test_what_the_files_say_compiles_and_links(
@@ -108,7 +112,8 @@ def test_what_the_files_say_compiles_and_links(
 ) -> None:
     program = make_cpu_program() if npu == "none" else make_program(IoStyle.CALLER, npu)
     write(rendered(board, program, mode), tmp_path / "p")
-    Solution(tmp_path / "p", "board").build(cpu, tmp_path / "firmware.elf")
+    abi = load_board(board).cpu.gcc_float_abi
+    Solution(tmp_path / "p", "board").build(cpu, tmp_path / "firmware.elf", abi)
     seen = check_sections(tmp_path / "firmware.elf", load_board(board), mode)
     assert {".vectors", ".text", ".stack", ".ethosgen_arena"} <= seen
 
@@ -146,7 +151,8 @@ def test_every_source_is_named_once_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [n for n in board_names() if load_board(n).cmsis is not None])
 def test_a_solution_is_as_its_users_expect(tmp_path: Path, name: str) -> None:
     board = load_board(name)
-    write(rendered(name, make_program(npu=board.npu.default)), tmp_path / "p")
+    program = make_program(npu=board.npu.default) if board.npu else make_cpu_program()
+    write(rendered(name, program), tmp_path / "p")
     solution = read(tmp_path / "p", SOLUTION)
     assert board.cmsis is not None
     assert {target["device"] for target in solution["target-types"]} == {board.cmsis.device}
@@ -168,6 +174,30 @@ def test_a_core_without_helium_says_so(tmp_path: Path) -> None:
     solution = read(tmp_path / "p", SOLUTION)
     assert solution["processor"] == {"mve": False, "fpu": False}  # "off" is false in YAML 1.1
     assert solution["description"].endswith(board.description)
+
+
+@pytest.mark.parametrize(
+    ("core", "options", "lacks"),
+    [
+        ("cortex-m0plus", "", None),
+        ("cortex-m3", "", None),
+        ("cortex-m4", "", None),
+        ("cortex-m4", 'fpu = "none"', {"fpu": False}),
+        ("cortex-m7", "", None),
+        ("cortex-m33", "", None),
+        ("cortex-m33", 'dsp = false\nfpu = "none"', {"fpu": False, "dsp": False}),
+    ],
+)
+def test_only_what_such_cores_may_have_is_off(
+    tmp_path: Path, core: str, options: str, lacks: dict[str, bool] | None
+) -> None:
+    text = (ROOT / "boards" / "mps2-an385.toml").read_text()
+    assert text.count('core = "cortex-m3"') == 1
+    text = text.replace('core = "cortex-m3"', f'core = "{core}"\n{options}')
+    (tmp_path / "mine.toml").write_text(text)
+    board = load_board(str(tmp_path / "mine.toml"))
+    write(render(make_cpu_program(), board, platform="csolution"), tmp_path / "p")
+    assert read(tmp_path / "p", SOLUTION).get("processor") == lacks
 
 
 def test_a_board_without_a_device_is_refused() -> None:

@@ -124,6 +124,17 @@ class Cpu(Facts):
         return CORES[self.core].arch == "armv6s-m"
 
     @property
+    def processor_options(self) -> Mapping[str, str]:
+        """Return what CMSIS-Toolbox must be told of a core that lacks what such cores may have."""
+        core = CORES[self.core]
+        lacks = {
+            "fpu": core.fpu != "none" and not self.has_fpu,
+            "dsp": core.may_lack_dsp and not self.has_dsp,
+            "mve": core.has_mve and not self.has_mve,
+        }
+        return {name: "off" for name, is_off in lacks.items() if is_off}
+
+    @property
     def has_stack_limit(self) -> bool:
         """Whether it has the register MSPLIM."""
         return CORES[self.core].arch.startswith("armv8")

@@ -122,7 +122,7 @@ void board_init(void)
     DWT_LAR = DWT_LAR_KEY; /* an M7 locks it */
 {% endif %}
 {% if board.cpu.has_stack_limit %}
-    DWT_CTRL &= ~DWT_CTRL_CYCDISS; /* a boot loader may have stopped it in secure state */
+    DWT_CTRL &= ~(uint32_t)DWT_CTRL_CYCDISS; /* a boot loader may have stopped it in secure state */
 {% endif %}
     DWT_CTRL |= DWT_CTRL_CYCCNTENA;
 {% endif %}

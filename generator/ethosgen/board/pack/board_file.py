@@ -10,12 +10,15 @@ from typing import Any
 
 from ethosgen.backend import accelerators
 from ethosgen.board.blanks import BLANK
+from ethosgen.board.cpu import CORES, Core, CoreName
+from ethosgen.board.facts import BAREMETAL_UARTS
 from ethosgen.board.pack.description import Algorithm, Device, NpuFeature, PackMemory, Processor
 
 _FPUS = {
     "0": "none", "NO_FPU": "none", "1": "single", "FPU": "single", "SP_FPU": "single",
     "2": "double", "DP_FPU": "double",
 }  # fmt: skip
+_DSPS = {"0": False, "NO_DSP": False, "1": True, "DSP": True}
 _KINDS = {
     "tcm": re.compile(r"[ID]TCM|TCM", re.IGNORECASE),
     "dram": re.compile(r"DDR|DRAM|PSRAM|HYPER", re.IGNORECASE),
@@ -52,12 +55,18 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
     """Return a board file with blanks to fill in, each with a question."""
     memories = _memories(device, processor)
     flashers = _flash(device)
+    has_npu = _may_have_npu(device, processor)
     doubts = [
-        "npu.secure", "npu.privileged", "placements", "counter", "flash.pyocd",
+        *(["npu.secure", "npu.privileged"] if has_npu else []),
+        "placements", "counter", "flash.pyocd",
         *(f"memories.{m.name}.kind" for m in memories if m.kind),
-        *(f"memories.{m.name}.npu_start_addr" for m in memories if m.npu_start_addr is not None),
+        *(
+            f"memories.{m.name}.npu_start_addr"
+            for m in memories
+            if has_npu and m.npu_start_addr is not None
+        ),
     ]  # fmt: skip
-    if processor.mve is None and processor.core != "Cortex-M33":
+    if processor.mve is None and _core(processor).has_mve:
         doubts.append("cpu.core")
     lines = [
         f"# {device.vendor} {device.name}, from the CMSIS pack {device.pack}.",
@@ -72,10 +81,9 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
         "",
         *_cpu(processor),
         "",
-        *_npu(device, processor),
-        "",
-        *(line for memory in memories for line in _memory(memory)),
-        *_placements(memories),
+        *([*_npu(device, processor), ""] if has_npu else []),
+        *(line for memory in memories for line in _memory(memory, has_npu)),
+        *_placements(memories, has_npu),
         *_devices(processor),
         *flashers,
         "# Its names in CMSIS-Toolbox, for --platform csolution.",
@@ -98,7 +106,8 @@ def _cmsis_name(device: Device, processor: Processor) -> str:
 
 
 def _notes(device: Device, processor: Processor) -> list[str]:
-    notes = [f"Written from {device.pack}; a pack has no addresses of the NPU or the console."]
+    what = "the NPU or the console" if _may_have_npu(device, processor) else "the console"
+    notes = [f"Written from {device.pack}; a pack has no addresses of {what}."]
     notes += [
         f"Flash algorithm {a.file}" + _range(a.start_addr, a.size_bytes) for a in device.algorithms
     ]
@@ -114,18 +123,38 @@ def _range(start: int | None, size: int | None) -> str:
     )
 
 
+def _core_name(processor: Processor) -> CoreName:
+    name: Any = processor.core.lower().replace("+", "plus")
+    return name  # type: ignore[no-any-return]
+
+
+def _core(processor: Processor) -> Core:
+    return CORES[_core_name(processor)]
+
+
+def _may_have_npu(device: Device, processor: Processor) -> bool:
+    """Return whether to ask for an NPU: the pack names one, or such cores often have one."""
+    return bool(device.npus) or _core(processor).has_mve
+
+
 def _cpu(processor: Processor) -> Iterator[str]:
+    core = _core(processor)
     yield "[cpu]"
-    yield f"core = {_quoted(processor.core.lower())}"
-    if processor.core != "Cortex-M33":
+    yield f"core = {_quoted(_core_name(processor))}"
+    if core.has_mve:
         if processor.mve is not None:
             yield f"mve = {_bool(processor.mve != 'NO_MVE')}"
         if processor.mve == "MVE":
             yield "mve_float = false"
+    if core.has_caches:
         yield f'icache = "{BLANK}"  # true if it has an instruction cache, else false'
         yield f'dcache = "{BLANK}"  # true if it has a data cache, else false'
+    if core.may_lack_dsp and processor.dsp in _DSPS:
+        yield f"dsp = {_bool(_DSPS[processor.dsp])}"
     if processor.fpu in _FPUS:
         yield f"fpu = {_quoted(_FPUS[processor.fpu])}"
+    elif core.fpu != "none" and not core.has_mve:
+        yield f'fpu = "{BLANK}"  # "none", "single" or "double"'
     if processor.clock_hz is None:
         yield f'clock_hz = "{BLANK}"  # the core\'s clock rate, or delete this line'
     else:
@@ -232,7 +261,7 @@ def _kind(memory: PackMemory, access: str, algorithms: Sequence[Algorithm]) -> s
     return None if "w" in access else "flash"
 
 
-def _memory(memory: _Chosen) -> Iterator[str]:
+def _memory(memory: _Chosen, has_npu: bool) -> Iterator[str]:
     yield f"[memories.{memory.name}]"
     yield f"start_addr = {_hex(memory.start_addr)}"
     yield f"size_bytes = {_hex(memory.size_bytes)}"
@@ -241,17 +270,17 @@ def _memory(memory: _Chosen) -> Iterator[str]:
     else:
         yield f"kind = {_quoted(memory.kind)}"
     yield f"access = {_quoted(memory.access)}"
-    if memory.kind != "tcm":
+    if has_npu and memory.kind != "tcm":
         yield (
             f'npu_port = "{BLANK}"  # 0 or 1, the NPU\'s AXI port that reaches it; delete this '
             "line if none does"
         )
-    if memory.npu_start_addr is not None:
+    if has_npu and memory.npu_start_addr is not None:
         yield f"npu_start_addr = {_hex(memory.npu_start_addr)}"
     yield ""
 
 
-def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
+def _placements(memories: Sequence[_Chosen], has_npu: bool) -> Iterator[str]:
     """Yield an initial placement, with the usual memory for each part."""
 
     def first(*choices: Iterator[_Chosen]) -> str:
@@ -265,6 +294,7 @@ def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
     near = [m for m in memories if "w" in m.access and m.name != code]
     arena = first(
         iter(sorted((m for m in near if m.kind == "sram"), key=lambda m: -m.size_bytes)),
+        iter([] if has_npu else near),
     )
     data = first(
         (m for m in near if m.kind == "tcm" and not re.match(r".*itcm", m.name)),
@@ -277,12 +307,14 @@ def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
     why = {
         "code": "the memory of vectors, instructions and constants",
         "data": "the memory of variables and the stack",
-        "arena": "the SRAM of the network's tensors, at the NPU's port 0",
+        "arena": "the SRAM of the network's tensors" + (", at the NPU's port 0" if has_npu else ""),
         "io": "the same",
         "commands": "the memory of the NPU's commands, for example flash",
-        "weights": "the memory of the network's weights, at the NPU's port 1",
+        "weights": "the memory of the network's weights"
+        + (", at the NPU's port 1" if has_npu else ""),
     }
-    parts = {"code": code, "data": data, "arena": arena, "io": arena, "commands": weights}
+    parts = {"code": code, "data": data, "arena": arena, "io": arena}
+    parts |= {"commands": weights} if has_npu else {}
     yield "[placements.shared_sram]"
     for part, memory in {**parts, "weights": weights}.items():
         comment = f"  # {why[part]}" if memory == BLANK else ""
@@ -292,17 +324,19 @@ def _placements(memories: Sequence[_Chosen]) -> Iterator[str]:
 
 def _devices(processor: Processor) -> Iterator[str]:
     yield "[console]"
-    yield f'uart = "{BLANK}"  # "cmsdk" (Arm) or "dw" (DesignWare, 16550), which start-up can drive'
+    known = ", ".join(map(_quoted, BAREMETAL_UARTS))
+    yield f'uart = "{BLANK}"  # one that start-up can drive: {known}'
     yield f'base_addr = "{BLANK}"  # address of the UART\'s registers'
     yield f'rx_irq = "{BLANK}"  # its interrupt at this core'
     yield f'clock_hz = "{BLANK}"  # the clock that its divider divides'
     yield "baud = 115_200"
     yield ""
-    yield "# The processor's own cycle counter."
+    has_dwt = _core(processor).arch != "armv6s-m"
+    yield "# The processor's own counter" + (", of cycles." if has_dwt else ".")
     yield "[counter]"
-    yield 'kind = "dwt"'
-    yield "control_addr = 0xe0001000"
-    yield "value_addr = 0xe0001004"
+    yield f'kind = "{"dwt" if has_dwt else "systick"}"'
+    yield f"control_addr = {'0xe0001000' if has_dwt else '0xe000e010'}"
+    yield f"value_addr = {'0xe0001004' if has_dwt else '0xe000e018'}"
     if processor.clock_hz is None:
         yield f'hz = "{BLANK}"  # the core\'s clock rate'
     else:

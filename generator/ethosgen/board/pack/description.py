@@ -20,7 +20,10 @@ _LEVELS = ("family", "subFamily", "device", "variant")
 _SELECTION = re.compile(r"(?:(?P<vendor>[^:]+)::)?(?P<device>[^:]+)(?::(?P<processor>[^:]+))?")
 _NPU = re.compile(r"ethos-?\s?(u\d+)", re.IGNORECASE)
 _MACS = re.compile(r"(\d+)\s*MACs?\b", re.IGNORECASE)
-_CORES = ("Cortex-M33", "Cortex-M52", "Cortex-M55", "Cortex-M85")
+_CORES = (
+    "Cortex-M0", "Cortex-M0+", "Cortex-M3", "Cortex-M4", "Cortex-M7",
+    "Cortex-M33", "Cortex-M52", "Cortex-M55", "Cortex-M85",
+)  # fmt: skip
 """Cores that ethosgen generates firmware for."""
 
 
@@ -31,6 +34,7 @@ class Processor:
     name: str | None
     core: str
     fpu: str | None
+    dsp: str | None
     mve: str | None
     trustzone: str | None
     clock_hz: int | None
@@ -231,6 +235,7 @@ def _processors(chain: tuple[ET.Element, ...]) -> Iterator[Processor]:
             name=core.get("Pname"),
             core=core.get("Dcore", "?"),
             fpu=core.get("Dfpu"),
+            dsp=core.get("Ddsp"),
             mve=core.get("Dmve"),
             trustzone=core.get("Dtz"),
             clock_hz=int(clock) if clock.isdigit() and int(clock) > 0 else None,

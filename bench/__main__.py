@@ -11,6 +11,7 @@ from rich.console import Console
 
 from bench import cpu_only, footprint, npu_model, tables, together
 from bench.measure import DEMO, MODELS, console, measure, networks
+from bench.shapes import spot
 
 PARTS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
     "cpu_only": lambda: [cpu_only.measure(network) for network in networks()],
@@ -51,7 +52,7 @@ def main() -> int:
 
 
 def _show_footprints(results: dict[str, Any]) -> bool:
-    """Print the figures that no table has: Zephyr's footprint, several networks in one firmware."""
+    """Print the figures that no table has: Zephyr's footprint, several networks, single layers."""
 
     def say(text: str) -> None:
         console.print(text, markup=False)
@@ -59,7 +60,8 @@ def _show_footprints(results: dict[str, Any]) -> bool:
     kws = next((m for m in sorted(MODELS.glob("kws*.tflite"))), DEMO)
     several = [*sorted(MODELS.glob("kws*.tflite")), *sorted(MODELS.glob("hello*.tflite")), DEMO]
     zephyr = footprint.show(kws, say)
-    return together.show(several, results["models"], say) and zephyr
+    fits = together.show(several, results["models"], say) and zephyr
+    return spot.show(say) and fits
 
 
 sys.exit(main())

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.command import Figures
-from bench.shapes import data, ours, page
+from bench.shapes import data, ours, page, spot
 from bench.shapes.all import TYPES, cases
 from bench.shapes.data import COLUMNS
 
@@ -17,6 +17,8 @@ def main() -> int:
     if arguments.networks:
         export(arguments.networks)
         return 0
+    if arguments.spot:
+        return 0 if spot.show(print) else 1
     results = data.load()
     for path in arguments.theirs:
         data.add_theirs(results, json.loads(path.read_text()))
@@ -42,6 +44,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--type", nargs="+", choices=TYPES, default=TYPES)
     parser.add_argument("--only", default="", help="measure the cases whose names contain this")
+    parser.add_argument(
+        "--spot", action="store_true", help="compare a layer of each family with its stored figures"
+    )
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
     parser.add_argument("--networks", type=Path, help="write the layers and their inputs there")
     parser.add_argument(

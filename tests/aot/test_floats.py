@@ -78,6 +78,9 @@ OTHERS: dict[str, Build] = {
     "averages of few": lambda n: n.average_pool(_in(n, 1, 5, 5, 3), (2, 2)),
     "maxima": lambda n: n.max_pool(_in(n, 2, 7, 5, 11), (2, 3), (1, 2), padding="SAME"),
     "maxima of few": lambda n: n.max_pool(_in(n, 1, 5, 5, 2), (3, 3), activation="RELU6"),
+    "resized": lambda n: _resized(n, _in(n, 2, 3, 5, 9), (6, 7)),
+    "resized, centred": lambda n: _resized(n, _in(n, 1, 4, 4, 8), (9, 8), half_pixel_centers=True),
+    "resized, aligned": lambda n: _resized(n, _in(n, 1, 4, 5, 6), (2, 11), align_corners=True),
     "mean": lambda n: n.mean(_in(n, 2, 5, 4, 9)),
     "mean of few": lambda n: n.mean(_in(n, 1, 5, 4, 3), keep_dims=False),
     "sums": lambda n: n.add(_in(n, 1, 5, 7, 3), _in(n, 1, 5, 7, 3), activation="RELU"),
@@ -123,6 +126,13 @@ def _product(net: NetworkBuilder, first: int, second: int, adj_y: bool = False) 
     shape = (*np.broadcast_shapes(one[:-2], other[:-2]), one[-2], columns)
     options = {"adj_x": False, "adj_y": adj_y}
     return net.operator("BATCH_MATMUL", [first, second], [Spec(shape, "float32")], options)[0]
+
+
+def _resized(net: NetworkBuilder, x: int, size: Pair, **options: bool) -> int:
+    """Add a RESIZE_BILINEAR."""
+    batch, _, _, depth = net.tensors[x].shape
+    inputs, spec = [x, net.constant(size, "int32")], Spec((batch, *size, depth), "float32")
+    return net.operator("RESIZE_BILINEAR", inputs, [spec], options, version=3)[0]
 
 
 PRODUCTS: dict[str, Build] = {

@@ -124,6 +124,14 @@ ETHOSGEN_BINARY_F32(mul_one);
 void ethosgen_svdf_f32(float *output, float *state, const float *features, const float *weights,
                        int32_t filters, int32_t memory);
 
+/*
+ * Compute all channels of a pixel between four; `down` and `across` are its distances from the top
+ * left one, at most 1.
+ */
+void ethosgen_resize_f32(float *output, const float *top_left, const float *bottom_left,
+                         const float *top_right, const float *bottom_right, float down,
+                         float across, int32_t channels);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,16 @@ from ethosgen.aot.packed import MicroKernels, Source
 
 _SOURCE = Source(
     package=__name__,
-    families=("binary", "depthwise", "matrix", "pool", "product", "recurrent", "transposed"),
+    families=(
+        "binary",
+        "depthwise",
+        "matrix",
+        "pool",
+        "product",
+        "recurrent",
+        "resize",
+        "transposed",
+    ),
     folder="kernels/floats",
     headers=("ethosgen_floats.h", "ethosgen_floats_math.h", "ethosgen_matrix_fpu.h"),
 )

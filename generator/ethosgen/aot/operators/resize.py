@@ -18,7 +18,7 @@ def _options(op: Operator) -> tuple[bool, bool]:
     return bool(op.options.get("align_corners")), bool(op.options.get("half_pixel_centers"))
 
 
-def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+def resize_ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Return input and output; UnsupportedError if TFLite Micro would read past the input.
 
     It takes the output's batches and channels, and LiteRT the input's.
@@ -39,7 +39,7 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 @operator("RESIZE_NEAREST_NEIGHBOR", dtypes=("int8", "int16", "float32"))
 def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the nearest pixel (reference/resize_nearest_neighbor.h)."""
-    source, target = _ends(op, tensors)
+    source, target = resize_ends(op, tensors)
     batch, height, width, depth = target.shape
     nest = Nest()
     x = nest.read("input", source)
@@ -74,11 +74,11 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     LiteRT interpolates uint8 in single precision, adds 0.5 and truncates.
     """
-    source, target = _ends(op, tensors)
+    source, target = resize_ends(op, tensors)
     batch, height, width, depth = target.shape
     was_unsigned = bool(op.options.get(UNSIGNED))
     single = source.dtype == "float32" or was_unsigned
-    find = _single_places if single else _fixed_places
+    find = single_places if single else _fixed_places
     nest = Nest()
     x = nest.read("input", source)
     tables = [
@@ -129,7 +129,7 @@ def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: b
     )
 
 
-def _single_places(op: Operator, before: int, after: int) -> dict[str, Array]:
+def single_places(op: Operator, before: int, after: int) -> dict[str, Array]:
     """Return lower index, upper index and the fraction between them, in single precision."""
     align, half_pixel = _options(op)
     scale = _SINGLE(before) / _SINGLE(after)

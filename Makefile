@@ -16,7 +16,12 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 
 environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,convert]'
-	@$(BIN)/ethosgen doctor --install torch --install tosa
+	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl
+
+environment-%:
+	@$(BIN)/ethosgen doctor --install $*
+
+library-acl:
 	@tools/acl.sh .acl
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)

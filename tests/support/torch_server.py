@@ -1,23 +1,30 @@
 """Runs scripts of the environment "torch" in forks of one process, which has imported PyTorch.
 
 ethosgen starts a Python for each script, and importing PyTorch and ExecuTorch takes it ten seconds
-of processor time. A fork can crash, hang and print as a child can.
+of processor time. A fork can crash, hang and print as a child can. All workers of a test run share
+the process: it listens at a socket, and ends after its last caller.
 """
 
+import contextlib
+import fcntl
 import gc
+import hashlib
 import importlib
 import os
 import pickle
 import runpy
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import traceback
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +40,25 @@ PACKAGES = (
 """What the scripts import."""
 
 Wait = Callable[[list[str], Path, float], str]
+LOOK_S = 1.0
+PATIENCE_S = 300.0
+"""How long the process waits for its first caller."""
+
+
+@dataclass
+class Line:
+    """A connection to the process."""
+
+    connection: socket.socket
+    stream: Any
 
 
 class TorchServer:
-    """The caller's side of the process, which the first call of a Python starts."""
+    """The caller's side of the process, which the first call of a test run starts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._processes: dict[Path, Any] = {}
+        self._lines: dict[Path, Line] = {}
 
     def wait(self, command: list[str], python: Path, limit_s: float) -> str:
         """Do what a Python's command for a file says, and return what it prints.
@@ -51,10 +69,10 @@ class TorchServer:
 
         assert command[:2] == [str(python), "-P"]
         with self._lock:
-            process = self._processes[python] = self._processes.get(python) or _start(python)
-            pickle.dump((command[2:], limit_s), process.stdin)
-            process.stdin.flush()
-            status, said = pickle.load(process.stdout)
+            line = self._lines[python] = self._lines.get(python) or _connect(python)
+            pickle.dump((command[2:], limit_s), line.stream)
+            line.stream.flush()
+            status, said = pickle.load(line.stream)
         log: str = said.decode("utf-8", "replace")[-4000:]
         if status is None:
             raise ChildError("late", f"it did not finish in {limit_s:g} s")
@@ -63,11 +81,11 @@ class TorchServer:
         return log
 
     def close(self) -> None:
-        """End the processes."""
-        for process in self._processes.values():
-            process.kill()
-            process.communicate()
-        self._processes.clear()
+        """Leave the processes, which end after their last caller."""
+        for line in self._lines.values():
+            line.stream.close()
+            line.connection.close()
+        self._lines.clear()
 
 
 def use_torch_server(server: TorchServer) -> None:
@@ -88,30 +106,74 @@ def use_torch_server(server: TorchServer) -> None:
     worker._wait = wait
 
 
-def _start(python: Path) -> Any:
+def _connect(python: Path) -> Line:
+    """Connect to the process of this test run; start it if there is none."""
+    run = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())} {python}"
+    name = hashlib.sha256(run.encode()).hexdigest()[:16]
+    place = Path(tempfile.gettempdir()) / f"ethosgen-torch-{name}"
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(str(place))
+        except OSError:
+            place.unlink(missing_ok=True)
+            _start(python, place)
+            connection.connect(str(place))
+    return Line(connection, connection.makefile("rwb"))
+
+
+def _start(python: Path, place: Path) -> None:
+    """Start the process, which gets a socket that already listens: callers need not wait."""
     from ethosgen.host.environments import child_variables
 
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    command = [str(python), "-P", __file__]
-    return subprocess.Popen(command, env=child_variables(python), **pipes)  # type: ignore[call-overload]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen()
+        subprocess.Popen(
+            [str(python), "-P", __file__, str(place)],
+            env=child_variables(python),
+            stdin=listener.fileno(),
+            stdout=subprocess.DEVNULL,
+        )
 
 
 # ---- the other end -------------------------------------------------------------------------------
 
 
-def _serve() -> None:
-    questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+def _serve(place: Path) -> None:
+    """Answer each caller in a fork, until the last has left."""
+    listener = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _import_packages()
     gc.freeze()  # else a fork's collector copies all pages
-    while True:
-        try:
-            arguments, limit_s = pickle.load(questions)
-        except EOFError:
-            return
-        pickle.dump(_answer(arguments, limit_s), answers)
-        answers.flush()
+    callers: set[int] = set()
+    end = time.monotonic() + PATIENCE_S
+    while callers or time.monotonic() < end:
+        ready, _, _ = select.select([listener], [], [], LOOK_S)
+        if ready:
+            callers.add(_answer_all(listener))
+            end = 0.0
+        callers = {one for one in callers if os.waitpid(one, os.WNOHANG) == (0, 0)}
+    place.unlink(missing_ok=True)
+    place.with_suffix(".lock").unlink(missing_ok=True)
+
+
+def _answer_all(listener: socket.socket) -> int:
+    """Accept a caller and answer its questions in a fork; return the fork's process."""
+    connection, _ = listener.accept()
+    child = os.fork()
+    if child:
+        connection.close()
+        return child
+    listener.close()
+    stream = connection.makefile("rwb")
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            arguments, limit_s = pickle.load(stream)
+            pickle.dump(_answer(arguments, limit_s), stream)
+            stream.flush()
+    os._exit(0)
 
 
 class _Vela:
@@ -169,4 +231,4 @@ def _run(arguments: list[str], prints: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve()
+    _serve(Path(sys.argv[1]))

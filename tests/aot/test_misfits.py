@@ -115,3 +115,13 @@ def test_a_view_has_the_size_of_its_tensor(declare: str) -> None:
     getattr(Nest(), declare)("x", tensor, (3, 2))
     with pytest.raises(UnsupportedError, match=r"'x' of shape \[2, 3\] as \[7\]"):
         getattr(Nest(), declare)("x", tensor, (7,))
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_reduction_without_axes_is_named(inputs: int) -> None:
+    """Vela 4.0.1 writes such a REDUCE_ANY."""
+    net = NetworkBuilder("damaged", 1)
+    x = net.input((2, 3), "bool", None, 0)
+    (y,) = net.operator("REDUCE_ANY", [x, -1][:inputs], [Spec((2,), "bool")])
+    with pytest.raises(UnsupportedError, match=r"REDUCE_ANY that makes .* no input that names its"):
+        compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")

@@ -22,7 +22,7 @@ from ethosgen.aot.loops.nest import Nest, int32, number, real
 from ethosgen.aot.operators import Kernel, operator
 from ethosgen.aot.operators.layout import constant
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.network import ABSENT, Operator, Tensor
 
 Combine = Any
 
@@ -31,6 +31,8 @@ class _Reduction:
     """A reduction's loops: over the kept axes, and inside over the reduced axes, both in order."""
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor]) -> None:
+        if len(op.inputs) != 2 or ABSENT in op.inputs:  # Vela 4.0.1 drops an input of REDUCE_ANY
+            raise UnsupportedError("it has no input that names its axes; compile the network anew")
         self.source, axes, self.target = (tensors[i] for i in (*op.inputs, *op.outputs))
         rank = len(self.source.shape)
         chosen = {int(axis) % rank for axis in constant(axes, "axes").flat} if rank else set()

@@ -241,6 +241,11 @@ def _place(one: Attachment, board: Board, shared: SharedRam) -> Place:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End QEMU in order: it has changed the terminal's settings, and restores them."""
     if process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
         process.kill()
-    process.wait()
+        process.wait()

@@ -17,7 +17,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from tests.aot.test_dsp import LAYERS as DSP_LAYERS
-from tests.aot.test_packed import OTHERS, RECURRENT, TRANSPOSED, halves
+from tests.aot.test_packed import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -67,7 +67,7 @@ def test_the_twins_equal_tflite_micro(extension: Extension, tmp_path: Path) -> N
 def test_cores_without_dsp_equal_tflite_micro(core: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     path = tmp_path / "network.tflite"
-    builds = (LAYERS | OTHERS).values()
+    builds = (LAYERS | OTHERS | PRODUCTS).values()
     path.write_bytes(net.build(*(build(net) for build in builds), halves(net, bits=29)))
     report = pipeline.verify(
         recipe(path, board=str(board_of(tmp_path, core)), npu="none"),

@@ -30,9 +30,12 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return depthwise.depthwise(op, tensors, ARMV6M)
 
 
-@packed("TRANSPOSE_CONV", cycles=transposed.cycles)
+@packed("TRANSPOSE_CONV")
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve the input once for each phase of the strides."""
+    """Convolve the input once for each phase of the strides.
+
+    Without an estimate, since that of the plain kernel, half of what it takes here, is for Helium.
+    """
     return transposed.transpose_conv(op, tensors, ARMV6M)
 
 

@@ -111,6 +111,15 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> float:
     return 400 + row / max(units, 1)
 
 
+def matrix_product(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output of a BATCH_MATMUL."""
+    first, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    depth = first.shape[-2 if op.options.get("adj_x") else -1]
+    fours, rest = divmod(target.shape[-1], CHANNELS)
+    row = fours * (140 + 15 * depth) + rest * (55 + 8 * depth)
+    return 5 + row / target.shape[-1]
+
+
 def _blocks(channels: int) -> int:
     return channels // CHANNELS + channels % CHANNELS
 

@@ -45,13 +45,6 @@ def _part_cycles(part: Part, depth: int, channels: int) -> float:
     return CALL + cost.windows(pixels, taps, depth, channels * part[1].merged)
 
 
-def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the estimated cycles for each output."""
-    target = tensors[op.outputs[0]]
-    outputs = max(target.elements // max(target.shape[0], 1), 1)
-    return _cheapest_parts(op, tensors)[1] / outputs
-
-
 def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
     """Convolve the input once for each part, and write its outputs apart."""
     layer = packable_layer(op, tensors)

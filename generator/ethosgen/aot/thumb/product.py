@@ -1,0 +1,14 @@
+"""BATCH_MATMUL of int8: the plain C of the micro-kernels, four columns at a time."""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed import packed, product
+from ethosgen.aot.thumb import cost
+from ethosgen.values.network import Operator, Tensor
+
+
+@packed("BATCH_MATMUL", cycles=cost.matrix_product)
+def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply the matrices of each batch in one call."""
+    return product.batch_matmul(op, tensors)

@@ -1,6 +1,7 @@
 """DSP kernels of families that the plain C had: C on this machine, and a Cortex-M33 on QEMU."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,28 @@ from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
+
+
+def _few(net: NetworkBuilder, channels: int, depth: int) -> int:
+    """Return windows of few outputs, inside the input and beyond its borders."""
+    return net.conv2d(net.input((1, 6, 5, depth)), channels, (3, 3), activation="RELU6")
+
+
 DEEP: dict[str, Build] = {
     "svdf, two parts of the depth": lambda n: svdf(n, n.input((1, 518), scale=0.02), 5, 3),
     "lstm, three parts": lambda n: lstm(n, n.input((1, 2, 1021), scale=0.02), 9),
+}
+FEW: dict[str, Build] = {
+    **{
+        f"{channels} of {depth}": partial(_few, channels=channels, depth=depth)
+        for channels in (1, 2, 3)
+        for depth in (3, 4, 8)
+    },
+    "dense, one row": lambda n: n.fully_connected(n.input((1, 30)), 1),
+    "dense, shallow": lambda n: n.fully_connected(n.input((5, 3)), 2),
+    "apart": lambda n: n.conv2d(n.input((2, 7, 8, 4)), 2, (2, 3), dilation=(2, 3)),
+    "rows apart": lambda n: n.conv2d(n.input((1, 9, 6, 4)), 3, (3, 2), dilation=(3, 1)),
+    "wider than the input": lambda n: n.conv2d(n.input((1, 2, 2, 4)), 1, (5, 6)),
 }
 DEEP_PRODUCTS: dict[str, Build] = {
     "two parts": lambda n: product(n, n.input((5, 130)), n.input((130, 6), zero_point=9)),
@@ -74,6 +94,7 @@ WIDE = "lstm, cell of most bits"
 """Its products have more than the 31 bits that the kernel multiplies."""
 GROUPS: dict[str, dict[str, Build]] = {
     "transposed": TRANSPOSED,
+    "few": FEW,
     "lanes": WINDOWS,
     "planes": WINDOWS,
     "pads": PADS,

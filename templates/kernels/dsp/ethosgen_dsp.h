@@ -66,6 +66,22 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
                                  const int8_t *weights, const int32_t *scales,
                                  const int32_t *shape, const int32_t *window);
 
+/*
+ * The same two for 1, 2 and 3 channels. weights: those of each channel, padded with zeros to a multiple
+ * of 4. scales: with doubled biases. room: a byte for each of depth.
+ */
+#define ETHOSGEN_DSP_FEW(channels)                                                               \
+    void ethosgen_dsp_few_##channels##_s8(int8_t *output, const int8_t *rows, int32_t count,     \
+                                          const int8_t *weights, const int32_t *scales,          \
+                                          const int32_t *shape);                                 \
+    void ethosgen_dsp_few_windows_##channels##_s8(                                               \
+        int8_t *output, const int8_t *input, void *room, const int8_t *weights,                  \
+        const int32_t *scales, const int32_t *shape, const int32_t *window)
+
+ETHOSGEN_DSP_FEW(1);
+ETHOSGEN_DSP_FEW(2);
+ETHOSGEN_DSP_FEW(3);
+
 /* A depthwise convolution; rows and columns may be exchanged. */
 struct ethosgen_dsp_depthwise {
     int32_t height; /* of the input, in rows */

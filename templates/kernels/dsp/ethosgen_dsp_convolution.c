@@ -4,6 +4,7 @@
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 #include "ethosgen_dsp_tile.h"
+#include "ethosgen_dsp_window.h"
 
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
@@ -24,21 +25,8 @@ static inline int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-/* Where a window is: its first row and column, which may be negative. */
-struct place {
-    int32_t y;
-    int32_t x;
-};
-
-static inline bool is_inside(struct place at, const struct ethosgen_dsp_window *window)
-{
-    return at.y >= 0 && at.x >= 0
-        && at.y + (window->taps_y - 1) * window->dilation_y < window->height
-        && at.x + (window->taps_x - 1) * window->dilation_x < window->width;
-}
-
 /* Copy the pixels under a window whose rows are contiguous, all of them inside. */
-static void gather_rows(int8_t *patch, const int8_t *input, struct place at,
+static void gather_rows(int8_t *patch, const int8_t *input, struct ethosgen_dsp_place at,
                         const struct ethosgen_dsp_window *window)
 {
     int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
@@ -51,9 +39,8 @@ static void gather_rows(int8_t *patch, const int8_t *input, struct place at,
     }
 }
 
-/* Copy the pixels under any window. */
-static void gather(int8_t *patch, const int8_t *input, struct place at, int32_t depth,
-                   const struct ethosgen_dsp_window *window)
+void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp_place at,
+                         int32_t depth, const struct ethosgen_dsp_window *window)
 {
     int32_t channels = window->channels, row_bytes = window->width * window->pixel;
     bool is_dense = window->dilation_x == 1 && window->pixel == channels;
@@ -61,7 +48,7 @@ static void gather(int8_t *patch, const int8_t *input, struct place at, int32_t 
     int32_t end_x = at.x + (window->taps_x - 1) * window->dilation_x + 1;
     int32_t first = at.x < 0 ? -at.x : 0, last = least(window->taps_x, window->width - at.x);
 
-    if (!is_inside(at, window)) {
+    if (!ethosgen_dsp_is_inside(at, window)) {
         memset(patch, window->zero_point, (size_t)depth);
     } else if (is_dense) {
         gather_rows(patch, input, at, window);
@@ -90,7 +77,7 @@ static void gather(int8_t *patch, const int8_t *input, struct place at, int32_t 
 }
 
 /* Widen the rows under a window where they are, whose bytes are whole words; see ethosgen_dsp_widen. */
-static int32_t widen_in_place(int32_t *to, const int8_t *input, struct place at, int32_t count,
+static int32_t widen_in_place(int32_t *to, const int8_t *input, struct ethosgen_dsp_place at, int32_t count,
                               const struct ethosgen_dsp_window *window)
 {
     int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
@@ -112,8 +99,7 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     const struct ethosgen_dsp_window *window = (const struct ethosgen_dsp_window *)window_shape;
     int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0, some = 0;
-    bool is_whole = window->dilation_x == 1 && window->taps_x * window->channels % 4 == 0
-        && (window->pixel == window->channels || window->taps_x == 1);
+    bool is_whole = ethosgen_dsp_has_whole_rows(window);
     int32_t *wide = room;
     int8_t *patch = (int8_t *)(wide + 2 * ETHOSGEN_DSP_ROWS * ethosgen_dsp_steps(depth));
     struct ethosgen_dsp_tile tile;
@@ -123,14 +109,13 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
         int8_t *place = output + row * window->row_step;
 
         for (int32_t column = 0; column < window->columns; column++) {
-            struct place at = {row * window->stride_y - window->before_y,
-                               column * window->stride_x - window->before_x};
+            struct ethosgen_dsp_place at = ethosgen_dsp_place_of(row, column, window);
 
             some = used == 0 ? ethosgen_dsp_rows(left) : some;
-            if (is_whole && is_inside(at, window)) {
+            if (is_whole && ethosgen_dsp_is_inside(at, window)) {
                 tile.excess[used] = widen_in_place(wide + used, input, at, some, window);
             } else {
-                gather(patch, input, at, depth, window);
+                ethosgen_dsp_gather(patch, input, at, depth, window);
                 tile.excess[used] = ethosgen_dsp_widen(wide + used, patch, depth, some);
             }
             tile.outputs[used++] = place;

@@ -11,6 +11,10 @@ from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, STEP = 4, 4
+INSIDE = 0.75
+"""The share of windows that are inside the input; those of whole words are not copied."""
+MOST_FEW = 3
+"""Channels for which rows are not widened."""
 
 
 def _up(value: int, to: int) -> int:
@@ -21,21 +25,31 @@ def products(rows: int, depth: int, channels: int) -> float:
     """Return the cycles of rows times weights."""
     steps = _up(depth, STEP)
     blocks, last = divmod(rows, ROWS)
-    tile = _up(channels, 2) * (150 + 25.5 * steps)
-    row = _up(channels, 4) * (120 + 15 * steps)
-    rest = row if last == 1 else tile * (last > 1)
-    return blocks * (tile + 60) + rest + rows * (10 + 11 * steps)
+    tile = 40 + _up(channels, 2) * (105 + 25.5 * steps)
+    row = 50 + _up(channels, 2) * (48 + 7.2 * steps)
+    return blocks * tile + last * row + rows * (45 + 10.5 * steps)
+
+
+def matrix(rows: int, depth: int, channels: int) -> float:
+    """Return the cycles of rows times constant weights."""
+    if channels > MOST_FEW:
+        return products(rows, depth, channels)
+    each = 80 + 18 * channels + (4.5 + 5 * channels) * (depth // STEP)
+    return rows * (each + (20 + 5 * channels) * (depth % STEP > 0))
 
 
 def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> float:
-    """Return the cycles of a convolution that copies the pixels under each window."""
-    rows, columns = taps
-    copies = 60 + rows * (20 + 1.5 * columns * depth)
-    return products(pixels, rows * columns * depth, channels) + pixels * copies
+    """Return the cycles of a convolution, most of whose windows are inside the input."""
+    rows, size = taps[0], taps[1] * depth
+    copied = 130 + rows * (25 + 1.5 * size)
+    if size % STEP == 0:
+        in_place = 30 + 20 * rows if channels <= MOST_FEW else 70 + 35 * rows
+        copied = INSIDE * in_place + (1 - INSIDE) * copied
+    return matrix(pixels, rows * size, channels) + pixels * copied
 
 
 def _rows(one: Sizes) -> float:
-    return products(one.pixels, one.depth, one.channels // one.groups)
+    return matrix(one.pixels, one.depth, one.channels // one.groups)
 
 
 def _patches(one: Sizes) -> float:

@@ -16,7 +16,8 @@ from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix.c", "ethosgen_dsp_tile.h"})
-CONVOLUTION = MATRIX | {"ethosgen_dsp_convolution.c"}
+CONVOLUTION = MATRIX | {"ethosgen_dsp_convolution.c", "ethosgen_dsp_window.h"}
+FEW = CONVOLUTION | {"ethosgen_dsp_few.c"}
 ROOM, PATCH = 8, 1
 """Bytes of temporary memory for each place: rows of 16 bits, and the pixels under a window."""
 
@@ -68,12 +69,12 @@ def _product(layer: Layer, weights: Array) -> Kernel | None:
     y = nest.write("output", layer.target, (outputs,))
     names = ("weights", "scales", "shape")
     tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
+    ends = tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels
+    if layer.channels <= cost.MOST_FEW:
+        nest.call(f"ethosgen_dsp_few_{layer.channels}_s8", *ends, *(table.data for table in tables))
+        return nest.kernel(FEW)
     room = nest.room("room", ROOM * whole_steps(weights.shape[1]))
-    nest.call(
-        "ethosgen_dsp_matrix_s8",
-        *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels, room.data),
-        *(table.data for table in tables),
-    )
+    nest.call("ethosgen_dsp_matrix_s8", *ends, room.data, *(table.data for table in tables))
     return nest.kernel(MATRIX)
 
 
@@ -96,15 +97,23 @@ def _windows(
         nest.table("window", window_numbers(layer, depth, vertical, horizontal)),
     )
     room = nest.room("room", (ROOM + PATCH) * whole_steps(weights.shape[1]))
+    function, files = window_function(layer.channels // groups)
     with nest.loops((source.shape[0], groups), "n group") as (n, group):
         nest.call(
-            "ethosgen_dsp_convolution_s8",
+            function,
             tirx.address_of(y[n, 0, 0, group * (layer.channels // groups)]),
             *(tirx.address_of(x[n, 0, 0, group * depth]), room.data),
             *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
             *(struct.data for struct in structs),
         )
-    return nest.kernel(CONVOLUTION)
+    return nest.kernel(files)
+
+
+def window_function(channels: int) -> tuple[str, frozenset[str]]:
+    """Return the C function for windows over a group of `channels` outputs, and its files."""
+    if channels <= cost.MOST_FEW:
+        return f"ethosgen_dsp_few_windows_{channels}_s8", FEW
+    return "ethosgen_dsp_convolution_s8", CONVOLUTION
 
 
 def whole_steps(depth: int) -> int:
@@ -144,6 +153,9 @@ def matrix_constants(
     channels, depth = layer.channels // groups, weights.shape[1]
     parts = order.parts(weights.reshape(groups, channels, depth))
     shape = (depth, *parts, channels, stride or layer.channels, *layer.bounds)
+    if channels <= cost.MOST_FEW:
+        rows = order.depthwise_weights(weights.T[np.newaxis])
+        return rows, order.depthwise_scales(scales), np.array(shape, np.int32)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),

@@ -9,11 +9,11 @@ from tvm import tirx
 
 from ethosgen.aot.dsp import cost
 from ethosgen.aot.dsp.matrix import (
-    CONVOLUTION,
     PATCH,
     ROOM,
     matrix_constants,
     whole_steps,
+    window_function,
     window_numbers,
 )
 from ethosgen.aot.loops.layer import Layer
@@ -89,17 +89,18 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         )
     ]
     room = nest.room("room", (ROOM + PATCH) * whole_steps(most * depth))
+    function, files = window_function(layer.channels * parts[0].horizontal.merged)
     with nest.loop("n", layer.target.shape[0]) as n:
         at = [0] * len(tables)
         for part, values in zip(parts, constants, strict=True):
             nest.call(
-                "ethosgen_dsp_convolution_s8",
+                function,
                 tirx.address_of(y[n, part.vertical.first, part.horizontal.first, 0]),
                 *(tirx.address_of(x[n, 0, 0, 0]), room.data),
                 *(tirx.address_of(t[i]) for t, i in zip(tables, at, strict=True)),
             )
             at = [place + len(value) for place, value in zip(at, values, strict=True)]
-    return nest.kernel(CONVOLUTION)
+    return nest.kernel(files)
 
 
 def _constants(layer: Layer, part: Part) -> tuple[Array, ...] | None:

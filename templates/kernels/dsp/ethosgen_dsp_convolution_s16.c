@@ -5,7 +5,21 @@
  */
 #include "ethosgen_dsp_tile_s16.h"
 
+/* Channels from which it is faster to copy them in rounds. */
+enum { MANY = 8 };
+
 typedef struct ethosgen_dsp_window Window;
+
+/* Append a pixel of an even number of channels to words; zeros if `from` is null. */
+static inline void append_pixel(struct ethosgen_dsp_writer *writer, const int16_t *from,
+                                int32_t channels)
+{
+    for (; channels > 0; channels -= ETHOSGEN_DSP_PAIR) {
+        *writer->to = from ? (int32_t)ethosgen_dsp_word(from) : 0;
+        writer->to += writer->step;
+        from = from ? from + ETHOSGEN_DSP_PAIR : from;
+    }
+}
 
 /* Append the taps of a window's row that are adjacent in the input; x may be negative. */
 static void append_run(struct ethosgen_dsp_writer *writer, const int16_t *row, int32_t x,
@@ -44,9 +58,13 @@ static void gather(struct ethosgen_dsp_writer *writer, const int16_t *input, int
 
             for (int32_t tap_x = 0; tap_x < window->taps_x; tap_x++) {
                 bool is_inside = column >= 0 && column < window->width;
+                const int16_t *from = is_inside ? row + column * window->pixel : NULL;
 
-                ethosgen_dsp_append(writer, is_inside ? row + column * window->pixel : NULL,
-                                    channels);
+                if (channels < MANY && channels % ETHOSGEN_DSP_PAIR == 0) {
+                    append_pixel(writer, from, channels);
+                } else {
+                    ethosgen_dsp_append(writer, from, channels);
+                }
                 column += window->dilation_x;
             }
         }

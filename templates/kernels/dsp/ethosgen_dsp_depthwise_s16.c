@@ -17,6 +17,16 @@ typedef struct ethosgen_dsp_scale_s16 Scale;
 #define ADD_LOW_HIGH(sum, a, b) ADD("smlabt", sum, a, b)
 #define ADD_HIGH_LOW(sum, a, b) ADD("smlatb", sum, a, b)
 #define ADD_HIGH_HIGH(sum, a, b) ADD("smlatt", sum, a, b)
+
+/* The upper word of a sum times a mantissa, plus the addend. */
+static inline int32_t scaled(int32_t sum, const Scale *scale)
+{
+    uint32_t low = scale->low;
+    int32_t high = scale->high;
+
+    __asm("smlal %0, %1, %2, %3" : "+r"(low), "+r"(high) : "r"(sum), "r"(scale->mantissa));
+    return high;
+}
 #else
 #define LOW(pair) ((int16_t)(pair))
 #define HIGH(pair) ((int16_t)((pair) >> 16))
@@ -24,6 +34,13 @@ typedef struct ethosgen_dsp_scale_s16 Scale;
 #define ADD_LOW_HIGH(sum, a, b) (sum) += LOW(a) * HIGH(b)
 #define ADD_HIGH_LOW(sum, a, b) (sum) += HIGH(a) * LOW(b)
 #define ADD_HIGH_HIGH(sum, a, b) (sum) += HIGH(a) * HIGH(b)
+
+static inline int32_t scaled(int32_t sum, const Scale *scale)
+{
+    int64_t addend = (int64_t)((uint64_t)(uint32_t)scale->high << 32 | scale->low);
+
+    return (int32_t)(((int64_t)sum * scale->mantissa + addend) >> 32);
+}
 #endif
 
 /* The taps of a window that are inside the input. */
@@ -34,10 +51,7 @@ struct window {
 
 static inline int16_t output_of(int32_t sum, const Scale *scale)
 {
-    int64_t addend = (int64_t)((uint64_t)(uint32_t)scale->high << 32 | scale->low);
-    int32_t high = (int32_t)(((int64_t)sum * scale->mantissa + addend) >> 32);
-
-    return (int16_t)ethosgen_dsp_saturate_16(high >> scale->shift);
+    return (int16_t)ethosgen_dsp_saturate_16(scaled(sum, scale) >> scale->shift);
 }
 
 /* Compute 4 channels, each of which has one input. */

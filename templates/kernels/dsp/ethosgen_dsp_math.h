@@ -176,16 +176,61 @@ static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low
     }
 }
 
-/* The same for values of 16 bits. */
+#if ETHOSGEN_DSP
+/* Of each value of 16 bits the greater one. */
+static inline uint32_t ethosgen_dsp_greatest_16(uint32_t a, uint32_t b)
+{
+    uint32_t made;
+
+    __asm("ssub16 %0, %1, %2\n\t"
+          "sel %0, %1, %2" : "=&r"(made) : "r"(a), "r"(b));
+    return made;
+}
+
+static inline uint32_t ethosgen_dsp_least_16(uint32_t a, uint32_t b)
+{
+    uint32_t made;
+
+    __asm("ssub16 %0, %1, %2\n\t"
+          "sel %0, %2, %1" : "=&r"(made) : "r"(a), "r"(b));
+    return made;
+}
+#else
+static inline uint32_t ethosgen_dsp_greatest_16(uint32_t a, uint32_t b)
+{
+    int16_t low = (int16_t)((int16_t)a > (int16_t)b ? a : b);
+    int16_t high = (int16_t)((int16_t)(a >> 16) > (int16_t)(b >> 16) ? a >> 16 : b >> 16);
+
+    return (uint16_t)low | (uint32_t)(uint16_t)high << 16;
+}
+
+static inline uint32_t ethosgen_dsp_least_16(uint32_t a, uint32_t b)
+{
+    /* The complement turns the order of two numbers round. */
+    return ~ethosgen_dsp_greatest_16(~a, ~b);
+}
+#endif
+
+/* Move values of 16 bits into bounds, unless these are all values'. */
 static inline void ethosgen_dsp_bound_s16(int16_t *values, int32_t count, int32_t low, int32_t high)
 {
     if (low == INT16_MIN && high == INT16_MAX) {
         return;
     }
-    for (; count > 0; count--) {
+    uint32_t lows = (uint16_t)low | (uint32_t)low << 16;
+    uint32_t highs = (uint16_t)high | (uint32_t)high << 16;
+
+    for (; count >= 2; count -= 2) {
+        uint32_t pair = ethosgen_dsp_greatest_16(ethosgen_dsp_word(values), lows);
+
+        pair = ethosgen_dsp_least_16(pair, highs);
+        memcpy(values, &pair, sizeof pair);
+        values += 2;
+    }
+    if (count > 0) {
         int32_t value = *values < low ? low : *values;
 
-        *values++ = (int16_t)(value > high ? high : value);
+        *values = (int16_t)(value > high ? high : value);
     }
 }
 

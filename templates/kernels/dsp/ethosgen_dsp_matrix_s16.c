@@ -386,16 +386,15 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
     /* The assembly for a row knows negative shifts. */
     int32_t part = count == 1 && matrix->part == words ? 0 : matrix->part;
     int32_t stride = BYTES * matrix->stride;
-    struct tile tile = {
-        .rows = rows,
-        .end = rows + words * (count == 1 ? 1 : ROWS),
-        .weights = weights,
-        .scales = (const Scale *)scales,
-        .output = output,
-        .stride = stride,
-        .last = count == 3 ? 0 : stride,
-    };
+    struct tile tile;
 
+    tile.rows = rows;
+    tile.end = rows + words * (count == 1 ? 1 : ROWS);
+    tile.weights = weights;
+    tile.scales = (const Scale *)scales;
+    tile.output = output;
+    tile.stride = stride;
+    tile.last = count == 3 ? 0 : stride;
     multiply_pairs(&tile, count, part, channels / CHANNELS);
     if (channels % CHANNELS != 0) {
         int16_t last[SUMS];

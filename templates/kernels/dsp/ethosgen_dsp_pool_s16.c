@@ -10,15 +10,6 @@ enum { LANES = 8, PAIR = 2 };
 typedef struct ethosgen_dsp_pool_s16 Pool;
 
 #if ETHOSGEN_DSP
-static inline uint32_t greatest(uint32_t a, uint32_t b)
-{
-    uint32_t made;
-
-    __asm("ssub16 %0, %1, %2\n\t"
-          "sel %0, %1, %2" : "=&r"(made) : "r"(a), "r"(b));
-    return made;
-}
-
 /* A sum plus the lower half of a pair, and plus the upper. */
 static inline int32_t add_low(uint32_t pair, int32_t sum)
 {
@@ -31,15 +22,6 @@ static inline int32_t add_high(uint32_t pair, int32_t sum)
     return sum + ((int32_t)pair >> 16);
 }
 #else
-static inline uint32_t greatest(uint32_t a, uint32_t b)
-{
-    int16_t low = (int16_t)a > (int16_t)b ? (int16_t)a : (int16_t)b;
-    int16_t high = (int16_t)(a >> 16) > (int16_t)(b >> 16) ? (int16_t)(a >> 16)
-                                                           : (int16_t)(b >> 16);
-
-    return (uint16_t)low | (uint32_t)(uint16_t)high << 16;
-}
-
 static inline int32_t add_low(uint32_t pair, int32_t sum)
 {
     return sum + (int16_t)pair;
@@ -127,10 +109,10 @@ static void maximum_many(int16_t *output, const int16_t *input, int32_t rows, in
         const int16_t *pixel = input;
 
         for (int32_t left = columns; left > 0; left--) {
-            most0 = greatest(most0, ethosgen_dsp_word(pixel));
-            most1 = greatest(most1, ethosgen_dsp_word(pixel + 2));
-            most2 = greatest(most2, ethosgen_dsp_word(pixel + 4));
-            most3 = greatest(most3, ethosgen_dsp_word(pixel + 6));
+            most0 = ethosgen_dsp_greatest_16(most0, ethosgen_dsp_word(pixel));
+            most1 = ethosgen_dsp_greatest_16(most1, ethosgen_dsp_word(pixel + 2));
+            most2 = ethosgen_dsp_greatest_16(most2, ethosgen_dsp_word(pixel + 4));
+            most3 = ethosgen_dsp_greatest_16(most3, ethosgen_dsp_word(pixel + 6));
             pixel += pool->channels;
         }
         input += pool->row;
@@ -150,7 +132,7 @@ static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, in
         const int16_t *pixel = input;
 
         for (int32_t left = columns; left > 0; left--) {
-            most = greatest(most, ethosgen_dsp_word(pixel));
+            most = ethosgen_dsp_greatest_16(most, ethosgen_dsp_word(pixel));
             pixel += pool->channels;
         }
         input += pool->row;

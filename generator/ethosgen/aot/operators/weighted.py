@@ -19,7 +19,13 @@ SCATTERED = per_scattered_product(
 for a depth of 16 or 8, and 5.0 to 7.5 for floats."""
 
 
-@operator("CONV_2D", dtypes=DTYPES, cycles=per_product(int8=11.0, int16=9.0))
+_CONVOLUTION = TwoForms(
+    per_product(int8=11.0, int16=9.0),
+    per_product(int8=11.0, int16=14.5),
+)
+
+
+@operator("CONV_2D", dtypes=DTYPES, cycles=_CONVOLUTION)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NHWC with weights (output channel, row, column, input channel), also in groups."""
     layer = read_layer(op, tensors)

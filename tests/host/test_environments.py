@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.host import environments
+from ethosgen.host import environments, installation
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS, STAMP, Environment, python_of
 from ethosgen.host.installation import install
@@ -129,6 +129,16 @@ def test_pips_error_is_told_in_one_sentence(tmp_path: Path) -> None:
     ) as e:
         install(one, Watch())
     assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize(("version", "ours"), [("22.2", False), ("23.0.1", True)])
+def test_a_pip_that_is_too_old_for_another_interpreter_is_copied(
+    version: str, ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation.importlib.metadata, "version", lambda _: version)
+    pip, venv = installation._tools(Path("made/bin/python"))
+    assert (pip[0] == sys.executable) == ("--without-pip" in venv) == ours
+    assert "made/bin/python" in pip
 
 
 def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:

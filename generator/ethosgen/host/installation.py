@@ -1,5 +1,6 @@
 """Makes Python environments with pip, in folders that are ethosgen's own."""
 
+import importlib.metadata
 import json
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from ethosgen.values.watch import Watch
 
 _LIMIT_S = 3600.0  # two gigabytes over a slow line
 _LOOK_S = 0.5
+_PIP_WITH_PYTHON = 23
+"""The first pip whose option --python names another interpreter was 22.3."""
 _STEPS = ("Collecting", "Downloading", "Processing", "Installing", "Building", "Preparing")
 
 
@@ -30,9 +33,10 @@ def install(environment: Environment, watch: Watch) -> Path:
         return python
     with watch.stage("install", f"making '{environment.folder}'"):
         _claim(environment)
-        _run([sys.executable, "-m", "venv", str(environment.folder)], environment, watch)
-        pip = [str(python), "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
-        _run([*pip, *environment.requirements], environment, watch)
+        pip, venv = _tools(python)
+        _run([*venv, str(environment.folder)], environment, watch)
+        options = ["--no-input", "--progress-bar", "off"]
+        _run([*pip, "install", *options, *environment.requirements], environment, watch)
     with watch.stage("import", f"importing {', '.join(environment.modules)}"):
         fault = environment.fault(python)
     if fault:
@@ -43,6 +47,22 @@ def install(environment: Environment, watch: Watch) -> Path:
     stamp = json.dumps(list(environment.requirements), indent=2)
     (environment.folder / STAMP).write_text(f"{stamp}\n")
     return python
+
+
+def _tools(python: Path) -> tuple[list[str], list[str]]:
+    """Return the commands of pip for `python`, and of venv.
+
+    This interpreter's own pip does, if it has one that is new enough: another copy takes venv
+    several seconds.
+    """
+    venv = [sys.executable, "-m", "venv"]
+    try:
+        version = importlib.metadata.version("pip").split(".")
+    except importlib.metadata.PackageNotFoundError:
+        version = ["0"]
+    if int(version[0]) < _PIP_WITH_PYTHON:
+        return [str(python), "-m", "pip"], venv
+    return [sys.executable, "-m", "pip", "--python", str(python)], [*venv, "--without-pip"]
 
 
 def _claim(environment: Environment) -> None:

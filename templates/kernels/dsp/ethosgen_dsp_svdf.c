@@ -8,23 +8,14 @@
 /* Filters whose sums are computed at a time. */
 enum { BLOCK = 8 };
 
-static inline uint32_t add_products(uint32_t a, uint32_t b, uint32_t sum)
-{
 #if ETHOSGEN_DSP
-    return (uint32_t)__smlad((int16x2_t)a, (int16x2_t)b, (int32_t)sum);
-#else
-    sum += (uint32_t)((int16_t)a * (int16_t)b);
-    return sum + (uint32_t)((int16_t)(a >> 16) * (int16_t)(b >> 16));
-#endif
-}
-
 /* Move two values of the state on by a step; return their products with the weights of time. */
 static inline uint32_t move_two(int16_t *state, const int16_t *time, uint32_t sum)
 {
-    uint32_t values = ethosgen_dsp_word(state + 1);
+    uint32_t values = ethosgen_dsp_word(state + 1), weights = ethosgen_dsp_word(time);
 
     memcpy(state, &values, sizeof values);
-    return add_products(values, ethosgen_dsp_word(time), sum);
+    return (uint32_t)__smlad((int16x2_t)values, (int16x2_t)weights, (int32_t)sum);
 }
 
 /*
@@ -55,6 +46,36 @@ static inline uint32_t recall(int16_t *state, const int16_t *time, int32_t memor
     *state = (int16_t)newest;
     return sum + (uint32_t)(newest * *time);
 }
+#else
+/* Move a value of the state on by a step; return its product with the weight of time. */
+static inline uint32_t move(int16_t *state, const int16_t *time)
+{
+    int32_t value = state[1];
+
+    state[0] = (int16_t)value;
+    return (uint32_t)(value * *time);
+}
+
+static inline uint32_t recall(int16_t *state, const int16_t *time, int32_t memory, int32_t newest)
+{
+    uint32_t sum = 0;
+    int32_t past = memory - 1;
+
+    for (; past >= 4; past -= 4) {
+        sum += move(state, time);
+        sum += move(state + 1, time + 1);
+        sum += move(state + 2, time + 2);
+        sum += move(state + 3, time + 3);
+        state += 4;
+        time += 4;
+    }
+    for (; past > 0; past--) {
+        sum += move(state++, time++);
+    }
+    *state = (int16_t)newest;
+    return sum + (uint32_t)(newest * *time);
+}
+#endif
 
 /* Convert the total of a unit, which may be any number of 32 bits. */
 static inline int8_t convert(uint32_t total, const struct ethosgen_dsp_svdf *svdf)

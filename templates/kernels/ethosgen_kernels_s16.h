@@ -21,8 +21,12 @@
 void ethosgen_matrix_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
                          const int32_t *scales, const int32_t *shape);
 
+/* The same for one row. */
+void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
+                      const int32_t *scales, const int32_t *shape);
+
 /*
- * The same with sums of 64 bits, for any factors.
+ * The same as ethosgen_matrix_s16 with sums of 64 bits, for any factors.
  * scales: for each channel the lower and the upper half of bias * mantissa + half, a mantissa of 15
  * bits, and a right shift; half is 2^(shift - 1).
  */

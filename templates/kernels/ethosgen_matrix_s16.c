@@ -171,6 +171,12 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
                      scales, matrix);
     }
 }
+
+void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
+                      const int32_t *scales, const int32_t *shape)
+{
+    multiply_row(output, row, weights, scales, (const struct ethosgen_matrix *)shape);
+}
 #else
 void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
                        const int32_t *scales, const struct ethosgen_matrix *matrix)
@@ -192,6 +198,12 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
             output[channel] = (int16_t)(value > matrix->output.high ? matrix->output.high : value);
         }
     }
+}
+
+void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
+                      const int32_t *scales, const int32_t *shape)
+{
+    ethosgen_matrix_s16(output, row, weights, scales, shape);
 }
 #endif
 

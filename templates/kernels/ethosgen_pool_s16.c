@@ -77,56 +77,72 @@ static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciproc
     return vnegq_m_s32(quotient, quotient, vcmpltq_n_s32(sum, 0));
 }
 
-/* Load 4 of `left` elements, where zeros follow. */
-static inline int32x4_t four(const int16_t *from, int32_t left)
+/* The sums of 4 channels. Not inline, to save code. */
+static __attribute__((noinline)) int32x4_t sums_of_four(const int16_t *row, int32_t rows,
+                                                        int32_t columns,
+                                                        const struct ethosgen_pool_s16 *pool,
+                                                        mve_pred16_t inside)
 {
-    return left >= LANES ? vldrhq_s32(from)
-                         : vldrhq_z_s32(from, vctp32q(left > 0 ? (uint32_t)left : 0));
-}
-
-/* The average of 8 channels, or of `left` if there are fewer. */
-static inline void average_of_eight(int16_t *output, const int16_t *row, int32_t rows,
-                                    int32_t columns, int32_t left, uint32_t reciprocal,
-                                    const struct ethosgen_pool_s16 *pool)
-{
-    int32x4_t first = vdupq_n_s32(0), second = first;
-    int32_t step = pool->channels, behind = left >= LANES ? left : left - LANES / 2;
-    uint32_t count = (uint32_t)(rows * columns);
-    int32x4_t low = vdupq_n_s32(pool->low), high = vdupq_n_s32(pool->high);
+    int32x4_t sums = vdupq_n_s32(0);
+    int32_t step = pool->channels;
 
     for (; rows > 0; rows--, row += pool->row_step) {
         const int16_t *pixel = row;
 
         for (int32_t x = columns; x > 0; x--, pixel += step) {
-            first = vaddq_s32(first, four(pixel, left));
-            second = vaddq_s32(second, four(pixel + LANES / 2, behind));
+            sums = vaddq_s32(sums, vldrhq_z_s32(pixel, inside));
         }
     }
-    first = vminq_s32(vmaxq_s32(divided(first, count, reciprocal), low), high);
-    second = vminq_s32(vmaxq_s32(divided(second, count, reciprocal), low), high);
-    if (left >= LANES) {
-        vstrhq_s32(output, first);
-        vstrhq_s32(output + LANES / 2, second);
-    } else {
-        vstrhq_p_s32(output, first, vctp32q((uint32_t)left));
-        vstrhq_p_s32(output + LANES / 2, second, vctp32q(behind > 0 ? (uint32_t)behind : 0));
+    return sums;
+}
+
+/* The sums of 8 channels. */
+static inline void sums_of_eight(const int16_t *row, int32_t rows, int32_t columns,
+                                 const struct ethosgen_pool_s16 *pool, int32x4_t *first,
+                                 int32x4_t *second)
+{
+    int32x4_t left = vdupq_n_s32(0), right = left;
+    int32_t step = pool->channels;
+
+    for (; rows > 0; rows--, row += pool->row_step) {
+        const int16_t *pixel = row;
+
+        for (int32_t x = columns; x > 0; x--, pixel += step) {
+            left = vaddq_s32(left, vldrhq_s32(pixel));
+            right = vaddq_s32(right, vldrhq_s32(pixel + LANES / 2));
+        }
     }
+    *first = left;
+    *second = right;
+}
+
+/* Divide, limit and store 4 channels, or fewer. */
+static inline void store(int16_t *output, int32x4_t sums, uint32_t count, uint32_t reciprocal,
+                         mve_pred16_t inside, const struct ethosgen_pool_s16 *pool)
+{
+    sums = vmaxq_s32(divided(sums, count, reciprocal), vdupq_n_s32(pool->low));
+    vstrhq_p_s32(output, vminq_s32(sums, vdupq_n_s32(pool->high)), inside);
 }
 
 void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
                                int32_t columns, const int32_t *shape)
 {
     const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
-    uint32_t reciprocal = UINT32_MAX / (uint32_t)(rows * columns) + 1;
+    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
     int32_t left = pool->channels;
 
-    for (; left >= LANES; left -= LANES) {
-        average_of_eight(output, input, rows, columns, LANES, reciprocal, pool);
-        input += LANES;
-        output += LANES;
+    for (; left >= LANES; left -= LANES, input += LANES, output += LANES) {
+        int32x4_t first, second;
+
+        sums_of_eight(input, rows, columns, pool, &first, &second);
+        store(output, first, count, reciprocal, vctp32q(LANES), pool);
+        store(output + LANES / 2, second, count, reciprocal, vctp32q(LANES), pool);
     }
-    if (left > 0) {
-        average_of_eight(output, input, rows, columns, left, reciprocal, pool);
+    for (; left > 0; left -= LANES / 2, input += LANES / 2, output += LANES / 2) {
+        mve_pred16_t inside = vctp32q((uint32_t)left);
+
+        store(output, sums_of_four(input, rows, columns, pool, inside), count, reciprocal, inside,
+              pool);
     }
 }
 #else

@@ -43,6 +43,33 @@ FORMS: dict[str, tuple[Build, int, int]] = {
 }  # fmt: skip
 """Operators with micro-kernels, and the instructions of a network with and without them."""
 
+INT16: dict[str, tuple[Build, int]] = {
+    "3 x 3": (lambda n: n.conv2d(n.input(PIXELS, "int16"), 16, (3, 3)), 174_112),
+    "dense, 64-bit sums": (lambda n: n.fully_connected(n.input((4, 1200), "int16"), 16), 30_017),
+    "depthwise": (lambda n: n.depthwise(n.input(PIXELS, "int16")), 96_606),
+    "averages": (lambda n: n.average_pool(n.input(PIXELS, "int16"), (2, 2), (2, 2)), 16_766),
+    "maxima": (lambda n: n.max_pool(n.input(PIXELS, "int16"), (2, 2), (2, 2)), 6_590),
+    "sums": (
+        lambda n: n.add(n.input(PIXELS, "int16"), n.input(PIXELS, "int16", scale=0.011)), 15_946,
+    ),
+    "products": (
+        lambda n: n.mul(n.input(PIXELS, "int16"), n.input(PIXELS, "int16", scale=0.011)), 9_784,
+    ),
+    "logistic": (lambda n: n.logistic(n.input(PIXELS, "int16", scale=3e-4)), 24_658),
+    "softmax": (lambda n: n.softmax(n.input((16, 100), "int16", scale=3e-4)), 22_872),
+}  # fmt: skip
+"""Operators of int16 with micro-kernels, and the instructions of a network with them."""
+
+
+@pytest.mark.parametrize("name", INT16)
+def test_micro_kernels_of_int16_are_estimated(name: str) -> None:
+    build, counted = INT16[name]
+    net = SymmetricNetwork("cost", seed=9)
+    graph = parse_network(net.build(build(net)), "cost").graph
+    estimate = cpu_cycles(graph.operators[0], graph)
+    assert estimate is not None
+    assert 0.7 < estimate / counted < 1.4
+
 
 @pytest.mark.parametrize("name", FORMS)
 def test_both_forms_of_a_kernel_are_estimated(name: str) -> None:

@@ -35,7 +35,7 @@ def _by_row(element: float, row: float) -> Cycles:
     return cycles
 
 
-@packed("ADD", "SUB", dtype="int16", cycles=_by_row(5.0, 50.0), for_helium=True)
+@packed("ADD", "SUB", dtype="int16", cycles=_by_row(4.0, 50.0), for_helium=True)
 def sums(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute 8 elements at a time."""
     first, second, target = ends(op, tensors)
@@ -56,7 +56,7 @@ def sums(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return _rows(function, ADD, (first, second, target), numbers)
 
 
-@packed("MUL", dtype="int16", cycles=_by_row(2.7, 50.0), for_helium=True)
+@packed("MUL", dtype="int16", cycles=_by_row(2.5, 50.0), for_helium=True)
 def products(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute 8 elements at a time."""
     first, second, target = ends(op, tensors)

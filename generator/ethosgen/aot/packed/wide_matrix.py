@@ -206,7 +206,8 @@ def _product(matrix: Matrix) -> Kernel:
     x = nest.read("input", layer.source, (layer.source.elements,))
     y = nest.write("output", layer.target, (layer.target.elements,))
     tables = _tables(nest, *matrix.constants(flat, matrix.rows))
-    function = f"ethosgen_matrix{matrix.form}_s16"
+    is_row = matrix.rows == 1 and not matrix.form
+    function = "ethosgen_row_s16" if is_row else f"ethosgen_matrix{matrix.form}_s16"
     nest.call(function, tirx.address_of(y[0]), tirx.address_of(x[0]), *tables)
     return nest.kernel(ROWS[matrix.form])
 

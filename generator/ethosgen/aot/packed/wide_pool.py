@@ -20,7 +20,7 @@ def _maxima(one: cost.Sizes) -> float:
 
 
 def _averages(one: cost.Sizes) -> float:
-    return one.pixels * (60 + -(-one.channels // LANES) * (45 + 9.5 * one.taps))
+    return one.pixels * (70 + -(-one.channels // LANES) * (60 + 7.5 * one.taps))
 
 
 @packed("MAX_POOL_2D", dtype="int16", cycles=cost.estimate_of(_maxima), for_helium=True)

@@ -8,6 +8,7 @@
     libraries    choose, operator by operator, the cheapest of a library's kernel and the plain one
     packed/      micro-kernels, the library of hand-written inner loops for Helium
     dsp/         the same for the DSP instructions of other cores
+    floats/      the same for float32, on every processor
     fuse/        fuse operators into the producers of their inputs
     memory/      plan an address for every tensor, and prove that none is overwritten while live
     code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator

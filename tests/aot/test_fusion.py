@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
@@ -35,6 +36,36 @@ def test_a_padding_is_fused_and_the_result_the_same(
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(generated.run(sample)[1], wanted)
         assert_equal(evaluate(sample, _unused), wanted)
+
+
+@needs_gcc
+def test_paddings_of_int16_by_value_and_before_several_are_fused(tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.pad(net.input((1, 6, 5, 8), "int16", 0.001, 0), SPATIAL)
+    pixels = net.input((1, 6, 5, 4), zero_point=3)
+    padded = net.pad(pixels, SPATIAL)
+    outputs = [net.conv2d(x, 6, padding="VALID"), net.depthwise(padded, padding="VALID")]
+    outputs += [net.conv2d(padded, 3, (2, 2), padding="VALID")]
+    outputs += [net.conv2d(_padded_by(net, pixels, 3), 5, padding="VALID")]
+    assert _codes(net, *outputs) == ["CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "CONV_2D"]
+    plan = cpu_plan(net.build(*outputs))
+    generated = GeneratedC(compile_program(plan, "net"), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
+        assert_equal(generated.run(sample)[1], wanted)
+
+
+def test_a_padding_by_another_value_stays() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = _padded_by(net, net.input((1, 6, 5, 4), zero_point=3), 2)
+    assert _codes(net, net.conv2d(x, 5, padding="VALID")) == ["PADV2", "CONV_2D"]
+
+
+def _padded_by(net: NetworkBuilder, x: int, value: int) -> int:
+    """Add a PADV2."""
+    shape = [n + sum(pair) for n, pair in zip(net.tensors[x].shape, SPATIAL, strict=True)]
+    amounts = net.constant(np.array(SPATIAL, np.int32))
+    number = net.constant(np.array([value], np.int8), None, 0.05, net.tensors[x].zero_point)
+    return net.operator("PADV2", [x, amounts, number], [net._like(x, shape)])[0]
 
 
 def test_a_padding_that_somebody_else_reads_stays() -> None:

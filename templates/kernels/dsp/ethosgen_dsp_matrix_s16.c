@@ -419,7 +419,8 @@ void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count
     int32_t depth = matrix->depth;
 
     while (count > 0) {
-        int32_t some = ethosgen_dsp_some(count);
+        /* To interleave rows costs more than it saves for a single channel. */
+        int32_t some = matrix->channels == 1 ? 1 : ethosgen_dsp_some(count);
         bool is_ready = some == 1 && depth % ETHOSGEN_DSP_PAIR == 0
             && (uintptr_t)rows % sizeof(int32_t) == 0;
 

@@ -160,6 +160,15 @@ def _large_bias(net: NetworkBuilder) -> int:
     return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
 
 
+def _shifted_sum(net: NetworkBuilder) -> int:
+    x = net.input((1, 4, 4, 2), "int8", 10.0, 0)
+    weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.1,) * 2, (0,) * 2, 3)
+    bias = net.constant(np.array([1 << 25, 0]), "int32", (1.0,) * 2, (0,) * 2)
+    spec = net._like(x, (1, 4, 4, 2), scale=0.01)
+    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
+    return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
+
+
 def _clipped_lstm(net: NetworkBuilder) -> int:
     return lstm(net, net.input((1, 3, 4), "int8", 0.05, 0), 4, cell_clip=0.5)
 
@@ -309,6 +318,7 @@ NETWORKS: dict[str, Build] = {
     "reshape-int32": _squeeze_of_scaled_integers,
     "pool-rescales": _rescaling_pool,
     "sum-wraps": _large_bias,
+    "shift-wraps": _shifted_sum,
     "scale-range": _large_scale,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
     "int32-saturates": _binary("ADD", "int32", None),
@@ -343,6 +353,7 @@ NETWORKS: dict[str, Build] = {
     "bias-32-bits": _narrow_bias,
     "div-relu": _clipped_quotient,
     "chained-tables": _chained_tables,
+    "int64-copies": _with_constant("REVERSE_V2", "int64", (3, 5, 5), [1], (3, 5, 5), {}, None),
 }
 """Builders by the erratum's name."""
 
@@ -352,7 +363,7 @@ OTHER_NPU = {
     **dict.fromkeys(
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
-            *("chained-tables", "bias-32-bits", "div-relu"),
+            *("chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
         ),
         "ethos-u85-128",
     ),

@@ -93,6 +93,13 @@ A bug in Vela, found by the check of `project` and now an erratum (`padded-part`
 all of its padding at the bottom and right. This happens after a SLICE before DEPTHWISE_CONV_2D or
 TRANSPOSE_CONV, and in each group of a CONV_2D with groups and a batch above 1.
 
+Four networks for U85 whose differences only the check had found (seeds 850000207, 850000240,
+850000252 and 850000350) have three causes, each now an erratum. Two copy int64 (REVERSE_V2, TILE),
+which Vela does by accumulators of 48 bits (`int64-copies`). In one, Vela lets a PRELU write the
+QUANTIZE that follows it, and it saturates at the wrong bounds (`rescale-into-producer`). In one,
+TensorFlow Lite Micro shifts a sum of DEPTHWISE_CONV_2D left beyond 32 bits, because the factor of
+its scales is 283 (`shift-wraps`). Seed 850000158 differs no longer.
+
 Bugs in TensorFlow Lite Micro: the results of SPACE_TO_BATCH_ND and int16 GREATER depend on old
 memory content, and REVERSE_V2 along no axis reads address 0.
 """

@@ -17,17 +17,17 @@ Build = Callable[[NetworkBuilder], int]
 SHAPE = (1, 4, 4, 8)
 
 
-def kept_and_right(name: str, network_of: Build, is_one: bool) -> None:
+def kept_and_right(name: str, network_of: Build, is_one: bool, npu: str = NPU) -> None:
     """Check that the erratum keeps an operator if Vela's result differs, and that this mends it."""
     net = NetworkBuilder(name, seed=2)
     network = parse_network(net.build(network_of(net)), name)
-    kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
+    kept = find_errata(network, CompileTarget(npu, table_of=table_of))
     assert {why.erratum for why in kept.values()} == ({name} if is_one else set())
-    plan = compiled(name, network)
+    plan = compiled(name, network, npu=npu)
     assert not plan.cpu_operators
     assert differs(network, plan) == is_one
     if is_one:
-        assert not differs(network, compiled(name, network, kept))
+        assert not differs(network, compiled(name, network, kept, npu))
 
 
 def _product(net: NetworkBuilder, dtype: str, activation: str = "NONE") -> int:
@@ -56,6 +56,18 @@ def _pooled(net: NetworkBuilder) -> int:
 
 def _flattened(net: NetworkBuilder) -> int:
     return net.reshape(_product(net, "int8"), (32,))
+
+
+@pytest.mark.slow
+def test_a_quantize_after_a_prelu_is_kept_whatever_its_scale() -> None:
+    def build(net: NetworkBuilder) -> int:
+        x = net.input((1, 4, 4, 5), "int8", 0.323, -65)
+        slopes = net.constant(np.array([[[21, 67, 90, 70, -96]]], np.int8), "int8", 0.0129, 127)
+        spec = Spec((1, 4, 4, 5), "int8", 0.839, 0)
+        y = net.operator("PRELU", (x, slopes), (spec,))[0]
+        return net.quantize(y, "uint8", 0.375, 255)
+
+    kept_and_right("rescale-into-producer", build, True, "ethos-u85-256")
 
 
 @pytest.mark.slow

@@ -12,6 +12,9 @@ from ethosgen.backend.ethosu.offload.rounding import Array
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
 from ethosgen.values.network import Graph, Operator, Tensor
 
+_WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
+"""The position of a layer's input."""
+_LIMIT_32 = 1 << 31
 _TYPES = ("int8", "uint8", "int16")
 _RESHAPERS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 """Operators that Vela removes before it looks for operators to join."""
@@ -36,14 +39,17 @@ def rescales_into_producer(site: Site) -> bool:
 
     Vela lets it, if only zero point and type change and the first zero point is 0. The operator
     then saturates once, at the bounds that both types share, as if the new zero point were 0 too.
+    The last operation of a PRELU has no scale, so that Vela lets it write any scale and zero point.
     """
     if site.code != "QUANTIZE" or site.inputs[0].dtype not in _TYPES:
         return False
     x, y = site.inputs[0], site.output
-    if scale_of(x) != scale_of(y) or point_of(x) or (point_of(y), y.dtype) == (0, x.dtype):
-        return False
     writer = _only_writer(site.graph, x)
-    if writer is None or not _is_fused(Site(site.graph, writer, site.setting)):
+    if writer is None or writer.code == "PRELU":
+        return writer is not None
+    is_moved = (point_of(y), y.dtype) != (0, x.dtype)
+    is_shift_of_zero = scale_of(x) == scale_of(y) and not point_of(x) and is_moved
+    if not is_shift_of_zero or not _is_fused(Site(site.graph, writer, site.setting)):
         return False
     if writer.code == "RESIZE_NEAREST_NEIGHBOR":
         return True
@@ -53,6 +59,26 @@ def rescales_into_producer(site: Site) -> bool:
     if writer.code in _SELECTIONS:
         return shared[0] > ours[0] or shared[1] < ours[1]
     return shared != ours
+
+
+def shifts_sum_beyond_32_bits(site: Site) -> bool:
+    """Return whether a sum of 32 bits can exceed them when a factor of 1 or more shifts it left."""
+    if site.code not in _WEIGHTED or site.dtype != "int8":
+        return False
+    x, weights = site.inputs[_WEIGHTED[site.code]], site.inputs[1]
+    scales = weights.quantization.scale if weights.quantization else ()
+    if weights.data is None or not scales:
+        return False
+    axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
+    rows = np.moveaxis(weights.array().astype(np.int64), axis, 0).reshape(weights.shape[axis], -1)
+    info = np.iinfo(x.dtype)
+    widest = max(int(info.max) - point_of(x), point_of(x) - int(info.min))
+    reach = abs(rows).sum(axis=1) * widest
+    bias = site.inputs[-1]
+    if bias.dtype == "int32" and bias.data is not None and bias.shape == reach.shape:
+        reach = reach + abs(bias.array().astype(np.int64))
+    _, shifts = np.frexp(np.array(scales, np.float64) * scale_of(x) / scale_of(site.output))
+    return bool((reach * 2.0 ** np.maximum(shifts, 0) >= _LIMIT_32).any())
 
 
 def _only_writer(graph: Graph, tensor: Tensor) -> Operator | None:

@@ -73,6 +73,14 @@ ERRATA: tuple[Erratum, ...] = (
         "which only asserts 16 bits",
     ),
     Erratum(
+        "int64-copies",
+        VELA,
+        u85.copies_int64,
+        "it copies int64 by accumulators of 48 bits, and no document says what becomes of larger "
+        "values",
+        "Regor, architecture/ethosu85/ethos_u85_register_cs_generator.cpp, GenerateAccFormat",
+    ),
+    Erratum(
         "bias-32-bits",
         VELA,
         u85.truncates_scale,
@@ -386,6 +394,15 @@ ERRATA: tuple[Erratum, ...] = (
         "saturates on the NPU",
         "TFLite, tensorflow/lite/kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t)"
         '; it assumes "that final scaled result fits in int32_t"',
+    ),
+    Erratum(
+        "shift-wraps",
+        "TFLite Micro",
+        rescaling.shifts_sum_beyond_32_bits,
+        "with a factor of 1 or more it shifts sums left in 32 bits, where large ones wrap around; "
+        "on the NPU they saturate",
+        "TFLite, tensorflow/lite/kernels/internal/common.cc, "
+        "MultiplyByQuantizedMultiplier(int32_t)",
     ),
     Erratum(
         "factor-float",

@@ -13,6 +13,12 @@ from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
 from ethosgen.values.network import Tensor
 
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+_COPIES = frozenset(
+    """
+    REVERSE_V2 TILE SLICE STRIDED_SLICE CONCATENATION PAD PADV2 PACK UNPACK SPLIT SPLIT_V RESHAPE
+    SQUEEZE EXPAND_DIMS
+    """.split()
+)
 _QUANTIZED = ("int8", "uint8", "int16")
 _LEFT_SHIFT = 8
 _MANTISSA_BITS = 31
@@ -71,6 +77,11 @@ def truncates_scale(site: Site) -> bool:
         return False
     position = _INPUTS[site.code]
     return site.inputs[position].dtype == "int16" and site.inputs[-1].dtype == "int32"
+
+
+def copies_int64(site: Site) -> bool:
+    """Return whether the operator is a copy of int64 that Regor makes by accumulators."""
+    return is_u85(site) and site.code in _COPIES and site.dtype == "int64"
 
 
 def concerns_no_operator(_site: Site) -> bool:

@@ -77,6 +77,23 @@ def test_cores_without_dsp_equal_tflite_micro(core: str, tmp_path: Path) -> None
     assert report.passed
 
 
+@needs_qemu
+@pytest.mark.parametrize("board", ["microbit", "mps2-an385"])
+def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> None:
+    """QEMU's Cortex-M0 traps words that are not aligned, which its Cortex-M55 loads."""
+    net = NetworkBuilder("network", seed=10)
+    names = (
+        *("window, padded", "groups of windows", "depthwise, one column", "any window"),
+        *("depthwise, even width, steps of 2", "two outputs a channel", "one channel, rows apart"),
+        *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
+        "svdf, rank 3, batch",
+    )
+    path = tmp_path / "network.tflite"
+    path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
+    report = pipeline.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
+    assert report.passed
+
+
 def test_other_processors_are_without_them() -> None:
     net = NetworkBuilder("network", seed=8)
     data = net.build(net.conv2d(net.input((1, 5, 5, 4)), 6))

@@ -69,8 +69,8 @@ def _floats(net: NetworkBuilder) -> int:
     spec = Spec(SHAPE, "float32")
     y = net.operator("ABS", [x], [spec])[0]
     each = net.constant(np.linspace(-2, 2, 8), "float32")
-    y = net.operator("MUL", [y, each], [spec], {"fused_activation_function": "NONE"})[0]
-    y = net.operator("ADD", [y, x], [spec], {"fused_activation_function": "RELU"})[0]
+    y = net.operator("DIV", [y, each], [spec], {"fused_activation_function": "RELU6"})[0]
+    y = net.operator("MINIMUM", [y, x], [spec])[0]
     return net.operator("LEAKY_RELU", [y], [spec], {"alpha": 0.1})[0]
 
 
@@ -85,10 +85,10 @@ def _packed_alone(net: NetworkBuilder) -> int:
 
 
 def _by_channel(net: NetworkBuilder) -> int:
-    x = net.max_pool(net.input(SHAPE, "float32", None), (2, 2))
+    x = net._pool("L2_POOL_2D", net.input(SHAPE, "float32", None), (2, 2), (2, 2))
     each = net.constant(np.linspace(-2, 2, 8), "float32")
     more = {"fused_activation_function": "NONE"}
-    return net.operator("MUL", [x, each], [Spec((1, 3, 3, 8), "float32")], more)[0]
+    return net.operator("DIV", [x, each], [Spec((1, 3, 3, 8), "float32")], more)[0]
 
 
 def _narrowed(net: NetworkBuilder) -> int:
@@ -118,9 +118,9 @@ CHAINS: dict[str, tuple[Build, list[str], int]] = {
     "two tables": (_two_tables_behind_a_sum, ["SUB LOGISTIC RELU6 SUB"], 1),
     "sum and tables": (_sum_and_tables, ["ADD QUANTIZE LOGISTIC"], 1),
     "reshaped": (_reshaped, ["MAX_POOL_2D RESHAPE LOGISTIC"], 1),
-    "floats": (_floats, ["ABS MUL ADD LEAKY_RELU"], 1),
+    "floats": (_floats, ["ABS DIV MINIMUM LEAKY_RELU"], 1),
     "two tensors": (_two_tensors, ["MAXIMUM MINIMUM"], 1),
-    "by channel": (_by_channel, ["MAX_POOL_2D MUL"], 1),
+    "by channel": (_by_channel, ["L2_POOL_2D DIV"], 1),
     "narrowed": (_narrowed, ["REVERSE_V2 QUANTIZE"], 1),
 }  # fmt: skip
 

@@ -11,6 +11,9 @@ from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_dsp_pool.c"})
 LEAST_CHANNELS = 4
+MOST_UNROLLED = 4
+"""Taps of windows inside the input that the compiler unrolls in the plain loops, which then take 17
+instructions for each average of 4; these kernels take 31."""
 MOST_TAPS = 255
 """Number of int8 elements whose sum always fits into 16 bits."""
 
@@ -19,7 +22,10 @@ MOST_TAPS = 255
 def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Average the pixels of a window."""
     vertical, horizontal = pool_window(op, tensors)
-    if op.options.get(UNSIGNED) or vertical.taps * horizontal.taps > MOST_TAPS:
+    taps = vertical.taps * horizontal.taps
+    if op.options.get(UNSIGNED) or taps > MOST_TAPS:
+        return None
+    if taps <= MOST_UNROLLED and vertical.is_inside and horizontal.is_inside:
         return None
     return _pool("ethosgen_dsp_average_pool_s8", op, tensors)
 

@@ -1,6 +1,7 @@
 """Packed operators of int16: C twins on this machine, Helium on QEMU, against TFLite Micro."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.aot import compile_program
 from ethosgen.pipeline import Inputs
+from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
@@ -130,6 +132,17 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
         status, outputs = generated.run(sample)
         assert status == 0
         assert_equal(outputs, wanted)
+
+
+@pytest.mark.parametrize("name", ["groups", "two outputs a channel"])
+@pytest.mark.parametrize("extension", [Extension.HELIUM, Extension.NONE])
+def test_weights_are_spread_over_all_channels_for_helium_alone(
+    name: str, extension: Extension
+) -> None:
+    net = NetworkBuilder("network", seed=8)
+    plan = cpu_plan(net.build(LAYERS[name](net)))
+    sources = compile_program(replace(plan, extension=extension), "net").sources
+    assert ("ethosgen_matrix_s16.c" in sources) == (extension is Extension.HELIUM)
 
 
 @needs_qemu

@@ -85,7 +85,7 @@ def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch)
             raise RefusalError("Vela cannot compile it", "not so")
         return compile_network(network, *arguments)
 
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.apart.compile_network", compile_whole)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", compile_whole)
     plan = choice_of(small())
     assert len(plan.partitions) == 1 and [choice.on for choice in plan.choices] == ["npu"]
 

@@ -290,7 +290,7 @@ USARTS = {
     "nucleo-f446re": "STATUS 00 RECEIVED 04 SENT 04 BRR 08 CR1 0C CR2 10 CR3 14",
     "nucleo-u575zi": "CR1 00 CR2 04 CR3 08 BRR 0C STATUS 1C ICR 20 RECEIVED 24 SENT 28",
 }
-"""Offsets of registers from ST's reference manuals RM0390 and RM0456."""
+"""Offsets of the registers of the USARTs; newer families have another order."""
 
 
 @pytest.mark.parametrize("name", USARTS)

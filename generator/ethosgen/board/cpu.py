@@ -125,7 +125,7 @@ class Cpu(Facts):
 
     @property
     def processor_options(self) -> Mapping[str, str]:
-        """Return what CMSIS-Toolbox must be told of a core that lacks what such cores may have."""
+        """CMSIS-Toolbox's options for units that this core lacks and others of its kind have."""
         core = CORES[self.core]
         lacks = {
             "fpu": core.fpu != "none" and not self.has_fpu,

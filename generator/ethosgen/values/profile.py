@@ -147,7 +147,7 @@ def make_profile(
 
 
 def _runs(steps: Sequence[ProgramStep], counts: Sequence[Count]) -> list[int]:
-    """Return how often each step ran.
+    """Return the number of runs of each step.
 
     The hook after a subgraph enters the step that runs it again, as often as the subgraph's first
     operator ran.

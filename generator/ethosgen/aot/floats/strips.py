@@ -134,5 +134,5 @@ class Strips:
 
 
 def cheapest(sizes: Sizes) -> Rows | Strips:
-    """Return where the windows of a convolution are read."""
+    """Return the cheapest way to read the windows of a convolution: in place or by strips."""
     return rows_in_place(sizes) or Strips(sizes)

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
@@ -19,9 +20,16 @@ from ethosgen.values.grammar import counted
     type=click.Path(path_type=Path, dir_okay=False),
     help="The firmware, linked for the board.",
 )
-@click.option("--board", required=True, metavar="BOARD", help="Board name, e.g. corstone300.")
+@click.option(
+    "--board",
+    shell_complete=completion.boards,
+    required=True,
+    metavar="BOARD",
+    help="Board name, e.g. corstone300.",
+)
 @click.option(
     "--npu",
+    shell_complete=completion.npus,
     metavar="NPU",
     help="NPU, e.g. ethos-u55-128, or none for QEMU alone [default: the board's].",
 )

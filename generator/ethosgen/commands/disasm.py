@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
@@ -14,6 +15,7 @@ from ethosgen.values.grammar import counted
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--npu",
+    shell_complete=completion.npus,
     metavar="NPU",
     help="NPU, e.g. ethos-u65-256 [default: what FILE was compiled for, or ethos-u55-128].",
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.oracle import CHOICES
 from ethosgen.values.errors import InputError
@@ -20,17 +21,20 @@ LINUX_BOARD = "aarch64-linux"
 
 BOARD = click.option(
     "--board",
+    shell_complete=completion.boards,
     metavar="BOARD",
     help="Board name, e.g. corstone300 [default with --platform linux: aarch64-linux].",
 )
 BOARD_OR_NONE = click.option(
     "--board",
+    shell_complete=completion.boards,
     metavar="BOARD",
     help="Board name, e.g. corstone300; with --platform library, --npu alone is enough "
     "[default with --platform linux: aarch64-linux].",
 )
 NPU = click.option(
     "--npu",
+    shell_complete=completion.npus,
     metavar="NPU",
     help="NPU, e.g. ethos-u55-128, or none to run all on the CPU [default: the board's].",
 )
@@ -42,9 +46,16 @@ ACCELERATORS = click.option(
     help="An accelerator of your own for what the NPU leaves, by its name or its folder with "
     "accelerator.toml. Repeatable.",
 )
-ON = click.option("--on", default="qemu", show_default=True, help="Target to run on.")
+ON = click.option(
+    "--on",
+    shell_complete=completion.targets,
+    default="qemu",
+    show_default=True,
+    help="Target to run on.",
+)
 ON_THE_BOARDS = click.option(
     "--on",
+    shell_complete=completion.targets,
     help="Target to run on: qemu, fvp, serial, or with Linux ssh [default: qemu; fvp or serial if "
     "QEMU does not have the board].",
 )

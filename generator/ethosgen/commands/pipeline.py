@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.options import (
@@ -39,7 +40,12 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
 @click.command()
 @MODEL
 @click.option("--stages", type=click.IntRange(1), metavar="K", help="Number of equal elements.")
-@click.option("--board", metavar="BOARD", help="Board of each element, e.g. corstone300.")
+@click.option(
+    "--board",
+    shell_complete=completion.boards,
+    metavar="BOARD",
+    help="Board of each element, e.g. corstone300.",
+)
 @click.option(
     "--system",
     "system_path",

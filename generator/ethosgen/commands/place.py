@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.options import JSON, with_reading
@@ -72,6 +73,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
 )
 @click.option(
     "--npu",
+    shell_complete=completion.npus,
     metavar="NPU",
     help="NPU of each element, for the cycles of a network's operators [default: none, the CPU's].",
 )

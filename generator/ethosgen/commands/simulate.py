@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.answers import answer
 from ethosgen.commands.options import (
     ACCELERATORS,
@@ -26,6 +27,7 @@ from ethosgen.values.source import ReadOptions
 @MODEL
 @click.option(
     "--npu",
+    shell_complete=completion.npus,
     metavar="NPU",
     help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
     "for, or ethos-u55-128].",

@@ -181,6 +181,7 @@ _LINUX = replace(
 _LIBRARY_ONLY = replace(
     _BAREMETAL,
     templates=("library", *_BAREMETAL.templates),
+    library={**_BAREMETAL.library, "ethosgen.mk": "model/ethosgen.mk"},
     application={"README.md": "README.md"},
     way=None,
 )

@@ -3,6 +3,14 @@
 # If a build contains several libraries, the first compiles such a file and the others link to it, so
 # that there is one driver with one state. The files must be identical.
 
+function(ethosgen_check_equal file digest other folder other_folder)
+  if(NOT digest STREQUAL other)
+    message(FATAL_ERROR "${file} in ${folder} and in ${other_folder} differ: the two "
+      "libraries are for different NPUs or from different versions of ethosgen. Put all networks "
+      "into one library: ethosgen project ONE.tflite OTHER.tflite --platform library")
+  endif()
+endfunction()
+
 function(ethosgen_add_common target)
   foreach(file IN LISTS ARGN)
     file(SHA256 "${CMAKE_CURRENT_SOURCE_DIR}/${file}" digest)
@@ -10,19 +18,33 @@ function(ethosgen_add_common target)
     if(NOT known)
       set_property(GLOBAL PROPERTY "ETHOSGEN_COMMON_${file}"
         "${digest}" "${target}" "${CMAKE_CURRENT_SOURCE_DIR}")
+      set_property(GLOBAL APPEND PROPERTY ETHOSGEN_COMMON "${file}" "${digest}")
       target_sources(${target} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
       continue()
     endif()
     list(GET known 0 first_digest)
     list(GET known 1 first)
     list(GET known 2 folder)
-    if(NOT digest STREQUAL first_digest)
-      message(FATAL_ERROR "${file} in ${folder} and in ${CMAKE_CURRENT_SOURCE_DIR} differ: the two "
-        "libraries are for different NPUs or from different versions of ethosgen. Put all networks "
-        "into one library: ethosgen project ONE.tflite OTHER.tflite --platform library")
-    endif()
+    ethosgen_check_equal("${file}" "${digest}" "${first_digest}" "${folder}" "${CMAKE_CURRENT_SOURCE_DIR}")
     target_link_libraries(${target} PUBLIC ${first})
   endforeach()
+endfunction()
+
+# The same for an installed library, whose target contains the compiled files.
+function(ethosgen_check_common target)
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest file digest)
+    get_property(known GLOBAL PROPERTY "ETHOSGEN_COMMON_${file}")
+    if(known)
+      list(GET known 0 first_digest)
+      list(GET known 2 folder)
+      ethosgen_check_equal("${file}" "${digest}" "${first_digest}" "${folder}" "${CMAKE_CURRENT_LIST_DIR}")
+    else()
+      set_property(GLOBAL PROPERTY "ETHOSGEN_COMMON_${file}"
+        "${digest}" "${target}" "${CMAKE_CURRENT_LIST_DIR}")
+    endif()
+  endwhile()
 endfunction()
 
 function(ethosgen_check_new target what)

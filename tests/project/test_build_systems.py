@@ -1,0 +1,177 @@
+"""The library in other people's builds, by the lines of docs/integration.md."""
+
+import re
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from ethosgen.board.any_board import any_board
+from ethosgen.host.tools import CMAKE, GCC, NINJA
+from ethosgen.project import LIBRARY_ONLY, render, write
+from tests.project.test_linking import MAIN, TOOLCHAIN, VENDOR_SCRIPT, flash_bytes, memory_of
+from tests.support.needs import BUILD, needs_build
+from tests.support.programs import SCRATCH_BYTES, make_program
+from tests.support.snippets import snippets
+
+pytestmark = needs_build
+needs_make = pytest.mark.compiler(*BUILD, "make")
+
+CMAKE_LISTS = """
+cmake_minimum_required(VERSION 3.20)
+project(app C)
+add_executable(app main.c)
+target_link_options(app PRIVATE --specs=nosys.specs -nostartfiles -Wl,-emain)
+"""
+MAKEFILE = """
+TARGET = app
+BUILD_DIR = build
+C_SOURCES = main.c
+CC = {gcc}
+MCU = -mcpu=cortex-m55 -mthumb -mfloat-abi=hard
+C_INCLUDES = -I.
+CFLAGS += $(MCU) $(C_INCLUDES) -Os -fdata-sections -ffunction-sections
+CFLAGS += -Wa,-a,-ad,-alms=$(BUILD_DIR)/$(notdir $(<:.c=.lst))
+CFLAGS += -MMD -MP -MF"$(@:%.o=%.d)"
+LDFLAGS = $(MCU) -specs=nano.specs -nostartfiles -Ttheirs.ld -lc -lm -Wl,--gc-sections
+OBJECTS = $(addprefix $(BUILD_DIR)/,$(notdir $(C_SOURCES:.c=.o)))
+{lines}
+all: $(BUILD_DIR)/$(TARGET).elf
+
+$(BUILD_DIR)/%.o: %.c Makefile | $(BUILD_DIR)
+	$(CC) -c $(CFLAGS) $< -o $@
+
+$(BUILD_DIR)/$(TARGET).elf: $(OBJECTS) Makefile
+	$(CC) $(OBJECTS) $(LDFLAGS) -o $@
+
+$(BUILD_DIR):
+	mkdir $@
+"""
+"""A Makefile in the manner of STM32CubeMX, with its options and rules."""
+
+
+def write_library(
+    place: Path, name: str = "plus_one", npu: str = "ethos-u55-128", networks: int = 1
+) -> None:
+    names = [name] if networks == 1 else [f"{name}_{i}" for i in range(networks)]
+    programs = [make_program(name=one, npu=npu) for one in names]
+    write(render(programs, any_board(), platform=LIBRARY_ONLY), place)
+
+
+def run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    return said
+
+
+def cmake(folder: Path, *options: str) -> str:
+    """Configure and build the project app of a folder with its library."""
+    (folder / "main.c").write_text(MAIN)
+    (folder / "toolchain.cmake").write_text(TOOLCHAIN.format(gcc=GCC.find()))
+    configure = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={NINJA.find()}", "-S", ".", "-B", "build"]
+    tools = [*configure, "-DCMAKE_TOOLCHAIN_FILE=toolchain.cmake", *options]
+    return run([str(CMAKE.find()), *tools], folder) + run(
+        [str(CMAKE.find()), "--build", "build"], folder
+    )
+
+
+def install(folder: Path, library: Path, name: str) -> None:
+    """Install a library by the documented commands."""
+    (folder / "toolchain.cmake").write_text(TOOLCHAIN.format(gcc=GCC.find()))
+    (lines,) = snippets("sh", "CMake")
+    words = {"PATH": str(library), "TOOLCHAIN": f"{folder}/toolchain.cmake"}
+    words |= {"PREFIX": f"{folder}/prefix", "NAME": name}
+    pattern = r"(?<![A-Z_])(PATH|TOOLCHAIN|PREFIX|NAME)(?![A-Z_])"
+    for line in re.sub(pattern, lambda found: words[found[1]], lines).splitlines():
+        (program, *options) = line.split()
+        assert program == "cmake"
+        tools = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={NINJA.find()}"]
+        said = run([str(CMAKE.find()), *options, *(tools if "-S" in options else [])], folder)
+        assert "warning" not in said.lower(), said
+
+
+def lines_of(index: int, folder: Path, name: str = "plus_one") -> str:
+    return snippets("cmake", "CMake")[index].replace("PATH", f"{folder}/lib").replace("NAME", name)
+
+
+@pytest.mark.parametrize("way", ["add_subdirectory", "FetchContent", "find_package"])
+def test_cmake_builds_it_each_way(tmp_path: Path, way: str) -> None:
+    write_library(tmp_path / "lib")
+    (lines,) = [
+        line
+        for line in (lines_of(i, tmp_path) for i in range(3))
+        if f"{way}" in line.split("NAME")[0]
+    ]
+    options = []
+    if way == "FetchContent":
+        with tarfile.open(tmp_path / "lib.tar.gz", "w:gz") as archive:
+            archive.add(tmp_path / "lib", "lib")
+    if way == "find_package":
+        install(tmp_path, tmp_path / "lib", "plus_one")
+        (tmp_path / "lib").rename(tmp_path / "moved")
+        options = [f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix"]
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS + lines)
+    cmake(tmp_path, *options)
+    assert memory_of(tmp_path / "build" / "app", "plus_one_arena")[0] == "SHT_NOBITS"
+
+
+def test_cmake_finds_a_package_of_several_networks(tmp_path: Path) -> None:
+    write_library(tmp_path / "lib", networks=2)
+    install(tmp_path, tmp_path / "lib", "plus_one_0_plus_one_1")
+    (found, linked) = lines_of(2, tmp_path).splitlines()
+    found = found.replace("plus_one", "plus_one_0_plus_one_1")
+    linked = linked.replace("plus_one_model", "plus_one_0_model plus_one_1_model")
+    lists = CMAKE_LISTS.replace("main.c", "two.c")
+    (tmp_path / "CMakeLists.txt").write_text(f"{lists}{found}\n{linked}\n")
+    main = MAIN.replace("plus_one", "plus_one_1")
+    (tmp_path / "two.c").write_text(f'#include "plus_one_0.h"\n{main}')
+    cmake(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")
+    assert memory_of(tmp_path / "build" / "app", "plus_one_1_run")[0] == "SHT_PROGBITS"
+
+
+def test_a_package_and_a_folder_for_different_npus_say_so(tmp_path: Path) -> None:
+    write_library(tmp_path / "lib", "plus_one", "ethos-u85-256")
+    write_library(tmp_path / "other", "plus_two")
+    install(tmp_path, tmp_path / "other", "plus_two")
+    more = lines_of(2, tmp_path, "plus_two") + lines_of(0, tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS + more)
+    with pytest.raises(AssertionError) as failed:
+        cmake(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")
+    said = " ".join(str(failed.value).split())
+    assert "are for different NPUs or from different versions of ethosgen" in said
+
+
+@needs_make
+def test_a_makefile_builds_it_with_a_vendors_script(tmp_path: Path) -> None:
+    write_library(tmp_path / "lib")
+    (lines,) = snippets("make", "Make")
+    lines = lines.replace("PATH/", "lib/").replace("NAME", "PLUS_ONE")
+    (tmp_path / "Makefile").write_text(MAKEFILE.format(gcc=GCC.find(), lines=lines))
+    (tmp_path / "main.c").write_text(MAIN)
+    (tmp_path / "theirs.ld").write_text(VENDOR_SCRIPT)
+    said = run(["make"], tmp_path)
+    assert "warning" not in said
+    elf = tmp_path / "build" / "app.elf"
+    kind, addr = memory_of(elf, "plus_one_arena")
+    assert kind == "SHT_NOBITS" and 0x20000000 <= addr < 0x20010000
+    assert flash_bytes(elf) < SCRATCH_BYTES
+    assert "Nothing to be done" in run(["make"], tmp_path)
+    (tmp_path / "lib" / "model" / "ethosgen_npu.h").touch()
+    assert "plus_one.c.o" in run(["make"], tmp_path), "a header's change compiles what includes it"
+
+
+@needs_make
+def test_the_makefile_has_the_sources_of_cmake(tmp_path: Path) -> None:
+    write_library(tmp_path / "lib", npu="ethos-u85-256", networks=2)
+    query = "include lib/model/ethosgen.mk\nall: ; @echo $(PLUS_ONE_0_PLUS_ONE_1_SOURCES)\n"
+    (tmp_path / "Makefile").write_text(query)
+    listed = set(run(["make"], tmp_path).split())
+    lists = (tmp_path / "lib" / "model" / "CMakeLists.txt").read_text()
+    assert listed == set(re.findall(r"[\w/]+\.c\b", lists)) - set(arm_sources(lists))
+
+
+def arm_sources(lists: str) -> list[str]:
+    """Return the sources of Arm's driver, and ours that calls it."""
+    return [*re.findall(r"[\w/]*/src/\w+\.c", lists), "ethosgen_npu_core.c"]

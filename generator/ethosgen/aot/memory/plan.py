@@ -236,6 +236,9 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
                 continue
             if any(index in in_use.get(value, ()) for value in source.values):
                 continue
+            elsewhere = set(schedule.reads(step)).difference(reads)
+            if elsewhere.intersection(source.values):  # by a RESHAPE
+                continue
             if source.is_homeless and target.is_homeless and _follows(target, source, index):
                 steps, values = source.steps | target.steps, (*source.values, *target.values)
                 alignment = max(source.alignment, target.alignment)

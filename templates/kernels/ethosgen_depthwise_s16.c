@@ -107,11 +107,11 @@ static inline void totals_of(const int16_t *input, const int8_t *weights, int32_
     for (int32_t lane = 0; lane < LANES && lane < left; lane++) {
         int32_t sum = 0;
 
-        for (int32_t tap = 0; tap < rows * columns; tap++) {
-            int32_t y = tap / columns, x = tap % columns;
-
-            sum += input[y * layer->row_elements + x * layer->tap_elements + lane]
-                * weights[y * layer->weight_row + x * layer->channels + lane];
+        for (int32_t y = 0; y < rows; y++) {
+            for (int32_t x = 0; x < columns; x++) {
+                sum += input[y * layer->row_elements + x * layer->tap_elements + lane]
+                    * weights[y * layer->weight_row + x * layer->channels + lane];
+            }
         }
         totals[lane] = sum;
     }

@@ -74,6 +74,9 @@ LAYERS: dict[str, Build] = {
     "depthwise": lambda n: n.depthwise(wide(n, (2, 6, 5, 10)), activation="RELU6"),
     "depthwise, apart": lambda n: n.depthwise(wide(n, (1, 9, 7, 4)), dilation=(2, 3)),
     "depthwise, whole vectors": lambda n: n.depthwise(wide(n, (1, 5, 5, 24)), (2, 3)),
+    "depthwise, windows in the padding": lambda n: n.depthwise(
+        n.pad(wide(n, (1, 4, 3, 5)), [(0, 0), (5, 4), (4, 5), (0, 0)]), padding="VALID"
+    ),
     "depthwise, steep": lambda n: n.depthwise(wide(n, (1, 5, 5, 11)), scale=1e-4),
     "two outputs a channel": lambda n: n.depthwise(wide(n, (1, 5, 5, 6)), multiplier=2),
     "depthwise of one": lambda n: n.depthwise(wide(n, (1, 5, 6, 1)), multiplier=3),

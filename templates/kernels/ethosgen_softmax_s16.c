@@ -53,11 +53,15 @@ static inline int32_t greatest_of(const int16_t *row, int32_t depth)
     return greatest;
 }
 
-/* Store the exponentials of a row, and return their sum. */
+/*
+ * Store the exponentials of a row, and return their sum. For a factor of 2^16 and more, distances wrap
+ * as TensorFlow Lite Micro's, so that they can be beyond either end of the curve.
+ */
 static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
                             const int16_t *curve, const struct ethosgen_multiplier *by)
 {
-    int32x4_t mask = vdupq_n_s32((1 << LINE_BITS) - 1), least = vdupq_n_s32(INT16_MIN);
+    int32x4_t mask = vdupq_n_s32((1 << LINE_BITS) - 1);
+    int32x4_t least = vdupq_n_s32(INT16_MIN), most = vdupq_n_s32(INT16_MAX);
     int32x4_t mantissa = vdupq_n_s32(by->mantissa), right = vdupq_n_s32(by->right);
     int32_t total = 0, left = by->left;
 
@@ -68,7 +72,7 @@ static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, 
         int32x4_t start, step;
 
         x = ethosgen_requantize_x4(vshlq_r_s32(x, left), mantissa, right);
-        x = vmaxq_s32(vaddq_n_s32(x, INT16_MAX), least);
+        x = vminq_s32(vmaxq_s32(vaddq_n_s32(x, INT16_MAX), least), most);
         line = vreinterpretq_u32_s32(vaddq_n_s32(vshrq_n_s32(x, LINE_BITS), MIDDLE));
         start = vldrhq_gather_shifted_offset_z_s32(curve, line, inside);
         step = vsubq_s32(vldrhq_gather_shifted_offset_z_s32(curve + 1, line, inside), start);
@@ -111,7 +115,7 @@ static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, 
     for (int32_t i = 0; i < depth; i++) {
         int32_t x = ethosgen_rescale(row[i] - greatest, by);
 
-        x = interpolated(curve, limited(x + INT16_MAX));
+        x = interpolated(curve, limited((int32_t)((uint32_t)x + INT16_MAX)));
         output[i] = (int16_t)x;
         total += x;
     }

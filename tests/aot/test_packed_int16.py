@@ -105,6 +105,7 @@ OTHERS: dict[str, Build] = {
     "flat softmax": lambda n: n.softmax(wide(n, (2, 400), 1e-6)),
     "steep softmax": lambda n: n.softmax(wide(n, (5, 4), 0.01)),
     "softmax of one": lambda n: n.softmax(wide(n, (3, 1))),
+    "softmax whose distances wrap": lambda n: n.softmax(wide(n, (2, 45), 20.0)),
 }
 GROUPS = {"elements": ELEMENTS | POOLS, "layers": LAYERS, "recurrent": RECURRENT, "others": OTHERS}
 

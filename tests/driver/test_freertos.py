@@ -1,20 +1,19 @@
-"""FreeRTOS on QEMU, by the hooks of docs/integration.md, where the NPU's interrupts go wrong.
+"""FreeRTOS on QEMU, by the hooks that a library contains, where the NPU's interrupts go wrong.
 
 FREERTOS_KERNEL names FreeRTOS's kernel, and ETHOSU_CORE_DRIVER the sources of Arm's driver.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from ethosgen.project import BAREMETAL, open_project
+from ethosgen.board.any_board import any_board
+from ethosgen.project import BAREMETAL, LIBRARY_ONLY, open_project, render
 from ethosgen.toolchain import build
 from ethosgen.values.network import Network
-from tests import ROOT
 from tests.support.faulty_npu import (
     FAULTS,
     TIMEOUT_MS,
@@ -25,18 +24,11 @@ from tests.support.faulty_npu import (
     started,
 )
 from tests.support.needs import needs_qemu
+from tests.support.programs import make_program
 
 PARTS = Path(__file__).parent / "freertos"
 KERNEL = os.environ.get("FREERTOS_KERNEL")
-NO_HOOKS = """
-#include "ethosgen_npu.h"
-
-#include "FreeRTOS.h"
-#include "semphr.h"
-
-static SemaphoreHandle_t npu_ended;
-"""
-"""The documented hooks without those that the library replaces."""
+HOOKS = ("ethosgen_freertos.c", "ethosgen_rtos.h")
 VECTORS = """
     [11] = SVC_Handler,
     [14] = PendSV_Handler,
@@ -48,7 +40,7 @@ pytestmark = [pytest.mark.freertos, needs_qemu]
 
 @dataclass(frozen=True)
 class Setup:
-    """A driver, ours or that of Arm's sources, with the documented hooks or with the library's."""
+    """A driver, ours or that of Arm's sources, with FreeRTOS's hooks or the default ones."""
 
     name: str
     arm: str | None = None
@@ -63,11 +55,11 @@ if "ETHOSU_CORE_DRIVER" in os.environ:
 def make_project(place: Path, has_hooks: bool) -> Network:
     """Write the project of a small network, and put FreeRTOS and the hooks into it."""
     network = make_network_project(place, BAREMETAL, "app")
-    page = (ROOT / "docs" / "integration.md").read_text()
-    (hooks,) = re.findall(r"<!-- freertos.*?```c\n(.*?)```", page, re.DOTALL)
-    hooks = hooks if has_hooks else NO_HOOKS
-    (place / "app" / "main.c").write_text(hooks + (PARTS / "main.c").read_text())
-    (place / "app" / "FreeRTOSConfig.h").write_bytes((PARTS / "FreeRTOSConfig.h").read_bytes())
+    library = render(make_program(), any_board(), platform=LIBRARY_ONLY).files
+    for name in HOOKS if has_hooks else ():
+        (place / "app" / name).write_bytes(library[f"model/rtos/{name}"])
+    for name in ("main.c", "FreeRTOSConfig.h"):
+        (place / "app" / name).write_bytes((PARTS / name).read_bytes())
     with (place / "CMakeLists.txt").open("a") as file:
         file.write((PARTS / "freertos.cmake").read_text())
     startup = place / "board" / "startup.c"

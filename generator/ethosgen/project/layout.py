@@ -181,7 +181,18 @@ _LINUX = replace(
 _LIBRARY_ONLY = replace(
     _BAREMETAL,
     templates=("library", *_BAREMETAL.templates),
-    library={**_BAREMETAL.library, "ethosgen.mk": "model/ethosgen.mk"},
+    library={
+        **_BAREMETAL.library,
+        **{
+            file: f"model/{file}"
+            for file in (
+                "ethosgen.mk",
+                "rtos/ethosgen_rtos.h",
+                "rtos/ethosgen_freertos.c",
+                "rtos/ethosgen_cmsis_rtos2.c",
+            )
+        },
+    },
     application={"README.md": "README.md"},
     way=None,
 )

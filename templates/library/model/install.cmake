@@ -5,6 +5,7 @@ if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   set(package "${CMAKE_INSTALL_LIBDIR}/cmake/{{ project }}")
   file(GLOB headers "${CMAKE_CURRENT_SOURCE_DIR}/*.h" "${CMAKE_CURRENT_SOURCE_DIR}/*.hpp")
   install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/{{ project }}")
+  install(DIRECTORY rtos DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/{{ project }}")
   set_target_properties({{ base }} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
     "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/{{ project }}>")
 {% if is_shared %}

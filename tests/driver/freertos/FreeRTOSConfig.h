@@ -16,6 +16,7 @@
 #define configSUPPORT_DYNAMIC_ALLOCATION 1
 #define configSUPPORT_STATIC_ALLOCATION 0
 #define configUSE_TIMERS 0
+#define configUSE_MUTEXES 1
 
 /* QEMU's NVIC has 8 bits of priority. */
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x20

@@ -13,3 +13,6 @@ add_library(freertos STATIC
 target_include_directories(freertos SYSTEM PUBLIC
   "${FREERTOS_KERNEL}/include" "${port}" "${CMAKE_CURRENT_SOURCE_DIR}/app")
 target_link_libraries(firmware PRIVATE freertos)
+if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/app/ethosgen_freertos.c")
+  target_sources(firmware PRIVATE app/ethosgen_freertos.c)
+endif()

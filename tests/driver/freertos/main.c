@@ -1,12 +1,21 @@
 /*
  * The application's main() as FreeRTOS tasks: one serves the networks, the other has a higher priority
- * and counts. The test puts the hooks from docs/integration.md above this, unchanged.
+ * and counts. With ethosgen_freertos.c, the first one holds its lock while it runs a network.
  */
+#include "FreeRTOS.h"
 #include "board.h"
 #include "marked_run.h"
 #include "server.h"
 #include "startup.h"
 #include "task.h"
+
+#if __has_include("ethosgen_rtos.h")
+#include "ethosgen_rtos.h"
+#else
+#define ethosgen_rtos_init() true
+#define ethosgen_rtos_lock()
+#define ethosgen_rtos_unlock()
+#endif
 
 #define NVIC_IPR ((volatile uint8_t *)0xE000E400u)
 #define NPU_PRIORITY (configMAX_SYSCALL_INTERRUPT_PRIORITY + 0x20)
@@ -42,7 +51,9 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
     uint32_t turns_before = turns;
     TickType_t started = xTaskGetTickCount();
 
+    ethosgen_rtos_lock();
     run_marked(network, result);
+    ethosgen_rtos_unlock();
     result->cpu_ticks = turns - turns_before;
     result->stack_bytes = xTaskGetTickCount() - started;
 }
@@ -57,8 +68,7 @@ int main(void)
 {
     NVIC_IPR[IRQ_NPU] = NPU_PRIORITY;
     board_init();
-    npu_ended = xSemaphoreCreateBinary();
-    configASSERT(npu_ended != NULL);
+    configASSERT(ethosgen_rtos_init());
     configASSERT(xTaskCreate(serve, "serve", 2048, NULL, SERVER_PRIORITY, NULL) == pdPASS);
     configASSERT(xTaskCreate(count, "count", 256, NULL, COUNTER_PRIORITY, NULL) == pdPASS);
     vTaskStartScheduler();

@@ -1,0 +1,1 @@
+/* FreeRTOS.h here declares all. */

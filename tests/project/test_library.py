@@ -47,7 +47,7 @@ def test_every_board_yields_a_library_that_compiles(tmp_path: Path, name: str, i
     board = load_board(name)
     assert board.npu
     project = library(make_program(io, board.npu.default), board)
-    assert project.application == {"README.md"}
+    assert project.application == {"README.md", "library.json", "library.properties"}
     write(project, tmp_path / "lib")
     compile_all(tmp_path / "lib", board)
 

@@ -193,7 +193,7 @@ _LIBRARY_ONLY = replace(
             )
         },
     },
-    application={"README.md": "README.md"},
+    application={file: file for file in ("README.md", "library.json", "library.properties")},
     way=None,
 )
 

@@ -1,6 +1,7 @@
 """Operators packed for cores without DSP instructions: C on this machine, and two cores on QEMU."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,10 @@ from tests.support.recipes import recipe
 WIDE = "lstm, cell of most bits"
 """The only layer with state that the kernels do not cover."""
 STATES = {name: build for name, build in RECURRENT.items() if name != WIDE}
-LAYERS = DSP_LAYERS | TRANSPOSED | STATES
+OWN: dict[str, Callable[[NetworkBuilder], int]] = {
+    "one row, blocks of channels": lambda n: n.fully_connected(n.input((1, 14)), 27),
+}
+LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 
@@ -86,7 +90,7 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("window, padded", "groups of windows", "depthwise, one column", "any window"),
         *("depthwise, even width, steps of 2", "two outputs a channel", "one channel, rows apart"),
         *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
-        "svdf, rank 3, batch",
+        *("svdf, rank 3, batch", *OWN),
     )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))

@@ -28,17 +28,6 @@ static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
     return high;
 }
 
-static inline int32_t ethosgen_dsp_saturate(int32_t value)
-{
-    __asm("ssat %0, #8, %1" : "=r"(value) : "r"(value));
-    return value;
-}
-static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
-{
-    __asm("ssat %0, #16, %1" : "=r"(value) : "r"(value));
-    return value;
-}
-
 /* Bytes 0 and 2 of a word, and bytes 1 and 3, as two values of 16 bits. */
 static inline uint32_t ethosgen_dsp_even(uint32_t word)
 {
@@ -63,6 +52,31 @@ static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
     return (int32_t)(((int64_t)twice * mantissa + ((int64_t)1 << 31)) >> 32);
 }
 
+static inline uint32_t ethosgen_dsp_even(uint32_t word)
+{
+    return (uint16_t)(int8_t)word | (uint32_t)(int8_t)(word >> 16) << 16;
+}
+
+static inline uint32_t ethosgen_dsp_odd(uint32_t word)
+{
+    return ethosgen_dsp_even(word >> 8);
+}
+#endif
+
+#if ETHOSGEN_DSP || defined(__thumb2__)
+/* Armv7-M saturates without DSP instructions. */
+static inline int32_t ethosgen_dsp_saturate(int32_t value)
+{
+    __asm("ssat %0, #8, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+
+static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
+{
+    __asm("ssat %0, #16, %1" : "=r"(value) : "r"(value));
+    return value;
+}
+#else
 static inline int32_t ethosgen_dsp_saturate(int32_t value)
 {
     value = value < INT8_MIN ? INT8_MIN : value;
@@ -73,16 +87,6 @@ static inline int32_t ethosgen_dsp_saturate_16(int32_t value)
 {
     value = value < INT16_MIN ? INT16_MIN : value;
     return value > INT16_MAX ? INT16_MAX : value;
-}
-
-static inline uint32_t ethosgen_dsp_even(uint32_t word)
-{
-    return (uint16_t)(int8_t)word | (uint32_t)(int8_t)(word >> 16) << 16;
-}
-
-static inline uint32_t ethosgen_dsp_odd(uint32_t word)
-{
-    return ethosgen_dsp_even(word >> 8);
 }
 #endif
 

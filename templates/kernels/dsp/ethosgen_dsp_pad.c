@@ -33,7 +33,7 @@ static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
     }
 }
 
-#if ETHOSGEN_DSP
+#if ETHOSGEN_DSP || defined(__thumb2__)
 /* Copy or fill in blocks of 8 words, which must have the addresses of words. */
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {

@@ -2,7 +2,7 @@
  * Rows times weights on Armv7-M: fully connected layers and convolutions. See ethosgen_thumb.h.
  *
  * The sums of 2 rows and 4 channels stay in registers: each value is loaded once for 4 or 2
- * products.
+ * products. So do those of a single row and 8 channels.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { ROWS = ETHOSGEN_THUMB_ROWS, CHANNELS = ETHOSGEN_THUMB_CHANNELS };
+enum { ROWS = ETHOSGEN_THUMB_ROWS, CHANNELS = ETHOSGEN_THUMB_CHANNELS, WIDE = 2 * CHANNELS };
 
 /* Some channels of a row or two, in the order in which the assembly loads its fields. */
 struct tile {
@@ -20,17 +20,27 @@ struct tile {
     int32_t skipped;              /* steps that the first round leaves out */
 };
 
+/* Twice as many channels of a single row, in the same way; the sums start with biases. */
+struct wide {
+    const int8_t *end;
+    int32_t skipped;
+    int32_t sums[WIDE];
+};
+
 #if ETHOSGEN_THUMB2
 #define STEPS 4
 /* A place of the depth, for 1 to 4 channels of a row or two: r0 and r1 are rows, r2 weights. */
 #define ROW_1 "ldrsb r3, [r0], #1\n\t"
 #define ROW_2 ROW_1 "ldrsb r12, [r1], #1\n\t"
 #define CHANNEL_1(sum) "ldrsb lr, [r2], #1\n\tmla " sum ", r3, lr, " sum "\n\t"
+#define CHANNEL_W(sum) "ldrsb lr, [r1], #1\n\tmla " sum ", r3, lr, " sum "\n\t"
 #define CHANNEL_2(sum, other) CHANNEL_1(sum) "mla " other ", r12, lr, " other "\n\t"
 #define PLACE_11 ROW_1 CHANNEL_1("r4")
 #define PLACE_12 PLACE_11 CHANNEL_1("r5")
 #define PLACE_13 PLACE_12 CHANNEL_1("r6")
 #define PLACE_14 PLACE_13 CHANNEL_1("r7")
+#define PLACE_18                                                                  \
+    PLACE_14 CHANNEL_W("r8") CHANNEL_W("r9") CHANNEL_W("r10") CHANNEL_W("r11")
 #define PLACE_21 ROW_2 CHANNEL_2("r4", "r8")
 #define PLACE_22 PLACE_21 CHANNEL_2("r5", "r9")
 #define PLACE_23 PLACE_22 CHANNEL_2("r6", "r10")
@@ -75,6 +85,31 @@ struct tile {
                        "pop {r4-r11, pc}");                                                        \
     }
 
+/* Sum the products of row r0 and weights, of which r2 has 4 channels and r1 the next, with r3. */
+static __attribute__((naked, noinline)) const int8_t *
+sum_wide(const int8_t *row __attribute__((unused)), const int8_t *next __attribute__((unused)),
+         const int8_t *weights __attribute__((unused)), struct wide *wide __attribute__((unused)))
+{
+    __asm volatile("push {r3-r11, lr}\n\t"
+                   "ldrd r12, lr, [r3], #8\n\t"
+                   "ldm r3, {r4-r11}\n\t"
+                   "mov r3, #68\n\t" /* a place's code */
+                   "mul lr, lr, r3\n\t"
+                   "adr r3, 1f\n\t"
+                   "add lr, lr, r3\n\t"
+                   "add lr, lr, #1\n\t"
+                   "bx lr\n\t"
+                   ".p2align 2\n"
+                   "1:\n\t" PLACE_18 PLACE_18 PLACE_18 PLACE_18
+                   "cmp r0, r12\n\t"
+                   "bne 1b\n\t"
+                   "mov r0, r1\n\t"
+                   "pop {r3}\n\t"
+                   "add r3, r3, #8\n\t"
+                   "stm r3, {r4-r11}\n\t"
+                   "pop {r4-r11, pc}");
+}
+
 SUMS(sum_1_by_1, PLACE_11, "12")
 SUMS(sum_1_by_2, PLACE_12, "20")
 SUMS(sum_1_by_3, PLACE_13, "28")
@@ -115,6 +150,20 @@ static const int8_t *sum_rows(const int8_t *row, const int8_t *other, const int8
 }
 #else
 #define STEPS 1
+
+static const int8_t *sum_wide(const int8_t *row, const int8_t *next, const int8_t *weights,
+                              struct wide *wide)
+{
+    while (row < wide->end) {
+        int32_t value = *row++;
+
+        for (int32_t channel = 0; channel < CHANNELS; channel++) {
+            wide->sums[channel] += value * *weights++;
+            wide->sums[CHANNELS + channel] += value * *next++;
+        }
+    }
+    return next;
+}
 
 static const int8_t *sum_row(const int8_t *row, const int8_t *weights, int32_t channels,
                              struct tile *tile)
@@ -164,19 +213,60 @@ int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
     return 0;
 }
 
-const int8_t *ethosgen_thumb_sum(int32_t *sums, const int32_t *biases, int32_t channels,
-                                 const int32_t *row, int32_t depth, const int8_t *weights)
+/* Sum the products of a row and up to 4 channels. */
+static const int8_t *sum_some(int32_t *sums, const int32_t *biases, int32_t channels,
+                              const int8_t *row, int32_t depth, const int8_t *weights)
 {
-    const int8_t *values = (const int8_t *)row;
     struct ethosgen_thumb_scale scales[CHANNELS] = {{0}};
-    struct tile tile = {
-        .scales = scales, .end = values + depth, .skipped = -depth & (STEPS - 1)};
+    struct tile tile = {.scales = scales, .end = row + depth, .skipped = -depth & (STEPS - 1)};
 
     for (int32_t channel = 0; channel < channels; channel++) {
         scales[channel].bias = biases[channel];
     }
-    weights = sum_row(values, weights, channels, &tile);
+    weights = sum_row(row, weights, channels, &tile);
     memcpy(sums, tile.sums, (size_t)channels * sizeof *sums);
+    return weights;
+}
+
+const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t channels,
+                                  const int32_t *row, int32_t depth, const int8_t *weights)
+{
+    const int8_t *values = (const int8_t *)row;
+    struct wide wide = {.end = values + depth, .skipped = -depth & (STEPS - 1)};
+
+    for (; channels >= WIDE; channels -= WIDE) {
+        memcpy(wide.sums, biases, sizeof wide.sums);
+        weights = sum_wide(values, weights + CHANNELS * depth, weights, &wide);
+        memcpy(sums, wide.sums, sizeof wide.sums);
+        biases += WIDE;
+        sums += WIDE;
+    }
+    for (; channels > 0; channels -= CHANNELS) {
+        weights = sum_some(sums, biases, channels < CHANNELS ? channels : CHANNELS, values, depth,
+                           weights);
+        biases += CHANNELS;
+        sums += CHANNELS;
+    }
+    return weights;
+}
+
+/* Compute all channels of a row in whole blocks of 8; return the weights of the others. */
+static const int8_t *multiply_wide(int8_t *output, const int8_t *row, const int8_t *weights,
+                                   const struct ethosgen_thumb_scale *scales,
+                                   const struct ethosgen_thumb_matrix *matrix)
+{
+    int32_t depth = matrix->depth;
+    struct wide wide = {.end = row + depth, .skipped = -depth & (STEPS - 1)};
+
+    for (int32_t left = matrix->channels; left >= WIDE; left -= WIDE) {
+        for (int32_t channel = 0; channel < WIDE; channel++) {
+            wide.sums[channel] = scales[channel].bias;
+        }
+        weights = sum_wide(row, weights + CHANNELS * depth, weights, &wide);
+        for (int32_t channel = 0; channel < WIDE; channel++) {
+            *output++ = (int8_t)ethosgen_thumb_requantize(wide.sums[channel], scales++);
+        }
+    }
     return weights;
 }
 
@@ -184,7 +274,7 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
                              int32_t count, int32_t *words, const int8_t *weights,
                              const int32_t *scales, const struct ethosgen_thumb_matrix *matrix)
 {
-    int32_t depth = matrix->depth;
+    int32_t depth = matrix->depth, left = matrix->channels;
     int8_t *first = outputs[0], *second = outputs[1];
     struct tile tile;
 
@@ -192,7 +282,15 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
     tile.scales = (const struct ethosgen_thumb_scale *)scales;
     tile.end = rows + depth;
     tile.skipped = -depth & (STEPS - 1);
-    for (int32_t left = matrix->channels; left > 0; left -= CHANNELS) {
+    if (count < ROWS) {
+        int32_t whole = left - left % WIDE;
+
+        weights = multiply_wide(first, rows, weights, tile.scales, matrix);
+        first += whole;
+        tile.scales += whole;
+        left -= whole;
+    }
+    for (; left > 0; left -= CHANNELS) {
         int32_t some = left < CHANNELS ? left : CHANNELS;
 
         if (count == ROWS) {

@@ -204,15 +204,19 @@ int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
     return excess[0];
 }
 
-const int8_t *ethosgen_thumb_sum(int32_t *sums, const int32_t *biases, int32_t channels,
-                                 const int32_t *row, int32_t depth, const int8_t *weights)
+const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t channels,
+                                  const int32_t *row, int32_t depth, const int8_t *weights)
 {
     struct tile tile = {
         .rounds = (depth + STEPS - 1) / STEPS, .skipped = -depth & (STEPS - 1)};
 
-    weights = sum(row, 1, weights, channels, &tile);
-    for (int32_t channel = 0; channel < channels; channel++) {
-        sums[channel] = biases[channel] + (int32_t)tile.sums[channel].whole;
+    for (; channels > 0; channels -= CHANNELS) {
+        int32_t some = channels < CHANNELS ? channels : CHANNELS;
+
+        weights = sum(row, 1, weights, some, &tile);
+        for (int32_t channel = 0; channel < some; channel++) {
+            *sums++ = *biases++ + (int32_t)tile.sums[channel].whole;
+        }
     }
     return weights;
 }

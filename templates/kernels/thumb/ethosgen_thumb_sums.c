@@ -20,14 +20,11 @@ struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int3
 const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pairs,
                                 const struct ethosgen_dsp_row *row, const int8_t *weights)
 {
-    for (int32_t left = 2 * pairs; left > 0; left -= ETHOSGEN_THUMB_CHANNELS) {
-        int32_t some = left < ETHOSGEN_THUMB_CHANNELS ? left : ETHOSGEN_THUMB_CHANNELS;
-
-        weights = ethosgen_thumb_sum(sums, biases, some, row->values, row->depth, weights);
-        for (int32_t channel = 0; channel < some; channel++) {
-            *sums++ -= row->excess;
+    weights = ethosgen_thumb_sums(sums, biases, 2 * pairs, row->values, row->depth, weights);
+    if (row->excess != 0) {
+        for (int32_t channel = 0; channel < 2 * pairs; channel++) {
+            sums[channel] -= row->excess;
         }
-        biases += some;
     }
     return weights;
 }

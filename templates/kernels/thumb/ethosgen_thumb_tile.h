@@ -25,8 +25,8 @@ int32_t ethosgen_thumb_row_words(int32_t depth);
 /* Copy a row as sums want it; return what they take off. */
 int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth);
 
-/* Sum the products of such a row and up to 4 channels; return the next weights. */
-const int8_t *ethosgen_thumb_sum(int32_t *sums, const int32_t *biases, int32_t channels,
-                                 const int32_t *row, int32_t depth, const int8_t *weights);
+/* Sum the products of such a row and some channels; return the next weights. */
+const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t channels,
+                                  const int32_t *row, int32_t depth, const int8_t *weights);
 
 #endif /* ETHOSGEN_THUMB_TILE_H */

@@ -14,6 +14,8 @@ from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, CHANNELS = 2, 4
+WIDE = 8
+"""Channels of a single row that are computed at a time."""
 
 
 def _products(rows: int, depth: int, channels: int) -> float:
@@ -21,13 +23,19 @@ def _products(rows: int, depth: int, channels: int) -> float:
     blocks, rest = divmod(channels, CHANNELS)
     pairs, last = divmod(rows, ROWS)
 
-    def tile(count: int) -> float:
-        def block(width: int) -> float:
-            return 45 + width * (8 + 18 * count) + depth * (count + width * (1 + count) + 0.75)
+    def block(width: int) -> float:
+        return 45 + width * (8 + 18 * ROWS) + depth * (ROWS + width * (1 + ROWS) + 0.75)
 
-        return 50 + blocks * block(CHANNELS) + (block(rest) if rest else 0)
+    pair = 50 + blocks * block(CHANNELS) + (block(rest) if rest else 0)
+    return pairs * pair + (_row(depth, channels) if last else 0)
 
-    return pairs * tile(ROWS) + (tile(1) if last else 0)
+
+def _row(depth: int, channels: int) -> float:
+    """Return the cycles of a row times weights."""
+    wides, others = divmod(channels, WIDE)
+    fours = -(-others // CHANNELS)
+    sums = fours * (45 + 1.75 * depth) + others * (26 + 2.0 * depth)
+    return 50 + wides * (40 + 26 * WIDE + 17.5 * depth) + sums
 
 
 def _rows(one: Sizes) -> float:
@@ -93,7 +101,7 @@ def _maxima(one: Sizes) -> float:
 
 def _sums(rows: int, depth: int) -> float:
     """Return the cycles of the sums of a row."""
-    return -(-rows // CHANNELS) * (110 + 9.8 * depth)
+    return -(-rows // WIDE) * (65 + 17.5 * depth)
 
 
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> float:

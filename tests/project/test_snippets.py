@@ -1,0 +1,151 @@
+"""Every snippet of docs/integration.md, compiled in a frame that says what it leaves out."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import click
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.board.any_board import any_board
+from ethosgen.cli import cli
+from ethosgen.host.tools import GCC
+from ethosgen.project import LIBRARY_ONLY, render, write
+from tests import ROOT
+from tests.project.test_build_systems import cmake
+from tests.project.test_linking import VENDOR_SCRIPT, link, memory_of
+from tests.support.needs import needs_arm_gcc, needs_build
+from tests.support.programs import make_program
+from tests.support.snippets import PAGE, all_snippets, snippets
+
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-mcpu=cortex-m55", "-fsyntax-only"]
+PLACES = {
+    ("CMake", "cmake"),  # test_build_systems.py
+    ("CMake", "sh"),
+    ("Make", "make"),
+    ("PlatformIO", "ini"),  # by hand
+    ("Arduino", "sh"),  # test_layouts.py
+    ("GNU ld and LLVM's lld", "ld"),
+    ("Time", "c"),
+    ("RTOS", "cmake"),
+    ("RTOS", "c"),
+    ("Real values", "c"),
+    ("C++", "cpp"),
+    ("Run your firmware on QEMU", "sh"),
+}
+"""The headings and languages of the snippets, all of which a test uses."""
+UNTESTED = {"armlink scatter file", "IAR ILINK"}
+"""Headings of fragments that the page calls untested, as indented text."""
+DECLARED = "void give_up(void);\nvoid report(float score);\n"
+VALUES = """
+#include "plus_one.h"
+#include "ethosgen_quantization.h"
+float classify(int8_t *input, const int8_t *output, const float *samples);
+float classify(int8_t *input, const int8_t *output, const float *samples)
+{
+%s    return score;
+}
+"""
+CLOCK = '#include "ethosgen_npu.h"\nuint32_t HAL_GetTick(void);\n%s'
+CPP = "%s\nvoid classify(const float (&samples)[PLUS_ONE_INPUT_ELEMENTS])\n{\n%s}\n"
+
+
+def named(text: str) -> str:
+    """Put the network's name in place of NAME, which macros have in capital letters."""
+    return re.sub(r"NAME(?=_[A-Z])", "PLUS_ONE", text).replace("NAME", "plus_one")
+
+
+def compiles(folder: Path, text: str, language: str, *options: str) -> None:
+    write(render(make_program(), any_board(), platform=LIBRARY_ONLY), folder / "lib")
+    (folder / f"snippet.{language}").write_text(text)
+    standard = {"c": "c11", "cpp": "c++14"}[language]
+    folders = [f"-I{folder}/lib/model", f"-I{folder}/lib/model/rtos"]
+    command = [str(GCC.find()), f"-std={standard}", *STRICT, *folders, *options]
+    subprocess.run([*command, str(folder / f"snippet.{language}")], check=True)
+
+
+def test_every_snippet_has_a_test() -> None:
+    assert {place[:2] for place in all_snippets()} == PLACES
+    fenceless = re.sub(r"^```.*?^```$", "", PAGE.read_text(), flags=re.M | re.S)
+    parts = re.split(r"^#+ (.+)$", fenceless, flags=re.M)
+    indented = {
+        heading
+        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
+        if re.search(r"\n\n    \S", text)
+    }
+    # The other two are a line of a log, and GDB's command line.
+    assert indented == UNTESTED | {"Run your firmware on QEMU"}
+
+
+@needs_arm_gcc
+def test_the_clock_compiles(tmp_path: Path) -> None:
+    (clock,) = snippets("c", "Time")
+    compiles(tmp_path, CLOCK % clock, "c")
+
+
+@needs_arm_gcc
+def test_the_real_values_compile(tmp_path: Path) -> None:
+    (lines,) = snippets("c", "Real values")
+    compiles(tmp_path, VALUES % named(lines), "c")
+
+
+@needs_arm_gcc
+def test_the_cpp_compiles(tmp_path: Path) -> None:
+    (text,) = snippets("cpp", "C++")
+    include, body = named(text).split("\n\n", 1)
+    declared = f"{include}\n{DECLARED}void classify(const float (&)[PLUS_ONE_INPUT_ELEMENTS]);\n"
+    compiles(tmp_path, CPP % (declared, body), "cpp", "-fno-exceptions", "-fno-rtti")
+
+
+@needs_build
+def test_the_linker_script_places_the_sections(tmp_path: Path) -> None:
+    (lines,) = snippets("ld", "GNU ld and LLVM's lld")
+    more = VENDOR_SCRIPT.replace(
+        "LENGTH = 64K\n}", "LENGTH = 64K\n    SRAM (rw) : ORIGIN = 0x30000000, LENGTH = 64K\n}"
+    )
+    (tmp_path / "theirs.ld").write_text(more.replace("    .bss :", f"{lines}\n    .bss :"))
+    script = f"-T{tmp_path}/theirs.ld"
+    elf = link(tmp_path, "--specs=nano.specs", "-nostartfiles", script, "-Wl,--gc-sections")
+    assert memory_of(elf, "plus_one_arena") == ("SHT_NOBITS", 0x30000000)
+    for symbol in ("plus_one_commands_0", "plus_one_weights"):
+        assert memory_of(elf, symbol)[1] >> 24 == 0x08
+
+
+def binding_of(elf: Path, symbol: str) -> str:
+    with elf.open("rb") as file:
+        (found,) = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(symbol)
+        return str(found["st_info"]["bind"])
+
+
+@needs_build
+def test_the_hooks_for_an_rtos_replace_the_librarys(tmp_path: Path) -> None:
+    write(render(make_program(), any_board(), platform=LIBRARY_ONLY), tmp_path / "lib")
+    (code,) = snippets("c", "RTOS")
+    (added,) = snippets("cmake", "RTOS")
+    (first, *_) = snippets("cmake", "CMake")
+    lines = named(first + added).replace("PATH", f"{tmp_path}/lib")
+    headers = ROOT / "tests" / "driver" / "rtos"
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(app C)\nadd_executable(app main.c use.c)\n"
+        f'{lines}target_include_directories(app PRIVATE "{headers}" "{tmp_path}/lib/model/rtos")\n'
+        "target_compile_definitions(app PRIVATE TICKS_PER_S=1000)\n"
+        "target_compile_options(app PRIVATE -Wall -Wextra -Werror)\n"
+        "target_link_options(app PRIVATE --specs=nosys.specs -nostartfiles -Wl,-emain\n"
+        "  -Wl,--unresolved-symbols=ignore-all)\n"  # FreeRTOS's own
+    )
+    (tmp_path / "use.c").write_text(f'#include "plus_one.h"\n{DECLARED}{named(code)}')
+    cmake(tmp_path)
+    elf = tmp_path / "build" / "app"
+    assert binding_of(elf, "ethosgen_npu_wait") == binding_of(elf, "classify") == "STB_GLOBAL"
+    assert binding_of(elf, "ethosgen_npu_wait_begin") == "STB_WEAK", "the library's own"
+
+
+def test_the_command_line_is_one() -> None:
+    (line,) = snippets("sh", "Run your firmware on QEMU")
+    program, name, *options = shlex.split(line)
+    assert program == "ethosgen"
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    known, _, _ = command.make_parser(click.Context(command)).parse_args(options)
+    assert (known["elf"], known["board"]) == ("app.elf", "corstone300")

@@ -10,6 +10,7 @@ import click
 
 from ethosgen import __version__
 from ethosgen.commands.accelerators import accelerators
+from ethosgen.commands.accuracy import accuracy
 from ethosgen.commands.attach import attach
 from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
@@ -57,6 +58,7 @@ for _command in (
     attach,
     pipeline,
     simulate,
+    accuracy,
     quantize,
     place,
     disasm,

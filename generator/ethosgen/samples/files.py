@@ -54,7 +54,7 @@ def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> l
     if path.is_dir():
         batches = _read_folder(path, inputs, what)
     else:
-        batches = _batches(path, inputs, _read_npz(path), what)
+        batches = stack_inputs(path, inputs, read_archive(path), what)
     counts = {name: len(batch) for name, batch in batches.items()}
     if len(set(counts.values())) > 1:
         raise InputError(f"{path}: the {what}s hold different numbers of samples: {counts}")
@@ -98,10 +98,10 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def _batches(
+def stack_inputs(
     path: Path, inputs: Sequence[Tensor], arrays: Mapping[str, Array], what: str
 ) -> dict[str, Array]:
-    """Return each input's samples, stacked."""
+    """Return each input's samples, stacked; InputError for a wrong name, type or shape."""
     names = [tensor.name for tensor in inputs]
     wrong = sorted(set(arrays) - set(names))
     if wrong:
@@ -121,7 +121,7 @@ def _read_folder(path: Path, inputs: Sequence[Tensor], what: str) -> dict[str, A
         raise InputError(f"{path}: has no .npy files")
     stems = {file.stem for file in files}
     if len(inputs) != 1 or inputs[0].name in stems:
-        return _batches(path, inputs, {file.stem: _read_npy(file) for file in files}, what)
+        return stack_inputs(path, inputs, {file.stem: _read_npy(file) for file in files}, what)
     only = inputs[0]
     parts = [_as_batch(file, only, _read_npy(file), what) for file in files]
     if len({part.shape[1:] for part in parts}) > 1:
@@ -139,7 +139,8 @@ def _read_npy(path: Path) -> Array:
         ) from None
 
 
-def _read_npz(path: Path) -> dict[str, Array]:
+def read_archive(path: Path) -> dict[str, Array]:
+    """Read the arrays of an .npz file by name; InputError if it is none."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:

@@ -1,0 +1,112 @@
+"""Worker processes that share the samples of a long run; each prepares itself once."""
+
+import os
+import pickle
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+
+from ethosgen.values.errors import EthosgenError, TargetError
+from ethosgen.values.outcome import Arrays
+
+RunSamples = Callable[[Sequence[Arrays]], list[Arrays]]
+Make = Callable[[], RunSamples]
+"""Prepares a worker; it must be picklable, as its samples and outputs are."""
+
+_AHEAD = 2
+"""Tasks that wait for each worker."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Samples that one worker runs in order, and the number of the first."""
+
+    indices: tuple[int, ...]
+    samples: tuple[Arrays, ...]
+
+
+def run_chunks(
+    make: Make, chunks: Iterator[Chunk], processes: int
+) -> Iterator[tuple[Chunk, list[Arrays]]]:
+    """Yield each chunk with its outputs, in order; with one process, everything runs in this one.
+
+    An EthosgenError of a worker is raised here. TargetError if a worker dies.
+    """
+    if processes == 1:
+        run = make()
+        for chunk in chunks:
+            yield chunk, run(chunk.samples)
+        return
+    # A forked child would share the threads' locks of compilers and interpreters.
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (make,))
+    waiting: deque[tuple[Chunk, Future[list[Arrays] | EthosgenError]]] = deque()
+    try:
+        for chunk in chunks:
+            waiting.append((chunk, pool.submit(_run, chunk.samples)))
+            if len(waiting) >= processes * _AHEAD:
+                yield _result(*waiting.popleft())
+        while waiting:
+            yield _result(*waiting.popleft())
+    except BrokenProcessPool:
+        raise TargetError(
+            "a worker process died, perhaps for want of memory; use fewer with --processes"
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _result(
+    chunk: Chunk, future: Future[list[Arrays] | EthosgenError]
+) -> tuple[Chunk, list[Arrays]]:
+    result = future.result()
+    if isinstance(result, EthosgenError):
+        raise result
+    return chunk, result
+
+
+# ---- code that runs in a worker ------------------------------------------------------------------
+
+_make: Make | None = None
+_run_samples: RunSamples | None = None
+
+
+def _begin(make: Make) -> None:
+    """Prepare the process: it leaves interrupts to its parent, and ends with it, even if killed."""
+    global _make  # noqa: PLW0603 - a worker has one
+    _make = make
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _run(samples: Sequence[Arrays]) -> list[Arrays] | EthosgenError:
+    global _run_samples  # noqa: PLW0603 - a worker has one
+    assert _make is not None
+    try:
+        if _run_samples is None:
+            _run_samples = _make()
+        return _run_samples(samples)
+    except EthosgenError as error:
+        return _portable(error)
+
+
+def _portable(error: EthosgenError) -> EthosgenError:
+    """Return an error that survives pickling; some have more arguments than their sentence."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        plain = EthosgenError(str(error))
+        plain.exit_status = error.exit_status
+        return plain
+    return error

@@ -1,0 +1,153 @@
+"""Labelled data: an .npz file, or a folder with a subfolder of .npy files for each class."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.samples.files import load_array, read_archive, stack_inputs
+from ethosgen.samples.quantizing import quantized
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Tensor
+from ethosgen.values.outcome import Arrays
+
+Array = np.ndarray[Any, Any]
+
+DATA, LABELS = "x", "y"
+"""The names that an .npz file may give to the only input, and gives to the labels."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Samples in the inputs' types, a label for each, and the classes' names where data have any.
+
+    The first axis of each array counts the samples.
+    """
+
+    inputs: Mapping[str, Array]
+    labels: Array
+    names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def sample(self, index: int) -> Arrays:
+        """Return one sample's inputs."""
+        return {name: array[index] for name, array in self.inputs.items()}
+
+    def digest(self) -> str:
+        """Return the SHA-256 of inputs and labels."""
+        total = hashlib.sha256()
+        for name, array in (*sorted(self.inputs.items()), ("labels", self.labels)):
+            total.update(f"{len(name)} {name} {array.dtype} {array.shape} ".encode())
+            total.update(np.ascontiguousarray(array).tobytes())
+        return total.hexdigest()
+
+
+def load_labelled(path: Path, inputs: Sequence[Tensor], labels: Path | None) -> Labelled:
+    """Read labelled data; InputError names the file and the fault.
+
+    `labels` is an .npy file with the samples' labels, or a text file with the name of a class in
+    each line.
+    """
+    names = _read_names(labels) if labels is not None and labels.suffix == ".txt" else ()
+    given = load_array(labels) if labels is not None and not names else None
+    if path.is_dir():
+        if given is not None:
+            raise InputError(
+                f"{path}: the subfolders of a folder are its labels; pass the names of the classes "
+                "as a .txt file with --labels, or leave it out"
+            )
+        return _read_classes(path, inputs, names)
+    arrays = read_archive(path)
+    wanted = {tensor.name for tensor in inputs}
+    if LABELS in arrays and LABELS not in wanted:
+        inside = arrays.pop(LABELS)
+        given = inside if given is None else given
+    if len(inputs) == 1 and DATA in arrays and DATA not in wanted:
+        arrays[inputs[0].name] = arrays.pop(DATA)
+    if given is None:
+        raise InputError(
+            f"{path}: has no labels; add them as '{LABELS}', or name --labels FILE.npy"
+        )
+    stacked = stack_inputs(path, inputs, _quantize(path, arrays, inputs), "input")
+    counts = {name: len(batch) for name, batch in stacked.items()}
+    for name, count in counts.items():
+        if count != len(given.reshape(-1)):
+            raise InputError(
+                f"{path}: input '{name}' has {counted(count, 'sample')}, but there are "
+                f"{counted(given.size, 'label')}"
+            )
+    return Labelled(stacked, _as_labels(path, given), names)
+
+
+def _quantize(
+    path: Path, arrays: Mapping[str, Array], inputs: Sequence[Tensor]
+) -> dict[str, Array]:
+    """Return the arrays in their inputs' types; one without an input stays, to be refused."""
+    tensors = {tensor.name: tensor for tensor in inputs}
+    try:
+        return {
+            name: quantized(array, tensors[name]) if name in tensors else array
+            for name, array in arrays.items()
+        }
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _as_labels(path: Path, given: Array) -> Array:
+    labels = given.reshape(-1)
+    if labels.dtype.kind not in "iub" or not labels.size or int(labels.min()) < 0:
+        raise InputError(
+            f"{path}: labels must be integers from 0, one for each sample, but are {given.dtype} "
+            f"{list(given.shape)}"
+        )
+    return labels.astype(np.int64)
+
+
+def _read_names(path: Path) -> tuple[str, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"{path}: not a readable text file with a class in each line") from None
+    names = tuple(line.strip() for line in lines if line.strip())
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path}: must name each class once, one in each line")
+    return names
+
+
+def _read_classes(path: Path, inputs: Sequence[Tensor], names: tuple[str, ...]) -> Labelled:
+    """Return the samples in the subfolders of a folder."""
+    if len(inputs) != 1:
+        raise InputError(f"{path}: a folder has data for one input, but there are {len(inputs)}")
+    folders = sorted(one for one in path.iterdir() if one.is_dir())
+    numbers, names = _number(path, [folder.name for folder in folders], names)
+    (tensor,) = inputs
+    parts, labels = [], []
+    for folder, number in zip(folders, numbers, strict=True):
+        for file in sorted(folder.glob("*.npy")):
+            array = _quantize(file, {tensor.name: load_array(file)}, inputs)
+            parts.append(stack_inputs(file, inputs, array, "input")[tensor.name])
+            labels += [number] * len(parts[-1])
+    if not parts:
+        raise InputError(f"{path}: has no .npy files in subfolders, one for each class")
+    if len({part.shape[1:] for part in parts}) > 1:
+        raise InputError(f"{path}: its files hold samples of different shapes")
+    return Labelled({tensor.name: np.concatenate(parts)}, np.array(labels, np.int64), names)
+
+
+def _number(
+    path: Path, folders: Sequence[str], names: tuple[str, ...]
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return each folder's label, and the classes' names; folders named by numbers are labels."""
+    if not names and folders and all(name.isdecimal() for name in folders):
+        return [int(name) for name in folders], ()
+    names = names or tuple(folders)
+    unknown = next((name for name in folders if name not in names), None)
+    if unknown is not None:
+        raise InputError(f"{path}: no class is called '{unknown}'; add it to --labels")
+    return [names.index(name) for name in folders], names

@@ -1,0 +1,169 @@
+"""The accuracy of a network on labelled data, and how far its targets agree."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.values.outcome import Difference
+
+
+@dataclass(frozen=True)
+class ClassFigures:
+    """Samples of one class: labelled so, answered so, and both."""
+
+    name: str
+    count: int
+    answered: int
+    right: int
+
+    @property
+    def precision(self) -> float | None:
+        """The share of right answers among those for the class; None if there are none."""
+        return self.right / self.answered if self.answered else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the class's samples that are answered right; None if it has none."""
+        return self.right / self.count if self.count else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "name": self.name,
+            "samples": self.count,
+            "answered": self.answered,
+            "right": self.right,
+            "precision": self.precision,
+            "recall": self.recall,
+        }
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A classifier's figures: `right` counts samples whose class is among the best k, by k.
+
+    The rows of `confusion` are the labels, its columns the answers.
+    """
+
+    samples: int
+    right: Mapping[int, int]
+    classes: tuple[ClassFigures, ...]
+    confusion: tuple[tuple[int, ...], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "top": {str(k): {"right": n, "accuracy": n / self.samples} for k, n in self.top()},
+            "classes": [one.as_json() for one in self.classes],
+            "confusion": [list(row) for row in self.confusion],
+        }
+
+    def top(self) -> list[tuple[int, int]]:
+        """Return each k with the samples that are right, in order."""
+        return sorted(self.right.items())
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A detector's figures; `auc` is the area under the ROC curve, None without both kinds."""
+
+    samples: int
+    positives: int
+    auc: float | None
+    mean_positive: float | None
+    mean_negative: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "positives": self.positives,
+            "negatives": self.samples - self.positives,
+            "auc": _finite(self.auc),
+            "mean_score_of_positives": _finite(self.mean_positive),
+            "mean_score_of_negatives": _finite(self.mean_negative),
+        }
+
+
+def _finite(value: float | None) -> float | str | None:
+    """Return a number as JSON can represent it; infinities and NaN as strings."""
+    return str(value) if value is not None and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The comparison of two targets: samples with an output that differs, and the first of them."""
+
+    one: str
+    other: str
+    samples: int
+    differing: int
+    first: Difference | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "targets": [self.one, self.other],
+            "samples": self.samples,
+            "differing": self.differing,
+            "first": self.first.as_json() if self.first else None,
+        }
+
+
+@dataclass(frozen=True)
+class Work:
+    """The samples that a target ran now, and took from a results file, with the time of the former.
+
+    `processes` is the number of worker processes.
+    """
+
+    on: str
+    ran: int
+    kept: int
+    seconds: float
+    processes: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "on": self.on,
+            "ran": self.ran,
+            "kept": self.kept,
+            "seconds": self.seconds,
+            "processes": self.processes,
+        }
+
+
+@dataclass(frozen=True)
+class AccuracyReport:
+    """A network's accuracy on labelled data; the first of the targets gives it.
+
+    It has passed if the targets agree in every sample. One of `classification` and `detection` is
+    None.
+    """
+
+    network: str
+    npu: str
+    samples: int
+    classification: Classification | None
+    detection: Detection | None
+    agreements: tuple[Agreement, ...]
+    work: tuple[Work, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no sample differs between targets."""
+        return not any(one.differing for one in self.agreements)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "network": self.network,
+            "npu": self.npu,
+            "samples": self.samples,
+            "classification": self.classification.as_json() if self.classification else None,
+            "detection": self.detection.as_json() if self.detection else None,
+            "agreements": [one.as_json() for one in self.agreements],
+            "work": [one.as_json() for one in self.work],
+            "passed": self.passed,
+        }

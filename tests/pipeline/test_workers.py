@@ -1,0 +1,62 @@
+"""Worker processes: order, errors, and what happens when one dies."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen.pipeline.workers import Chunk, run_chunks
+from ethosgen.values.errors import EthosgenError, RefusalError, TargetError
+from ethosgen.values.outcome import Arrays
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Doubles samples; it is made for the process that it runs in. `bad` ends the first sample."""
+
+    bad: str = ""
+
+    def __call__(self) -> Callable[[Sequence[Arrays]], list[Arrays]]:
+        made_in = os.getpid()
+
+        def run(samples: Sequence[Arrays]) -> list[Arrays]:
+            if self.bad == "refuse":
+                raise RefusalError("refused here; do otherwise", "why")
+            if self.bad == "die":
+                os._exit(3)
+            own = np.array(made_in == os.getpid())
+            return [{"y": one["x"] * 2, "own": own} for one in samples]
+
+        return run
+
+
+def chunks(count: int) -> Iterator[Chunk]:
+    for start in range(0, count, 2):
+        yield Chunk((start, start + 1), tuple({"x": np.array(start + i)} for i in range(2)))
+
+
+def run(make: Any, processes: int) -> list[int]:
+    made = list(run_chunks(make, chunks(10), processes))
+    assert all(bool(one["own"]) for _, outputs in made for one in outputs)
+    assert [chunk.indices[0] for chunk, _ in made] == [0, 2, 4, 6, 8]
+    return [int(one["y"]) for _, outputs in made for one in outputs]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_outputs_come_in_order(processes: int) -> None:
+    assert run(Doubling(), processes) == list(range(0, 20, 2))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_of_a_worker_is_raised_here(processes: int) -> None:
+    with pytest.raises(EthosgenError, match="refused here; do otherwise") as raised:
+        run(Doubling("refuse"), processes)
+    assert raised.value.exit_status == RefusalError.exit_status
+
+
+def test_a_worker_that_dies_is_an_error() -> None:
+    with pytest.raises(TargetError, match="a worker process died"):
+        run(Doubling("die"), 2)

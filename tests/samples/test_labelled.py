@@ -1,0 +1,115 @@
+"""Labelled data from files and folders."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.samples.labelled import Labelled, load_labelled
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Quantization, Tensor
+
+IMAGE = Tensor(0, "image", (1, 2), "int8", Quantization((0.5,), (0,)))
+OTHER = Tensor(1, "other", (1,), "int8")
+FLOATS = np.array([[0.5, 1.0], [1.5, 2.0], [2.5, 3.0]])
+LABELS = np.array([1, 0, 1])
+
+
+def archive(path: Path, **arrays: np.ndarray) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+def folder(path: Path, **classes: list[int]) -> Path:
+    for name, values in classes.items():
+        (path / name).mkdir(parents=True)
+        for value in values:
+            np.save(path / name / f"{value}.npy", np.full((1, 2), value, np.int8))
+    return path
+
+
+def firsts(data: Labelled) -> list[int]:
+    return [int(data.sample(index)["image"].reshape(-1)[0]) for index in range(len(data))]
+
+
+@pytest.mark.parametrize("name", ["image", "x"])
+def test_an_archive_with_its_labels(tmp_path: Path, name: str) -> None:
+    path = archive(tmp_path / "d.npz", **{name: FLOATS, "y": LABELS})
+    data = load_labelled(path, [IMAGE], None)
+    assert (firsts(data), data.labels.tolist(), data.names) == ([1, 3, 5], [1, 0, 1], ())
+    assert data.sample(0)["image"].shape == IMAGE.shape
+
+
+def test_labels_and_names_of_classes_in_files(tmp_path: Path) -> None:
+    path = archive(tmp_path / "d.npz", image=FLOATS, y=LABELS)
+    np.save(tmp_path / "l.npy", LABELS.reshape(3, 1) + 1)
+    assert load_labelled(path, [IMAGE], tmp_path / "l.npy").labels.tolist() == [2, 1, 2]
+    (tmp_path / "l.txt").write_text("cat\n\ndog \n")
+    assert load_labelled(path, [IMAGE], tmp_path / "l.txt").names == ("cat", "dog")
+
+
+def test_a_folder_for_each_class(tmp_path: Path) -> None:
+    path = folder(tmp_path / "d", dog=[7, 5], cat=[3])
+    data = load_labelled(path, [IMAGE], None)
+    assert (firsts(data), data.labels.tolist(), data.names) == (
+        [3, 5, 7],
+        [0, 1, 1],
+        ("cat", "dog"),
+    )
+    (tmp_path / "l.txt").write_text("dog\nowl\ncat")
+    data = load_labelled(path, [IMAGE], tmp_path / "l.txt")
+    assert (data.labels.tolist(), data.names) == ([2, 0, 0], ("dog", "owl", "cat"))
+
+
+def test_folders_that_are_numbers_are_the_labels(tmp_path: Path) -> None:
+    path = folder(tmp_path / "d", **{"10": [1], "2": [2]})
+    data = load_labelled(path, [IMAGE], None)
+    assert (firsts(data), data.labels.tolist(), data.names) == ([1, 2], [10, 2], ())
+
+
+def test_the_digest_changes_with_data_and_labels(tmp_path: Path) -> None:
+    plain = Labelled({"image": np.zeros((2, 1, 2), np.int8)}, np.array([0, 1]))
+    others = [
+        Labelled({"image": np.eye(2, dtype=np.int8).reshape(2, 1, 2)}, plain.labels),
+        Labelled(plain.inputs, np.array([1, 0])),
+        Labelled({"other": plain.inputs["image"]}, plain.labels),
+    ]
+    assert len({one.digest() for one in (plain, *others)}) == 4
+    assert plain.digest() == Labelled(dict(plain.inputs), plain.labels.copy()).digest()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"image": FLOATS}, "has no labels; add them as 'y'"),
+        ({"image": FLOATS, "y": LABELS[:2]}, "input 'image' has 3 samples, but there are 2 labels"),
+        ({"image": FLOATS, "y": LABELS - 1}, "labels must be integers from 0"),
+        ({"image": FLOATS, "y": LABELS.astype(float)}, "labels must be integers from 0"),
+        ({"image": FLOATS * np.nan, "y": LABELS}, "'image' has NaN"),
+        ({"picture": FLOATS, "y": LABELS}, "no input is called 'picture'"),
+        ({"image": FLOATS[:, :1], "y": LABELS}, "has shape"),
+    ],
+)
+def test_bad_archives(tmp_path: Path, arrays: dict[str, np.ndarray], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_labelled(archive(tmp_path / "d.npz", **arrays), [IMAGE], None)
+
+
+def test_bad_folders(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"has no \.npy files in subfolders"):
+        load_labelled(tmp_path / "empty", [IMAGE], None)
+    path = folder(tmp_path / "d", cat=[1])
+    with pytest.raises(InputError, match="a folder has data for one input, but there are 2"):
+        load_labelled(path, [IMAGE, OTHER], None)
+    np.save(tmp_path / "l.npy", LABELS)
+    with pytest.raises(InputError, match="the subfolders of a folder are its labels"):
+        load_labelled(path, [IMAGE], tmp_path / "l.npy")
+    (tmp_path / "l.txt").write_text("dog")
+    with pytest.raises(InputError, match="no class is called 'cat'"):
+        load_labelled(path, [IMAGE], tmp_path / "l.txt")
+    (tmp_path / "l.txt").write_text("cat\ncat")
+    with pytest.raises(InputError, match="must name each class once"):
+        load_labelled(path, [IMAGE], tmp_path / "l.txt")
+    with pytest.raises(InputError, match="not a readable text file"):
+        load_labelled(path, [IMAGE], tmp_path / "none.txt")

@@ -29,6 +29,9 @@ WIDE = "lstm, cell of most bits"
 STATES = {name: build for name, build in RECURRENT.items() if name != WIDE}
 OWN: dict[str, Callable[[NetworkBuilder], int]] = {
     "one row, blocks of channels": lambda n: n.fully_connected(n.input((1, 14)), 27),
+    "padding, blocks of words": lambda n: n.pad(n.input((2, 3, 76)), [(0, 0), (1, 0), (0, 40)]),
+    "padding, words": lambda n: n.pad(n.input((3, 36)), [(1, 1), (4, 8)]),
+    "padding, bytes": lambda n: n.pad(n.input((3, 37)), [(1, 1), (3, 0)]),
 }
 LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)

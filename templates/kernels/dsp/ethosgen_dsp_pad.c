@@ -45,7 +45,7 @@ static void copy(int8_t *to, const int8_t *from, int32_t bytes)
                        "cmp %[from], %[end]\n\t"
                        "stm %[to]!, {r3-r6, r8-r10, r12}\n\t"
                        "bne 1b"
-                       : [to] "+r"(to), [from] "+r"(from)
+                       : [to] "+&r"(to), [from] "+&r"(from)
                        : [end] "r"(end)
                        : "r3", "r4", "r5", "r6", "r8", "r9", "r10", "r12", "cc", "memory");
         bytes %= BLOCK;
@@ -67,12 +67,52 @@ static void fill(int8_t *to, uint32_t value, int32_t bytes)
                        "stm %[to]!, {r3-r6}\n\t"
                        "cmp %[to], %[end]\n\t"
                        "bne 1b"
-                       : [to] "+r"(to)
+                       : [to] "+&r"(to)
                        : [end] "r"(end), [value] "r"(value)
                        : "r3", "r4", "r5", "r6", "cc", "memory");
         bytes %= BLOCK;
     }
     fill_words(to, value, bytes);
+}
+#elif defined(__thumb__)
+/* Armv6-M loads and stores low registers only, and no words of other addresses. */
+static void copy(int8_t *to, const int8_t *from, int32_t bytes)
+{
+    if (((uintptr_t)to | (uintptr_t)from) % WORD == 0) {
+        if (bytes >= BLOCK) {
+            const int8_t *end = from + bytes / BLOCK * BLOCK;
+
+            __asm volatile("1:\n\t"
+                           "ldm %[from]!, {r3-r6}\n\t"
+                           "stm %[to]!, {r3-r6}\n\t"
+                           "ldm %[from]!, {r3-r6}\n\t"
+                           "stm %[to]!, {r3-r6}\n\t"
+                           "cmp %[from], %[end]\n\t"
+                           "bne 1b"
+                           : [to] "+&l"(to), [from] "+&l"(from)
+                           : [end] "l"(end)
+                           : "r3", "r4", "r5", "r6", "cc", "memory");
+            bytes %= BLOCK;
+        }
+        int32_t rest = bytes % WORD;
+
+        copy_words(__builtin_assume_aligned(to, WORD), __builtin_assume_aligned(from, WORD),
+                   bytes - rest);
+        to += bytes - rest;
+        from += bytes - rest;
+        bytes = rest;
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = *from++;
+    }
+}
+
+static void fill(int8_t *to, uint32_t value, int32_t bytes)
+{
+    for (; bytes > 0 && (uintptr_t)to % WORD != 0; bytes--) {
+        *to++ = (int8_t)value;
+    }
+    fill_words(__builtin_assume_aligned(to, WORD), value, bytes);
 }
 #else
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)

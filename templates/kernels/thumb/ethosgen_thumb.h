@@ -141,4 +141,7 @@ void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, i
                           void *room, const int8_t *weights, const int32_t *biases,
                           const int16_t *lines, const int32_t *shape);
 
+/* PAD: the C for DSP instructions too. */
+void ethosgen_dsp_pad_s8(void *output, const void *input, const int32_t *shape);
+
 #endif /* ETHOSGEN_THUMB_H */

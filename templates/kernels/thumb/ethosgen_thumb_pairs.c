@@ -215,7 +215,7 @@ const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t 
 
         weights = sum(row, 1, weights, some, &tile);
         for (int32_t channel = 0; channel < some; channel++) {
-            *sums++ = *biases++ + (int32_t)tile.sums[channel].whole;
+            *sums++ = (int32_t)((uint32_t)*biases++ + tile.sums[channel].whole);
         }
     }
     return weights;

@@ -23,7 +23,8 @@ const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pa
     weights = ethosgen_thumb_sums(sums, biases, 2 * pairs, row->values, row->depth, weights);
     if (row->excess != 0) {
         for (int32_t channel = 0; channel < 2 * pairs; channel++) {
-            sums[channel] -= row->excess;
+            /* Sums of raised values may wrap; without the excess they are right again. */
+            sums[channel] = (int32_t)((uint32_t)sums[channel] - (uint32_t)row->excess);
         }
     }
     return weights;

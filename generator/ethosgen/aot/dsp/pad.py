@@ -1,9 +1,10 @@
 """PAD of int8 and int16 by their zero points: rows of words, and the gaps between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ethosgen.aot.cost import Cycles
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.pad import PLAIN_CYCLES, padding, slab_of
@@ -13,24 +14,32 @@ PAD = frozenset({"ethosgen_dsp_pad.c"})
 WORD, BLOCK = 4, 32
 
 
-def _moved(size: int, is_aligned: bool) -> float:
+def moved(size: int, is_aligned: bool) -> float:
     """Return the estimated cycles of copying or filling bytes."""
     blocks, rest = divmod(size, BLOCK) if is_aligned else (0, size)
     return 18 + 4.0 * blocks + 4.0 * (rest // WORD) + 4 * (rest % WORD)
 
 
-def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Estimate the cycles for each output."""
-    slab, target = slab_of(op, tensors), tensors[op.outputs[0]]
-    if slab is None:
-        return PLAIN_CYCLES
-    size = np.dtype(target.dtype).itemsize
-    row, before, gap, after = (size * n for n in (slab.row, slab.before, slab.between, slab.after))
-    starts = (before, gap, row, size * slab.target if slab.calls > 1 else 0)
-    is_aligned = all(start % WORD == 0 for start in starts)
-    rows = slab.rows * (10 + _moved(row, is_aligned) + _moved(gap, is_aligned))
-    ends = _moved(before, is_aligned) + _moved(after, is_aligned)
-    return slab.calls * (40 + rows + ends) / max(target.elements, 1)
+def estimate(move: Callable[[int, bool], float]) -> Cycles:
+    """Return an estimate for each output from that of moving bytes, which may be words."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        slab, target = slab_of(op, tensors), tensors[op.outputs[0]]
+        if slab is None:
+            return PLAIN_CYCLES
+        size = np.dtype(target.dtype).itemsize
+        numbers = (slab.row, slab.before, slab.between, slab.after)
+        row, before, gap, after = (size * n for n in numbers)
+        starts = (before, gap, row, size * slab.target if slab.calls > 1 else 0)
+        is_aligned = all(start % WORD == 0 for start in starts)
+        rows = slab.rows * (10 + move(row, is_aligned) + move(gap, is_aligned))
+        ends = move(before, is_aligned) + move(after, is_aligned)
+        return slab.calls * (40 + rows + ends) / max(target.elements, 1)
+
+    return cycles
+
+
+_cycles = estimate(moved)
 
 
 @packed("PAD", cycles=_cycles)

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
+from ethosgen.aot.dsp.pad import estimate
 from ethosgen.aot.dsp.recurrent import lstm_of, svdf_of
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.thumb import cost, depthwise, matrix, transposed
+from ethosgen.aot.thumb import cost, depthwise, matrix, pad, transposed
 from ethosgen.aot.thumb.matrix import ARMV6M
 from ethosgen.aot.thumb.recurrent import SUMS
 from ethosgen.values.network import Operator, Tensor
@@ -49,3 +50,10 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all time steps of a batch by one call."""
     return lstm_of(op, tensors, SUMS[ARMV6M])
+
+
+@packed("PAD", cycles=estimate(pad.moved_armv6m))
+@packed("PAD", dtype="int16", cycles=estimate(pad.moved_armv6m))
+def padding(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Copy rows, and fill the gaps between them."""
+    return pad.pad(op, tensors)

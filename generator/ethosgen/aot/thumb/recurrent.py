@@ -9,7 +9,8 @@ from ethosgen.aot.packed.order import Array, padded
 from ethosgen.aot.thumb import order
 from ethosgen.aot.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
 
-_HEADERS = {f"ethosgen_dsp{part}.h" for part in ("", "_math", "_s16", "_tile")}
+HEADERS = {f"ethosgen_dsp{part}.h" for part in ("", "_math", "_s16", "_tile")}
+"""Those that the C for DSP instructions includes."""
 
 
 def _weights(block: Array, form: Form) -> Array:
@@ -29,7 +30,7 @@ def _row_bytes(depth: int, form: Form) -> int:
 
 def _sums(form: Form) -> Sums:
     return Sums(
-        form.sources | _HEADERS | {"ethosgen_thumb_sums.c"},
+        form.sources | HEADERS | {"ethosgen_thumb_sums.c"},
         partial(_weights, form=form),
         partial(_biases, form=form),
         partial(_row_bytes, form=form),

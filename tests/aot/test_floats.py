@@ -276,6 +276,42 @@ def test_firmware_equals_tflite_micro(core: str, tmp_path: Path) -> None:
     assert report.passed
 
 
+def _with_nans(folder: Path) -> tuple[Path, Path]:
+    """Write a network of bounded outputs, and a sample with NaN and -0 in each input."""
+    net = NetworkBuilder("network", seed=9)
+    x, y, z = _in(net, 1, 6, 5, 7), _in(net, 1, 6, 5, 7), _in(net, 3, 13)
+    outputs = [
+        net.max_pool(x, (2, 2), (1, 1), activation="RELU"),
+        net.average_pool(x, (2, 3), (1, 1), activation="RELU6"),
+        net.add(x, y),
+        net.mul(x, y, "RELU"),
+        net.depthwise(x, activation="RELU6"),
+        net.conv2d(x, 5, (1, 1), activation="RELU"),
+        net.fully_connected(z, 6),
+    ]
+    network, samples = folder / "network.tflite", folder / "samples.npz"
+    network.write_bytes(net.build(*outputs))
+    random = np.random.default_rng(4)
+    values = {}
+    for spec in (net.tensors[i] for i in net.inputs):
+        drawn = random.normal(size=(1, *spec.shape)).astype(np.float32)
+        drawn[random.random(drawn.shape) < 0.1] = np.nan
+        drawn[random.random(drawn.shape) < 0.2] = -0.0
+        values[spec.name] = drawn
+    np.savez(samples, **values)
+    return network, samples
+
+
+@needs_qemu
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
+def test_bounds_keep_nan_and_minus_zero(core: str, tmp_path: Path) -> None:
+    network, samples = _with_nans(tmp_path)
+    made = recipe(network, board=_board(core, tmp_path), npu="none")
+    report = pipeline.verify(made, inputs=Inputs(samples, None, 0), watch=Watch())
+    assert report.passed
+
+
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e-40])
 def test_a_layer_with_extraordinary_weights_is_left_to_tvm(value: float) -> None:
     net = NetworkBuilder("network", seed=8)

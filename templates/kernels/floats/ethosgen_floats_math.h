@@ -48,14 +48,17 @@
 enum { ETHOSGEN_LANES = 4 };
 
 #if ETHOSGEN_MVE_F
-/* As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. */
+/*
+ * As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. To Helium NaN is
+ * less than any number, but no number is greater than it.
+ */
 static inline float32x4_t ethosgen_limit_x4(float32x4_t x, float32x4_t low, float32x4_t high)
 {
 #if defined(__clang__)
-    x = vpselq_f32(low, x, vcmpltq_f32(x, low));
+    x = vpselq_f32(low, x, vcmpgtq_f32(low, x));
     x = vpselq_f32(high, x, vcmpgtq_f32(x, high));
 #else
-    __asm("vpt.f32 lt, %q[x], %q[low]\n\t"
+    __asm("vpt.f32 gt, %q[low], %q[x]\n\t"
           "vmovt %q[x], %q[low]\n\t"
           "vpt.f32 gt, %q[x], %q[high]\n\t"
           "vmovt %q[x], %q[high]"

@@ -10,6 +10,7 @@ import pytest
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project import LIBRARY_ONLY, render, write
+from tests import ROOT
 from tests.project.test_linking import MAIN, TOOLCHAIN, VENDOR_SCRIPT, flash_bytes, memory_of
 from tests.support.needs import BUILD, needs_build
 from tests.support.programs import SCRATCH_BYTES, make_program
@@ -51,6 +52,17 @@ $(BUILD_DIR):
 """A Makefile in the manner of STM32CubeMX, with its options and rules."""
 
 
+ARM_DRIVER = """
+#include "ethosu_driver.h"
+int ethosu_init(struct ethosu_driver *drv, void *base, const void *fast, size_t bytes,
+                uint32_t secure, uint32_t privileged) { return 0; }
+void ethosu_deinit(struct ethosu_driver *drv) { }
+void ethosu_irq_handler(struct ethosu_driver *drv) { }
+int ethosu_invoke_v3(struct ethosu_driver *drv, const void *words, int bytes, uint64_t *base,
+                     const size_t *base_bytes, int bases, void *user_arg) { return 0; }
+"""
+
+
 def write_library(
     place: Path, name: str = "plus_one", npu: str = "ethos-u55-128", networks: int = 1
 ) -> None:
@@ -77,7 +89,7 @@ def cmake(folder: Path, *options: str) -> str:
     )
 
 
-def install(folder: Path, library: Path, name: str) -> None:
+def install(folder: Path, library: Path, name: str, *more: str) -> None:
     """Install a library by the documented commands."""
     (folder / "toolchain.cmake").write_text(TOOLCHAIN.format(gcc=GCC.find()))
     (lines,) = snippets("sh", "CMake")
@@ -88,7 +100,8 @@ def install(folder: Path, library: Path, name: str) -> None:
         (program, *options) = line.split()
         assert program == "cmake"
         tools = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={NINJA.find()}"]
-        said = run([str(CMAKE.find()), *options, *(tools if "-S" in options else [])], folder)
+        tools = [*tools, *more] if "-S" in options else []
+        said = run([str(CMAKE.find()), *options, *tools], folder)
         assert "warning" not in said.lower(), said
 
 
@@ -141,6 +154,35 @@ def test_a_package_and_a_folder_for_different_npus_say_so(tmp_path: Path) -> Non
         cmake(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")
     said = " ".join(str(failed.value).split())
     assert "are for different NPUs or from different versions of ethosgen" in said
+
+
+def write_arm_driver(place: Path) -> None:
+    """Write a folder like that of Arm's core driver, with functions that do nothing."""
+    standin = ROOT / "tests" / "driver" / "standin"
+    for folder in ("include", "src"):
+        (place / folder).mkdir(parents=True)
+    (place / "include" / "ethosu_driver.h").write_bytes((standin / "ethosu_driver.h").read_bytes())
+    (place / "src" / "ethosu_driver.c").write_text(ARM_DRIVER)
+    for name in ("ethosu_pmu", "ethosu_device_u55_u65"):
+        (place / "src" / f"{name}.c").write_text("")
+
+
+@pytest.mark.slow
+def test_two_packages_have_one_driver_of_arm(tmp_path: Path) -> None:
+    write_arm_driver(tmp_path / "arm")
+    lines = ""
+    for name in ("plus_one", "plus_two"):
+        write_library(tmp_path / name, name)
+        driver = f"-DETHOSU_CORE_DRIVER={tmp_path}/arm"
+        install(tmp_path, tmp_path / name, name, driver)
+        lines += lines_of(2, tmp_path, name)
+    (tmp_path / "arm").rename(tmp_path / "moved")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS.replace("main.c", "two.c") + lines)
+    both = MAIN.replace("(int)plus_one_run()", "(int)plus_two_run() + (int)plus_one_run()")
+    (tmp_path / "two.c").write_text(f'#include "plus_two.h"\n{both}')
+    cmake(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")
+    for symbol in ("plus_two_run", "ethosu_init"):
+        assert memory_of(tmp_path / "build" / "app", symbol)[0] == "SHT_PROGBITS"
 
 
 @needs_make

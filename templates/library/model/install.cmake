@@ -18,16 +18,19 @@ if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   endforeach()
 {% endif %}
   set(targets {{ base ~ " " if is_shared }}{{ names|join("_model ") }}_model {{ project }}_networks)
-  foreach(target IN ITEMS ethosu_core_driver{% for one in external %} ethosgen_{{ one.slug }}{% endfor %})
-    if(TARGET ${target})
-      list(APPEND targets ${target})
-    endif()
-  endforeach()
+{% for one in external %}
+  list(APPEND targets ethosgen_{{ one.slug }})
+{% endfor %}
+{% if npu %}
+  # Several packages may have Arm's driver: the first one's is used.
   if(TARGET ethosu_core_driver)
     set_target_properties(ethosu_core_driver PROPERTIES INTERFACE_INCLUDE_DIRECTORIES
       "$<BUILD_INTERFACE:${ETHOSU_CORE_DRIVER}/include>;$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/{{ project }}>")
     install(DIRECTORY "${ETHOSU_CORE_DRIVER}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/{{ project }}")
+    install(TARGETS ethosu_core_driver EXPORT ethosu_core_driver ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    install(EXPORT ethosu_core_driver DESTINATION "${package}")
   endif()
+{% endif %}
   install(TARGETS ${targets} EXPORT {{ project }}Targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT {{ project }}Targets DESTINATION "${package}")
   get_property(common GLOBAL PROPERTY ETHOSGEN_COMMON)
@@ -35,6 +38,11 @@ if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
   file(WRITE "${CMAKE_CURRENT_BINARY_DIR}/{{ project }}Config.cmake"
     "include(\"\${CMAKE_CURRENT_LIST_DIR}/ethosgen_common.cmake\")\n"
     "ethosgen_check_common({{ base }}\n  ${common})\n"
+{% if npu %}
+    "if(NOT TARGET ethosu_core_driver)\n"
+    "  include(\"\${CMAKE_CURRENT_LIST_DIR}/ethosu_core_driver.cmake\" OPTIONAL)\n"
+    "endif()\n"
+{% endif %}
     "include(\"\${CMAKE_CURRENT_LIST_DIR}/{{ project }}Targets.cmake\")\n")
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/{{ project }}Config.cmake" ethosgen_common.cmake
     DESTINATION "${package}")

@@ -10,6 +10,7 @@ from ethosgen.project import LIBRARY_ONLY
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
+from tests.support.snippets import snippets
 
 APPLICATION = Path(__file__).parent / "application"
 RUNS, EXIT_STATUS = 3, 7
@@ -21,6 +22,21 @@ SHORTHANDS = """#include "image_net.h"
 #define NETWORK_OUTPUT image_net_{output}()
 #define NETWORK_OUTPUT_COUNT IMAGE_NET_{OUTPUT}_ELEMENTS
 """
+MAKEFILE = """
+CC = {gcc}
+CFLAGS = -mcpu={cpu} -mfloat-abi=hard -mthumb -O2 -ffunction-sections -fdata-sections
+CPPFLAGS = -DNPU_BASE={npu}u -DRUNS={runs} -DEXIT_STATUS={status}u
+C_INCLUDES = -I.
+LDFLAGS = -nostartfiles -T {application}/app.ld -Wl,--gc-sections,--no-warn-rwx-segment
+LDFLAGS += --specs=nosys.specs
+OBJECTS = main.o
+{lines}
+app.elf: $(OBJECTS)
+	$(CC) $(CFLAGS) $(OBJECTS) -lm $(LDFLAGS) -o $@
+main.o: {application}/main.c
+	$(CC) -std=gnu11 -Wall -Wextra -Wconversion $(CPPFLAGS) $(CFLAGS) $(C_INCLUDES) -c -o $@ $<
+"""
+"""The application's own build, with the documented lines for the library."""
 
 
 def build_application(folder: Path) -> Path:
@@ -36,25 +52,18 @@ def build_application(folder: Path) -> Path:
     )
     shorthands = SHORTHANDS.format(output=output, OUTPUT=output.upper())
     (folder / "network.h").write_text(shorthands)
-    sources = [path for path in sorted(model.glob("*.c")) if path.stem not in NOT_LINKED]
     board = load_board("corstone300")
     assert board.npu
-    command = [
-        *(str(GCC.find()), f"-mcpu={board.cpu.gcc_cpu}", "-mfloat-abi=hard", "-mthumb"),
-        *("-O2", "-std=gnu11", "-ffunction-sections", "-fdata-sections"),
-        *("-Wall", "-Wextra", "-Wconversion", f"-I{folder}", f"-I{model}"),
-        *(
-            f"-DNPU_BASE={board.npu.base_addr:#x}u",
-            f"-DRUNS={RUNS}",
-            f"-DEXIT_STATUS={EXIT_STATUS}u",
-        ),
-        *("-o", str(elf), str(APPLICATION / "main.c"), *map(str, sources)),
-        *("-nostartfiles", "-T", str(APPLICATION / "app.ld"), "-Wl,--gc-sections"),
-        *("--specs=nosys.specs", "-Wl,--no-warn-rwx-segment"),
-    ]
-    subprocess.run(command, check=True)
+    (lines,) = snippets("make", "Make")
+    makefile = MAKEFILE.format(
+        gcc=GCC.find(),
+        cpu=board.cpu.gcc_cpu,
+        npu=f"{board.npu.base_addr:#x}",
+        runs=RUNS,
+        status=EXIT_STATUS,
+        application=APPLICATION,
+        lines=lines.replace("PATH", "library").replace("NAME", "IMAGE_NET"),
+    )
+    (folder / "Makefile").write_text(makefile)
+    subprocess.run(["make", "-s", "app.elf"], cwd=folder, check=True)
     return elf
-
-
-NOT_LINKED = {"ethosgen_npu_core", "ethosgen_networks"}
-"""Arm's driver, and the table of networks for the harness."""

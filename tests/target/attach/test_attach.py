@@ -15,10 +15,14 @@ import pytest
 from ethosgen import frontend
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.target.attach.packets import Packets
-from tests.support.needs import needs_arm_gcc, needs_qemu
+from tests.support.needs import needs_qemu
 from tests.target.attach.firmwares import EXIT_STATUS, RUNS, build_application
 
-pytestmark = [needs_arm_gcc, needs_qemu, pytest.mark.xdist_group("attach")]
+pytestmark = [
+    pytest.mark.compiler("arm-none-eabi-gcc", "make"),
+    needs_qemu,
+    pytest.mark.xdist_group("attach"),
+]
 
 
 @pytest.fixture(scope="module")

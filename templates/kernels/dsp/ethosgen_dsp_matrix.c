@@ -391,7 +391,6 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
                          const struct ethosgen_dsp_matrix *matrix)
 {
     int32_t channels = matrix->channels, words = count == 1 ? 2 : 2 * ROWS;
-    bool is_even = tile->outputs[ROWS - 1] - tile->outputs[0] == (ROWS - 1) * matrix->stride;
 
     tile->rows = rows;
     tile->steps = matrix->first;
@@ -405,7 +404,7 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
     tile->pairs = channels / 2;
     if (count == 1) {
         multiply_one(tile, channels);
-    } else if (is_even) {
+    } else if (tile->outputs[ROWS - 1] - tile->outputs[0] == (ROWS - 1) * matrix->stride) {
         if (tile->pairs > 0) {
             multiply_rows(tile);
         }

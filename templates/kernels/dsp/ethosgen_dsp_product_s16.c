@@ -12,8 +12,8 @@ typedef struct ethosgen_dsp_product_s16 Product;
 /* Two rows and two columns, in the order in which the assembly loads its fields. */
 struct square {
     const int16_t *rows[SIDE];
-    const int32_t *columns;   /* two places of both, word by word */
-    const int32_t *end;       /* of the columns, without a last odd place */
+    const int16_t *columns;   /* two places of both, word by word */
+    const int16_t *end;       /* of the columns, without a last odd place */
     int64_t sums[SIDE][SIDE]; /* row by row */
 };
 
@@ -77,8 +77,8 @@ static inline int64_t add_places(int64_t sum, uint32_t a, uint32_t b)
 static void multiply(struct square *square)
 {
     memset(square->sums, 0, sizeof square->sums);
-    for (const int32_t *columns = square->columns; columns < square->end; columns += SIDE) {
-        int32_t place = (int32_t)(columns - square->columns);
+    for (const int16_t *columns = square->columns; columns < square->end; columns += SIDE * SIDE) {
+        int32_t place = (int32_t)(columns - square->columns) / SIDE;
 
         for (int32_t row = 0; row < SIDE; row++) {
             uint32_t word = ethosgen_dsp_word(square->rows[row] + place);
@@ -86,7 +86,7 @@ static void multiply(struct square *square)
             for (int32_t column = 0; column < SIDE; column++) {
                 int64_t *sum = &square->sums[row][column];
 
-                *sum = add_places(*sum, word, (uint32_t)columns[column]);
+                *sum = add_places(*sum, word, ethosgen_dsp_word(columns + SIDE * column));
             }
         }
     }
@@ -162,8 +162,8 @@ static inline void multiply_square(int16_t *output, const int16_t *rows, int32_t
         if (depth % SIDE != 0) {
             int16_t last = square->rows[row][depth - 1];
 
-            sums[0] += last * (int16_t)square->end[0];
-            sums[1] += last * (int16_t)square->end[1];
+            sums[0] += last * square->end[0];
+            sums[1] += last * square->end[SIDE];
         }
         output[0] = output_of(sums[0], product);
         if (width > 1) {
@@ -178,7 +178,8 @@ void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16
 {
     const Product *product = (const Product *)shape;
     int32_t rows = product->rows, depth = product->depth, columns = product->columns;
-    struct square square = {.columns = room, .end = (const int32_t *)room + depth / SIDE * SIDE};
+    int16_t *packed = room;
+    struct square square = {.columns = packed, .end = packed + depth / SIDE * (SIDE * SIDE)};
 
     if (rows == 1 && product->place_step == 1) {
         for (int32_t column = 0; column < columns; column++) {
@@ -191,7 +192,7 @@ void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16
         int32_t width = columns - column < SIDE ? columns - column : SIDE;
         const int16_t *left = second + column * product->column_step;
 
-        pack(room, left, width > 1 ? left + product->column_step : left, product->place_step,
+        pack(packed, left, width > 1 ? left + product->column_step : left, product->place_step,
              depth);
         for (int32_t row = 0; row < rows; row += SIDE) {
             int32_t height = rows - row < SIDE ? rows - row : SIDE;

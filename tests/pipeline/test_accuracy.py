@@ -15,6 +15,7 @@ from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net, recurrent_net, two_inputs
 
@@ -55,7 +56,7 @@ def test_a_classifier_on_two_targets(tmp_path: Path) -> None:
 
 def test_targets_that_differ_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, _ = classifier(tmp_path)
-    right = accuracy._OracleMaker.__call__
+    right = accuracy.OracleMaker.__call__
 
     def wrong(self: Any) -> Any:
         run = right(self)
@@ -68,7 +69,7 @@ def test_targets_that_differ_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
 
         return changed
 
-    monkeypatch.setattr(accuracy._OracleMaker, "__call__", wrong)
+    monkeypatch.setattr(accuracy.OracleMaker, "__call__", wrong)
     report = measure(replace(asked, on=("simulate", DEFAULT.name)))
     (agreement,) = report.agreements
     assert (agreement.differing, report.passed) == (2, False)
@@ -86,8 +87,32 @@ def test_a_run_goes_on_from_its_results(tmp_path: Path) -> None:
     assert (again.work[0].kept, again.work[0].ran) == (5, COUNT - 5)
     assert again.classification == whole.classification
     assert measure(asked).work[0].ran == 0
-    with pytest.raises(InputError, match="another run, whose npu differs"):
-        measure(replace(asked, npu="ethos-u65-256"))
+    for changes in ({"npu": "ethos-u65-256"}, {"board": "corstone300"}):
+        with pytest.raises(InputError, match=f"another run, whose {next(iter(changes))} differs"):
+            measure(replace(asked, **changes))
+
+
+@needs_build
+@needs_qemu
+def test_qemu_agrees_sample_by_sample(tmp_path: Path) -> None:
+    asked, answers = classifier(tmp_path)
+    report = measure(replace(asked, on=("qemu", "simulate"), board="corstone300"))
+    assert report.classification is not None and report.npu == "ethos-u55-128"
+    assert [one.answered for one in report.classification.classes] == [
+        answers.count(i) for i in range(4)
+    ]
+    assert (report.agreements[0].differing, report.work[0].ran) == (0, COUNT)
+
+
+@pytest.mark.parametrize(("samples", "sizes"), [(1, 1), (5, 2), (128, 32), (320, 80), (1000, 125)])
+def test_all_machines_get_equally_many_samples(samples: int, sizes: int) -> None:
+    assert accuracy._chunk_size("qemu", samples, 4) == sizes
+
+
+def test_qemu_needs_a_board(tmp_path: Path) -> None:
+    asked, _ = classifier(tmp_path)
+    with pytest.raises(InputError, match="--on qemu runs a board's firmware; name the board"):
+        measure(replace(asked, on=("simulate", "qemu")))
 
 
 def test_worker_processes_change_nothing(tmp_path: Path) -> None:

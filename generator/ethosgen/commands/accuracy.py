@@ -40,15 +40,21 @@ MOST_CLASSES = 24
     metavar="TARGET[,TARGET…]",
     default="simulate",
     show_default=True,
-    help="Targets to run on; the first gives the figures, and the others must agree with it in "
-    "each sample.",
+    help="Targets to run on: simulate, qemu, tflm, litert. The first gives the figures, and the "
+    "others must agree with it in each sample.",
+)
+@click.option(
+    "--board",
+    shell_complete=completion.boards,
+    metavar="BOARD",
+    help="Board name, e.g. corstone300; needed for --on qemu.",
 )
 @click.option(
     "--npu",
     shell_complete=completion.npus,
     metavar="NPU",
     help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
-    "for, or ethos-u55-128].",
+    "for, or the board's, or ethos-u55-128].",
 )
 @with_offloading
 @with_reading
@@ -75,7 +81,8 @@ MOST_CLASSES = 24
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="Worker processes of a target [default: one for each processor, if that is worth it].",
+    help="Worker processes of a target [default: one for each processor, two for QEMU, if that "
+    "is worth it].",
 )
 @JSON
 def accuracy(
@@ -83,6 +90,7 @@ def accuracy(
     data: Path,
     labels: Path | None,
     on: str,
+    board: str | None,
     npu: str | None,
     options: OffloadOptions,
     reading: ReadOptions,
@@ -105,6 +113,7 @@ def accuracy(
         data,
         labels,
         targets,
+        board,
         npu,
         options=options,
         reading=reading,

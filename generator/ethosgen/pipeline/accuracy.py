@@ -1,6 +1,7 @@
 """Measures a network's accuracy on labelled data, on one target or on several that must agree."""
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from ethosgen.backend import require_simulator
+from ethosgen.board import load_board
 from ethosgen.metrics import classify, detect, reconstruction_error
 from ethosgen.oracle import CHOICES, DEFAULT, ORACLES
-from ethosgen.pipeline.execution import PlanRunner
 from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
+from ethosgen.pipeline.sample_runners import QEMU, OracleMaker, SimulatorMaker, build_firmware
 from ethosgen.pipeline.workers import Chunk, Make, run_chunks
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.quantizing import real
@@ -27,19 +29,26 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, compare
-from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.recipe import Recipe
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import has_state, multiplications
 
 SIMULATE = "simulate"
-TARGETS = (SIMULATE, *CHOICES)
+TARGETS = (SIMULATE, QEMU, *CHOICES)
 RECONSTRUCTION = "reconstruction"
 """The score of an autoencoder: the mean squared error between its input and its output."""
 
 _CHUNK = 16
 _ORACLE_CHUNK = 512
 """An oracle's interpreter starts anew for each chunk, which takes some 0.3 s."""
+_FIRMWARE_CHUNK = 128
+"""At most; the firmware starts anew for each chunk, which takes some 30 samples' time."""
+_MACHINES = 2
+"""QEMUs for each processor: firmware and NPU model take turns, so half of them wait."""
+_WORTH_MACHINES = 256
+"""Samples that are worth several QEMUs, whatever the network."""
 _WORTH_PROCESSES = 4_000_000_000
 """Multiplications that are worth worker processes, each of which takes some seconds to start."""
 
@@ -49,14 +58,16 @@ class AccuracyRequest:
     """The network and the data, the targets in order, and what makes a score of the outputs.
 
     `score` is RECONSTRUCTION or the index of an element of the output, None for a classifier. The
-    right class must be among the best k for each k in `tops`. `results` keeps the outputs.
-    `processes` are the worker processes of a target, by default as many as are worth it.
+    right class must be among the best k for each k in `tops`. `results` keeps the outputs. QEMU
+    needs a board, which also decides the default of `npu`. `processes` are the worker processes of
+    a target, by default as many as are worth it.
     """
 
     network: Path
     data: Path
     labels: Path | None = None
     on: tuple[str, ...] = (SIMULATE,)
+    board: str | None = None
     npu: str | None = None
     options: OffloadOptions = EXACT
     reading: ReadOptions = AS_GIVEN
@@ -82,9 +93,9 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     with watch.stage("data", f"reading {asked.data.name}"):
         data = load_labelled(asked.data, network.inputs, asked.labels)
     names = _check(asked, network, data)
-    job = _Job(asked, network, data, watch)
     outputs, work = {}, []
     with ExitStack() as stack:
+        job = _Job(asked, network, data, stack, watch)
         kept = None
         if asked.results is not None:
             results = Results(asked.results, job.identity(), network.outputs, len(data))
@@ -108,13 +119,22 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
 
 
 class _Job:
-    """One measurement; the plan is made once, when a target needs it."""
+    """One measurement; `stack` holds the folders that it needs."""
 
     def __init__(
-        self, asked: AccuracyRequest, network: Network, data: Labelled, watch: Watch
+        self,
+        asked: AccuracyRequest,
+        network: Network,
+        data: Labelled,
+        stack: ExitStack,
+        watch: Watch,
     ) -> None:
         self._asked, self._network, self._data, self._watch = asked, network, data, watch
-        self._accelerator = choose_accelerator(network, asked.npu, None)
+        self._stack = stack
+        self._board = load_board(asked.board) if asked.board else None
+        if self._board is None and QEMU in asked.on:
+            raise InputError(f"--on {QEMU} runs a board's firmware; name the board with --board")
+        self._accelerator = choose_accelerator(network, asked.npu, self._board)
 
     @property
     def npu(self) -> str:
@@ -126,7 +146,12 @@ class _Job:
         if self._network.source is not None:
             total.update(self._network.source.data)
         total.update(repr((self._asked.options, self._asked.reading)).encode())
-        return {"network": total.hexdigest(), "data": self._data.digest(), "npu": self.npu}
+        return {
+            "network": total.hexdigest(),
+            "data": self._data.digest(),
+            "npu": self.npu,
+            "board": self._asked.board,
+        }
 
     def run(self, on: str, results: Results | None) -> tuple[list[Arrays], Work]:
         """Run the samples that the results lack; return all outputs in order."""
@@ -134,8 +159,8 @@ class _Job:
         missing = [index for index in range(len(self._data)) if index not in done]
         work = Work(on, len(missing), len(done), 0.0, 0)
         if missing:
-            size = _ORACLE_CHUNK if on in ORACLES else _CHUNK
             processes = self._processes(on, len(missing))
+            size = _chunk_size(on, len(missing), processes)
             make = self._make(on)
             started = time.perf_counter()
             with self._watch.stage(on, f"running on {on}"):
@@ -160,41 +185,42 @@ class _Job:
         if self._asked.processes is not None:
             return self._asked.processes
         is_worth = multiplications(self._network) * samples >= _WORTH_PROCESSES
-        return len(os.sched_getaffinity(0)) if is_worth else 1
+        is_worth = is_worth or (on == QEMU and samples >= _WORTH_MACHINES)
+        each = _MACHINES if on == QEMU else 1
+        return each * len(os.sched_getaffinity(0)) if is_worth else 1
 
     def _make(self, on: str) -> Make:
         if on in ORACLES:
-            return _OracleMaker(on, self._network)
+            return OracleMaker(on, self._network)
+        if on == QEMU:
+            return build_firmware(self._recipe(), self._stack, self._watch)
         if self._accelerator is not None:
             require_simulator(self._accelerator)
         plan = make_plan(
             self._network, self._accelerator, IoStyle.ARENA, self._watch, self._asked.options
         )
-        return _SimulatorMaker(plan)
+        return SimulatorMaker(plan)
+
+    def _recipe(self) -> Recipe:
+        """Return the firmware to build."""
+        asked = self._asked
+        is_linux = self._board is not None and self._board.linux is not None
+        return Recipe(
+            (asked.network,),
+            asked.board,
+            asked.npu,
+            platform="linux" if is_linux else "baremetal",
+            options=asked.options,
+            reading=asked.reading,
+        )
 
 
-@dataclass(frozen=True)
-class _OracleMaker:
-    """Prepares an oracle."""
-
-    name: str
-    network: Network
-
-    def __call__(self) -> Any:
-        return lambda samples: ORACLES[self.name].run(self.network, samples)
-
-
-@dataclass(frozen=True)
-class _SimulatorMaker:
-    """Prepares the NPU model, and the CPU's operators on this machine."""
-
-    plan: Plan
-
-    def __call__(self) -> Any:
-        from ethosgen.aot import make_evaluator
-
-        runner, evaluate = PlanRunner(self.plan), make_evaluator(self.plan)
-        return lambda samples: [evaluate(sample, runner) for sample in samples]
+def _chunk_size(on: str, samples: int, processes: int) -> int:
+    """Return the number of samples in a chunk; all QEMUs get equally many."""
+    if on != QEMU:
+        return _ORACLE_CHUNK if on in ORACLES else _CHUNK
+    rounds = math.ceil(samples / (processes * _FIRMWARE_CHUNK))
+    return math.ceil(samples / (processes * rounds))
 
 
 def _require_targets(on: Sequence[str]) -> None:

@@ -150,7 +150,7 @@ def _run(
             [sample for _, sample in jobs],
             order=[index for index, _ in jobs],
             on=built.on,
-            attach=_simulator_for(info, built.on),
+            attach=simulator_for(info, built.on),
             line=line,
             progress=_report_samples(watch, built.on),
             profile=profile,
@@ -177,7 +177,7 @@ def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
     return devices
 
 
-def _simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
+def simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
     """Return a function that attaches the functional model, None without NPU or on a real one."""
     from ethosgen.target import require_target
 

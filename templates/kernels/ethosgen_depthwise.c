@@ -91,7 +91,7 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
                            : [from_step] "r"(from_step), [to_step] "r"(to_step),
                              [inside] "r"(inside), [line0] "w"(line0), [line1] "w"(line1),
                              [line2] "w"(line2), [line3] "w"(line3)
-                           : "q0", "q1", "q2", "q3", "memory");
+                           : "q0", "q1", "q2", "q3", "memory" ETHOSGEN_P0);
             for (int32_t left = columns & (UNROLLED - 1); left > 0; left--) {
                 vstrbq_scatter_offset_s16(to, line0, vldrbq_z_s16(from, (mve_pred16_t)inside));
                 to += height;

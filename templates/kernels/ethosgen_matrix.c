@@ -137,7 +137,7 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                      [sum4] "=&r"(sum4), [sum5] "=&r"(sum5), [sum6] "=&r"(sum6),
                      [sum7] "=&r"(sum7)
                    : [pairs] "r"(pairs), [mantissa] "w"(mantissa), [shift] "w"(shift)
-                   : "q0", "q1", "q2", "q3", "cc", "memory");
+                   : "q0", "q1", "q2", "q3", "cc", "memory" ETHOSGEN_P0);
 }
 
 /*
@@ -187,7 +187,7 @@ static __attribute__((noinline)) void multiply_short(int8_t *output, const int8_
                      [output_step] "r"(rows->output_step), [zero_point] "r"(zero_point),
                      [inside] "r"(inside), [weight0] "w"(weight0), [weight1] "w"(weight1),
                      [weight2] "w"(weight2), [weight3] "w"(weight3), [mantissa] "w"(mantissa), [shift] "w"(shift)
-                   : "q4", "q5", "memory");
+                   : "q4", "q5", "memory" ETHOSGEN_P0);
 }
 
 /* Return the number of rows of which whole vectors can be read. */

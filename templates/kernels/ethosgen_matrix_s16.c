@@ -131,7 +131,7 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                      [sum7] "=&r"(sum7)
                    : [pairs] "r"(pairs), [mantissa] "w"(mantissa), [shift] "w"(shift),
                      [low] "w"(low), [high] "w"(high)
-                   : "q0", "q1", "q2", "q3", "cc", "memory");
+                   : "q0", "q1", "q2", "q3", "cc", "memory" ETHOSGEN_P0);
 }
 
 /* Return the number of rows of which whole vectors can be read. */

@@ -48,7 +48,7 @@
                      [sign] "w"(vdupq_n_s32(mul->shift < 0 ? -31 : 32)),                       \
                      [low] "w"(vdupq_n_s16((int16_t)mul->output.low)),                         \
                      [high] "w"(vdupq_n_s16((int16_t)mul->output.high))                        \
-                   : "q0", "q1", "q2", "q3", "lr", "memory")
+                   : "q0", "q1", "q2", "q3", "lr", "memory" ETHOSGEN_P0)
 
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const int32_t *shape)

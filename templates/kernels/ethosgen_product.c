@@ -92,7 +92,7 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
                      [column2] "=&r"(column2), [column3] "=&r"(column3), [sum0] "=&Te"(sum0),
                      [sum1] "=&Te"(sum1), [sum2] "=&Te"(sum2), [sum3] "=&Te"(sum3)
                    : [block] "r"(block), [mantissa] "w"(mantissa), [shift] "w"(shift)
-                   : "q0", "q1", "q2", "q3", "lr", "cc", "memory");
+                   : "q0", "q1", "q2", "q3", "lr", "cc", "memory" ETHOSGEN_P0);
 }
 
 /* Copy every so many bytes, 8 at a time: `step` is the distance of the first and the ninth. */

@@ -15,6 +15,13 @@
 #define ETHOSGEN_MVE 1
 #include <arm_mve.h>
 
+/* The predicate, as a register that assembly changes; Clang has no name for it. */
+#ifdef __clang__
+#define ETHOSGEN_P0
+#else
+#define ETHOSGEN_P0 , "p0"
+#endif
+
 /* `shift` is 0 or negative. The sign is added first to round negative halves away from zero. */
 static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa, int32x4_t shift)
 {

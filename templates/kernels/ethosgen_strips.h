@@ -38,7 +38,7 @@ static inline void copy_slice(int8_t *to, const int8_t *from, int32_t pixels,
                    : [to] "+r"(to), [to1] "+r"(to1), [from] "+r"(from), [from1] "+r"(from1)
                    : [to_step] "r"(2 * to_step), [from_step] "r"(2 * from_step),
                      [times] "r"(pixels >> 1), [inside] "r"((uint32_t)inside)
-                   : "q0", "q1", "lr", "memory");
+                   : "q0", "q1", "lr", "memory" ETHOSGEN_P0);
     if (pixels & 1) {
         vstrbq_p_s8(to, vldrbq_z_s8(from, inside), inside);
     }

@@ -86,7 +86,7 @@ static inline uint32_t place_outside(const int8_t *blank)
     "pop {r0, r4-r11, pc}"
 
 /* In assembly, since sums, taps and addresses need all registers. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 run_lanes(struct run *run __attribute__((unused)))
 {
     __asm volatile(PIXELS
@@ -113,7 +113,7 @@ run_lanes(struct run *run __attribute__((unused)))
 }
 
 /* The same for 4 outputs of one channel. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 run_copies(struct run *run __attribute__((unused)))
 {
     __asm volatile(PIXELS

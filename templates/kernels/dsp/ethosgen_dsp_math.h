@@ -15,6 +15,16 @@
 #include <stddef.h>
 #include <string.h>
 
+/*
+ * Functions that are all assembly. They rely on the call ABI, which GCC may change for functions
+ * whose callers it sees, unless they are `noipa`; Clang never does.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#define ETHOSGEN_DSP_NAKED __attribute__((naked, noipa))
+#else
+#define ETHOSGEN_DSP_NAKED __attribute__((naked, noinline))
+#endif
+
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32)
 #define ETHOSGEN_DSP 1
 #include <arm_acle.h>

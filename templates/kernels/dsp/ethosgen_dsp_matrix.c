@@ -55,7 +55,7 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 #define FIRST(sum, excess) "rsb " sum ", " excess ", " sum ", lsl #1\n\t"
 
 /* In assembly, since the sums and what is multiplied need all registers. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
     __asm volatile(/* The first step in the loop, whose rounds have 4. */
@@ -170,7 +170,7 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
     "ldm r2!, {r8-r11}\n\t"                    \
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n"

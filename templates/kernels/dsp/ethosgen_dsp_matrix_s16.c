@@ -61,7 +61,7 @@ static int16_t narrow(int64_t total, int32_t shift)
     "ssat " sum ", #16, " sum "\n\t"
 
 /* In assembly, since the sums and what is multiplied need all registers. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 multiply_rows(struct tile *tile __attribute__((unused)))
 {
     __asm volatile(/* The first word in the loop, whose rounds have 8 of 52 bytes of code. */
@@ -149,7 +149,7 @@ multiply_rows(struct tile *tile __attribute__((unused)))
     "ldm r2!, {r8-r11}\n\t"                    \
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 multiply_row(struct tile *tile __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n"

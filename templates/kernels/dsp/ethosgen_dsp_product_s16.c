@@ -29,7 +29,7 @@ struct square {
     "smlald r10, r11, r0, lr\n\t"
 
 /* In assembly, since the sums and what is multiplied need all registers. There is a word at least. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_DSP_NAKED void
 multiply(struct square *square __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n\t"

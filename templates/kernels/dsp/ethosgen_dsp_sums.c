@@ -30,7 +30,7 @@ struct job {
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
 /* In assembly, since the values, the weights and the sums need all registers. */
-static __attribute__((naked, noinline)) void multiply(struct job *job __attribute__((unused)))
+static ETHOSGEN_DSP_NAKED void multiply(struct job *job __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n\t"
                    "ldr r2, [r0, #4]\n"

@@ -41,7 +41,7 @@ struct window {
     "mla r8, r9, r10, r8\n\t"
 
 /* In assembly, since the compiler keeps some of the addresses in memory: 40 instructions. */
-static __attribute__((naked, noinline)) void
+static ETHOSGEN_THUMB_NAKED void
 compute_pixel(const struct window *window __attribute__((unused)))
 {
     __asm volatile("push {r4-r11, lr}\n\t"

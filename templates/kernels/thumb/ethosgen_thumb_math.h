@@ -11,6 +11,16 @@
 
 #include "ethosgen_thumb.h"
 
+/*
+ * Functions that are all assembly. They rely on the call ABI, which GCC may change for functions
+ * whose callers it sees, unless they are `noipa`; Clang never does.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noipa))
+#else
+#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noinline))
+#endif
+
 #if defined(__thumb2__)
 /* Armv7-M multiplies 32 by 32 bits to 64, and saturates. */
 #define ETHOSGEN_THUMB2 1

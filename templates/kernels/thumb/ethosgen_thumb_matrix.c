@@ -51,7 +51,7 @@ struct wide {
  * In assembly, since 8 sums and what is multiplied need all registers. `bytes` are a place's code.
  */
 #define SUMS(name, place, bytes)                                                                   \
-    static __attribute__((naked, noinline)) const int8_t *name(                                    \
+    static ETHOSGEN_THUMB_NAKED const int8_t *name(                                                \
         const int8_t *row __attribute__((unused)), const int8_t *other __attribute__((unused)),    \
         const int8_t *weights __attribute__((unused)), struct tile *tile __attribute__((unused)))  \
     {                                                                                              \
@@ -86,7 +86,7 @@ struct wide {
     }
 
 /* Sum the products of row r0 and weights, of which r2 has 4 channels and r1 the next, with r3. */
-static __attribute__((naked, noinline)) const int8_t *
+static ETHOSGEN_THUMB_NAKED const int8_t *
 sum_wide(const int8_t *row __attribute__((unused)), const int8_t *next __attribute__((unused)),
          const int8_t *weights __attribute__((unused)), struct wide *wide __attribute__((unused)))
 {

@@ -56,7 +56,7 @@ struct tile {
  * In assembly, since 8 sums need all registers. `bytes` are a place's code.
  */
 #define SUMS(name, places, channels, round, bytes)                                                 \
-    static __attribute__((naked, noinline)) const int8_t *name(                                    \
+    static ETHOSGEN_THUMB_NAKED const int8_t *name(                                                \
         const int32_t *words __attribute__((unused)),                                              \
         const int8_t *weights __attribute__((unused)), struct tile *tile __attribute__((unused)))  \
     {                                                                                              \

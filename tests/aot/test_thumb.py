@@ -22,6 +22,7 @@ from tests.aot.test_packed import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halve
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import transposed
 from tests.support.recipes import recipe
 
 WIDE = "lstm, cell of most bits"
@@ -108,6 +109,18 @@ def test_other_processors_are_without_them() -> None:
         sources = compile_program(thumb_plan(data, extension), "net").sources
         assert ("ethosgen_thumb_matrix.c" in sources) == (extension is Extension.THUMB2)
         assert ("ethosgen_thumb_pairs.c" in sources) == (extension is Extension.THUMB)
+
+
+def test_armv6m_leaves_a_single_transposed_channel_to_others() -> None:
+    for channels in (1, 2):
+        net = NetworkBuilder("network", seed=8)
+        data = net.build(transposed(net, net.input((1, 4, 4, 8)), (4, 4), channels))
+        sources = {
+            kind: compile_program(thumb_plan(data, kind), "net").sources for kind in EXTENSIONS
+        }
+        assert "ethosgen_thumb_convolution.c" in sources[Extension.THUMB2]
+        made = "ethosgen_thumb_convolution.c" in sources[Extension.THUMB]
+        assert made == (channels == 2)
 
 
 def test_weights_are_packed_as_the_header_says() -> None:

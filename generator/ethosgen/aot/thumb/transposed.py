@@ -46,8 +46,13 @@ def _part_cycles(part: Part, depth: int, channels: int) -> float:
 
 
 def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
-    """Convolve the input once for each part, and write its outputs apart."""
+    """Convolve the input once for each part, and write its outputs apart.
+
+    None for a single channel on Armv6-M, where copying its windows costs more than it saves.
+    """
     layer = packable_layer(op, tensors)
+    if layer is not None and layer.channels == 1 and form.is_raised:
+        return None
     parts = () if layer is None else _cheapest_parts(op, tensors)[0]
     if layer is None or not parts:
         return None

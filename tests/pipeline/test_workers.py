@@ -1,6 +1,7 @@
 """Worker processes: order, errors, and what happens when one dies."""
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,8 @@ class Doubling:
         def run(samples: Sequence[Arrays]) -> list[Arrays]:
             if self.bad == "refuse":
                 raise RefusalError("refused here; do otherwise", "why")
+            if self.bad == "hang":
+                time.sleep(0 if not samples[0]["x"] else 600)
             if self.bad == "die":
                 os._exit(3)
             own = np.array(made_in == os.getpid())
@@ -60,3 +63,11 @@ def test_an_error_of_a_worker_is_raised_here(processes: int) -> None:
 def test_a_worker_that_dies_is_an_error() -> None:
     with pytest.raises(TargetError, match="a worker process died"):
         run(Doubling("die"), 2)
+
+
+def test_workers_end_with_the_generator_in_the_middle_of_a_chunk() -> None:
+    made = run_chunks(Doubling("hang"), chunks(10), 2)
+    next(made)
+    started = time.monotonic()
+    made.close()
+    assert time.monotonic() - started < 60

@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -163,8 +163,9 @@ class _Job:
             size = _chunk_size(on, len(missing), processes)
             make = self._make(on)
             started = time.perf_counter()
-            with self._watch.stage(on, f"running on {on}"):
-                for chunk, made in run_chunks(make, self._chunks(missing, size), processes):
+            runs = run_chunks(make, self._chunks(missing, size), processes)
+            with self._watch.stage(on, f"running on {on}"), closing(runs):
+                for chunk, made in runs:
                     for index, outputs in zip(chunk.indices, made, strict=True):
                         done[index] = outputs
                         if results is not None:

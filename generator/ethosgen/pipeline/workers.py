@@ -5,11 +5,12 @@ import pickle
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 
 from ethosgen.values.errors import EthosgenError, TargetError
 from ethosgen.values.outcome import Arrays
@@ -32,10 +33,11 @@ class Chunk:
 
 def run_chunks(
     make: Make, chunks: Iterator[Chunk], processes: int
-) -> Iterator[tuple[Chunk, list[Arrays]]]:
+) -> Generator[tuple[Chunk, list[Arrays]], None, None]:
     """Yield each chunk with its outputs, in order; with one process, everything runs in this one.
 
-    An EthosgenError of a worker is raised here. TargetError if a worker dies.
+    An EthosgenError of a worker is raised here. TargetError if a worker dies. Close the generator
+    to end the workers at once.
     """
     if processes == 1:
         run = make()
@@ -43,7 +45,9 @@ def run_chunks(
             yield chunk, run(chunk.samples)
         return
     # A forked child would share the threads' locks of compilers and interpreters.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (make,))
+    context = get_context("spawn")
+    ended, running = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(processes, context, _begin, (make, ended))
     waiting: deque[tuple[Chunk, Future[list[Arrays] | EthosgenError]]] = deque()
     try:
         for chunk in chunks:
@@ -52,12 +56,17 @@ def run_chunks(
                 yield _result(*waiting.popleft())
         while waiting:
             yield _result(*waiting.popleft())
-    except BrokenProcessPool:
+    except BaseException as error:
+        running.close()  # nobody waits for chunks that have begun
+        if not isinstance(error, BrokenProcessPool):
+            raise
         raise TargetError(
             "a worker process died, perhaps for want of memory; use fewer with --processes"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
+        running.close()
+        ended.close()
 
 
 def _result(
@@ -75,18 +84,17 @@ _make: Make | None = None
 _run_samples: RunSamples | None = None
 
 
-def _begin(make: Make) -> None:
+def _begin(make: Make, ended: Connection) -> None:
     """Prepare the process: it leaves interrupts to its parent, and ends with it, even if killed."""
     global _make  # noqa: PLW0603 - a worker has one
     _make = make
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(ended,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
+def _end_with_parent(ended: Connection) -> None:
+    """End as soon as the other end of the pipe is closed, by the parent or by its end."""
+    wait([ended])
     os._exit(1)
 
 

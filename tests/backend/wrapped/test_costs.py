@@ -7,6 +7,7 @@ import pytest
 from ethosgen import aot, frontend
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.pipeline.cpu_only import plan_cpu_only
+from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
 from tests.support.toy_accelerator import TOML, changed, sums_file, write_folder
 
@@ -38,5 +39,8 @@ def test_a_predicate_may_need_helium(tmp_path: Path) -> None:
 def test_our_kernels_cost_more_without_helium(tmp_path: Path) -> None:
     graph = frontend.read(sums_file(tmp_path / "sums.tflite")).graph
     for operator in graph.operators:
-        with_helium, without = (aot.cpu_cycles(operator, graph, has) for has in (True, False))
+        with_helium, without = (
+            aot.cpu_cycles(operator, graph, extension)
+            for extension in (Extension.HELIUM, Extension.NONE)
+        )
         assert with_helium is not None and without is not None and without >= with_helium

@@ -34,7 +34,19 @@ OWN: dict[str, Callable[[NetworkBuilder], int]] = {
     "padding, words": lambda n: n.pad(n.input((3, 36)), [(1, 1), (4, 8)]),
     "padding, bytes": lambda n: n.pad(n.input((3, 37)), [(1, 1), (3, 0)]),
 }
-LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN
+SINGLE: dict[str, Callable[[NetworkBuilder], int]] = {
+    "single channel": lambda n: transposed(n, n.input((2, 4, 5, 16)), (4, 5), 1),
+    "single channel, odd": lambda n: transposed(
+        n, n.input((1, 6, 5, 7)), (6, 5), 1, (2, 4), activation="RELU6"
+    ),
+    "single channel, valid": lambda n: transposed(
+        n, n.input((1, 4, 5, 3)), (6, 8), 1, (3, 4), padding="VALID", bias=False
+    ),
+    "single channel, saturates": lambda n: transposed(
+        n, n.input((1, 5, 5, 9)), (5, 5), 1, (5, 3), scale=1e-2
+    ),
+}
+LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN | SINGLE
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 
@@ -94,7 +106,7 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("window, padded", "groups of windows", "depthwise, one column", "any window"),
         *("depthwise, even width, steps of 2", "two outputs a channel", "one channel, rows apart"),
         *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
-        *("svdf, rank 3, batch", *OWN),
+        *("svdf, rank 3, batch", *OWN, *SINGLE),
     )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
@@ -111,10 +123,20 @@ def test_other_processors_are_without_them() -> None:
         assert ("ethosgen_thumb_pairs.c" in sources) == (extension is Extension.THUMB)
 
 
-def test_armv6m_leaves_a_single_transposed_channel_to_others() -> None:
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_single_transposed_channel_in_one_part_is_read_in_place(extension: Extension) -> None:
     for channels in (1, 2):
         net = NetworkBuilder("network", seed=8)
         data = net.build(transposed(net, net.input((1, 4, 4, 8)), (4, 4), channels))
+        sources = compile_program(thumb_plan(data, extension), "net").sources
+        assert ("ethosgen_thumb_single.c" in sources) == (channels == 1)
+        assert ("ethosgen_thumb_convolution.c" in sources) == (channels == 2)
+
+
+def test_armv6m_leaves_the_phases_of_a_single_transposed_channel_to_others() -> None:
+    for channels in (1, 2):
+        net = NetworkBuilder("network", seed=8)
+        data = net.build(transposed(net, net.input((1, 4, 4, 8)), (8, 8), channels, (3, 3), (2, 2)))
         sources = {
             kind: compile_program(thumb_plan(data, kind), "net").sources for kind in EXTENSIONS
         }

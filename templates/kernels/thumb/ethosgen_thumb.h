@@ -70,6 +70,13 @@ void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *ro
                                    const int8_t *weights, const int32_t *scales,
                                    const int32_t *shape, const int32_t *window);
 
+/*
+ * The same for one channel, on either architecture. Nothing is added to weights. The pixels under
+ * a row of the window are contiguous: `pixel` equals `channels`, and `dilation_x` is 1.
+ */
+void ethosgen_thumb_single_s8(int8_t *output, const int8_t *input, const int8_t *weights,
+                              const int32_t *scales, const int32_t *shape, const int32_t *window);
+
 /* A depthwise convolution; rows and columns may be exchanged. */
 struct ethosgen_thumb_depthwise {
     int32_t height; /* of the input, in rows */

@@ -45,6 +45,8 @@ class Form:
 
 ARMV7M = Form("ethosgen_thumb_matrix_s8", "ethosgen_thumb_matrix.c", is_raised=False)
 ARMV6M = Form("ethosgen_thumb_pairs_s8", "ethosgen_thumb_pairs.c", is_raised=True)
+SINGLE = Form("ethosgen_thumb_single_s8", "ethosgen_thumb_single.c", is_raised=False)
+"""A convolution to one channel, on either architecture."""
 
 
 def dense(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:

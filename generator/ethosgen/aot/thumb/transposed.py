@@ -13,7 +13,7 @@ from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.packed.transposed import MOST_PARTS, Phase, phase_weights, phases, widened
 from ethosgen.aot.thumb import cost, matrix
-from ethosgen.aot.thumb.matrix import Form
+from ethosgen.aot.thumb.matrix import SINGLE, Form
 from ethosgen.values.network import Operator, Tensor
 
 CALL = 120
@@ -48,13 +48,16 @@ def _part_cycles(part: Part, depth: int, channels: int) -> float:
 def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
     """Convolve the input once for each part, and write its outputs apart.
 
-    None for a single channel on Armv6-M, where copying its windows costs more than it saves.
+    None for a single channel in several parts on Armv6-M, where copying its windows costs more
+    than it saves.
     """
     layer = packable_layer(op, tensors)
-    if layer is not None and layer.channels == 1 and form.is_raised:
-        return None
     parts = () if layer is None else _cheapest_parts(op, tensors)[0]
     if layer is None or not parts:
+        return None
+    if layer.channels == 1 and len(parts) == 1 and parts[0][1].merged == 1:
+        return _single(layer, parts[0])
+    if layer.channels == 1 and form.is_raised:
         return None
     made = [_constants(layer, part, form) for part in parts]
     constants = [one for one in made if one is not None]
@@ -77,6 +80,24 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kerne
             )
             at = [place + len(value) for place, value in zip(at, values, strict=True)]
     return nest.kernel(form.convolution_sources)
+
+
+def _single(layer: Layer, part: Part) -> Kernel | None:
+    """Convolve the input to one channel in one call for each image, without copies."""
+    made = _constants(layer, part, SINGLE)
+    if made is None:
+        return None
+    nest = Nest()
+    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
+    tables = [nest.table(*one) for one in zip(_NAMES, made, strict=True)]
+    with nest.loop("n", layer.target.shape[0]) as n:
+        nest.call(
+            SINGLE.function,
+            tirx.address_of(y[n, part[0].first, part[1].first, 0]),
+            tirx.address_of(x[n, 0, 0, 0]),
+            *(table.data for table in tables),
+        )
+    return nest.kernel(frozenset({SINGLE.source}))
 
 
 def _constants(layer: Layer, part: Part, form: Form) -> tuple[Array, ...] | None:

@@ -141,7 +141,7 @@ class _Job:
         return self._accelerator.name if self._accelerator else NO_NPU
 
     def identity(self) -> dict[str, Any]:
-        """Return what results must have in common to belong to this measurement."""
+        """Return digests of network and data, NPU and board: stored results must have the same."""
         total = hashlib.sha256()
         if self._network.source is not None:
             total.update(self._network.source.data)

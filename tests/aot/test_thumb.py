@@ -34,6 +34,23 @@ OWN: dict[str, Callable[[NetworkBuilder], int]] = {
     "padding, words": lambda n: n.pad(n.input((3, 36)), [(1, 1), (4, 8)]),
     "padding, bytes": lambda n: n.pad(n.input((3, 37)), [(1, 1), (3, 0)]),
 }
+COPIES: dict[str, Callable[[NetworkBuilder], int]] = {
+    "eight outputs a channel, rows of 3": lambda n: n.depthwise(
+        n.input((2, 5, 9, 3)), (4, 5), (3, 3), multiplier=8, activation="RELU"
+    ),
+    "four outputs a channel, strips": lambda n: n.depthwise(
+        n.input((1, 131, 21, 2)), (5, 4), (2, 3), multiplier=4
+    ),
+    "eight outputs a channel, columns apart": lambda n: n.depthwise(
+        n.input((1, 7, 5, 2)), (2, 3), dilation=(2, 3), multiplier=8
+    ),
+    "three outputs a channel, steps of 2": lambda n: n.depthwise(
+        n.input((2, 17, 3, 3)), (3, 3), (2, 2), multiplier=3
+    ),
+    "a plane of one channel": lambda n: n.depthwise(
+        n.input((2, 17, 3, 1)), (3, 3), (2, 2), multiplier=2, activation="RELU6"
+    ),
+}
 SINGLE: dict[str, Callable[[NetworkBuilder], int]] = {
     "single channel": lambda n: transposed(n, n.input((2, 4, 5, 16)), (4, 5), 1),
     "single channel, odd": lambda n: transposed(
@@ -46,7 +63,7 @@ SINGLE: dict[str, Callable[[NetworkBuilder], int]] = {
         n, n.input((1, 5, 5, 9)), (5, 5), 1, (5, 3), scale=1e-2
     ),
 }
-LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN | SINGLE
+LAYERS = DSP_LAYERS | TRANSPOSED | STATES | OWN | SINGLE | COPIES
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)
 CORES = ("cortex-m3", "cortex-m0plus")
 

@@ -63,17 +63,21 @@ def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
     return _patches(sizes_of(op, tensors))
 
 
-def depthwise(down: Axis, across: Axis, strip: int, height: int) -> float:
-    """Return the cycles of a depthwise layer's channel, whose plane has `height` rows."""
+def shares_taps(across: Axis) -> bool:
+    """Return whether windows in a row share the values that the kernel loads."""
+    return across.taps == 3 and across.dilation == 1 and across.stride in (1, 2)
+
+
+def depthwise(down: Axis, across: Axis, strip: int, height: int, copies: int) -> float:
+    """Return the cycles of a channel of the input, whose plane has `height` rows."""
     strips = -(-down.target // strip)
     copied = strips * (60 + height * (15 + 5 * across.source))
     fours, rest = divmod(across.target, 4)
     if rest > 1:
         fours, rest = fours + 1, 0
-    is_3 = across.taps == 3 and across.dilation == 1 and across.stride in (1, 2)
-    row = 26.0 if is_3 else 8 + 12.0 * across.taps
+    row = 26.0 if shares_taps(across) else 8 + 12.0 * across.taps
     run = fours * (80 + down.taps * row) + rest * (35 + down.taps * (8 + 6 * across.taps))
-    return copied + down.target * (25 + run)
+    return copied + copies * down.target * (25 + run)
 
 
 def direct(down: Axis, across: Axis, channels: int) -> float:

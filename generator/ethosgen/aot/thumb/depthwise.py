@@ -36,11 +36,23 @@ class Plane:
     is_exchanged: bool
 
     @staticmethod
-    def of(vertical: Axis, horizontal: Axis) -> "Plane":
-        """Return the plane of a layer."""
-        if horizontal.taps == 1 < vertical.taps:
-            return Plane(horizontal, vertical, is_exchanged=True)
-        return Plane(vertical, horizontal, is_exchanged=False)
+    def of(vertical: Axis, horizontal: Axis, copies: int) -> "Plane":
+        """Return the plane of a layer with `copies` outputs for each channel of the input."""
+        upright = Plane(vertical, horizontal, is_exchanged=False)
+        turned = Plane(horizontal, vertical, is_exchanged=True)
+        if copies > 1 and upright.shares_taps and turned.shares_taps:
+            return min(upright, turned, key=lambda plane: plane.cycles(copies))
+        return turned if horizontal.taps == 1 < vertical.taps else upright
+
+    def cycles(self, copies: int) -> float:
+        """Estimate the cycles for a channel of the input."""
+        height = self.height(self.strip)
+        return cost.depthwise(self.down, self.across, self.strip, height, copies)
+
+    @property
+    def shares_taps(self) -> bool:
+        """Whether adjacent windows share the values that the kernel loads."""
+        return cost.shares_taps(self.across)
 
     @property
     def is_3x3(self) -> bool:
@@ -99,13 +111,21 @@ class Plane:
 def cycles(op: Operator, tensors: Sequence[Tensor], form: Form) -> float:
     """Estimate the cycles for each output."""
     source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
+    copies = target.shape[3] // max(source.shape[3], 1)
+    axes = make_window(op, (weights.shape[1], weights.shape[2]), source, target)
+    plane = Plane.of(*axes, copies)
+    each = plane.cycles(copies) * target.shape[0] * source.shape[3]
     if source.shape[3] == 1:
-        return cost.patches(op, tensors) / max(target.elements, 1)
-    plane = Plane.of(*make_window(op, (weights.shape[1], weights.shape[2]), source, target))
-    if is_direct(plane, source, target, form):
+        convolved = cost.patches(op, tensors)
+        each = min(each, convolved) if is_planar(plane, copies) else convolved
+    elif is_direct(plane, source, target, form):
         return cost.direct(plane.down, plane.across, target.shape[3])
-    each = cost.depthwise(plane.down, plane.across, plane.strip, plane.height(plane.strip))
-    return each * target.shape[0] * target.shape[3] / max(target.elements, 1)
+    return each / max(target.elements, 1)
+
+
+def is_planar(plane: Plane, copies: int) -> bool:
+    """Return whether a single channel of the input may have a plane instead of a convolution."""
+    return copies > 1 and plane.shares_taps
 
 
 def is_direct(plane: Plane, source: Tensor, target: Tensor, form: Form) -> bool:
@@ -119,13 +139,17 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
     if layer is None:
         return None
     weights = layer.weights.array()
-    if layer.source.shape[3] == 1:
+    copies = layer.channels // max(layer.source.shape[3], 1)
+    plane = Plane.of(*make_window(op, weights.shape[1:3], layer.source, layer.target), copies)
+    planar = layer.target.shape[0] * plane.cycles(copies)
+    if layer.source.shape[3] == 1 and not (
+        is_planar(plane, copies) and planar < cost.patches(op, tensors)
+    ):
         return convolution(op, layer, weights.transpose(3, 1, 2, 0), form)
     flat = weights.reshape(-1, layer.channels).T
     scales = order.thumb_scales(layer, flat)
     if scales is None:
         return None
-    plane = Plane.of(*make_window(op, weights.shape[1:3], layer.source, layer.target))
     taps = weights[0].transpose(1, 0, 2) if plane.is_exchanged else weights[0]
     shape, packed = plane.shape(layer), order.depthwise_weights(taps)
     if is_direct(plane, layer.source, layer.target, form):

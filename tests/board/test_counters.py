@@ -53,7 +53,7 @@ class Dwt:
 
 
 def run_start_up(text: str, dwt: Dwt) -> int:
-    """Run the writes of board_init() to the DWT in order; return how many there are."""
+    """Run the writes of board_init() to the DWT in order; return their number."""
     names = {n or e: int(v, 16) if n else 1 << int(b) for n, v, e, b in NAMED.findall(text)}
     body = text[text.index("void board_init(void)") :]
     body = body[: body.index("\n}\n")]

@@ -42,9 +42,9 @@ RECONSTRUCTION = "reconstruction"
 
 _CHUNK = 16
 _ORACLE_CHUNK = 512
-"""An oracle's interpreter starts anew for each chunk, which takes some 0.3 s."""
+"""Each chunk starts the oracle's interpreter again, which takes about 0.3 s."""
 _FIRMWARE_CHUNK = 128
-"""At most; the firmware starts anew for each chunk, which takes some 30 samples' time."""
+"""At most; each chunk starts the firmware again, which takes the time of 30 samples."""
 _MACHINES = 2
 """QEMUs for each processor: firmware and NPU model take turns, so half of them wait."""
 _WORTH_MACHINES = 256

@@ -52,7 +52,7 @@ class SimulatorMaker:
 
 @dataclass(frozen=True)
 class FirmwareMaker:
-    """Prepares a firmware that was built; it starts anew on QEMU for each call."""
+    """Prepares a built firmware; each call starts it on QEMU."""
 
     directory: Path
     elf: Path

@@ -22,7 +22,7 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
 /* The words of temporary memory for a single row. */
 int32_t ethosgen_thumb_row_words(int32_t depth);
 
-/* Copy a row as sums want it; return what they take off. */
+/* Copy a row in the form that the sums read; return the amount that they subtract. */
 int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth);
 
 /* Sum the products of such a row and some channels; return the next weights. */

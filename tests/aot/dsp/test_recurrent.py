@@ -53,7 +53,7 @@ def test_sums_of_the_longest_rows(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Values that are raised by 128 have sums beyond 31 bits, which may not have a sign in C."""
+    """Values raised by 128 have sums beyond 31 bits, which overflow a signed integer in C."""
     plan = _plan(features, level, extension)
     program = compile_program(plan, "net")
     assert "ethosgen_dsp_svdf.c" in program.sources

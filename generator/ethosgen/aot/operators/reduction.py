@@ -32,7 +32,7 @@ class _Reduction:
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor]) -> None:
         if len(op.inputs) != 2 or ABSENT in op.inputs:  # Vela 4.0.1 drops an input of REDUCE_ANY
-            raise UnsupportedError("it has no input that names its axes; compile the network anew")
+            raise UnsupportedError("it has no input that names its axes; compile the network again")
         self.source, axes, self.target = (tensors[i] for i in (*op.inputs, *op.outputs))
         rank = len(self.source.shape)
         chosen = {int(axis) % rank for axis in constant(axes, "axes").flat} if rank else set()

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
@@ -63,50 +62,24 @@ def _product(layer: Layer, weights: Array) -> Kernel | None:
     constants = matrix_constants(layer, weights, 1)
     if constants is None:
         return None
-    inputs, outputs = layer.source.elements, layer.target.elements
-    nest = Nest()
-    x = nest.read("input", layer.source, (inputs,))
-    y = nest.write("output", layer.target, (outputs,))
-    names = ("weights", "scales", "shape")
-    tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
-    ends = tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels
     if layer.channels <= cost.MOST_FEW:
-        nest.call(f"ethosgen_dsp_few_{layer.channels}_s8", *ends, *(table.data for table in tables))
-        return nest.kernel(FEW)
-    room = nest.room("room", ROOM * whole_steps(weights.shape[1]))
-    nest.call("ethosgen_dsp_matrix_s8", *ends, room.data, *(table.data for table in tables))
-    return nest.kernel(MATRIX)
+        return rows_kernel(layer, f"ethosgen_dsp_few_{layer.channels}_s8", constants, 0, FEW)
+    room = ROOM * whole_steps(weights.shape[1])
+    return rows_kernel(layer, "ethosgen_dsp_matrix_s8", constants, room, MATRIX)
 
 
 def _windows(
     layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis
 ) -> Kernel | None:
     """Return a kernel that copies the pixels under each window, group by group."""
-    source, target = layer.source, layer.target
-    groups = source.shape[3] // depth
+    groups = layer.source.shape[3] // depth
     constants = matrix_constants(layer, weights, groups)
     if constants is None:
         return None
-    packed_weights, scales, shape = constants
-    steps = len(packed_weights) // groups, len(scales) // groups
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
-    structs = (
-        nest.table("shape", shape),
-        nest.table("window", window_numbers(layer, depth, vertical, horizontal)),
-    )
-    room = nest.room("room", (ROOM + PATCH) * whole_steps(weights.shape[1]))
+    room = (ROOM + PATCH) * whole_steps(weights.shape[1])
     function, files = window_function(layer.channels // groups)
-    with nest.loops((source.shape[0], groups), "n group") as (n, group):
-        nest.call(
-            function,
-            tirx.address_of(y[n, 0, 0, group * (layer.channels // groups)]),
-            *(tirx.address_of(x[n, 0, 0, group * depth]), room.data),
-            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
-            *(struct.data for struct in structs),
-        )
-    return nest.kernel(files)
+    window = window_numbers(layer, depth, vertical, horizontal)
+    return windows_kernel(layer, depth, function, constants, window, room, files)
 
 
 def window_function(channels: int) -> tuple[str, frozenset[str]]:

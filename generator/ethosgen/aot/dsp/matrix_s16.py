@@ -6,16 +6,15 @@ Layers have 64-bit sums, as TFLite's layers without a bias of 32 bits.
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE
 from ethosgen.aot.dsp.matrix import is_contiguous, window_numbers
 from ethosgen.aot.loops.layer import Layer, read_layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
 from ethosgen.aot.packed.order import Array
 from ethosgen.values.network import Operator, Tensor
 
@@ -64,49 +63,19 @@ def _product(layer: Layer, weights: Array) -> Kernel | None:
     constants = _constants(layer, weights, 1)
     if constants is None:
         return None
-    inputs, outputs = layer.source.elements, layer.target.elements
-    nest = Nest()
-    x = nest.read("input", layer.source, (inputs,))
-    y = nest.write("output", layer.target, (outputs,))
-    names = ("weights", "scales", "shape")
-    tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
-    room = nest.room("room", _room(weights))
-    nest.call(
-        "ethosgen_dsp_matrix_s16",
-        *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels, room.data),
-        *(table.data for table in tables),
-    )
-    return nest.kernel(MATRIX)
+    return rows_kernel(layer, "ethosgen_dsp_matrix_s16", constants, _room(weights), MATRIX)
 
 
 def _windows(
     layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis
 ) -> Kernel | None:
     """Return a kernel that copies the pixels under each window, group by group."""
-    source, target = layer.source, layer.target
-    groups = source.shape[3] // depth
-    constants = _constants(layer, weights, groups)
+    constants = _constants(layer, weights, layer.source.shape[3] // depth)
     if constants is None:
         return None
-    packed_weights, scales, shape = constants
-    steps = len(packed_weights) // groups, len(scales) // groups
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
-    structs = (
-        nest.table("shape", shape),
-        nest.table("window", window_numbers(layer, depth, vertical, horizontal)),
-    )
-    room = nest.room("room", _room(weights))
-    with nest.loops((source.shape[0], groups), "n group") as (n, group):
-        nest.call(
-            "ethosgen_dsp_convolution_s16",
-            tirx.address_of(y[n, 0, 0, group * (layer.channels // groups)]),
-            *(tirx.address_of(x[n, 0, 0, group * depth]), room.data),
-            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
-            *(struct.data for struct in structs),
-        )
-    return nest.kernel(WINDOWS)
+    window = window_numbers(layer, depth, vertical, horizontal)
+    function = "ethosgen_dsp_convolution_s16"
+    return windows_kernel(layer, depth, function, constants, window, _room(weights), WINDOWS)
 
 
 def _room(weights: Array) -> int:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import order
 from ethosgen.values.network import Operator, Tensor
@@ -80,50 +79,20 @@ def _product(layer: Layer, weights: Array, form: Form) -> Kernel | None:
     made = constants(layer, weights, form)
     if made is None:
         return None
-    inputs, outputs = layer.source.elements, layer.target.elements
-    nest = Nest()
-    x = nest.read("input", layer.source, (inputs,))
-    y = nest.write("output", layer.target, (outputs,))
-    names = ("weights", "scales", "shape")
-    tables = [nest.table(*one) for one in zip(names, made, strict=True)]
-    words = form.words(weights.shape[1])
-    nest.call(
-        form.function,
-        *(tirx.address_of(y[0]), tirx.address_of(x[0]), outputs // layer.channels),
-        *([nest.room("room", WORD * words).data] if words else []),
-        *(table.data for table in tables),
-    )
-    return nest.kernel(form.sources)
+    room = WORD * form.words(weights.shape[1])
+    return rows_kernel(layer, form.function, made, room, form.sources)
 
 
 def _windows(
     layer: Layer, weights: Array, depth: int, axes: tuple[Axis, Axis], form: Form
 ) -> Kernel | None:
     """Return a kernel that copies the pixels under each window, group by group."""
-    source, target = layer.source, layer.target
-    groups = source.shape[3] // depth
-    made = constants(layer, weights, form, groups)
+    made = constants(layer, weights, form, layer.source.shape[3] // depth)
     if made is None:
         return None
-    packed_weights, scales, shape = made
-    steps = len(packed_weights) // groups, len(scales) // groups
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w, s = nest.table("weights", packed_weights), nest.table("scales", scales)
-    structs = (
-        nest.table("shape", shape),
-        nest.table("window", window(layer, depth, *axes)),
-    )
-    room = nest.room("room", room_bytes(weights.shape[1], form))
-    with nest.loops((source.shape[0], groups), "n group") as (n, group):
-        nest.call(
-            "ethosgen_thumb_convolution_s8",
-            tirx.address_of(y[n, 0, 0, group * (layer.channels // groups)]),
-            *(tirx.address_of(x[n, 0, 0, group * depth]), room.data),
-            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
-            *(struct.data for struct in structs),
-        )
-    return nest.kernel(form.convolution_sources)
+    room, function = room_bytes(weights.shape[1], form), "ethosgen_thumb_convolution_s8"
+    shape = window(layer, depth, *axes)
+    return windows_kernel(layer, depth, function, made, shape, room, form.convolution_sources)
 
 
 def window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int = 0) -> Array:

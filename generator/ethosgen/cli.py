@@ -16,6 +16,7 @@ from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
 from ethosgen.commands.choices import Group
+from ethosgen.commands.compare import compare
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
@@ -59,6 +60,7 @@ for _command in (
     pipeline,
     simulate,
     accuracy,
+    compare,
     quantize,
     place,
     disasm,

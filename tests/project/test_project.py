@@ -467,7 +467,7 @@ def test_a_manifest_of_a_format_before_is_read(tmp_path: Path, project: Project)
     write(project, tmp_path / "p")
     path = tmp_path / "p" / "model" / "ethosgen.json"
     content = json.loads(path.read_bytes())
-    assert content["format"] == 10
+    assert content["format"] == 11
     content["format"] = 2
     del content["board"]["linux"], content["board"]["run"]["stand_in"]
     for network in content["networks"]:

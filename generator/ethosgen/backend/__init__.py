@@ -60,8 +60,8 @@ class CpuSide(Protocol):
 class Task:
     """A network to divide between an accelerator and the CPU.
 
-    Without `memories` the compiler assumes those of a usual board. Of the options, only `cpu_ops`
-    is used.
+    Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops`,
+    `trust_compiler` and `schedule` are used.
     """
 
     network: Network

@@ -45,6 +45,8 @@ class Npu(Facts):
     """Whether it runs in secure state."""
     privileged: bool
     """Whether it runs at privileged level."""
+    clock_hz: Hz | None = None
+    """Its clock rate; omit it if unknown."""
     others: list[OtherNpu] = Field(default=[])
     """Other NPUs of the chip."""
 

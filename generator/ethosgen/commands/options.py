@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.sizes import SIZE
 from ethosgen.oracle import CHOICES
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
 
 LINUX_BOARD = "aarch64-linux"
@@ -207,10 +210,24 @@ ALLOW_DIFFERENCE = click.option(
     help="Also use what accelerators compute with another rounding, if all outputs stay within so "
     "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
 )
+STRATEGY = click.option(
+    "--strategy",
+    type=ValueChoice([one.value for one in Strategy]),
+    default=Strategy.PERFORMANCE.value,
+    show_default=True,
+    help="What Vela minimises: the time, or the memory for tensors.",
+)
+ARENA_LIMIT = click.option(
+    "--arena-limit",
+    type=SIZE,
+    metavar="BYTES|KiB",
+    help="SRAM that Vela may plan for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
+    "the board's]. 'ethosgen compare --front' shows what limits cost.",
+)
 
 
-def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the offloading options to a command, passed as `options`."""
+def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the division between NPU and CPU to a command, passed as `options`."""
 
     @CPU_OPS
     @OFFLOAD
@@ -231,6 +248,22 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
         mode = OffloadMode(offload)
         options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle, steps)
         return function(options=options, **arguments)
+
+    return wrapped
+
+
+def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the offloading options and those of Vela to a command, passed as `options`."""
+
+    @with_division
+    @STRATEGY
+    @ARENA_LIMIT
+    @functools.wraps(function)
+    def wrapped(
+        options: OffloadOptions, strategy: str, arena_limit: int | None, **arguments: Any
+    ) -> Any:
+        schedule = Schedule(Strategy(strategy), arena_limit)
+        return function(options=replace(options, schedule=schedule), **arguments)
 
     return wrapped
 

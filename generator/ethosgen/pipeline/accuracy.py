@@ -175,7 +175,7 @@ class _Job:
             work = Work(on, len(missing), work.kept, time.perf_counter() - started, processes)
         return [done[index] for index in range(len(self._data))], work
 
-    def _chunks(self, indices: Sequence[int], size: int) -> Iterator[Chunk]:
+    def _chunks(self, indices: Sequence[int], size: int) -> Iterator[Chunk[Arrays]]:
         for start in range(0, len(indices), size):
             some = tuple(indices[start : start + size])
             yield Chunk(some, tuple(self._data.sample(index) for index in some))

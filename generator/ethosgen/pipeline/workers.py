@@ -1,4 +1,7 @@
-"""Worker processes that share the samples of a long run; each prepares itself once."""
+"""Worker processes that share the tasks of a long run; each prepares itself once.
+
+A task is a sample of a network, or whatever else can be pickled.
+"""
 
 import os
 import pickle
@@ -11,9 +14,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar, cast
 
 from ethosgen.values.errors import EthosgenError, TargetError
 from ethosgen.values.outcome import Arrays
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 RunSamples = Callable[[Sequence[Arrays]], list[Arrays]]
 Make = Callable[[], RunSamples]
@@ -24,16 +31,18 @@ _AHEAD = 2
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Samples that one worker runs in order, and the number of the first."""
+class Chunk(Generic[Given]):
+    """Samples, or other tasks, that one worker runs in order, and their numbers."""
 
     indices: tuple[int, ...]
-    samples: tuple[Arrays, ...]
+    samples: tuple[Given, ...]
 
 
 def run_chunks(
-    make: Make, chunks: Iterator[Chunk], processes: int
-) -> Generator[tuple[Chunk, list[Arrays]], None, None]:
+    make: Callable[[], Callable[[Sequence[Given]], list[Made]]],
+    chunks: Iterator[Chunk[Given]],
+    processes: int,
+) -> Generator[tuple[Chunk[Given], list[Made]], None, None]:
     """Yield each chunk with its outputs, in order; with one process, everything runs in this one.
 
     An EthosgenError of a worker is raised here. TargetError if a worker dies. Close the generator
@@ -48,10 +57,10 @@ def run_chunks(
     context = get_context("spawn")
     ended, running = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(processes, context, _begin, (make, ended))
-    waiting: deque[tuple[Chunk, Future[list[Arrays] | EthosgenError]]] = deque()
+    waiting: deque[tuple[Chunk[Given], Future[list[Made] | EthosgenError]]] = deque()
     try:
         for chunk in chunks:
-            waiting.append((chunk, pool.submit(_run, chunk.samples)))
+            waiting.append((chunk, pool.submit(cast("_Run[Given, Made]", _run), chunk.samples)))
             if len(waiting) >= processes * _AHEAD:
                 yield _result(*waiting.popleft())
         while waiting:
@@ -69,9 +78,12 @@ def run_chunks(
         ended.close()
 
 
+_Run = Callable[[Sequence[Given]], list[Made] | EthosgenError]
+
+
 def _result(
-    chunk: Chunk, future: Future[list[Arrays] | EthosgenError]
-) -> tuple[Chunk, list[Arrays]]:
+    chunk: Chunk[Given], future: Future[list[Made] | EthosgenError]
+) -> tuple[Chunk[Given], list[Made]]:
     result = future.result()
     if isinstance(result, EthosgenError):
         raise result
@@ -80,11 +92,11 @@ def _result(
 
 # ---- code that runs in a worker ------------------------------------------------------------------
 
-_make: Make | None = None
-_run_samples: RunSamples | None = None
+_make: Callable[[], Callable[[Sequence[Any]], list[Any]]] | None = None
+_run_samples: Callable[[Sequence[Any]], list[Any]] | None = None
 
 
-def _begin(make: Make, ended: Connection) -> None:
+def _begin(make: Callable[[], Callable[[Sequence[Any]], list[Any]]], ended: Connection) -> None:
     """Prepare the process: it leaves interrupts to its parent, and ends with it, even if killed."""
     global _make  # noqa: PLW0603 - a worker has one
     _make = make
@@ -98,7 +110,7 @@ def _end_with_parent(ended: Connection) -> None:
     os._exit(1)
 
 
-def _run(samples: Sequence[Arrays]) -> list[Arrays] | EthosgenError:
+def _run(samples: Sequence[Any]) -> list[Any] | EthosgenError:
     global _run_samples  # noqa: PLW0603 - a worker has one
     assert _make is not None
     try:

@@ -5,7 +5,7 @@ several networks, each has a folder there, next to the shared files. Everything 
 application: generated once, then the user's.
 """
 
-from ethosgen.project.capacity import link_remedy, part_capacities
+from ethosgen.project.capacity import check_capacity, link_remedy, part_capacities, part_sizes
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
@@ -22,12 +22,14 @@ __all__ = [
     "ZEPHYR",
     "Project",
     "ProjectInfo",
+    "check_capacity",
     "check_names",
     "find_edits",
     "is_project",
     "link_remedy",
     "open_project",
     "part_capacities",
+    "part_sizes",
     "render",
     "write",
 ]

@@ -33,6 +33,7 @@ from ethosgen.values.plan import (
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 LIBRARY = "model"
@@ -40,10 +41,10 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 10
+FORMAT = 11
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, FORMAT)
+_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, 10, FORMAT)
 """Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 
@@ -133,6 +134,10 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "check": asked.check,
         "oracle": asked.oracle,
         "steps": asked.steps,
+        "schedule": {
+            "strategy": asked.schedule.strategy.value,
+            "arena_bytes": asked.schedule.arena_bytes,
+        },
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
@@ -205,8 +210,16 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             check=bool(network.get("check", True)),
             oracle=network.get("oracle"),
             steps=float(network.get("steps", 0)),
+            schedule=_read_schedule(network.get("schedule")),
         ),
     )
+
+
+def _read_schedule(schedule: Mapping[str, Any] | None) -> Schedule:
+    if schedule is None:
+        return USUAL_SCHEDULE
+    limit = schedule["arena_bytes"]
+    return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit))
 
 
 def _below(directory: Path, path: object) -> Path:

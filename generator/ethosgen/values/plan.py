@@ -10,6 +10,7 @@ from ethosgen.values.extension import Extension
 from ethosgen.values.lives import Life
 from ethosgen.values.network import Graph, Network, Tensor
 from ethosgen.values.quantization import command_for, is_float
+from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
 
 
 class IoStyle(Enum):
@@ -253,7 +254,7 @@ class OffloadOptions:
     `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_compiler` ignores the errata,
     `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
     Micro wherever it can run the network. `steps` is the difference that the user allows, for
-    accelerators that round otherwise.
+    accelerators that round otherwise. `schedule` is for the NPU's compiler.
     """
 
     cpu_ops: tuple[str, ...] = ()
@@ -262,6 +263,7 @@ class OffloadOptions:
     check: bool = True
     oracle: str | None = None
     steps: float = 0.0
+    schedule: Schedule = USUAL_SCHEDULE
 
 
 EXACT = OffloadOptions()

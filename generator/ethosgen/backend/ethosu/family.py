@@ -30,9 +30,11 @@ from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
 from ethosgen.backend.ethosu.pmu_event import event_names
 from ethosgen.backend.ethosu.stream import Stream, ports_of, stream_of
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.profile import NpuOperation
+from ethosgen.values.schedule import USUAL_SCHEDULE
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -193,14 +195,22 @@ def _with_layer(one: NpuOperation, plan: Plan, stream: Stream, offset: int) -> N
 def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
     from ethosgen.backend.ethosu.offload import SchedulerGoal, divide
 
+    asked = task.options.schedule
+    if is_compiled(task.network) and asked != USUAL_SCHEDULE:
+        raise InputError(
+            f"'{task.network.name}' is already compiled: --strategy and --arena-limit do not apply "
+            "to it; omit them, or pass the uncompiled network"
+        )
+    limits = [asked.arena_bytes]
     memories: dict[str, Any] = {}
     if task.memories is not None:
         mode = task.memories.mode
         memories = {
             "system_config": SYSTEM_CONFIGS[task.accelerator.product, mode].name,
             "memory_mode": MEMORY_MODES[mode],
-            "schedule": SchedulerGoal(arena_bytes=task.memories.near_bytes),
         }
+        limits.append(task.memories.near_bytes)
+    least = min((limit for limit in limits if limit is not None), default=None)
     npu = find_accelerator(task.accelerator.name)
 
     def reach(stream: bytes, region: int) -> int:
@@ -217,6 +227,7 @@ def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
         kept=kept,
         reach=reach if npu.has_simulator else None,
         is_trusted=task.options.trust_compiler,
+        schedule=SchedulerGoal(asked.strategy.value.capitalize(), least),
         **memories,
     )
 

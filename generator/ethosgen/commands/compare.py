@@ -1,0 +1,187 @@
+"""`ethosgen compare`: networks on boards, NPUs and memory modes, side by side."""
+
+import csv
+import io
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands import completion
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.comparison_table import report_lines
+from ethosgen.commands.options import JSON, with_division, with_reading
+from ethosgen.commands.progress import Progress
+from ethosgen.commands.sizes import SIZE
+from ethosgen.values.comparison import ComparisonReport, durations
+from ethosgen.values.schedule import Strategy
+
+_ALL = "all"
+_WIDTH_OF_FILES = 200
+"""The width of a table that no terminal shows."""
+
+
+def _listed(
+    _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the values of an option that may be repeated, or have a comma between two."""
+    found = [one.strip() for value in values for one in value.split(",")]
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+@click.command()
+@click.argument(
+    "networks", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--board",
+    "boards",
+    shell_complete=completion.boards,
+    metavar="BOARD[,BOARD…]",
+    multiple=True,
+    default=("corstone300",),
+    show_default=True,
+    callback=_listed,
+    help="Boards, with an NPU or without, or all.",
+)
+@click.option(
+    "--npu",
+    "npus",
+    shell_complete=completion.npus,
+    metavar="NPU[,NPU…]",
+    multiple=True,
+    default=(_ALL,),
+    show_default=True,
+    callback=_listed,
+    help="NPUs, all that the board has, or none for the CPU alone.",
+)
+@click.option(
+    "--memory-mode",
+    "memory_modes",
+    metavar="MODE[,MODE…]",
+    multiple=True,
+    callback=_listed,
+    help="sram_only, shared_sram, dedicated_sram, or all that board and NPU support "
+    "[default: the board's].",
+)
+@click.option(
+    "--strategy",
+    type=ValueChoice([*(one.value for one in Strategy), _ALL]),
+    default=Strategy.PERFORMANCE.value,
+    show_default=True,
+    help="What Vela minimises: the time, or the memory for tensors.",
+)
+@click.option(
+    "--arena-limit",
+    "arena_limits",
+    type=SIZE,
+    metavar="BYTES|KiB",
+    multiple=True,
+    help="Also compile with this limit of the SRAM for tensors, e.g. 64KiB. Repeatable.",
+)
+@click.option(
+    "--front",
+    is_flag=True,
+    help="Search Vela's strategies and arena limits, and show the Pareto front of SRAM against "
+    "time for each NPU and memory mode.",
+)
+@with_division
+@with_reading
+@click.option(
+    "--samples",
+    type=click.IntRange(0),
+    help="Random samples for exactness; 0 omits it [default: 5, fewer for a large network].",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    help="Worker processes [default: one for each processor, if that is worth it].",
+)
+@click.option("--wide/--narrow", default=None, help="All columns, or few [default: as fit].")
+@JSON
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with the names of --json.")
+def compare(
+    networks: tuple[Path, ...],
+    strategy: str,
+    arena_limits: tuple[int, ...],
+    wide: bool | None,
+    as_json: bool,
+    as_csv: bool,
+    **asked: Any,
+) -> None:
+    """Compare networks on boards, NPUs and memory modes: time, memory, exactness.
+
+    \b
+        ethosgen compare MODEL.tflite --npu all --memory-mode all
+        ethosgen compare MODEL.tflite --board corstone300,nrf52840dk --npu all,none
+        ethosgen compare MODEL.tflite --npu ethos-u55-128 --front
+
+    Cycles are estimates, and times follow from them and the clocks in the boards' files. Exactness
+    is measured: the NPU model runs each configuration, and all outputs are compared with TensorFlow
+    Lite Micro's. What refuses a configuration stands in its row.
+
+    Exit status 0: something was measured, and no output differs; 1: an output differs, or nothing
+    could be measured; 2: a file, board or option is wrong.
+    """
+    from ethosgen.pipeline.comparison import ComparisonRequest
+    from ethosgen.pipeline.comparison import compare as run
+
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    strategies = tuple(Strategy) if strategy == _ALL else (Strategy(strategy),)
+    limits = tuple(dict.fromkeys(arena_limits))
+    request = ComparisonRequest(networks, strategies=strategies, arena_limits=limits, **asked)
+    with Progress() as progress:
+        report = run(request, progress.watch())
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    elif as_csv:
+        click.echo(csv_text(report), nl=False)
+    else:
+        for line in report_lines(report, _width(wide)):
+            click.echo(line)
+    suggest_next(_next(networks, report), quiet=as_json or as_csv)
+    if not report.passed:
+        sys.exit(1)
+
+
+def csv_text(report: ComparisonReport) -> str:
+    """Return a report as CSV, with a line for each result."""
+    text = io.StringIO()
+    rows = [result.as_json() for result in report.results]
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _width(wide: bool | None) -> int:
+    """Return the columns that a table may have."""
+    if wide is None:
+        return shutil.get_terminal_size((_WIDTH_OF_FILES, 24)).columns
+    return _WIDTH_OF_FILES if wide else 80
+
+
+def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
+    """Return the command for the fastest configuration that fits."""
+    able = [one for one in report.results if one.cost and not one.misfit and not one.differs]
+    if not able:
+        return "ethosgen boards"
+    times = durations([one.cost for one in able])
+    setting = able[times.index(min(times))].setting
+    words = ["ethosgen", "verify", str(networks[0]), "--board", setting.board, "--npu", setting.npu]
+    if setting.memory_mode is not None:
+        words += ["--memory-mode", setting.memory_mode]
+    if setting.schedule.strategy is not Strategy.PERFORMANCE:
+        words += ["--strategy", setting.schedule.strategy.value]
+    if setting.schedule.arena_bytes is not None:
+        words += ["--arena-limit", str(setting.schedule.arena_bytes)]
+    return shlex.join(words)

@@ -1,0 +1,183 @@
+"""Shows a comparison as tables: one for each network on a board."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ethosgen.commands.sizes import size_text
+from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
+from ethosgen.values.grammar import counted
+from ethosgen.values.schedule import Schedule, Strategy
+
+NONE = "-"
+"""A figure that nobody knows."""
+
+QUALITY = (
+    "Cycles are estimates: the NPU's are Vela's, beside the NPU model's (docs/cycles.md); the",
+    "CPU's are instructions as QEMU counts them, one cycle each (docs/choice.md). No silicon was",
+    "measured. 'equal' was: the NPU model's outputs beside the oracle's.",
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, its cells, and whether a narrow table has it."""
+
+    title: str
+    cell: Callable[[Result, Cost], str]
+    is_narrow: bool = True
+    to_left: bool = False
+
+
+COLUMNS = (
+    Column("", lambda result, _: "*" if result.on_front else "", to_left=True),
+    Column("NPU", lambda result, _: result.setting.npu, to_left=True),
+    Column("memory mode", lambda result, _: result.setting.memory_mode or NONE, to_left=True),
+    Column("schedule", lambda result, _: schedule_text(result.setting.schedule), to_left=True),
+    Column("cycles", lambda _, cost: _bounded(cost, f"{cost.cycles:,}")),
+    Column("NPU (Vela)", lambda _, cost: _count(cost.npu_cycles), is_narrow=False),
+    Column("NPU (model)", lambda _, cost: _count(cost.model_cycles), is_narrow=False),
+    Column("CPU", lambda _, cost: f"{cost.cpu_cycles + cost.start_cycles:,}", is_narrow=False),
+    Column("ms", lambda _, cost: _bounded(cost, milliseconds(cost))),
+    Column("arena", lambda _, cost: size_text(cost.arena_bytes), is_narrow=False),
+    Column("SRAM", lambda _, cost: size_text(cost.sram_bytes)),
+    Column("flash", lambda _, cost: size_text(cost.flash_bytes)),
+    Column("energy", lambda _, cost: energy_text(cost), is_narrow=False),
+    Column("exact", lambda result, _: exact_text(result)),
+)
+
+
+def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
+    """Yield the report for people in tables that are at most so wide, if that is possible."""
+    found = groups(report.results)
+    is_wide = max(map(_width, map(_rows, found.values()))) <= width
+    for results in found.values():
+        yield _title(results)
+        yield from _table(results, is_wide)
+        yield from _reasons(results)
+        yield ""
+    if any(result.on_front for result in report.results):
+        yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
+    yield from QUALITY
+    yield from sorted({note for result in report.results for note in result.notes})
+
+
+def _title(results: Sequence[Result]) -> str:
+    setting = results[0].setting
+    cost = next((one.cost for one in results if one.cost is not None), None)
+    clocks = []
+    if cost is not None:
+        clocks = [f"CPU {_hz(cost.cpu_hz)}"]
+        if any(one.cost and one.cost.model_cycles is not None for one in results):
+            clocks.append(f"NPU {_hz(cost.npu_hz)}")
+    told = f" ({', '.join(clocks)})" if clocks else ""
+    return f"{setting.network} on {setting.board}{told}"
+
+
+def _rows(results: Sequence[Result], is_wide: bool = True) -> list[tuple[str, ...]]:
+    """Return the head and the rows with figures."""
+    columns = _columns(results, is_wide)
+    rows = [tuple(column.title for column in columns)]
+    for result in results:
+        if result.cost is not None:
+            cost = result.cost
+            rows.append(tuple(column.cell(result, cost) for column in columns))
+    return rows
+
+
+def _columns(results: Sequence[Result], is_wide: bool) -> list[Column]:
+    """Return the columns that say something."""
+    costs = [one.cost for one in results if one.cost is not None]
+    idle = set()
+    if all(cost.energy is None for cost in costs) and not is_wide:
+        idle.add("energy")
+    if len({one.setting.schedule for one in results}) == 1 and _is_usual(results[0]):
+        idle.add("schedule")
+    if all(cost.model_cycles is None for cost in costs):
+        idle |= {"NPU (Vela)", "NPU (model)", "CPU"}
+    if len({one.on_front for one in results}) == 1:
+        idle.add("")
+    return [
+        column for column in COLUMNS if column.title not in idle and (is_wide or column.is_narrow)
+    ]
+
+
+def _is_usual(result: Result) -> bool:
+    return result.setting.schedule == Schedule()
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    return 2 + sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
+
+
+def _table(results: Sequence[Result], is_wide: bool) -> Iterator[str]:
+    columns, rows = _columns(results, is_wide), _rows(results, is_wide)
+    if len(rows) == 1:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    for row in rows:
+        cells = [
+            f"{cell:<{width}}" if column.to_left else f"{cell:>{width}}"
+            for column, cell, width in zip(columns, row, widths, strict=True)
+        ]
+        yield "  " + "  ".join(cells).rstrip()
+
+
+def _reasons(results: Sequence[Result]) -> Iterator[str]:
+    """Yield a line for each configuration that is refused, does not fit, or was not compared."""
+    for result in results:
+        reason = result.refusal or result.misfit or result.unmeasured
+        if reason and not result.unmeasured.startswith("no samples"):
+            what = "refused" if result.refusal else "too large" if result.misfit else "not compared"
+            yield f"  {what}: {where_text(result)}: {reason}"
+
+
+def where_text(result: Result) -> str:
+    """Return the NPU, memory mode and schedule of a result."""
+    setting = result.setting
+    words = [setting.npu, *([setting.memory_mode] if setting.memory_mode else [])]
+    return ", ".join(words + ([] if _is_usual(result) else [schedule_text(setting.schedule)]))
+
+
+def schedule_text(schedule: Schedule) -> str:
+    """Return a schedule: what is minimised, and the limit."""
+    limit = "" if schedule.arena_bytes is None else f"≤ {size_text(schedule.arena_bytes)}"
+    name = "size" if schedule.strategy is Strategy.SIZE else "performance"
+    return f"{name} {limit}".strip()
+
+
+def milliseconds(cost: Cost) -> str:
+    """Return the time of an inference with four digits, a dash if a clock is unknown."""
+    return NONE if cost.seconds is None else f"{_digits(1e3 * cost.seconds)}"
+
+
+def energy_text(cost: Cost) -> str:
+    """Return the energy of an inference, a dash if no figure is published."""
+    return NONE if cost.energy is None else f"{_digits(1e6 * cost.energy.joules)} µJ"
+
+
+def exact_text(result: Result) -> str:
+    """Return the verdict: all outputs equal, how many differ, or a dash."""
+    found = result.exactness
+    if found is None:
+        return NONE
+    if found.is_exact:
+        return f"{found.elements:,} equal"
+    return f"{found.mismatches:,} of {counted(found.elements, 'output')} differ"
+
+
+def _digits(value: float) -> str:
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:.4g}"
+
+
+def _bounded(cost: Cost, text: str) -> str:
+    """Return a figure, marked as a lower bound if operators have no estimate."""
+    return f"≥ {text}" if cost.unknown_operators and text != NONE else text
+
+
+def _count(value: int | None) -> str:
+    return NONE if value is None else f"{value:,}"
+
+
+def _hz(value: int | None) -> str:
+    return "at an unknown clock" if value is None else f"{value / 1e6:g} MHz"

@@ -1,0 +1,53 @@
+"""`ethosgen compare`, as a user types it."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from ethosgen.cli import cli
+from tests.support.small_models import image_net
+
+QUICK = ("--npu", "ethos-u55-128,none", "--samples", "1", "--no-check")
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(image_net(tmp_path_factory.mktemp("compare") / "image_net.tflite"))
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(cli, ["compare", *words], catch_exceptions=False)
+
+
+def test_a_table(network: str) -> None:
+    done = run(network, *QUICK, "--wide")
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("image_net on corstone300 (CPU 32 MHz")
+    rows = {line.removeprefix("  *").split()[0] for line in lines[2:4]}
+    assert rows == {"ethos-u55-128", "none"}
+    assert done.stdout.count("4 equal") == 2
+    assert "next: " in done.stderr and "verify" in done.stderr
+
+
+def test_json_and_csv_say_the_same(network: str) -> None:
+    told = json.loads(run(network, *QUICK, "--json").stdout)
+    assert told["passed"] is True and "Vela" in told["versions"]
+    rows = list(csv.DictReader(io.StringIO(run(network, *QUICK, "--csv").stdout)))
+    assert [row["npu"] for row in rows] == ["ethos-u55-128", "none"]
+    for row, result in zip(rows, told["results"], strict=True):
+        assert row == {key: "" if v is None else str(v) for key, v in result.items()}
+        assert result["exact"] is True and result["elements"] == 4
+
+
+def test_nothing_measured_is_a_failure(network: str) -> None:
+    done = run(network, "--npu", "ethos-u55-128", "--memory-mode", "dedicated_sram")
+    assert done.exit_code == 1
+    assert "refused: ethos-u55-128, dedicated_sram: ethos-u55-128 does not support" in done.stdout
+
+
+def test_json_excludes_csv(network: str) -> None:
+    assert run(network, "--json", "--csv").exit_code == 2

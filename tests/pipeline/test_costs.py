@@ -1,0 +1,131 @@
+"""The cost of one configuration."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen import aot, frontend
+from ethosgen.oracle import DEFAULT
+from ethosgen.pipeline import costs
+from ethosgen.pipeline.costs import compile_at, find_place, measure_point, sram_bytes
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.comparison import Cost, Point, Result, Setting
+from ethosgen.values.extension import Extension
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.schedule import USUAL_SCHEDULE
+from tests.support.small_models import image_net
+
+BOARD, NPU = "corstone300", "ethos-u55-128"
+
+
+def point_of(path: Path, npu: str = NPU, mode: str | None = None, **changes: Any) -> Point:
+    setting = Setting("image_net", BOARD, npu, mode, USUAL_SCHEDULE)
+    setting = replace(setting, board=changes.pop("board", BOARD))
+    return Point(frontend.open_source(path), setting, OffloadOptions(check=False), **changes)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return image_net(tmp_path_factory.mktemp("costs") / "image_net.tflite")
+
+
+@pytest.fixture(scope="module")
+def result(path: Path) -> Result:
+    return measure_point(point_of(path))
+
+
+def cost_of(result: Result) -> Cost:
+    assert result.cost is not None, result.refusal
+    return result.cost
+
+
+def test_everything_is_on_the_npu(result: Result) -> None:
+    cost = cost_of(result)
+    assert result.setting.memory_mode == "shared_sram"
+    assert (cost.cpu_operators, cost.cpu_cycles, cost.unknown_operators) == (0, 0, 0)
+    assert cost.partitions == 1 and cost.start_cycles > 0
+    assert cost.cycles == (cost.npu_cycles or 0) + cost.start_cycles
+    assert cost.npu_cycles and cost.model_cycles
+    assert abs(cost.model_cycles / cost.npu_cycles - 1) < 0.5
+    assert cost.sram_bytes == cost.arena_bytes > 0
+
+
+def test_its_outputs_were_compared(result: Result) -> None:
+    assert result.exactness is not None and result.exactness.is_exact
+    assert result.exactness.elements == 4 * result.exactness.samples == 4 * costs.SAMPLES
+
+
+def test_a_difference_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = point_of(path, samples=3, seed=41)
+    network = frontend.read(path)
+    (output,) = network.outputs
+    golden = DEFAULT.run(network, draw_samples(network, 3, 41))
+    right = [one[output.name].reshape(-1) for one in golden]
+    right[1][2] ^= 1
+    wrong = [{output.name: one.reshape(output.shape)} for one in right]
+    monkeypatch.setattr(costs, "simulate_samples", lambda *_: wrong)
+    found = measure_point(point)
+    assert found.differs
+    assert found.exactness is not None
+    assert (found.exactness.mismatches, found.exactness.elements) == (1, 12)
+
+
+def test_weights_may_be_in_sram(path: Path, result: Result) -> None:
+    point = point_of(path, mode="sram_only", samples=0)
+    cost = cost_of(measure_point(point))
+    assert cost.sram_bytes == cost.arena_bytes + cost.constant_bytes
+    place = find_place(point)
+    assert sram_bytes(compile_at(place, point.options), place.board, place.mode) == cost.sram_bytes
+
+
+def test_a_dedicated_sram_holds_no_arena(path: Path) -> None:
+    found = measure_point(point_of(path, "ethos-u85-256", "dedicated_sram", samples=0))
+    cost = cost_of(found)
+    assert cost.sram_bytes == cost.fast_bytes > 0 and cost.arena_bytes > 0
+    assert found.exactness is None and found.unmeasured
+
+
+@pytest.mark.parametrize(
+    ("board", "extension"), [(BOARD, Extension.HELIUM), ("nrf52840dk", Extension.DSP)]
+)
+def test_the_cpu_alone(path: Path, board: str, extension: Extension) -> None:
+    cost = cost_of(measure_point(point_of(path, "none", board=board, samples=1)))
+    graph = frontend.read(path).graph
+    each = [aot.cpu_cycles(op, graph, extension) for op in graph.operators]
+    assert cost.cycles == cost.cpu_cycles == sum(np.array(each))
+    assert cost.model_cycles is None and cost.partitions == cost.start_cycles == 0
+    assert cost.seconds == pytest.approx(cost.cpu_cycles / (cost.cpu_hz or 0))
+
+
+@pytest.mark.parametrize(
+    ("npu", "mode", "said"),
+    [
+        (NPU, "dedicated_sram", "does not support memory mode 'dedicated_sram'"),
+        (NPU, "huge", "has no memory mode 'huge'"),
+        ("ethos-u85-3", None, "unknown NPU"),
+    ],
+)
+def test_a_refusal_is_a_result(path: Path, npu: str, mode: str | None, said: str) -> None:
+    found = measure_point(point_of(path, npu, mode))
+    assert found.cost is None and said in found.refusal
+
+
+def test_a_damaged_network_is_a_result(path: Path) -> None:
+    point = point_of(path)
+    damaged = replace(point, source=replace(point.source, data=point.source.data[:200]))
+    assert measure_point(damaged).refusal
+
+
+def test_what_does_not_fit_has_its_figures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = measure_point(point_of(path, "none", board="microbit", samples=0))
+    assert found.cost is not None and not found.misfit
+
+    def refuse(*_: object) -> None:
+        raise costs.CapacityError("the arena needs more")
+
+    monkeypatch.setattr(costs, "check_capacity", refuse)
+    found = measure_point(point_of(path, samples=0))
+    assert found.cost is not None and found.misfit == "the arena needs more"

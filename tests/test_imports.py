@@ -21,6 +21,7 @@ SOURCES = ROOT / "generator" / "ethosgen"
 ETHOS_U = "backend.ethosu"
 WRAPPED = "backend.wrapped"
 VALUES = {
+    "applications",
     "backend",
     f"{ETHOS_U}.accelerator",
     f"{ETHOS_U}.firmware",

@@ -34,7 +34,7 @@ def test_outputs_equal_tensorflow_lite_micros(on: str) -> None:
     assert built.returncode == 0, built.stderr
 
     junit = PROJECT / "build" / f"junit-{on}.xml"
-    arguments = ("--samples", str(SAMPLES), "--json", "--junit", str(junit))
+    arguments = ({{ '"--harness", ' if app }}"--samples", str(SAMPLES), "--json", "--junit", str(junit))
     done = ethosgen("run", ".", "--on", on, *arguments)
     assert done.returncode == 0, done.stderr + done.stdout
     report = json.loads(done.stdout)

@@ -7,12 +7,13 @@ from typing import Self
 
 from ethosgen.host.storage import explain_storage
 from ethosgen.stages.report import PipelineReport
+from ethosgen.values.application import ApplicationReport
 from ethosgen.values.errors import EthosgenError, cannot_write
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.report import FirmwareReport, Report
 
-Recorded = Report | FirmwareReport | PipelineReport
+Recorded = Report | FirmwareReport | PipelineReport | ApplicationReport
 
 _ORACLE = "TensorFlow Lite Micro"
 _MARKER = "the firmware's end marker was seen"
@@ -73,10 +74,15 @@ def make_suite(name: str, report: Recorded | None, error: BaseException | None) 
         expected = not is_bug or explain_storage(error) is not None
         ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
         cases.append(case)
+    elif isinstance(report, ApplicationReport):
+        cases = [_application_case(name, report)]
     elif isinstance(report, FirmwareReport):
         cases = [case for one in report.reports for case in _cases(f"{name}.{one.network}", one)]
     else:
         cases = _cases(name, report)
+    application = getattr(report, "application", None)
+    if application is not None:
+        cases.append(_application_case(name, application))
     counts = {
         kind: str(sum(1 for case in cases if case.find(tag) is not None))
         for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
@@ -93,6 +99,18 @@ def make_suite(name: str, report: Recorded | None, error: BaseException | None) 
     suite.attrib.update(counts)
     suite.extend(cases)
     return suites
+
+
+def _application_case(name: str, application: ApplicationReport) -> ET.Element:
+    """Return the case of an application's run."""
+    group = f"ethosgen.{name}"
+    case = ET.Element("testcase", classname=group, name=f"the application '{application.app}'")
+    if application.expected is None:
+        ET.SubElement(case, "skipped", message=application.text())
+    elif not application.passed:
+        ET.SubElement(case, "failure", type="Application", message=application.text())
+    ET.SubElement(case, "system-out").text = "\n".join(application.lines)
+    return case
 
 
 def _fidelity(group: str, fidelity: Fidelity) -> ET.Element:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ethosgen.applications import APPLICATIONS
 from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.sizes import SIZE
@@ -130,6 +131,15 @@ GOLDEN = click.option(
     type=click.Path(path_type=Path),
     help="Golden outputs (.npz) for the samples in --input, or the uncompiled original (.tflite) "
     "of a network that is compiled already.",
+)
+
+
+APP = click.option(
+    "--app",
+    type=ValueChoice(tuple(APPLICATIONS)),
+    help="Add a whole application around the networks: "
+    + "; ".join(f"{one.name}: {one.title}" for one in APPLICATIONS.values())
+    + ".",
 )
 
 
@@ -337,6 +347,7 @@ def with_recipe(
         @with_reading
         @platform_option
         @MEMORY_MODE
+        @APP
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -349,6 +360,7 @@ def with_recipe(
             reading: ReadOptions,
             platform: str | None,
             memory_mode: str | None,
+            app: str | None = None,
             **arguments: Any,
         ) -> Any:
             platform = platform or _usual_platform(board)
@@ -364,6 +376,7 @@ def with_recipe(
                 options,
                 reading,
                 accelerators,
+                app,
             )
             return function(recipe=recipe, **arguments)
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import answer
+from ethosgen.commands.application import FOR_SAMPLES, run_application, runs_application
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     DIR,
@@ -32,6 +33,7 @@ from ethosgen.values.errors import InputError
 
 @click.command()
 @DIR
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @ON_THE_BOARDS
 @click.option("--network", metavar="NAME", help="Run only this network [default: all in turn].")
 @INPUT
@@ -52,8 +54,14 @@ from ethosgen.values.errors import InputError
     type=click.Path(path_type=Path),
     help="Zephyr: west's build directory [default: build in the project].",
 )
+@click.option(
+    "--harness",
+    is_flag=True,
+    help="In a project with an application: run the networks on samples instead.",
+)
 def run(
     directory: Path,
+    files: tuple[Path, ...],
     on: str | None,
     network: str | None,
     input_path: Path | None,
@@ -68,25 +76,29 @@ def run(
     junit_path: Path | None,
     line: Any,
     build_directory: Path | None,
+    harness: bool,
 ) -> None:
-    """Run a built project, or a pipeline, and compare its outputs with the golden ones."""
+    """Run a built project, or a pipeline, and compare its outputs with the golden ones.
+
+    A project with an application (project --app) runs that, with FILES as what its sensor gives
+    [default: a drawn input], and compares what it prints.
+    """
     from ethosgen import pipeline
-    from ethosgen.project import find_edits, open_project
     from ethosgen.stages.manifest import is_pipeline
 
+    given = (network, input_path, output_path, golden, fidelity, samples, oracle, profile or None)
+    if not is_pipeline(directory) and runs_application(
+        directory, files, harness, dict(zip(FOR_SAMPLES, given, strict=True))
+    ):
+        run_application(directory, files, on, seed, build_directory, line, junit_path, as_json)
+        return
+    inputs = pipeline.Inputs(input_path, samples, seed)
+    criteria = pipeline.Criteria(golden, oracle, fidelity)
     if is_pipeline(directory):
-        ports = line if isinstance(line, dict) else None
-        if on == "serial" and line is not None and ports is None:
-            raise InputError("name the element of a pipeline's serial port: --port NAME=URL")
-        require_qemu(
-            None if ports else on,
-            network=network,
-            build=build_directory,
-            profile=profile or None,
-        )
-        inputs = pipeline.Inputs(input_path, samples, seed)
-        criteria = pipeline.Criteria(golden, oracle, fidelity)
-        _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json, ports or {})
+        ports = _ports(on, line)
+        kept = {"network": network, "build": build_directory, "profile": profile or None}
+        require_qemu(None if ports else on, **kept)
+        _run_pipeline(directory, inputs, criteria, output_path, junit_path, as_json, ports)
         return
 
     require_board(line)
@@ -95,19 +107,35 @@ def run(
             directory,
             on=on,
             network=network,
-            inputs=pipeline.Inputs(input_path, samples, seed),
+            inputs=inputs,
             output_path=output_path,
-            criteria=pipeline.Criteria(golden, oracle, fidelity),
+            criteria=criteria,
             build=build_directory,
             line=line,
             profile=profile,
             watch=progress.watch(),
         )
         junit.record(report)
+    edits = _tell_edits(directory)
+    answer(report, as_json, must_compare=False, more={"model_edits": edits})
+
+
+def _tell_edits(directory: Path) -> Any:
+    """Warn if the library is not as generated; return the files that differ."""
+    from ethosgen.project import find_edits, open_project
+
     edits = find_edits(open_project(directory))
     if edits:
         click.echo(edits_line(directory, edits), err=True)
-    answer(report, as_json, must_compare=False, more={"model_edits": edits})
+    return edits
+
+
+def _ports(on: str | None, line: Any) -> Any:
+    """Return the ports of a pipeline's elements by name, none without; InputError for another."""
+    ports = line if isinstance(line, dict) else {}
+    if on == "serial" and line is not None and not ports:
+        raise InputError("name the element of a pipeline's serial port: --port NAME=URL")
+    return ports
 
 
 def _run_pipeline(

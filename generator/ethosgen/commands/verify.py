@@ -39,6 +39,14 @@ from ethosgen.values.recipe import Recipe
 @JSON
 @JUNIT
 @click.option("--flash", "flasher", metavar="TOOL", help="First flash the board with this tool.")
+@click.option(
+    "--app-input",
+    "app_files",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="With --app: a file for what the application's sensor gives; repeatable [default: drawn].",
+)
 @with_line
 def verify(
     recipe: Recipe,
@@ -52,12 +60,14 @@ def verify(
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
+    app_files: tuple[Path, ...],
     line: Any,
 ) -> None:
     """Answer "does my network work on this board?": project, build and run in a temporary folder.
 
     Several networks go into one firmware with one arena and run in turn. Exit status 0 means that
-    every element of every sample equals TensorFlow Lite Micro's.
+    every element of every sample equals TensorFlow Lite Micro's. With --app the application runs
+    too, and every line that it prints must be what follows from TensorFlow Lite Micro's outputs.
     """
     from ethosgen import pipeline
 
@@ -74,6 +84,7 @@ def verify(
             line=line,
             profile=profile,
             flasher=flasher,
+            feed=pipeline.Feed(app_files, seed),
             watch=progress.watch(),
         )
         junit.record(report)

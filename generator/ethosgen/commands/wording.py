@@ -8,6 +8,7 @@ from typing import Any
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.application import ApplicationReport
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
@@ -196,6 +197,7 @@ def report_text(report: Any) -> str:
                 f"all {counted(len(report.reports), 'network')} in one firmware",
                 size_lines(report.flash_bytes, report.ram_bytes),
                 f"  shared    {shared} B",
+                *application_lines(report.application),
                 report.verdict,
             ]
         )
@@ -238,8 +240,25 @@ def report_text(report: Any) -> str:
     if not report.ended:
         lines.append("  the firmware's end marker was never seen")
     lines += _advice_lines(report)
+    lines += application_lines(report.application)
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def application_lines(application: ApplicationReport | None) -> list[str]:
+    """Describe an application's run beside that of the networks."""
+    if application is None:
+        return []
+    return [f"  {application.app:<9} {application.source}, {application.text()}"]
+
+
+def application_text(application: ApplicationReport) -> str:
+    """Describe the run of an application, whose lines were shown as they came."""
+    names = " and ".join(application.networks)
+    return (
+        f"{application.app} with {names} on {application.board} ({application.on}), input "
+        f"{application.source}\n  {application.text()}\n{application.verdict}"
+    )
 
 
 def _drawn_lines(report: Any) -> list[str]:

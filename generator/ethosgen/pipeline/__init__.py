@@ -6,10 +6,12 @@ Every function takes a Watch, which times the stages and reports the current one
 imported on first use: compilers take seconds to load.
 """
 
+from ethosgen.pipeline.application import Feed
 from ethosgen.pipeline.creation import Written, create_project
 from ethosgen.pipeline.firmware import (
     build_project,
     flash_project,
+    run_app,
     run_project,
     verify,
 )
@@ -27,6 +29,7 @@ from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
     "Criteria",
+    "Feed",
     "Inputs",
     "Written",
     "attach_model",
@@ -41,6 +44,7 @@ __all__ = [
     "make_program",
     "quantize",
     "read",
+    "run_app",
     "run_project",
     "serve_npu",
     "simulate",

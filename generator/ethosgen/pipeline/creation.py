@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ethosgen.applications import find_application
 from ethosgen.backend import load_wrapped
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.board.any_board import any_board
@@ -20,7 +21,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.naming import joined_name
 from ethosgen.values.network import Network
-from ethosgen.values.plan import OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
@@ -66,6 +67,7 @@ def create_project(
     wanted = [_Wanted(network, recipe.options) for network in networks]
     wanted = _with_the_others(wanted, place, watch)
     networks = [one.network for one in wanted]
+    app = _fitting_app(recipe, networks) or _stored_app(place)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     memories = board.memories_in(mode)
@@ -85,9 +87,37 @@ def create_project(
             memory_mode=mode,
             with_ci=with_ci,
             ci_ethosgen=ci_ethosgen,
+            app=app,
         )
         files = write(project, place)
     return Written(place, files, tuple(programs))
+
+
+def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
+    """Return the application's name, None without one; InputError if something does not fit it."""
+    from ethosgen.project import BAREMETAL, ZEPHYR
+
+    if recipe.app is None:
+        return None
+    application = find_application(recipe.app)
+    if recipe.platform not in (BAREMETAL, ZEPHYR):
+        raise InputError(
+            f"--app {recipe.app} is for --platform {BAREMETAL} or {ZEPHYR}, not {recipe.platform}; "
+            "choose one of these, or leave out --app"
+        )
+    if recipe.io is not IoStyle.ARENA:
+        raise InputError(
+            f"--app {recipe.app} writes inputs into the arena; leave out --io {recipe.io.value}"
+        )
+    application.check(networks)
+    return recipe.app
+
+
+def _stored_app(directory: Path) -> str | None:
+    """Return the application of the project that is already there."""
+    from ethosgen.project import is_project, open_project
+
+    return open_project(directory).app if is_project(directory) else None
 
 
 def _find_board(recipe: Recipe) -> Board:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from ethosgen.board import Board, load_board
 from ethosgen.host.storage import require_writable
+from ethosgen.pipeline.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.given import require_inputs
 from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs
 from ethosgen.pipeline.planning import read_stored
 from ethosgen.pipeline.profiling import require_counter, require_option
 from ethosgen.pipeline.turns import Turn, run_and_judge
+from ethosgen.values.application import ApplicationReport
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
@@ -88,8 +90,11 @@ def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built
     from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr
 
     if info.platform == ZEPHYR:
+        options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
         with watch.stage("build", "compiling the application (Zephyr)"):
-            return build_zephyr(info, way, {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"})
+            if info.app is not None:
+                build_zephyr(info, way, application=True)
+            return build_zephyr(info, way, options)
     options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
@@ -142,6 +147,43 @@ def run_project(
     return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
 
 
+def run_app(
+    directory: Path,
+    *,
+    on: str | None = None,
+    feed: Feed,
+    build: Path | None = None,
+    line: "Line | None" = None,
+    on_line: OnLine = lambda _line: None,
+    watch: Watch,
+) -> ApplicationReport:
+    """Run a built project's application on a target, and compare its lines."""
+    from ethosgen.target import default_target, require_target
+
+    info = _open_application(directory)
+    if info.app is None:
+        raise InputError(
+            f"'{directory}' has no application besides the one that serves inferences, so it takes "
+            "no files; run its network on samples with --input, or create a project with --app"
+        )
+    on = on or default_target(info.board)
+    way = require_target(on).variant
+    _check_target(info.board, on, info.platform)
+    elf = _find_app(info, way, build, on)
+    networks = [read_stored(network, watch) for network in info.networks]
+    return run_and_compare(elf, info, networks, feed, on, watch, line, on_line)
+
+
+def _find_app(info: "ProjectInfo", way: str, build: Path | None, on: str) -> Path:
+    """Return the ELF of a built project's application."""
+    from ethosgen.project import ZEPHYR
+    from ethosgen.toolchain import find_built, find_zephyr
+
+    if info.platform == ZEPHYR:
+        return find_zephyr(info, way, build, on, application=True).elf
+    return find_built(info.directory, way, on, "application.elf").elf
+
+
 def verify(
     recipe: Recipe,
     *,
@@ -151,19 +193,29 @@ def verify(
     line: "Line | None" = None,
     flasher: str | None = None,
     profile: bool = False,
+    feed: Feed = NO_FILES,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run all stages in a temporary directory, to check networks on a board.
 
-    Several networks go into one firmware and run in turn. With `profile` it counts each step.
+    Several networks go into one firmware and run in turn. With `profile` it counts each step. If
+    the recipe has an application, that runs on the `feed`, and the report has its own.
     """
     from ethosgen.project import open_project
+    from ethosgen.target import require_target
 
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
     _check_target(load_board(recipe.board).for_platform(recipe.platform), on, recipe.platform)
+    if recipe.app is not None and on == "serial":
+        raise InputError(
+            "verify runs two firmwares with --app, but a board holds one; create a project, flash "
+            "its application, and run it with: ethosgen run"
+        )
+    if recipe.app is None and feed.paths:
+        raise InputError("--app-input is for an application; name it with --app")
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
@@ -173,8 +225,14 @@ def verify(
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
-        turns = [Turn(i, program.plan.network) for i, program in enumerate(written.programs)]
-        return run_and_judge(turns, info, built, inputs, None, criteria, watch, line, profile)
+        networks = [program.plan.network for program in written.programs]
+        turns = [Turn(i, network) for i, network in enumerate(networks)]
+        report = run_and_judge(turns, info, built, inputs, None, criteria, watch, line, profile)
+        if info.app is None:
+            return report
+        elf = _find_app(info, require_target(on).variant, None, on)
+        told = run_and_compare(elf, info, networks, feed, on, watch, line)
+        return replace(report, application=told)
 
 
 def _check_one(

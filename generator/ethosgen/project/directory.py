@@ -133,6 +133,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
         ("--platform", project.platform, info.platform),
         ("--io", project.io.value, info.io.value),
         ("--memory-mode", project.memory_mode, info.memory_mode),
+        ("--app", project.app or "none", info.app or "none"),
         *([("--npu", project.npu, info.npu)] if NO_NPU in (project.npu, info.npu) else []),
     ):
         if new != old:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ethosgen.applications import Application
 from ethosgen.board import Board
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
@@ -18,6 +19,10 @@ PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LINUX, LIBRARY_ONLY)
 the board's memories."""
 STAND_IN = "stand_in"
 """The folder with the facts of the board that stands in on QEMU, as board/ has those of its own."""
+APPLICATION = "application"
+"""The folder of the application that a project has besides the one that serves inferences."""
+_APPLICATION = ("application.h", "feed.c", "feed.h", "main.c", "report.c", "report.h")
+"""The files that all applications have."""
 _LINKS = 2
 """A line to the element before, and one to the element behind."""
 
@@ -92,6 +97,17 @@ def with_element(platform: str, board: Board) -> Layout:
             "board/link.h": "board/link.h",
             **_line_header(board),
         },
+    )
+
+
+def with_application(layout: Layout, app: Application) -> Layout:
+    """Return a layout with an application's files."""
+    files = {f"{APPLICATION}/{file}": f"common/{file}" for file in _APPLICATION}
+    files |= {f"{APPLICATION}/{file}": f"{app.name}/{file}" for file in app.files}
+    return replace(
+        layout,
+        templates=(*layout.templates, "apps"),
+        application={**layout.application, **files},
     )
 
 

@@ -65,6 +65,7 @@ class Project:
     digest: str
     files: Mapping[str, bytes] = field(repr=False)
     library: frozenset[str] = field(repr=False)
+    app: str | None = None
 
     @property
     def application(self) -> frozenset[str]:
@@ -88,6 +89,7 @@ def make_manifest(
     library: Mapping[str, bytes],
     platform: str = BAREMETAL,
     memory_mode: str = DEFAULT_MEMORY_MODE,
+    app: str | None = None,
 ) -> bytes:
     """Return the manifest's text. It includes the board's facts, to be self-contained."""
     content = {
@@ -101,6 +103,7 @@ def make_manifest(
         "board": board.model_dump(mode="json"),
         **_write_accelerators(programs),
         **({"platform": platform} if platform != BAREMETAL else {}),
+        **({"app": app} if app else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
     }
     return (json.dumps(content, indent=1) + "\n").encode()
@@ -187,6 +190,7 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         platform=str(content.get("platform", BAREMETAL)),
         memory_mode=str(content.get("memory_mode", DEFAULT_MEMORY_MODE)),
         accelerators=tuple(_below(directory, name) for name in content.get("accelerators", ())),
+        app=content.get("app"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen import __version__
+from ethosgen.applications import find_application
 from ethosgen.backend import ProjectFiles, backend_of, wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
@@ -16,6 +17,7 @@ from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.project.devices import device_facts, device_files, require_devices
 from ethosgen.project.layout import (
+    APPLICATION,
     BAREMETAL,
     LIBRARY_ONLY,
     LINUX,
@@ -23,6 +25,7 @@ from ethosgen.project.layout import (
     Layout,
     find_layout,
     stand_in_files,
+    with_application,
     with_element,
 )
 from ethosgen.project.linkage import device_addrs, host_board, memory_map, npu_base_addr, ways
@@ -65,16 +68,17 @@ def render(
     with_ci: bool = False,
     ci_ethosgen: str | None = None,
     handover: Handover | None = None,
+    app: str | None = None,
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
     `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen. A
-    firmware with `handover` is an element of a pipeline. CapacityError if they do not fit the
-    board, InputError if their names clash.
+    firmware with `handover` is an element of a pipeline. The project gets the application `app`
+    besides. CapacityError if they do not fit the board, InputError if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     board = board.for_platform(platform, handover is not None)
-    layout = _checked_layout(programs, board, platform, handover)
+    layout = _checked_layout(programs, board, platform, handover, app)
     whole, board = board, shared_board(board) if platform == ZEPHYR else board
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
@@ -88,19 +92,14 @@ def render(
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
-    facts["application_sources"] = [file for file in layout.application if file.endswith(".c")]
-    facts["sources"] = [
-        *(f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]),
-        *facts["shared_sources"],
-        "ethosgen_networks.c",
-    ]
+    facts |= _application_facts(programs, app, layout) | _source_facts(facts, layout)
     facts |= _platform_facts(platform, board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     digest = digest_of(library)
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
-    library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode)
+    library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode, app)
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
     wheel = ci_wheel(ci_ethosgen) if with_ci else {}
@@ -115,6 +114,7 @@ def render(
         digest=digest,
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
+        app=app,
     )
 
 
@@ -131,13 +131,43 @@ def _platform_facts(
 
 
 def _checked_layout(
-    programs: Sequence[Program], board: Board, platform: str, handover: Handover | None
+    programs: Sequence[Program],
+    board: Board,
+    platform: str,
+    handover: Handover | None,
+    app: str | None,
 ) -> Layout:
     layout = (with_element if handover else find_layout)(platform, board)
+    if app is not None:
+        layout = with_application(layout, find_application(app))
     if platform not in (*board.platforms, LIBRARY_ONLY):
         raise InputError(_missing_platform(board, platform))
     check_names([program.name for program in programs])
     return layout
+
+
+def _source_facts(facts: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """Return the C files of the library and of the application."""
+    own = [f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]]
+    return {
+        "application_sources": [file for file in layout.application if file.endswith(".c")],
+        "sources": [*own, *facts["shared_sources"], "ethosgen_networks.c"],
+    }
+
+
+def _application_facts(
+    programs: Sequence[Program], app: str | None, layout: Layout
+) -> dict[str, Any]:
+    """Return the templates' values for an application besides."""
+    if app is None:
+        return {"app": None}
+    application, networks = find_application(app), [program.plan.network for program in programs]
+    own = [file for file in layout.application if file.startswith(f"{APPLICATION}/")]
+    return {
+        "app": application,
+        "app_sources": sorted(file for file in own if file.endswith(".c")),
+        **application.facts(networks),
+    }
 
 
 def _wrapped_files(programs: Sequence[Program], platform: str) -> list[ProjectFiles]:

@@ -6,6 +6,7 @@ COBS-encoded, with a zero byte before and after.
 """
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cobs import cobs
@@ -34,17 +35,20 @@ class Frame:
 
 
 class Decoder:
-    """Finds frames in received data; drops damaged ones, for the sender to repeat."""
+    """Finds frames in received data; drops damaged ones, for the sender to repeat.
 
-    def __init__(self) -> None:
+    `between` gets what is no frame: damaged ones, or text that the firmware prints.
+    """
+
+    def __init__(self, between: Callable[[bytes], None] = lambda _data: None) -> None:
         self._pending = bytearray()
+        self._between = between
         self.dropped = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Process received bytes, in any portions, and return the frames that they complete."""
         self._pending += data
         *whole, rest = self._pending.split(b"\0")
-        self._pending = rest if len(rest) <= _LONGEST else bytearray()
         frames = []
         for encoded in whole:
             if not encoded:
@@ -52,8 +56,13 @@ class Decoder:
             frame = _decode(bytes(encoded))
             if frame is None:
                 self.dropped += 1
+                self._between(bytes(encoded))
             else:
                 frames.append(frame)
+        if len(rest) > _LONGEST:
+            self._between(bytes(rest))
+            rest = bytearray()
+        self._pending = rest
         return frames
 
 

@@ -57,6 +57,8 @@ class Request(IntEnum):
     BYE = 6
     REPORT = 7
     PROFILE = 9
+    DATA = 16
+    """A part of an item for an application: see feed.py."""
 
 
 class Reply(IntEnum):
@@ -160,11 +162,14 @@ class Session:
         self._console = console
         self._check = check
         self._retry_s = retry_s
-        self._decoder = Decoder()
+        self._decoder = self._make_decoder()
         self._sequence = 0
         self._run_numbers = count(1)
         self._body_max = 0
         self.retries = 0
+
+    def _make_decoder(self) -> Decoder:
+        return Decoder()
 
     def hello(self, timeout_s: float) -> Hello:
         """Ask for the firmware's identity; ProtocolError if it uses another protocol version."""

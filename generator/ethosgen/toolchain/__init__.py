@@ -26,12 +26,14 @@ __all__ = [
 ]
 
 
-def find_built(directory: Path, on: str = "qemu", target: str | None = None) -> Built:
+def find_built(
+    directory: Path, on: str = "qemu", target: str | None = None, name: str = "firmware.elf"
+) -> Built:
     """Return the firmware that `build` produced; InputError with the remedy if there is none.
 
-    `target` is the --on that builds it, if different from `on`.
+    `target` is the --on that builds it, if different from `on`; `name` is the file's.
     """
-    elf = directory / "build" / on / "firmware.elf"
+    elf = directory / "build" / on / name
     if not elf.is_file():
         target = target or on
         raise InputError(

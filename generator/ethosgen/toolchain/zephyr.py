@@ -20,6 +20,8 @@ from ethosgen.values.project_info import ProjectInfo
 
 _SUPPORTED = "3.7, and 4.2 or newer"
 _CACHE = "CMakeCache.txt"
+_WHICH = "ETHOSGEN_APPLICATION"
+"""The cache variable that chooses between a project's application and its server."""
 _ELF = Path("zephyr") / "zephyr.elf"
 _NATIVE = "native"
 _NATIVE_BOARD = "native_sim/native/64"
@@ -31,9 +33,12 @@ Version = tuple[int, int]
 
 
 def build_zephyr(
-    info: ProjectInfo, on: str = "qemu", options: Mapping[str, str] | None = None
+    info: ProjectInfo,
+    on: str = "qemu",
+    options: Mapping[str, str] | None = None,
+    application: bool = False,
 ) -> Built:
-    """Build a Zephyr project into DIR/build/ON.
+    """Build a Zephyr project into DIR/build/ON, its own application into DIR/build/ON-application.
 
     `options` are CMake cache variables. ToolError without Zephyr or a compiler, InputError for an
     unsupported Zephyr version or board, CapacityError if a memory is too small, BuildError with
@@ -43,10 +48,11 @@ def build_zephyr(
     target = choose_target(info.board, read_version(base), on)
     cmake, ninja = CMAKE.find(), NINJA.find()
     source = info.directory.absolute()
-    place = source / "build" / on
+    place = source / "build" / _folder(on, application)
     variables = {
         "BOARD": target,
         "ETHOSGEN_ON": on,
+        **({_WHICH: "ON" if application else "OFF"} if info.app else {}),
         "CMAKE_MAKE_PROGRAM": str(ninja),
         **(options or {}),
     }
@@ -62,16 +68,22 @@ def build_zephyr(
 
 
 def find_zephyr(
-    info: ProjectInfo, on: str = "qemu", build: Path | None = None, target: str | None = None
+    info: ProjectInfo,
+    on: str = "qemu",
+    build: Path | None = None,
+    target: str | None = None,
+    application: bool = False,
 ) -> Built:
     """Return the ELF that `build_zephyr` or `west build` built; InputError if there is none.
 
     `build` is west's build directory if it is not DIR/build; `target` is the --on that builds it,
-    if different from `on`.
+    if different from `on`. `application` is the project's own instead of the server.
     """
     build = build or info.directory / "build"
-    for place in (build / on, build):
-        built = _find(info, place, on) if place.name == on or _is_built_for(place, on) else None
+    own = _folder(on, application)
+    for place in (build / own, build):
+        is_right = place.name == own or _is_built_for(place, on, application if info.app else None)
+        built = _find(info, place, on) if is_right else None
         if built is not None:
             return built
     target = target or on
@@ -157,9 +169,18 @@ def _find(info: ProjectInfo, place: Path, on: str) -> Built | None:
     return Built(elf, on, measure_zephyr(elf)) if elf.is_file() else None
 
 
-def _is_built_for(place: Path, on: str) -> bool:
+def _folder(on: str, application: bool) -> str:
+    return f"{on}-application" if application else on
+
+
+def _is_built_for(place: Path, on: str, application: bool | None) -> bool:
+    """Return whether west built this; `application` is None in a project without one."""
     cache = place / _CACHE
-    return cache.is_file() and f"\nETHOSGEN_ON:STRING={on}\n" in cache.read_text(encoding="utf-8")
+    if not cache.is_file():
+        return False
+    text = cache.read_text(encoding="utf-8")
+    is_wanted = application is None or f"\n{_WHICH}:BOOL={'ON' if application else 'OFF'}\n" in text
+    return f"\nETHOSGEN_ON:STRING={on}\n" in text and is_wanted
 
 
 def measure_zephyr(elf: Path) -> Sizes:

@@ -56,6 +56,8 @@ class ProjectInfo:
     """The folders of users' accelerators, in the library."""
     devices: tuple[Device, ...] = ()
     """Devices besides the NPU, in the order of their names."""
+    app: str | None = None
+    """The name of the project's application in application/; None if it has none."""
 
     @property
     def names(self) -> tuple[str, ...]:

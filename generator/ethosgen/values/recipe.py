@@ -13,7 +13,8 @@ class Recipe:
 
     `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
     a `board`, a library is for any board that has the NPU. `accelerators` are users' own, by name
-    or folder, in the order in which they are asked.
+    or folder, in the order in which they are asked. `app` is the application that the project gets
+    besides.
     """
 
     networks: tuple[Path, ...]
@@ -26,3 +27,4 @@ class Recipe:
     options: OffloadOptions = EXACT
     reading: ReadOptions = AS_GIVEN
     accelerators: tuple[str, ...] = ()
+    app: str | None = None

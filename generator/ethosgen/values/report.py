@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ethosgen.values.application import ApplicationReport
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison, Difference
@@ -128,6 +129,8 @@ class Report:
     """What ran the firmware on QEMU, which lacks the board; None if it was the board itself."""
     diagnosis: Diagnosis | None = None
     """Which layer differs, if the golden comparison failed."""
+    application: ApplicationReport | None = None
+    """The application's run; None if the firmware has none besides."""
 
     @property
     def findings(self) -> dict[str, str]:
@@ -153,7 +156,8 @@ class Report:
         """True only if every element of every sample was there and equal, or close enough."""
         golden = self.golden
         exact = golden is not None and golden.elements > 0 and golden.mismatches == 0
-        return self.ended and exact and (self.fidelity is None or self.fidelity.passed)
+        near = self.fidelity is None or self.fidelity.passed
+        return self.ended and exact and near and _has_passed(self.application)
 
     @property
     def verdict(self) -> str:
@@ -164,6 +168,7 @@ class Report:
         if self.passed:
             return self._within or "PASS"
         is_open = self.golden is None and (self.fidelity is None or self.fidelity.passed)
+        is_open &= self.application is None or self.application.expected is None
         return "NOT COMPARED" if self.ended and is_open else "FAIL"
 
     @property
@@ -203,6 +208,7 @@ class Report:
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "run_ns": dict(self.run_ns) if self.run_ns else None,
             "profile": self.profile.as_json() if self.profile else None,
+            **_application_json(self.application),
             "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
                 "name": self.plan.npu,
@@ -239,11 +245,14 @@ class FirmwareReport:
     library_bytes: Mapping[str, int]
     shared_bytes: Mapping[str, int]
     wall_s: Mapping[str, float] = field(default_factory=dict)
+    application: ApplicationReport | None = None
+    """The application's run; None if the firmware has none besides."""
 
     @property
     def passed(self) -> bool:
-        """True only if every network passed."""
-        return bool(self.reports) and all(report.passed for report in self.reports)
+        """True only if every network passed, and the application."""
+        networks = bool(self.reports) and all(report.passed for report in self.reports)
+        return networks and _has_passed(self.application)
 
     @property
     def verdict(self) -> str:
@@ -252,6 +261,8 @@ class FirmwareReport:
             steps = [one.golden.steps if one.golden else 0 for one in self.reports]
             return self.reports[steps.index(max(steps))].verdict
         verdicts = {report.verdict for report in self.reports}
+        if self.application is not None:
+            verdicts.add(self.application.verdict)
         return "NOT COMPARED" if "FAIL" not in verdicts and verdicts else "FAIL"
 
     def as_json(self) -> dict[str, Any]:
@@ -270,8 +281,17 @@ class FirmwareReport:
             "library_bytes": dict(self.library_bytes),
             "shared_bytes": dict(self.shared_bytes),
             "networks": [report.as_json() for report in self.reports],
+            **_application_json(self.application),
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }
+
+
+def _has_passed(application: ApplicationReport | None) -> bool:
+    return application is None or application.passed
+
+
+def _application_json(application: ApplicationReport | None) -> dict[str, Any]:
+    return {"application": application.as_json()} if application else {}
 
 
 def oracle_json(decided: Comparison) -> dict[str, str | None]:

@@ -1,0 +1,97 @@
+"""What an application is: its files, its networks, its input, and the lines that it prints."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Tensor
+from ethosgen.values.outcome import Arrays
+
+
+class Interface(Protocol):
+    """A network's name and tensors, of a Network or of a project's manifest."""
+
+    @property
+    def name(self) -> str:
+        """The prefix of its C functions."""
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The input tensors."""
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The output tensors."""
+
+
+Networks = Sequence[Interface]
+Settings = Mapping[str, int]
+"""The numbers of the project's application/settings.h, by name."""
+Run = Callable[[int, Sequence[Arrays]], list[Arrays]]
+"""Returns what a network (by its index) answers to samples, each after the other."""
+
+
+class Application(Protocol):
+    """An application; its C files are in templates/apps/NAME/."""
+
+    @property
+    def name(self) -> str:
+        """The name that users type, and the folder of its templates."""
+
+    @property
+    def title(self) -> str:
+        """What it does, in a few words."""
+
+    @property
+    def accepts(self) -> str:
+        """The files that it takes as its input, for help texts."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Its templates, which become files in application/."""
+
+    def check(self, networks: Networks) -> None:
+        """Raise InputError if the networks do not fit."""
+
+    def facts(self, networks: Networks) -> dict[str, Any]:
+        """Return values for its templates."""
+
+    def item_bytes(self, networks: Networks) -> int:
+        """Return the size of what the host sends at a time."""
+
+    def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
+        """Read files as items; InputError names the wrong file."""
+
+    def draw(self, networks: Networks, seed: int) -> list[bytes]:
+        """Return items for a trial, for users without files."""
+
+    def expect(
+        self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
+    ) -> list[str]:
+        """Return the lines that the application must print."""
+
+
+def require_networks(application: str, networks: Networks, count: int, what: str) -> None:
+    """Raise InputError unless there are so many networks; `what` says which."""
+    if len(networks) != count:
+        raise InputError(
+            f"--app {application} is for {what}, but got {counted(len(networks), 'network')}"
+        )
+
+
+def require_one_port(application: str, network: Interface, dtypes: Sequence[str]) -> None:
+    """Raise InputError unless a network has one input and one output, of certain types."""
+    for kind, tensors in (("input", network.inputs), ("output", network.outputs)):
+        if len(tensors) != 1:
+            raise InputError(
+                f"--app {application} needs a network with one input and one output, but "
+                f"'{network.name}' has {counted(len(tensors), kind)}"
+            )
+        if tensors[0].dtype not in dtypes:
+            raise InputError(
+                f"--app {application} needs a quantized network ({', '.join(dtypes)}), but the "
+                f"{kind} of '{network.name}' is {tensors[0].dtype}; quantize it with: ethosgen "
+                "quantize"
+            )

@@ -1,0 +1,73 @@
+"""The part of `ethosgen run` that runs a project's application."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import answer
+from ethosgen.commands.junit import JUnitFile
+from ethosgen.commands.options import require_board
+from ethosgen.commands.progress import Progress
+from ethosgen.commands.wording import application_text
+from ethosgen.values.errors import InputError
+
+FOR_SAMPLES = "network input output golden fidelity samples oracle profile".split()
+"""The options of `run` that are for networks on samples."""
+
+
+def runs_application(
+    directory: Path, files: Sequence[Path], harness: bool, given: Mapping[str, Any]
+) -> bool:
+    """Return whether to run the project's application rather than its networks on samples.
+
+    `given` has the options for samples by name, None for those that were not given. InputError for
+    files without an application, or options that it does not take.
+    """
+    from ethosgen.project import is_project, open_project
+
+    has_one = is_project(directory) and open_project(directory).app is not None
+    if files and (harness or not has_one):
+        raise InputError(
+            f"'{files[0]}' is for an application, which "
+            + ("--harness leaves out" if has_one else f"'{directory}' does not have")
+            + "; pass samples of a network with --input"
+        )
+    if harness or not has_one:
+        return False
+    wrong = next((name for name, value in given.items() if value is not None), None)
+    if wrong is not None:
+        raise InputError(
+            f"--{wrong} is for the networks on samples, but '{directory}' runs an application; add "
+            f"--harness, or leave out --{wrong}"
+        )
+    return True
+
+
+def run_application(
+    directory: Path,
+    files: tuple[Path, ...],
+    on: str | None,
+    seed: int,
+    build: Path | None,
+    line: Any,
+    junit_path: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the application, show its lines when they come, and end with status 0 if it passed."""
+    from ethosgen import pipeline
+
+    require_board(line)
+    with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
+        report = pipeline.run_app(
+            directory,
+            on=on,
+            feed=pipeline.Feed(files, seed),
+            build=build,
+            line=line,
+            on_line=(lambda _line: None) if as_json else click.echo,
+            watch=progress.watch(),
+        )
+        junit.record(report)
+    answer(report, as_json, must_compare=False, text=application_text)

@@ -1,0 +1,133 @@
+"""Runs a project's application on a target, and compares its lines with those that must come."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.applications import Application, find_application
+from ethosgen.backend import is_compiled
+from ethosgen.pipeline.judgement import decisive_outputs
+from ethosgen.pipeline.turns import devices_of, simulator_for
+from ethosgen.values.application import ApplicationReport
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.watch import Watch
+
+if TYPE_CHECKING:
+    from ethosgen.target import Line
+    from ethosgen.values.project_info import ProjectInfo
+
+SETTINGS = Path("application") / "settings.h"
+"""The file in a project that has the application's numbers."""
+_SETTING = re.compile(r"^#define ([A-Z][A-Z0-9_]*) +\(?(-?\d+)\)?[ \t]*(?:/\*.*)?$", re.MULTILINE)
+
+OnLine = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What the host sends to an application: files, or items drawn from a seed."""
+
+    paths: tuple[Path, ...] = ()
+    seed: int = 0
+
+    def items(self, application: Application, networks: Sequence[Network]) -> list[bytes]:
+        """Return the items, at least one."""
+        if not self.paths:
+            return application.draw(networks, self.seed)
+        return application.load(self.paths, networks)
+
+    @property
+    def source(self) -> str:
+        """The files' names, or the seed."""
+        return ", ".join(path.name for path in self.paths) or f"drawn with seed {self.seed}"
+
+
+NO_FILES = Feed()
+"""Drawn items."""
+
+
+def run_and_compare(
+    elf: Path,
+    info: "ProjectInfo",
+    networks: Sequence[Network],
+    feed: Feed,
+    on: str,
+    watch: Watch,
+    line: "Line | None" = None,
+    on_line: OnLine = lambda _line: None,
+) -> ApplicationReport:
+    """Run an application on its input, and compute the lines that it must print.
+
+    `networks` are the project's, in order. `on_line` gets each line when it comes.
+    """
+    from ethosgen.target.feed import run_application
+
+    assert info.app is not None
+    application = find_application(info.app)
+    items = feed.items(application, networks)
+    settings = read_settings(info.directory / SETTINGS)
+    known = replace(info, devices=devices_of(info, on))
+    with watch.stage("application", f"running the application on {on}"):
+        lines = run_application(
+            elf,
+            known,
+            items,
+            on=on,
+            attach=simulator_for(info, on),
+            line=line,
+            on_item=lambda done, all_: watch.say(
+                f"running the application on {on}: {done} of {counted(all_, 'item')}"
+            ),
+            on_line=on_line,
+        )
+    expected, oracle = None, ""
+    if not any(map(is_compiled, networks)):
+        asked = _Oracles(networks, info)
+        with watch.stage("expectation", "computing what the application must print"):
+            expected = tuple(application.expect(items, networks, asked, settings))
+        oracle = " and ".join(dict.fromkeys(asked.names))
+    return ApplicationReport(
+        app=info.app,
+        networks=info.names,
+        board=info.board.name,
+        on=on,
+        source=feed.source,
+        items=len(items),
+        lines=tuple(lines),
+        expected=expected,
+        oracle=oracle,
+        wall_s=watch.wall_s,
+    )
+
+
+class _Oracles:
+    """Answers samples of a project's networks by the oracles that decide; keeps their names."""
+
+    def __init__(self, networks: Sequence[Network], info: "ProjectInfo") -> None:
+        self._networks = networks
+        self._info = info
+        self.names: list[str] = []
+
+    def __call__(self, index: int, samples: Sequence[Arrays]) -> list[Arrays]:
+        from ethosgen.oracle import ORACLES
+
+        if not samples:
+            return []
+        asked = self._info.networks[index].options.oracle
+        name, outputs = decisive_outputs(self._networks[index], samples, asked)
+        self.names.append(ORACLES[name].title if name in ORACLES else name)
+        return outputs
+
+
+def read_settings(path: Path) -> dict[str, int]:
+    """Return the numbers of an application's settings.h, as they are now."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the application's '{path}': {error}") from None
+    return {name: int(value) for name, value in _SETTING.findall(text)}

@@ -1,0 +1,86 @@
+"""The answer of an application's run: the lines that it printed, and those that must come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from ethosgen.values.grammar import counted
+
+
+@dataclass(frozen=True)
+class ApplicationReport:
+    """An application's lines for its input, and what they must be.
+
+    `expected` are computed from the answers of the `oracle`; it is None for a network that no
+    oracle runs. `items` counts what the host sent, `source` says what that was.
+    """
+
+    app: str
+    networks: tuple[str, ...]
+    board: str
+    on: str
+    source: str
+    items: int
+    lines: tuple[str, ...]
+    expected: tuple[str, ...] | None
+    oracle: str = ""
+    wall_s: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def differing(self) -> int:
+        """The number of lines that are wrong, missing or too many."""
+        pairs = zip_longest(self.lines, self.expected or ())
+        return sum(printed != wanted for printed, wanted in pairs)
+
+    @property
+    def first(self) -> str:
+        """The first line that differs, for people; "" if there is none."""
+        pairs = zip_longest(self.lines, self.expected or (), fillvalue="nothing")
+        return next(
+            (
+                f"line {number} is '{printed}', not '{wanted}'"
+                for number, (printed, wanted) in enumerate(pairs, 1)
+                if printed != wanted
+            ),
+            "",
+        )
+
+    @property
+    def passed(self) -> bool:
+        """True only if there are lines, and all of them are right."""
+        return self.expected is not None and bool(self.lines) and not self.differing
+
+    @property
+    def verdict(self) -> str:
+        """PASS, FAIL, or NOT COMPARED without an oracle."""
+        if self.expected is None:
+            return "NOT COMPARED"
+        return "PASS" if self.passed else "FAIL"
+
+    def text(self) -> str:
+        """Return the comparison, for people."""
+        told = f"{counted(len(self.lines), 'line')} for {counted(self.items, 'item')}"
+        if self.expected is None:
+            return f"{told}: not compared, as no oracle runs a compiled network"
+        if self.passed:
+            return f"{told}: equal to what follows from {self.oracle}"
+        return f"{told}: {self.differing} differ from what follows from {self.oracle}; {self.first}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as an object of JSON types."""
+        return {
+            "app": self.app,
+            "networks": list(self.networks),
+            "board": self.board,
+            "on": self.on,
+            "passed": self.passed,
+            "verdict": self.verdict,
+            "source": self.source,
+            "items": self.items,
+            "oracle": self.oracle or None,
+            "differing": None if self.expected is None else self.differing,
+            "first_difference": (self.first or None) if self.expected is not None else None,
+            "lines": list(self.lines),
+            "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
+        }

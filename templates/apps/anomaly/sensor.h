@@ -1,0 +1,24 @@
+/*
+ * The sensor: a stream of vectors of real values, in the unit that the network was trained on.
+ *
+ * This is the part to replace for a real one: write another sensor_host.c, for example one that waits
+ * for a DMA transfer of an accelerometer's samples, and computes the vector from them.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef SENSOR_H
+#define SENSOR_H
+
+#include "{{ names[0] }}.h"
+
+#include <stdbool.h>
+
+#define SENSOR_VALUES {{ networks[0].inputs[0].MACRO }}_ELEMENTS
+
+/* Start the sensor; return false if it gives nothing any more, so that the program ends. */
+bool sensor_start(void);
+
+/* Wait for the next vector; return false when the stream ends. A real one never does. */
+bool sensor_read(float vector[SENSOR_VALUES]);
+
+#endif /* SENSOR_H */

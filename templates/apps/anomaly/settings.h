@@ -1,0 +1,28 @@
+/*
+ * The settings of the detector. "ethosgen run" reads them here too, to compute what to expect: keep
+ * them plain numbers.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+/* The time between two vectors of the sensor. */
+#define SENSOR_PERIOD_MS 1000
+
+/* The first vectors show the normal state: the largest error among them, times this, is the
+ * threshold. */
+#define LEARNING_VECTORS 32
+#define THRESHOLD_PERCENT 150
+
+/* A threshold in thousandths, as the lines show it, measured before; 0: learn it at each start. */
+#define FIXED_THRESHOLD 0
+
+/* An anomaly begins with so many vectors above the threshold, one after the other, and ends with so
+ * many below this part of the threshold: a single outlier is none, and an error around the threshold
+ * does not begin and end many. */
+#define BEGIN_VECTORS 2
+#define END_VECTORS 3
+#define RELEASE_PERCENT 80
+
+#endif /* SETTINGS_H */

@@ -1,0 +1,22 @@
+/*
+ * Takes the application's input from the host, in place of a sensor: "ethosgen run" sends items, such
+ * as frames of a camera, over the console.
+ *
+ * Drivers use it (their names end in _host.c); the application does not. A product has neither.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef FEED_H
+#define FEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Wait for a host that begins to send items of so many bytes; return false if there is none any more,
+ * so that the program ends. */
+bool feed_start(uint32_t item_bytes);
+
+/* Wait for the next item, and copy it; return false when the host ends its input, or begins anew. */
+bool feed_receive(void *item);
+
+#endif /* FEED_H */

@@ -1,0 +1,47 @@
+/*
+ * Starts the board, the {{ "NPU and the " if npu }}network{{ "s" if is_shared }}, then runs the application, which application.c has.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#include "application.h"
+#include "board.h"
+#include "report.h"
+
+{% for name in names %}
+#include "{{ name }}.h"
+{% endfor %}
+{% if devices %}
+#include "ethosgen_devices.h"
+{% endif %}
+
+static ethosgen_status start(void)
+{
+    ethosgen_status status = ETHOSGEN_OK;
+
+{% if npu %}
+    status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
+{% endif %}
+{% for device in devices if platform is not defined or platform != "zephyr" %}
+    ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
+{% endfor %}
+{% for name in names %}
+    if (status == ETHOSGEN_OK) {
+        status = {{ name }}_init();
+    }
+{% endfor %}
+    return status;
+}
+
+int main(void)
+{
+    board_init();
+    ethosgen_status status = start();
+
+    console_init();
+    if (status != ETHOSGEN_OK) {
+        report_failure("the start", (uint32_t)status); /* each inference will fail too */
+    }
+    application_run();
+    board_exit(report_failures());
+    return 0;
+}

@@ -1,0 +1,34 @@
+"""Projects with an application: created, built, and run on QEMU."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethosgen.pipeline import Feed, build_project, create_project, run_app
+from ethosgen.values.application import ApplicationReport
+from ethosgen.values.watch import Watch
+from tests.support.recipes import recipe
+
+
+def create(
+    directory: Path,
+    networks: Sequence[tuple[str, bytes]],
+    app: str,
+    platform: str = "baremetal",
+    build: bool = True,
+) -> Path:
+    """Write networks (name and content) beside a project of them with an application; build it."""
+    paths = []
+    for name, content in networks:
+        paths.append(directory / f"{name}.tflite")
+        paths[-1].write_bytes(content)
+    place = directory / f"{app}_{platform}"
+    wanted = recipe(*paths, platform=platform, app=app, check=False)
+    create_project(wanted, directory=place, watch=Watch())
+    if build:
+        build_project(place, watch=Watch())
+    return place
+
+
+def run(place: Path, *files: Path, seed: int = 0) -> ApplicationReport:
+    """Run the application on files, or on a drawn input."""
+    return run_app(place, feed=Feed(files, seed), watch=Watch())

@@ -1,7 +1,8 @@
 """A small convolutional network in numpy: the forward and backward passes.
 
 Activations are float32 [n, height, width, channels], as in TFLite. Weights have TFLite's layout:
-convolution [out, k, k, in], depthwise [1, k, k, channels], dense [out, in].
+convolution [out, k, k, in], depthwise [1, k, k, channels], dense [out, in]. A kernel's size k and a
+pool's cell are a number, or a height and a width.
 """
 
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+Size = int | tuple[int, int]
 
 
 @dataclass
@@ -64,11 +66,11 @@ class Conv(Weighted):
     """A k x k convolution, stride 1, SAME padding."""
 
     def __init__(
-        self, rng: np.random.Generator, k: int, inputs: int, outputs: int, relu: bool = True
+        self, rng: np.random.Generator, k: Size, inputs: int, outputs: int, relu: bool = True
     ) -> None:
-        scale = np.sqrt(2 / (k * k * inputs))
-        super().__init__(rng.normal(0, scale, (outputs, k, k, inputs)), outputs, relu)
-        self.k = k
+        self.k = height, width = pair(k)
+        scale = np.sqrt(2 / (height * width * inputs))
+        super().__init__(rng.normal(0, scale, (outputs, height, width, inputs)), outputs, relu)
         self._windows: Array = np.empty(0)
 
     def forward(self, x: Array) -> Array:
@@ -90,9 +92,10 @@ class Conv(Weighted):
 class Depthwise(Weighted):
     """A k x k convolution of each channel separately, stride 1, SAME padding."""
 
-    def __init__(self, rng: np.random.Generator, k: int, channels: int) -> None:
-        super().__init__(rng.normal(0, np.sqrt(2) / k, (1, k, k, channels)), channels, relu=True)
-        self.k = k
+    def __init__(self, rng: np.random.Generator, k: Size, channels: int) -> None:
+        self.k = height, width = pair(k)
+        scale = np.sqrt(2 / (height * width))
+        super().__init__(rng.normal(0, scale, (1, height, width, channels)), channels, relu=True)
         self._windows: Array = np.empty(0)
 
     def forward(self, x: Array) -> Array:
@@ -135,18 +138,20 @@ class Residual(Layer):
 
 
 class Pool(Layer):
-    """A 2 x 2 pool, stride 2: the maximum or the mean."""
+    """A pool whose stride is its cell: the maximum or the mean."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, cell: Size = 2) -> None:
         self.kind = kind
+        self.cell = pair(cell)
         self._share: Array = np.empty(0)
 
     def forward(self, x: Array) -> Array:
-        """Return [n, h/2, w/2, channels]."""
+        """Return [n, h / cell height, w / cell width, channels]."""
         n, h, w, c = x.shape
-        cells = x.reshape(n, h // 2, 2, w // 2, 2, c)
+        rows, columns = self.cell
+        cells = x.reshape(n, h // rows, rows, w // columns, columns, c)
         if self.kind == "mean":
-            self._share = np.full_like(cells, 0.25)
+            self._share = np.full_like(cells, 1 / (rows * columns))
             mean: Array = cells.mean(axis=(2, 4))
             return mean
         y: Array = cells.max(axis=(2, 4))
@@ -157,26 +162,32 @@ class Pool(Layer):
     def backward(self, dy: Array) -> Array:
         """Return [n, h, w, channels]."""
         dx = self._share * dy[:, :, np.newaxis, :, np.newaxis, :]
-        n, h, _, w, _, c = dx.shape
-        return dx.reshape(n, h * 2, w * 2, c).astype(np.float32)
+        n, h, rows, w, columns, c = dx.shape
+        return dx.reshape(n, h * rows, w * columns, c).astype(np.float32)
 
 
-class Flatten(Layer):
+class Reshape(Layer):
+    """Another shape for each sample, with the same elements in the same order."""
+
+    def __init__(self, *shape: int) -> None:
+        self.shape = shape
+        self._given: tuple[int, ...] = ()
+
+    def forward(self, x: Array) -> Array:
+        """Return [n, *shape]."""
+        self._given = x.shape
+        return x.reshape(len(x), *self.shape)
+
+    def backward(self, dy: Array) -> Array:
+        """Return the gradient in the input's shape."""
+        return dy.reshape(self._given)
+
+
+class Flatten(Reshape):
     """[n, h, w, c] to [n, h * w * c]."""
 
     def __init__(self) -> None:
-        self._shape: tuple[int, ...] = ()
-
-    def forward(self, x: Array) -> Array:
-        """Return [n, h * w * c]."""
-        self._shape = x.shape
-        flat: Array = x.reshape(len(x), -1)
-        return flat
-
-    def backward(self, dy: Array) -> Array:
-        """Return [n, h, w, c]."""
-        dx: Array = dy.reshape(self._shape)
-        return dx
+        super().__init__(-1)
 
 
 class Dense(Weighted):
@@ -199,23 +210,28 @@ class Dense(Weighted):
         return dx
 
 
-def windows(x: Array, k: int) -> Array:
-    """Return the k x k neighbourhood of each pixel, zero outside: [n, h, w, k, k, c]."""
-    margin = k // 2
-    padded = np.pad(x, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
-    view = np.lib.stride_tricks.sliding_window_view(padded, (k, k), axis=(1, 2))
+def pair(size: Size) -> tuple[int, int]:
+    """Return a size as height and width."""
+    return (size, size) if isinstance(size, int) else size
+
+
+def windows(x: Array, k: tuple[int, int]) -> Array:
+    """Return the neighbourhood of each pixel, zero outside: [n, h, w, k height, k width, c]."""
+    rows, columns = k[0] // 2, k[1] // 2
+    padded = np.pad(x, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
+    view = np.lib.stride_tricks.sliding_window_view(padded, k, axis=(1, 2))
     return view.transpose(0, 1, 2, 4, 5, 3)
 
 
 def scatter(dx: Array) -> Array:
     """Add up gradients by neighbourhood [n, h, w, k, k, c] to gradients by pixel [n, h, w, c]."""
-    n, h, w, k, _, c = dx.shape
-    margin = k // 2
-    total = np.zeros((n, h + 2 * margin, w + 2 * margin, c), np.float32)
-    for row in range(k):
-        for column in range(k):
+    n, h, w, height, width, c = dx.shape
+    rows, columns = height // 2, width // 2
+    total = np.zeros((n, h + 2 * rows, w + 2 * columns, c), np.float32)
+    for row in range(height):
+        for column in range(width):
             total[:, row : row + h, column : column + w] += dx[:, :, :, row, column]
-    return total[:, margin : margin + h, margin : margin + w]
+    return total[:, rows : rows + h, columns : columns + w]
 
 
 def digits_network(seed: int) -> list[Layer]:

@@ -1,4 +1,4 @@
-"""Post-training quantization of the demo network, by TFLite's rules.
+"""Post-training quantization of the demo networks, by TFLite's rules.
 
 Activations are int8, asymmetric, with one scale for each tensor from its range in calibration.
 Weights are int8 in -127..127, symmetric, with one scale for each output channel (one for the whole
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from convnet import Array, Conv, Dense, Depthwise, Flatten, Layer, Pool, Residual, Weighted
+from convnet import Array, Conv, Dense, Depthwise, Layer, Pool, Reshape, Residual, Weighted
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,20 @@ class NetworkSpec:
         return len(self.tensors) - 1
 
 
-def quantize_network(layers: list[Layer], calibration: Array) -> NetworkSpec:
-    """Return the int8 network; `calibration` is float32 [n, 8, 8, 1] in 0..1."""
+def quantize_network(
+    layers: list[Layer],
+    calibration: Array,
+    source: TensorSpec | None = None,
+    output: str = "digit",
+) -> NetworkSpec:
+    """Return the int8 network.
+
+    `calibration` is float32 [n, ...], for the digits [n, 8, 8, 1] in 0..1. `source` is the input if
+    its quantization is given, and `output` the output's name.
+    """
     network = NetworkSpec()
     quantizer = Quantizer(network)
-    current = network.add(activation("image", calibration))
+    current = network.add(source or activation("image", calibration))
     network.inputs = (current,)
     x = calibration
     for number, layer in enumerate(layers):
@@ -64,7 +73,7 @@ def quantize_network(layers: list[Layer], calibration: Array) -> NetworkSpec:
         y = layer.forward(x)
         current = quantizer.add(layer, name, current, x, y)
         x = y
-    probabilities = TensorSpec("digit", network.tensors[current].shape, "int8", (1 / 256,), (-128,))
+    probabilities = TensorSpec(output, network.tensors[current].shape, "int8", (1 / 256,), (-128,))
     quantizer.operator("SOFTMAX", (current,), probabilities, {"beta": 1.0})
     network.outputs = (len(network.tensors) - 1,)
     return network
@@ -88,10 +97,12 @@ class Quantizer:
         kept = TensorSpec(name, (1, *y.shape[1:]), "int8", here.scale, here.zero_point)
         if isinstance(layer, Pool):
             code = "MAX_POOL_2D" if layer.kind == "max" else "AVERAGE_POOL_2D"
-            cell = dict.fromkeys(("filter_height", "filter_width", "stride_h", "stride_w"), 2)
-            return self.operator(code, (source,), kept, {**cell, "padding": "VALID"})
-        if isinstance(layer, Flatten):
-            shape = TensorSpec(f"{name}_shape", (2,), "int32", data=np.array(kept.shape, np.int32))
+            rows, columns = layer.cell
+            cell = {"filter_height": rows, "filter_width": columns}
+            stride = {"stride_h": rows, "stride_w": columns}
+            return self.operator(code, (source,), kept, {**cell, **stride, "padding": "VALID"})
+        if isinstance(layer, Reshape):
+            shape = constant(f"{name}_shape", np.array(kept.shape, np.int32), np.empty(0), 0)
             return self.operator("RESHAPE", (source, self.network.add(shape)), kept, {})
         raise TypeError(f"no rule quantizes a {type(layer).__name__}")
 

@@ -1,5 +1,6 @@
 """`ethosgen accuracy`, as a user types it."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
-from ethosgen.commands.accuracy import MOST_CLASSES, report_lines
+from ethosgen.commands.accuracy_table import MOST_CLASSES, WIDTH, report_lines
 from ethosgen.metrics import classify
 from ethosgen.values.accuracy import AccuracyReport, Agreement, Detection, Work
 from ethosgen.values.outcome import Difference
@@ -21,6 +22,8 @@ def make_report(**changes: object) -> AccuracyReport:
         "network": "net",
         "npu": "ethos-u55-128",
         "samples": 2,
+        "silent": 0,
+        "output": None,
         "classification": classify(np.eye(2), np.array([0, 0]), ("cat", "dog"), (1, 2)),
         "detection": None,
         "agreements": (),
@@ -40,12 +43,36 @@ def test_a_classifier_is_a_table() -> None:
     (cat,) = (line for line in shown.splitlines() if line.split()[:1] == ["cat"] and "%" in line)
     assert cat.split() == ["cat", "2", "1", "1", "100.0%", "50.0%"]
     assert "2 samples in 0.5 s (4 a second)" in shown
+    assert "unchecked" not in shown
+    assert "each sample with the oracle's: --on simulate,tflm" in text(check_with="tflm")
 
 
-def test_many_classes_are_cut() -> None:
-    names = [str(i) for i in range(MOST_CLASSES + 3)]
-    found = classify(np.eye(len(names)), np.arange(len(names)), names)
-    assert "and 3 more, listed by --json" in text(classification=found)
+@pytest.mark.parametrize("count", [2, 12, MOST_CLASSES])
+def test_a_matrix_fits_the_terminal(count: int) -> None:
+    names = [f"class of a long name {i}" for i in range(count)]
+    labels = np.arange(3 * count) % count
+    scores = np.eye(count)[(labels + (np.arange(3 * count) < 2)) % count]  # two are wrong
+    shown = text(classification=classify(scores, labels, names)).splitlines()
+    assert all(len(line) <= WIDTH + 35 for line in shown)
+    start = next(i for i, line in enumerate(shown) if line.split()[:1] == ["answers"])
+    head, rows = shown[start].split("label")[1], shown[start + 1 : start + 1 + count]
+    assert len(head.split()) == (count if count > 2 else 2 * len(names[0].split()))
+    for label, row in enumerate(rows):
+        cells = row.split()[-count:]
+        assert cells[label] == ("[2]" if label < 2 else "[3]")
+        assert [cell for i, cell in enumerate(cells) if i != label].count("1") == (label < 2)
+
+
+def test_of_many_classes_the_worst_are_shown() -> None:
+    count = MOST_CLASSES + 3
+    names = [f"c{i}" for i in range(count)]
+    labels = np.arange(count)
+    answers = np.where(labels == 5, 7, labels)
+    shown = text(classification=classify(np.eye(count)[answers], labels, names))
+    worst = next(i for i, line in enumerate(shown.splitlines()) if "worst" in line)
+    assert shown.splitlines()[worst + 1].split() == ["c5", "1", "0", "0", "-", "0.0%"]
+    assert ["c5", "c7", "1"] in [line.split() for line in shown.splitlines()]
+    assert "23 classes in all; --csv FOLDER and --json give all" in shown
 
 
 def test_a_detector_has_its_area() -> None:
@@ -63,6 +90,32 @@ def test_a_difference_is_shown() -> None:
     first = Difference(1, "y", (0, 3), 4, 5)
     shown = text(agreements=(Agreement("simulate", "other", 2, 1, first),))
     assert "DIFFERENT simulate and other in 1 of 2 samples; sample 1, 'y' [0, 3]" in shown
+
+
+def test_outputs_and_waiting_samples_are_named() -> None:
+    shown = text(output="scores", silent=3)
+    assert "net, ethos-u55-128, output 'scores': 2 samples" in shown
+    assert "3 samples without an output, not judged" in shown
+
+
+def test_files_of_the_figures(tmp_path: Path) -> None:
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    np.savez(tmp_path / "d.npz", x=np.zeros((4, 8, 8, 3)), y=range(4))
+    (tmp_path / "names.txt").write_text("ant\nbee, wild\ncat\ndog")
+    data = ("--data", str(tmp_path / "d.npz"), "--labels", str(tmp_path / "names.txt"))
+    asked = ["accuracy", network, *data, "--no-check", "--csv", str(tmp_path / "made")]
+    done = CliRunner().invoke(cli, [*asked, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)["classification"]
+    files = {one.stem: list(csv.DictReader(one.open())) for one in (tmp_path / "made").iterdir()}
+    assert [one["class"] for one in files["classes"]] == ["ant", "bee, wild", "cat", "dog"]
+    rows = [[int(row[one["name"]]) for one in found["classes"]] for row in files["confusion"]]
+    assert rows == found["confusion"]
+    assert [one["label"] for one in files["samples"]] == ["0", "1", "2", "3"]
+    (right,) = [one for one in files["samples"] if one["right"] == "1"]
+    assert right["class"] == right["answered class"] and 0 <= float(right["score"]) <= 1
+    again = CliRunner().invoke(cli, asked)
+    assert again.exit_code != 0 and "exists; name another folder" in str(again.exception)
 
 
 @pytest.mark.parametrize("more", [(), ("--json",)])

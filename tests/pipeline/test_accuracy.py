@@ -1,6 +1,11 @@
 """The accuracy of networks on labelled data, on targets that must agree."""
 
 import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +18,14 @@ from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import accuracy
 from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.values.accuracy import AccuracyReport
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Network
+from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net, recurrent_net, two_inputs
+from tests.support.stream_networks import waiting
 
 COUNT = 12
 
@@ -58,16 +66,17 @@ def test_targets_that_differ_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
     asked, _ = classifier(tmp_path)
     right = accuracy.OracleMaker.__call__
 
+    @contextmanager
     def wrong(self: Any) -> Any:
-        run = right(self)
+        with right(self) as run:
 
-        def changed(samples: Any) -> Any:
-            made = [dict(one) for one in run(samples)]
-            for one in (made[2], made[5]):
-                one.update({name: array ^ 1 for name, array in one.items()})
-            return made
+            def changed(samples: Any) -> Any:
+                made = [[dict(one) for one in steps] for steps in run(samples)]
+                for (one,) in (made[2], made[5]):
+                    one.update({name: array ^ 1 for name, array in one.items()})
+                return made
 
-        return changed
+            yield changed
 
     monkeypatch.setattr(accuracy.OracleMaker, "__call__", wrong)
     report = measure(replace(asked, on=("simulate", DEFAULT.name)))
@@ -92,6 +101,36 @@ def test_a_run_goes_on_from_its_results(tmp_path: Path) -> None:
             measure(replace(asked, **changes))
 
 
+def test_a_killed_run_goes_on(tmp_path: Path) -> None:
+    count = 1000
+    network, data = image_net(tmp_path / "image_net.tflite"), tmp_path / "d.npz"
+    images = np.random.default_rng(6).integers(-128, 128, (count, 8, 8, 3), np.int8)
+    np.savez(data, x=images, y=np.arange(count) % 4)
+    results = tmp_path / "r.jsonl"
+    asked = ["accuracy", network, "--data", data, "--results", results, "--no-check"]
+    command = [sys.executable, "-m", "ethosgen", *map(str, asked), "--processes", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and lines(results) < 100:
+            time.sleep(0.002)
+        process.kill()
+        assert process.communicate()[0] == b""
+    kept = lines(results) - 1
+    assert 90 <= kept < count
+    request = AccuracyRequest(
+        network, data, results=results, options=replace(EXACT, check=False), processes=1
+    )
+    report = measure(request)
+    assert (report.work[0].kept, report.work[0].ran) == (kept, count - kept)
+    assert lines(results) == count + 1
+    whole = measure(replace(request, results=None))
+    assert (whole.classification, whole.verdicts) == (report.classification, report.verdicts)
+
+
+def lines(path: Path) -> int:
+    """Return the number of whole lines in a file, 0 if there is none."""
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 @needs_build
 @needs_qemu
 def test_qemu_agrees_sample_by_sample(tmp_path: Path) -> None:
@@ -102,11 +141,6 @@ def test_qemu_agrees_sample_by_sample(tmp_path: Path) -> None:
         answers.count(i) for i in range(4)
     ]
     assert (report.agreements[0].differing, report.work[0].ran) == (0, COUNT)
-
-
-@pytest.mark.parametrize(("samples", "sizes"), [(1, 1), (5, 2), (128, 32), (320, 80), (1000, 125)])
-def test_all_machines_get_equally_many_samples(samples: int, sizes: int) -> None:
-    assert accuracy._chunk_size("qemu", samples, 4) == sizes
 
 
 def test_qemu_needs_a_board(tmp_path: Path) -> None:
@@ -163,12 +197,94 @@ def test_what_cannot_be_judged(tmp_path: Path) -> None:
         measure(replace(asked, on=("simulate", "simulate")))
     with pytest.raises(InputError, match="is for an autoencoder"):
         measure(replace(asked, score="reconstruction"))
-    with pytest.raises(UnsupportedError, match="may keep a state between inferences"):
-        measure(replace(asked, network=recurrent_net(tmp_path / "r.tflite")))
+    with pytest.raises(InputError, match="unknown --state sometimes; choose from: reset"):
+        measure(replace(asked, state="sometimes"))
     np.savez(tmp_path / "d.npz", x=np.zeros((1, 8, 8, 3)), y=[4])
     with pytest.raises(InputError, match="the labels need 5 classes, but 'image_net' has 4"):
         measure(asked)
-    halves = np.zeros((1, 4, 4, 8), np.int8)
-    np.savez(tmp_path / "d.npz", left=halves, right=halves, y=[0])
-    with pytest.raises(InputError, match="judges one output, but 'two_inputs' has 2"):
-        measure(replace(asked, network=two_inputs(tmp_path / "two_inputs.tflite")))
+
+
+def test_one_of_several_outputs_is_judged_and_all_are_compared(tmp_path: Path) -> None:
+    given = np.random.default_rng(1).integers(-128, 128, (3, 4, 4, 8), np.int8)
+    np.savez(tmp_path / "d.npz", left=given, right=given[::-1], y=[0, 1, 2])
+    network = two_inputs(tmp_path / "two_inputs.tflite")
+    asked = AccuracyRequest(network, tmp_path / "d.npz", on=("simulate", DEFAULT.name))
+    with pytest.raises(InputError, match="has 2; choose it with --output: 0 or '"):
+        measure(asked)
+    with pytest.raises(InputError, match="--output 2 is no output of 'two_inputs'; choose from"):
+        measure(replace(asked, output="2"))
+    first, second = frontend.read(network).outputs
+    for output, tensor in (("0", first), (second.name, second)):
+        report = measure(replace(asked, output=output))
+        assert report.classification is not None and report.output == tensor.name
+        assert len(report.classification.classes) == tensor.elements
+        assert report.agreements[0].differing == 0
+
+
+def stream(folder: Path) -> tuple[Network, AccuracyRequest, np.ndarray[Any, Any]]:
+    """Return a network with a state, a request for sequences (6 of 3 steps), and these."""
+    path = recurrent_net(folder / "r.tflite")
+    network = frontend.read(path)
+    (x,) = network.inputs
+    given = np.random.default_rng(4).integers(-128, 128, (6, 3, *x.shape)).astype(x.dtype)
+    np.savez(folder / "d.npz", x=given, y=range(6))
+    on = ("simulate", DEFAULT.name)
+    return network, AccuracyRequest(path, folder / "d.npz", on=on, state="sequence"), given
+
+
+def answers(network: Network, runs: Sequence[np.ndarray[Any, Any]]) -> list[int]:
+    """Return TensorFlow Lite Micro's answers after sequences of inputs, each by a new run."""
+    (x,), (y,) = network.inputs, network.outputs
+    made = [DEFAULT.run(network, [{x.name: one} for one in steps])[-1] for steps in runs]
+    return [int(one[y.name].argmax()) for one in made]
+
+
+def answered(report: AccuracyReport) -> list[int]:
+    """Return the answers by label; each label has one sample."""
+    assert report.classification is not None and report.passed
+    return [int(np.argmax(row)) for row in report.classification.confusion[: report.samples]]
+
+
+def test_the_state_is_reset_before_each_sequence(tmp_path: Path) -> None:
+    network, asked, given = stream(tmp_path)
+    assert answered(measure(asked)) == answers(network, given)
+
+
+def test_the_state_is_reset_before_each_sample_or_never(tmp_path: Path) -> None:
+    network, asked, given = stream(tmp_path)
+    flat = given[:2].reshape(-1, *given.shape[2:])
+    np.savez(tmp_path / "d.npz", x=flat, y=range(6))
+    alone = answered(measure(replace(asked, state="reset")))
+    assert alone == answers(network, [flat[i : i + 1] for i in range(6)])
+    asked = replace(asked, state="stream", results=tmp_path / "r.jsonl")
+    kept = answered(measure(asked))
+    assert kept == answers(network, [flat[: i + 1] for i in range(6)])
+    assert kept != alone
+    lines = (tmp_path / "r.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "r.jsonl").write_text("".join(lines[:4]))
+    again = measure(asked)
+    assert (again.work[0].kept, again.work[0].ran) == (0, 6)  # the state is nowhere kept
+    assert answered(again) == kept
+
+
+@needs_build
+@needs_qemu
+def test_qemu_resets_the_state_between_sequences(tmp_path: Path) -> None:
+    _, asked, _ = stream(tmp_path)
+    asked = replace(asked, on=("qemu", "simulate"), board="corstone300", processes=1)
+    assert measure(asked).passed
+
+
+def test_samples_without_an_output_are_not_judged(tmp_path: Path) -> None:
+    path = tmp_path / "rings.tflite"
+    net = NetworkBuilder("waiting", 1)
+    path.write_bytes(net.build(*waiting(net)))
+    network = frontend.read(path)
+    (x,) = network.inputs
+    given = np.random.default_rng(4).integers(-128, 128, (12, *x.shape)).astype(x.dtype)
+    np.savez(tmp_path / "d.npz", x=given, y=np.zeros(12, int))
+    asked = AccuracyRequest(path, tmp_path / "d.npz", on=("simulate", DEFAULT.name), output="0")
+    with pytest.raises(InputError, match="had no output for any sample: it waits for more inputs"):
+        measure(asked)
+    report = measure(replace(asked, state="stream"))
+    assert report.passed and 0 < report.samples < 12 and report.samples + report.silent == 12

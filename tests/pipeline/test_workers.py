@@ -3,13 +3,14 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ethosgen.pipeline.workers import Chunk, run_chunks
+from ethosgen.pipeline.workers import Chunk, Steps, run_chunks
 from ethosgen.values.errors import EthosgenError, RefusalError, TargetError
 from ethosgen.values.outcome import Arrays
 
@@ -20,32 +21,33 @@ class Doubling:
 
     bad: str = ""
 
-    def __call__(self) -> Callable[[Sequence[Arrays]], list[Arrays]]:
+    @contextmanager
+    def __call__(self) -> Iterator[Callable[[Sequence[Steps]], list[list[Arrays]]]]:
         made_in = os.getpid()
 
-        def run(samples: Sequence[Arrays]) -> list[Arrays]:
+        def run(samples: Sequence[Steps]) -> list[list[Arrays]]:
             if self.bad == "refuse":
                 raise RefusalError("refused here; do otherwise", "why")
             if self.bad == "hang":
-                time.sleep(0 if not samples[0]["x"] else 600)
+                time.sleep(0 if not samples[0][0]["x"] else 600)
             if self.bad == "die":
                 os._exit(3)
             own = np.array(made_in == os.getpid())
-            return [{"y": one["x"] * 2, "own": own} for one in samples]
+            return [[{"y": one["x"] * 2, "own": own} for one in steps] for steps in samples]
 
-        return run
+        yield run
 
 
-def chunks(count: int) -> Iterator[Chunk]:
+def chunks(count: int) -> Iterator[Chunk[Steps]]:
     for start in range(0, count, 2):
-        yield Chunk((start, start + 1), tuple({"x": np.array(start + i)} for i in range(2)))
+        yield Chunk((start, start + 1), tuple(({"x": np.array(start + i)},) for i in range(2)))
 
 
 def run(make: Any, processes: int) -> list[int]:
     made = list(run_chunks(make, chunks(10), processes))
-    assert all(bool(one["own"]) for _, outputs in made for one in outputs)
+    assert all(bool(one["own"]) for _, outputs in made for (one,) in outputs)
     assert [chunk.indices[0] for chunk, _ in made] == [0, 2, 4, 6, 8]
-    return [int(one["y"]) for _, outputs in made for one in outputs]
+    return [int(one["y"]) for _, outputs in made for (one,) in outputs]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -29,7 +29,7 @@ def folder(path: Path, **classes: list[int]) -> Path:
 
 
 def firsts(data: Labelled) -> list[int]:
-    return [int(data.sample(index)["image"].reshape(-1)[0]) for index in range(len(data))]
+    return [int(data.steps(index)[0]["image"].reshape(-1)[0]) for index in range(len(data))]
 
 
 @pytest.mark.parametrize("name", ["image", "x"])
@@ -37,7 +37,7 @@ def test_an_archive_with_its_labels(tmp_path: Path, name: str) -> None:
     path = archive(tmp_path / "d.npz", **{name: FLOATS, "y": LABELS})
     data = load_labelled(path, [IMAGE], None)
     assert (firsts(data), data.labels.tolist(), data.names) == ([1, 3, 5], [1, 0, 1], ())
-    assert data.sample(0)["image"].shape == IMAGE.shape
+    assert data.steps(0)[0]["image"].shape == IMAGE.shape
 
 
 def test_labels_and_names_of_classes_in_files(tmp_path: Path) -> None:
@@ -113,3 +113,25 @@ def test_bad_folders(tmp_path: Path) -> None:
         load_labelled(path, [IMAGE], tmp_path / "l.txt")
     with pytest.raises(InputError, match="not a readable text file"):
         load_labelled(path, [IMAGE], tmp_path / "none.txt")
+
+
+def test_sequences_of_inputs(tmp_path: Path) -> None:
+    given = np.arange(12, dtype=np.int8).reshape(2, 3, 1, 2)
+    data = load_labelled(archive(tmp_path / "d.npz", x=given, y=[1, 0]), [IMAGE], None, True)
+    assert len(data) == 2
+    steps = [[int(one["image"][0, 0]) for one in data.steps(index)] for index in range(2)]
+    assert steps == [[0, 2, 4], [6, 8, 10]]
+    other = load_labelled(archive(tmp_path / "o.npz", x=given[:, 0], y=[1, 0]), [IMAGE], None)
+    assert other.digest() != data.digest()
+    for bad in ({"x": given[0, 0], "y": [1]}, {"x": given[:, :0], "y": [1, 0]}):
+        with pytest.raises(InputError, match=r"must have the shape \(samples, steps, an input's"):
+            load_labelled(archive(tmp_path / "b.npz", **bad), [IMAGE], None, True)
+
+
+def test_each_file_of_a_folder_is_a_sequence(tmp_path: Path) -> None:
+    for name, length in (("cat", 3), ("dog", 2)):
+        (tmp_path / "d" / name).mkdir(parents=True)
+        np.save(tmp_path / "d" / name / "1.npy", np.full((length, 1, 2), length, np.int8))
+    data = load_labelled(tmp_path / "d", [IMAGE], None, True)
+    assert (data.lengths, data.labels.tolist()) == ((3, 2), [0, 1])
+    assert [len(data.steps(index)) for index in range(2)] == [3, 2]

@@ -17,6 +17,7 @@
 `compiler` calls them in this order.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -169,6 +170,15 @@ def make_evaluator(plan: Plan) -> Evaluate:
     Variables keep their values between calls. CPU operators run from the PrimFuncs that
     `compile_program` emits, compiled by TVM for the host; tvm is imported only for them.
     """
+    return make_resettable(plan)[0]
+
+
+def make_resettable(plan: Plan) -> tuple[Evaluate, Callable[[], None]]:
+    """Return the same, and a function that gives variables their initial values."""
     from ethosgen.aot.host.graph import HostGraph
 
-    return find_direct(plan) or HostGraph(plan).run
+    direct = find_direct(plan)
+    if direct is not None:  # it has no variables
+        return direct, lambda: None
+    graph = HostGraph(plan)
+    return graph.run, graph.reset

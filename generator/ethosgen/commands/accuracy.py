@@ -2,21 +2,17 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from ethosgen.commands import completion
+from ethosgen.commands.accuracy_table import report_lines
 from ethosgen.commands.options import JSON, with_offloading, with_reading
 from ethosgen.commands.progress import Progress
-from ethosgen.values.accuracy import AccuracyReport, Agreement, Classification, Detection, Work
-from ethosgen.values.grammar import counted
+from ethosgen.values.accuracy import RESET, STATES
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
-
-MOST_CLASSES = 24
-"""The classes that a table shows; --json has all."""
 
 
 @click.command()
@@ -59,6 +55,19 @@ MOST_CLASSES = 24
 @with_offloading
 @with_reading
 @click.option(
+    "--output",
+    metavar="NAME|INDEX",
+    help="The output to judge, of a network with several.",
+)
+@click.option(
+    "--state",
+    type=click.Choice(STATES),
+    default=RESET,
+    show_default=True,
+    help="A network that keeps a state: reset it before each sample; or each sample is a sequence "
+    "of inputs, whose last outputs count; or keep the state through all samples, as a stream.",
+)
+@click.option(
     "--score",
     metavar="reconstruction|INDEX",
     help="For a detector: its score is the mean squared error of the output from the input, or "
@@ -79,6 +88,13 @@ MOST_CLASSES = 24
     help="Keep each sample's outputs in this file; a run that was stopped goes on from it.",
 )
 @click.option(
+    "--csv",
+    "tables",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write classes.csv, confusion.csv, and samples.csv with each sample's answer.",
+)
+@click.option(
     "--processes",
     type=click.IntRange(1),
     help="Worker processes of a target [default: one for each processor, two for QEMU, if that "
@@ -94,9 +110,12 @@ def accuracy(
     npu: str | None,
     options: OffloadOptions,
     reading: ReadOptions,
+    output: str | None,
+    state: str,
     score: str | None,
     tops: tuple[int, ...],
     results: Path | None,
+    tables: Path | None,
     processes: int | None,
     as_json: bool,
 ) -> None:
@@ -106,6 +125,7 @@ def accuracy(
     status 1 means that targets differ in a sample.
     """
     from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
+    from ethosgen.samples.verdicts import require_new, write_csv
 
     targets = tuple(name.strip() for name in on.split(","))
     asked = AccuracyRequest(
@@ -117,13 +137,19 @@ def accuracy(
         npu,
         options=options,
         reading=reading,
+        output=output,
         score=score,
+        state=state,
         tops=tuple(dict.fromkeys((1, *tops))),
         results=results,
         processes=processes,
     )
+    if tables is not None:
+        require_new(tables)
     with Progress() as progress:
         report = measure_accuracy(asked, progress.watch())
+    if tables is not None:
+        write_csv(tables, report)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
@@ -131,85 +157,3 @@ def accuracy(
             click.echo(line)
     if not report.passed:
         sys.exit(1)
-
-
-def report_lines(report: AccuracyReport) -> Iterator[str]:
-    """Yield the report for people."""
-    yield f"{report.network}, {report.npu}: {counted(report.samples, 'sample')}"
-    if report.classification is not None:
-        yield from _classification(report.classification)
-    if report.detection is not None:
-        yield from _detection(report.detection)
-    yield from map(_agreement, report.agreements)
-    yield from map(_work, report.work)
-
-
-def _classification(found: Classification) -> Iterator[str]:
-    for top, right in found.top():
-        what = "accuracy" if top == 1 else f"top {top}"
-        yield f"  {what:<9} {right / found.samples:.2%} ({right:,} of {found.samples:,})"
-    shown = found.classes[:MOST_CLASSES]
-    rows = [("class", "samples", "answers", "right", "precision", "recall")]
-    rows += [
-        (
-            one.name,
-            f"{one.count:,}",
-            f"{one.answered:,}",
-            f"{one.right:,}",
-            _share(one.precision),
-            _share(one.recall),
-        )
-        for one in shown
-    ]
-    yield from _table("classes", rows)
-    if len(shown) < len(found.classes):
-        yield f"            and {len(found.classes) - len(shown)} more, listed by --json"
-        return
-    head = ("label", *(one.name for one in shown))
-    counts = [(one.name, *map(str, row)) for one, row in zip(shown, found.confusion, strict=True)]
-    yield from _table("answers", [head, *counts])
-
-
-def _detection(found: Detection) -> Iterator[str]:
-    area = "unknown: it needs samples of both kinds" if found.auc is None else f"{found.auc:.4f}"
-    yield f"  AUC       {area}"
-    for what, count, mean in (
-        ("positives", found.positives, found.mean_positive),
-        ("negatives", found.samples - found.positives, found.mean_negative),
-    ):
-        tail = "" if mean is None else f", mean score {mean:.6g}"
-        yield f"  {what} {counted(count, 'sample')}{tail}"
-
-
-def _agreement(one: Agreement) -> str:
-    if not one.differing:
-        return f"  equal     {one.one} and {one.other} in {counted(one.samples, 'sample')}"
-    first = f"; {one.first.text()}" if one.first else ""
-    return (
-        f"  DIFFERENT {one.one} and {one.other} in {one.differing:,} of "
-        f"{counted(one.samples, 'sample')}{first}"
-    )
-
-
-def _work(one: Work) -> str:
-    kept = f", {counted(one.kept, 'sample')} from the results file" if one.kept else ""
-    if not one.ran:
-        return f"  {one.on:<9} ran none{kept}"
-    speed = one.ran / one.seconds if one.seconds else 0.0
-    return (
-        f"  {one.on:<9} {counted(one.ran, 'sample')} in {one.seconds:.1f} s ({speed:,.0f} a "
-        f"second){kept}"
-    )
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1%}"
-
-
-def _table(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows in columns, the first to the left and the others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for number, row in enumerate(rows):
-        cells = [f"{row[0]:<{widths[0]}}"]
-        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        yield f"  {title if not number else '':<9} {'  '.join(cells)}"

@@ -19,7 +19,7 @@ def classify(
     """
     count = len(names)
     ranks = _ranks(scores, labels)
-    answers = _order(scores)[:, 0]
+    answers = best(scores)
     confusion = np.zeros((count, count), np.int64)
     np.add.at(confusion, (labels, answers), 1)
     classes = tuple(
@@ -37,6 +37,11 @@ def classify(
         classes=classes,
         confusion=tuple(tuple(int(n) for n in row) for row in confusion),
     )
+
+
+def best(scores: Array) -> Array:
+    """Return each sample's best class from the scores (samples, classes), as `classify` does."""
+    return np.asarray(_order(scores)[:, 0])
 
 
 def _order(scores: Array) -> Array:

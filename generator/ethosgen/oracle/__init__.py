@@ -24,9 +24,15 @@ class RunSamples(Protocol):
     """Computes golden outputs."""
 
     def __call__(
-        self, network: Network, samples: Sequence[Arrays], within_s: float | None = None
+        self,
+        network: Network,
+        samples: Sequence[Arrays],
+        within_s: float | None = None,
+        steps: int = 0,
     ) -> list[Arrays]:
         """Run samples in order; return the outputs by tensor name.
+
+        A network's state is initial before the first sample, and again after each `steps` samples.
 
         Raises InputError for inputs that do not fit the network, UnsupportedError for a network
         that the oracle cannot run, and LateError if it takes longer than `within_s`.

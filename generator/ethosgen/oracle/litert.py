@@ -27,9 +27,11 @@ _SUB_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 
 
 def litert_outputs(
-    network: Network, samples: Sequence[Arrays], within_s: float | None = None
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None, steps: int = 0
 ) -> list[Arrays]:
     """Run samples through LiteRT's reference kernels; return the outputs by tensor name.
+
+    A new interpreter, whose state is initial, runs each `steps` samples; with 0, one runs all.
 
     Raises InputError for inputs that do not fit the network, UnsupportedError if LiteRT cannot run
     it, LateError if it takes longer than `within_s`.
@@ -37,7 +39,9 @@ def litert_outputs(
     inputs, data = ordered_inputs(network, samples), for_litert(network)
     script = Path(__file__)
     try:
-        runs = run_in_children(network, script, "run_litert", data, inputs, within_s=within_s)
+        runs = run_in_children(
+            network, script, "run_litert", data, inputs, steps, within_s=within_s
+        )
     except ChildError as error:
         if within_s is not None and error.how == "late":
             raise LateError(f"it took longer than {within_s:g} s") from None
@@ -93,18 +97,21 @@ def _shifts_by_negative(operator: Operator, graph: Graph) -> bool:
 # ---- code that runs in the child -----------------------------------------------------------------
 
 
-def run_litert(data: bytes, samples: list[list[Array]]) -> list[list[Array]]:
+def run_litert(data: bytes, samples: list[list[Array]], steps: int = 0) -> list[list[Array]]:
     """Return the outputs of each sample in the signature's order."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(
-        model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
-    )
-    interpreter.allocate_tensors()
-    input_indices = [detail["index"] for detail in interpreter.get_input_details()]
-    output_indices = [detail["index"] for detail in interpreter.get_output_details()]
-    outputs = []
-    for sample in samples:
+    interpreter, outputs = None, []
+    for number, sample in enumerate(samples):
+        if interpreter is None or (steps and number % steps == 0):
+            interpreter = Interpreter(
+                model_content=data,
+                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+                num_threads=1,
+            )
+            interpreter.allocate_tensors()
+            input_indices = [detail["index"] for detail in interpreter.get_input_details()]
+            output_indices = [detail["index"] for detail in interpreter.get_output_details()]
         for index, array in zip(input_indices, sample, strict=True):
             interpreter.set_tensor(index, array)
         interpreter.invoke()

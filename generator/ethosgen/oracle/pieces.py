@@ -115,9 +115,14 @@ def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _W
     return Pieces(*outputs_in_pieces(network, whole, samples, within_s))
 
 
-def run(network: Network, samples: Sequence[Arrays], within_s: float | None = None) -> list[Arrays]:
+def run(
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None, steps: int = 0
+) -> list[Arrays]:
     """Run samples operator by operator; return the network's outputs by tensor name."""
-    return take_apart(network, samples, within_s or _WITHIN_S).outputs(network)
+    size = steps or len(samples) or 1
+    parts = (samples[start : start + size] for start in range(0, len(samples), size))
+    runs = (take_apart(network, part, within_s or _WITHIN_S).outputs(network) for part in parts)
+    return [one for part in runs for one in part]
 
 
 def outputs_in_pieces(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +24,12 @@ NAME = "tflm"
 
 
 def golden_outputs(
-    network: Network, samples: Sequence[Arrays], within_s: float | None = None
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None, steps: int = 0
 ) -> list[Arrays]:
     """Run samples through TFLite Micro's reference kernels; return the outputs by tensor name.
 
-    A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs.
+    A sample has no outputs if a CIRCULAR_BUFFER waits for more inputs. A new interpreter, whose
+    state is initial, runs each `steps` samples; with 0, one runs all.
 
     Raises InputError for inputs that do not fit the network or a network that crashes the
     interpreter, and UnsupportedError for one that TFLite Micro cannot run, on which it aborts, or
@@ -40,7 +42,7 @@ def golden_outputs(
         )
     inputs = ordered_inputs(network, samples)
     data = network.source.data if network.compression and network.source else file_of(network)
-    arguments = (data, inputs, len(network.outputs), arena_bytes(network))
+    arguments = (data, inputs, len(network.outputs), arena_bytes(network), steps)
     script = Path(__file__)
     try:
         runs = run_in_children(network, script, "run_tflite_micro", *arguments, within_s=within_s)
@@ -90,19 +92,28 @@ _ABORT = 15
 
 
 def run_tflite_micro(
-    data: bytes, samples: list[list[Array]], output_count: int, arena_bytes: int
+    data: bytes,
+    samples: list[list[Array]],
+    output_count: int,
+    arena_bytes: int,
+    steps: int = 0,
 ) -> list[list[Array]]:
     """Return the outputs of each sample in the signature's order."""
-    from tflite_micro.python.tflite_micro import runtime
-
-    try:
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=arena_bytes)
-    except RuntimeError:  # a kernel's scratch buffers may exceed the estimate
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=16 * arena_bytes)
-    outputs = []
-    for sample in samples:
+    interpreter, outputs = None, []
+    for number, sample in enumerate(samples):
+        if interpreter is None or (steps and number % steps == 0):
+            interpreter = _interpreter(data, arena_bytes)
         for index, array in enumerate(sample):
             interpreter.set_input(array, index)
         count = 0 if interpreter.invoke() == _ABORT else output_count
         outputs.append([np.array(interpreter.get_output(i)) for i in range(count)])
     return outputs
+
+
+def _interpreter(data: bytes, arena_bytes: int) -> Any:
+    from tflite_micro.python.tflite_micro import runtime
+
+    try:
+        return runtime.Interpreter.from_bytes(data, arena_size=arena_bytes)
+    except RuntimeError:  # a kernel's scratch buffers may exceed the estimate
+        return runtime.Interpreter.from_bytes(data, arena_size=16 * arena_bytes)

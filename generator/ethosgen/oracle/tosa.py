@@ -33,9 +33,11 @@ _SCRIPT = Path(__file__).with_name("reference_model.py")
 
 
 def reference_outputs(
-    network: Network, samples: Sequence[Arrays], within_s: float | None = None
+    network: Network, samples: Sequence[Arrays], within_s: float | None = None, steps: int = 0
 ) -> list[Arrays]:
     """Run samples through TOSA's reference model; return the outputs by tensor name.
+
+    Its networks have no state.
 
     Raises InputError for inputs that do not fit the network, UnsupportedError if the reference
     model cannot run it, ToolError without its environment, LateError after `within_s`.

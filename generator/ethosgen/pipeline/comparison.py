@@ -5,7 +5,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -91,8 +91,10 @@ class _Maker:
 
     measure: Callable[[Point], tuple[Result, ...]]
 
-    def __call__(self) -> Callable[[Sequence[Point]], list[tuple[Result, ...]]]:
-        return self._run
+    def __call__(
+        self,
+    ) -> AbstractContextManager[Callable[[Sequence[Point]], list[tuple[Result, ...]]]]:
+        return nullcontext(self._run)
 
     def _run(self, points: Sequence[Point]) -> list[tuple[Result, ...]]:
         return [self.measure(point) for point in points]

@@ -1,11 +1,12 @@
 """Prepares what runs samples: the NPU model, an oracle, or a firmware on QEMU.
 
-Each is picklable and is called once in the process that runs the samples.
+Each is picklable and is entered once in the process that runs the samples.
 """
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,12 +15,13 @@ from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.execution import PlanRunner
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.pipeline.turns import devices_of, simulator_for
-from ethosgen.pipeline.workers import RunSamples
+from ethosgen.pipeline.workers import RunSamples, Steps
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from ethosgen.values.workload import has_state
 
 QEMU = "qemu"
 
@@ -31,9 +33,20 @@ class OracleMaker:
     name: str
     network: Network
 
-    def __call__(self) -> RunSamples:
-        """Return the function that runs samples."""
-        return lambda samples: ORACLES[self.name].run(self.network, samples)
+    @contextmanager
+    def __call__(self) -> Iterator[RunSamples]:
+        """Yield the function that runs samples."""
+
+        def run_samples(samples: Sequence[Steps]) -> list[list[Arrays]]:
+            outputs: list[list[Arrays]] = []
+            for length, same in groupby(samples, len):
+                flat = [inputs for steps in same for inputs in steps]
+                many = 0 if length == 1 and not has_state(self.network) else length
+                made = ORACLES[self.name].run(self.network, flat, steps=many)
+                outputs += (made[i : i + length] for i in range(0, len(made), length))
+            return outputs
+
+        yield run_samples
 
 
 @dataclass(frozen=True)
@@ -42,40 +55,55 @@ class SimulatorMaker:
 
     plan: Plan
 
-    def __call__(self) -> RunSamples:
-        """Return the function that runs samples."""
-        from ethosgen.aot import make_evaluator
+    @contextmanager
+    def __call__(self) -> Iterator[RunSamples]:
+        """Yield the function that runs samples."""
+        from ethosgen.aot import make_resettable
 
-        runner, evaluate = PlanRunner(self.plan), make_evaluator(self.plan)
-        return lambda samples: [evaluate(sample, runner) for sample in samples]
+        evaluate, reset = make_resettable(self.plan)
+
+        def run_steps(steps: Steps) -> list[Arrays]:
+            reset()
+            return [evaluate(inputs, runner) for inputs in steps]
+
+        with closing(PlanRunner(self.plan)) as runner:
+            yield lambda samples: [run_steps(steps) for steps in samples]
 
 
 @dataclass(frozen=True)
 class FirmwareMaker:
-    """Prepares a built firmware; each call starts it on QEMU."""
+    """Starts a built firmware on QEMU; it serves all samples, with a session for each if needed."""
 
     directory: Path
     elf: Path
+    has_state: bool
 
-    def __call__(self) -> RunSamples:
-        """Return the function that runs samples."""
+    @contextmanager
+    def __call__(self) -> Iterator[RunSamples]:
+        """Yield the function that runs samples."""
         from ethosgen.project import open_project
-        from ethosgen.target import run
+        from ethosgen.target import running
 
         info = open_project(self.directory)
         info = replace(info, devices=devices_of(info, QEMU))
+        with running(self.elf, info, on=QEMU, attach=simulator_for(info, QEMU)) as run:
 
-        def run_samples(samples: Sequence[Arrays]) -> list[Arrays]:
-            attach = simulator_for(info, QEMU)
-            outcome = run(self.elf, info, samples, on=QEMU, attach=attach)
-            return [sample.outputs for sample in outcome.samples]
+            def run_samples(samples: Sequence[Steps]) -> list[list[Arrays]]:
+                if not self.has_state:  # one session is faster
+                    flat = [inputs for steps in samples for inputs in steps]
+                    made = iter(run(flat))
+                    return [[next(made).outputs for _ in steps] for steps in samples]
+                return [[one.outputs for one in run(steps)] for steps in samples]
 
-        return run_samples
+            yield run_samples
 
 
-def build_firmware(recipe: Recipe, stack: ExitStack, watch: Watch) -> FirmwareMaker:
+def build_firmware(
+    recipe: Recipe, network: Network, stack: ExitStack, watch: Watch
+) -> FirmwareMaker:
     """Generate and compile a firmware in a folder that lives as long as `stack`."""
     folder = stack.enter_context(TemporaryDirectory(prefix="ethosgen-"))
     directory = Path(folder) / "project"
     create_project(recipe, directory=directory, watch=watch)
-    return FirmwareMaker(directory, build_project(directory, on=QEMU, watch=watch).elf)
+    elf = build_project(directory, on=QEMU, watch=watch).elf
+    return FirmwareMaker(directory, elf, has_state(network))

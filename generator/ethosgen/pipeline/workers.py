@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
 from typing import Any, Generic, TypeVar, cast
 
 from ethosgen.values.errors import EthosgenError, TargetError
@@ -22,8 +24,11 @@ from ethosgen.values.outcome import Arrays
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
-RunSamples = Callable[[Sequence[Arrays]], list[Arrays]]
-Make = Callable[[], RunSamples]
+Steps = Sequence[Arrays]
+"""The inputs of successive inferences; a network's state is initial before the first."""
+RunSamples = Callable[[Sequence[Steps]], list[list[Arrays]]]
+"""Runs samples of one or several steps each; returns the outputs of each step."""
+Make = Callable[[], AbstractContextManager[RunSamples]]
 """Prepares a worker; it must be picklable, as its samples and outputs are."""
 
 _AHEAD = 2
@@ -39,7 +44,7 @@ class Chunk(Generic[Given]):
 
 
 def run_chunks(
-    make: Callable[[], Callable[[Sequence[Given]], list[Made]]],
+    make: Callable[[], AbstractContextManager[Callable[[Sequence[Given]], list[Made]]]],
     chunks: Iterator[Chunk[Given]],
     processes: int,
 ) -> Generator[tuple[Chunk[Given], list[Made]], None, None]:
@@ -49,9 +54,9 @@ def run_chunks(
     to end the workers at once.
     """
     if processes == 1:
-        run = make()
-        for chunk in chunks:
-            yield chunk, run(chunk.samples)
+        with make() as run:
+            for chunk in chunks:
+                yield chunk, run(chunk.samples)
         return
     # A forked child would share the threads' locks of compilers and interpreters.
     context = get_context("spawn")
@@ -92,11 +97,12 @@ def _result(
 
 # ---- code that runs in a worker ------------------------------------------------------------------
 
-_make: Callable[[], Callable[[Sequence[Any]], list[Any]]] | None = None
-_run_samples: Callable[[Sequence[Any]], list[Any]] | None = None
+_RunAny = Callable[[Sequence[Any]], list[Any]]
+_make: Callable[[], AbstractContextManager[_RunAny]] | None = None
+_run_samples: _RunAny | None = None
 
 
-def _begin(make: Callable[[], Callable[[Sequence[Any]], list[Any]]], ended: Connection) -> None:
+def _begin(make: Callable[[], AbstractContextManager[_RunAny]], ended: Connection) -> None:
     """Prepare the process: it leaves interrupts to its parent, and ends with it, even if killed."""
     global _make  # noqa: PLW0603 - a worker has one
     _make = make
@@ -115,10 +121,17 @@ def _run(samples: Sequence[Any]) -> list[Any] | EthosgenError:
     assert _make is not None
     try:
         if _run_samples is None:
-            _run_samples = _make()
+            made = ExitStack()
+            _run_samples = made.enter_context(_make())
+            Finalize(None, _close, (made,), exitpriority=1)
         return _run_samples(samples)
     except EthosgenError as error:
         return _portable(error)
+
+
+def _close(made: ExitStack) -> None:
+    with suppress(EthosgenError):  # each session has already had its end marker
+        made.close()
 
 
 def _portable(error: EthosgenError) -> EthosgenError:

@@ -3,6 +3,8 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -25,34 +27,48 @@ DATA, LABELS = "x", "y"
 class Labelled:
     """Samples in the inputs' types, a label for each, and the classes' names where data have any.
 
-    The first axis of each array counts the samples.
+    The first axis of each array counts the steps of all samples in order. `lengths` are the
+    samples' numbers of steps; None is one each.
     """
 
     inputs: Mapping[str, Array]
     labels: Array
     names: tuple[str, ...] = ()
+    lengths: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def sample(self, index: int) -> Arrays:
-        """Return one sample's inputs."""
-        return {name: array[index] for name, array in self.inputs.items()}
+    def steps(self, index: int) -> list[Arrays]:
+        """Return one sample's inputs, step by step."""
+        first, last = self._bounds[index : index + 2]
+        return [
+            {name: array[step] for name, array in self.inputs.items()}
+            for step in range(first, last)
+        ]
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        """Return each sample's first step, and the number of all steps."""
+        return [0, *accumulate(self.lengths or [1] * len(self))]
 
     def digest(self) -> str:
-        """Return the SHA-256 of inputs and labels."""
-        total = hashlib.sha256()
+        """Return the SHA-256 of inputs, labels and lengths."""
+        total = hashlib.sha256(repr(self.lengths).encode())
         for name, array in (*sorted(self.inputs.items()), ("labels", self.labels)):
             total.update(f"{len(name)} {name} {array.dtype} {array.shape} ".encode())
             total.update(np.ascontiguousarray(array).tobytes())
         return total.hexdigest()
 
 
-def load_labelled(path: Path, inputs: Sequence[Tensor], labels: Path | None) -> Labelled:
+def load_labelled(
+    path: Path, inputs: Sequence[Tensor], labels: Path | None, is_sequence: bool = False
+) -> Labelled:
     """Read labelled data; InputError names the file and the fault.
 
     `labels` is an .npy file with the samples' labels, or a text file with the name of a class in
-    each line.
+    each line. With `is_sequence`, each sample is a sequence of inputs: the second axis of an
+    archive's array, or all of an .npy file in a folder.
     """
     names = _read_names(labels) if labels is not None and labels.suffix == ".txt" else ()
     given = load_array(labels) if labels is not None and not names else None
@@ -62,7 +78,7 @@ def load_labelled(path: Path, inputs: Sequence[Tensor], labels: Path | None) -> 
                 f"{path}: the subfolders of a folder are its labels; pass the names of the classes "
                 "as a .txt file with --labels, or leave it out"
             )
-        return _read_classes(path, inputs, names)
+        return _read_classes(path, inputs, names, is_sequence)
     arrays = read_archive(path)
     wanted = {tensor.name for tensor in inputs}
     if LABELS in arrays and LABELS not in wanted:
@@ -74,15 +90,33 @@ def load_labelled(path: Path, inputs: Sequence[Tensor], labels: Path | None) -> 
         raise InputError(
             f"{path}: has no labels; add them as '{LABELS}', or name --labels FILE.npy"
         )
+    lengths = None
+    if is_sequence:
+        arrays, lengths = _flatten(path, arrays)
     stacked = stack_inputs(path, inputs, _quantize(path, arrays, inputs), "input")
-    counts = {name: len(batch) for name, batch in stacked.items()}
+    each = lengths[0] if lengths else 1
+    counts = {name: len(batch) // each for name, batch in stacked.items()}
     for name, count in counts.items():
         if count != len(given.reshape(-1)):
             raise InputError(
                 f"{path}: input '{name}' has {counted(count, 'sample')}, but there are "
                 f"{counted(given.size, 'label')}"
             )
-    return Labelled(stacked, _as_labels(path, given), names)
+    return Labelled(stacked, _as_labels(path, given), names, lengths)
+
+
+def _flatten(path: Path, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], tuple[int, ...]]:
+    """Return the steps of all sequences (samples, steps, …) in order, and their lengths."""
+    sizes = {array.shape[:2] for array in arrays.values()}
+    if len(sizes) != 1 or any(array.ndim < 3 or not array.size for array in arrays.values()):
+        shapes = ", ".join(f"'{name}' is {array.shape}" for name, array in arrays.items())
+        raise InputError(
+            f"{path}: with sequences, each array must have the shape (samples, steps, an input's "
+            f"shape), but {shapes}"
+        )
+    ((count, length),) = sizes
+    flat = {name: array.reshape(-1, *array.shape[2:]) for name, array in arrays.items()}
+    return flat, (length,) * count
 
 
 def _quantize(
@@ -120,24 +154,29 @@ def _read_names(path: Path) -> tuple[str, ...]:
     return names
 
 
-def _read_classes(path: Path, inputs: Sequence[Tensor], names: tuple[str, ...]) -> Labelled:
+def _read_classes(
+    path: Path, inputs: Sequence[Tensor], names: tuple[str, ...], is_sequence: bool
+) -> Labelled:
     """Return the samples in the subfolders of a folder."""
     if len(inputs) != 1:
         raise InputError(f"{path}: a folder has data for one input, but there are {len(inputs)}")
     folders = sorted(one for one in path.iterdir() if one.is_dir())
     numbers, names = _number(path, [folder.name for folder in folders], names)
     (tensor,) = inputs
-    parts, labels = [], []
+    parts: list[Array] = []
+    labels: list[int] = []
     for folder, number in zip(folders, numbers, strict=True):
         for file in sorted(folder.glob("*.npy")):
             array = _quantize(file, {tensor.name: load_array(file)}, inputs)
             parts.append(stack_inputs(file, inputs, array, "input")[tensor.name])
-            labels += [number] * len(parts[-1])
+            labels += [number] * (1 if is_sequence else len(parts[-1]))
     if not parts:
         raise InputError(f"{path}: has no .npy files in subfolders, one for each class")
     if len({part.shape[1:] for part in parts}) > 1:
         raise InputError(f"{path}: its files hold samples of different shapes")
-    return Labelled({tensor.name: np.concatenate(parts)}, np.array(labels, np.int64), names)
+    lengths = tuple(map(len, parts)) if is_sequence else None
+    steps = {tensor.name: np.concatenate(parts)}
+    return Labelled(steps, np.array(labels, np.int64), names, lengths)
 
 
 def _number(

@@ -59,9 +59,9 @@ class Results:
         self._file.close()
 
     def add(self, on: str, sample: int, outputs: Arrays) -> None:
-        """Write one sample's outputs; they are in the file when this returns."""
+        """Write one sample's outputs, perhaps none; they are in the file when this returns."""
         values = {name: array.reshape(-1).tolist() for name, array in outputs.items()}
-        self._write({"on": on, "sample": sample, "outputs": values})
+        self._write({"on": on, "sample": sample, "outputs": values or None})
 
     def _write(self, line: Mapping[str, Any]) -> None:
         assert self._file is not None
@@ -115,7 +115,7 @@ class Results:
             on, sample, values = entry["on"], entry["sample"], entry["outputs"]
             arrays = {
                 name: np.array(values[name], tensor.dtype).reshape(tensor.shape)
-                for name, tensor in self._tensors.items()
+                for name, tensor in ({} if values is None else self._tensors).items()
             }
             if not 0 <= sample < self._samples or not isinstance(on, str):
                 raise ValueError("no such sample")

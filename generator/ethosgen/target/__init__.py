@@ -4,7 +4,8 @@ target (QEMU, an FVP, a board) ── console ── session ── inputs there
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ __all__ = [
     "default_target",
     "require_target",
     "run",
+    "running",
     "status_name",
     "targets_of",
 ]
@@ -119,11 +121,37 @@ def run(
                         f"the target restarted {counted(restarts + 1, 'time')} while it ran; "
                         "check its power supply, and for a watchdog or debugger that resets it"
                     ) from None
-        session.bye()
-        status = target.wait_for_exit()
-        if status:
-            raise TargetError(f"the firmware exited with status {status} after its end marker")
+        _end(session, target)
     return Outcome(tuple(done), ended=True)
+
+
+@contextmanager
+def running(
+    elf: Path, info: ProjectInfo, *, on: str, attach: Attach | None, timeout_s: float = 120.0
+) -> Iterator[Callable[[Sequence[Arrays]], list[Sample]]]:
+    """Start a firmware for many sessions; its end is checked on leaving.
+
+    Yields a function that runs samples of the first network in order, from its initial state to
+    the end marker. Arguments and errors are those of `run`.
+    """
+    kind = require_target(on)
+    with kind.start(Firmware(elf, info, attach, None, None)) as target:
+        session = Session(target.console, target.check)
+
+        def run_samples(samples: Sequence[Arrays]) -> list[Sample]:
+            jobs = [(0, sample) for sample in samples]
+            return _run_session(session, target, info, jobs, timeout_s, _silent, kind, False)
+
+        yield run_samples
+        _end(session, target)
+
+
+def _end(session: Session, target: Target) -> None:
+    """Let the firmware end; TargetError if it then reports a failure."""
+    session.bye()
+    status = target.wait_for_exit()
+    if status:
+        raise TargetError(f"the firmware exited with status {status} after its end marker")
 
 
 def _run_session(

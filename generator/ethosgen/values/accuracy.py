@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.values.outcome import Difference
+
+RESET, SEQUENCE, STREAM = "reset", "sequence", "stream"
+STATES = (RESET, SEQUENCE, STREAM)
+"""When a network's state is initial: before each sample; before each sample, which is a sequence of
+inputs whose last outputs count; or only before the first sample."""
 
 
 @dataclass(frozen=True)
@@ -135,20 +140,40 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What was made of one sample: the answer of a classifier with its score, or the score alone.
+
+    A score is a real value. `answer` is None for a detector.
+    """
+
+    sample: int
+    label: int
+    answer: int | None
+    score: float
+
+
+@dataclass(frozen=True)
 class AccuracyReport:
     """A network's accuracy on labelled data; the first of the targets gives it.
 
     It has passed if the targets agree in every sample. One of `classification` and `detection` is
-    None.
+    None. They are of `output`, None for the only one, in `samples`; `silent` samples had none,
+    because the network waited for more inputs.
     """
 
     network: str
     npu: str
     samples: int
+    silent: int
+    output: str | None
     classification: Classification | None
     detection: Detection | None
     agreements: tuple[Agreement, ...]
     work: tuple[Work, ...]
+    check_with: str | None = None
+    """The oracle to compare with, None if one took part."""
+    verdicts: tuple[Verdict, ...] = field(default=(), repr=False)
+    """Of each sample, for files; --json leaves them out."""
 
     @property
     def passed(self) -> bool:
@@ -161,6 +186,8 @@ class AccuracyReport:
             "network": self.network,
             "npu": self.npu,
             "samples": self.samples,
+            "silent": self.silent,
+            "output": self.output,
             "classification": self.classification.as_json() if self.classification else None,
             "detection": self.detection.as_json() if self.detection else None,
             "agreements": [one.as_json() for one in self.agreements],

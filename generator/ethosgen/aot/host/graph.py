@@ -27,9 +27,14 @@ class HostGraph:
         check_lives(self.schedule)
         self.steps = HostSteps(self.schedule)
         held = find_variables(self.schedule, alignment=1)
-        tensors = self.schedule.graph.tensors
-        self.variables = {one.tensor: initial_value(tensors[one.tensor]) for one in held}
+        self.variables: dict[int, Array] = {}
         self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
+        self.reset()
+
+    def reset(self) -> None:
+        """Give all variables their initial values."""
+        tensors = self.schedule.graph.tensors
+        self.variables = {i: initial_value(tensors[i]) for i in set(self.variable_of.values())}
 
     def run(self, inputs: Arrays, invoke: Invoke) -> Arrays:
         """Run one inference and return the outputs by tensor name; variables keep their new values.

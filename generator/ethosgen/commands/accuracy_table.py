@@ -1,0 +1,149 @@
+"""Shows a report of accuracy: figures, classes, confusion matrix, agreement of targets."""
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+
+from ethosgen.values.accuracy import (
+    AccuracyReport,
+    Agreement,
+    ClassFigures,
+    Classification,
+    Detection,
+    Work,
+)
+from ethosgen.values.grammar import counted
+
+MOST_CLASSES = 20
+"""With more classes, only the worst and the most frequent confusions are shown."""
+SHOWN = 10
+"""How many of these."""
+WIDTH = 100
+"""Columns of a matrix whose columns have the classes' names; a wider one has their numbers."""
+_LONGEST = 16
+"""Characters of a name beside its number; the table of classes has all of them."""
+Row = tuple[str, ...]
+_HEAD: Row = ("class", "samples", "answers", "right", "precision", "recall")
+
+
+def report_lines(report: AccuracyReport) -> Iterator[str]:
+    """Yield the report for people."""
+    of = f", output '{report.output}'" if report.output is not None else ""
+    yield f"{report.network}, {report.npu}{of}: {counted(report.samples, 'sample')}"
+    if report.silent:
+        yield f"  waiting   {counted(report.silent, 'sample')} without an output, not judged"
+    if report.classification is not None:
+        yield from _classification(report.classification)
+    if report.detection is not None:
+        yield from _detection(report.detection)
+    yield from map(_agreement, report.agreements)
+    if report.check_with is not None:
+        targets = ",".join((*(one.on for one in report.work), report.check_with))
+        yield f"  unchecked to compare each sample with the oracle's: --on {targets}"
+    yield from map(_work, report.work)
+
+
+def _classification(found: Classification) -> Iterator[str]:
+    for top, right in found.top():
+        what = "accuracy" if top == 1 else f"top {top}"
+        yield f"  {what:<9} {right / found.samples:.2%} ({right:,} of {found.samples:,})"
+    if len(found.classes) > MOST_CLASSES:
+        yield from _worst(found)
+        return
+    yield from _table("classes", [_HEAD, *map(_class_row, found.classes)])
+    yield from _table("answers", _matrix(found))
+
+
+def _class_row(one: ClassFigures) -> Row:
+    counts = (f"{one.count:,}", f"{one.answered:,}", f"{one.right:,}")
+    return one.name, *counts, _share(one.precision), _share(one.recall)
+
+
+def _matrix(found: Classification) -> list[Row]:
+    """Return the confusion matrix, with dots for zeros; right answers are in brackets."""
+    names = [one.name for one in found.classes]
+    cells = [
+        [f"[{n}]" if i == j else str(n) if n else "." for j, n in enumerate(row)]
+        for i, row in enumerate(found.confusion)
+    ]
+    rows = [("label", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
+    if sum(_widths(rows)) + 2 * len(names) <= WIDTH:
+        return rows
+    last = len(str(len(names) - 1))
+    numbered = [f"{i:>{last}} {_short(name)}" for i, name in enumerate(names)]
+    head = ("label", *map(str, range(len(names))))
+    return [head, *((name, *row) for name, row in zip(numbered, cells, strict=True))]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+
+
+def _worst(found: Classification) -> Iterator[str]:
+    """Yield the classes with the lowest recall, and the most frequent confusions."""
+    known = [one for one in found.classes if one.count]
+    worst = sorted(known, key=lambda one: one.recall or 0.0)[:SHOWN]
+    yield from _table("worst", [_HEAD, *map(_class_row, worst)])
+    wrong = [
+        (count, label, answer)
+        for label, row in enumerate(found.confusion)
+        for answer, count in enumerate(row)
+        if count and label != answer
+    ]
+    names = [one.name for one in found.classes]
+    most = nlargest(SHOWN, wrong, key=lambda one: one[0])
+    rows = [(names[label], names[answer], f"{count:,}") for count, label, answer in most]
+    if rows:
+        yield from _table("confused", [("label", "answer", "samples"), *rows])
+    yield (
+        f"            {counted(len(names), 'class', 'classes')} in all; --csv FOLDER and --json "
+        "give all of them, and the confusion matrix"
+    )
+
+
+def _detection(found: Detection) -> Iterator[str]:
+    area = "unknown: it needs samples of both kinds" if found.auc is None else f"{found.auc:.4f}"
+    yield f"  AUC       {area}"
+    for what, count, mean in (
+        ("positives", found.positives, found.mean_positive),
+        ("negatives", found.samples - found.positives, found.mean_negative),
+    ):
+        tail = "" if mean is None else f", mean score {mean:.6g}"
+        yield f"  {what} {counted(count, 'sample')}{tail}"
+
+
+def _agreement(one: Agreement) -> str:
+    if not one.differing:
+        return f"  equal     {one.one} and {one.other} in {counted(one.samples, 'sample')}"
+    first = f"; {one.first.text()}" if one.first else ""
+    return (
+        f"  DIFFERENT {one.one} and {one.other} in {one.differing:,} of "
+        f"{counted(one.samples, 'sample')}{first}"
+    )
+
+
+def _work(one: Work) -> str:
+    kept = f", {counted(one.kept, 'sample')} from the results file" if one.kept else ""
+    if not one.ran:
+        return f"  {one.on:<9} ran none{kept}"
+    speed = one.ran / one.seconds if one.seconds else 0.0
+    return (
+        f"  {one.on:<9} {counted(one.ran, 'sample')} in {one.seconds:.1f} s ({speed:,.0f} a "
+        f"second){kept}"
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
+
+
+def _widths(rows: Sequence[Row]) -> list[int]:
+    return [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+
+
+def _table(title: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield rows in columns, the first to the left and the others to the right."""
+    widths = _widths(rows)
+    for number, row in enumerate(rows):
+        cells = [f"{row[0]:<{widths[0]}}"]
+        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
+        yield f"  {title if not number else '':<9} {'  '.join(cells)}"

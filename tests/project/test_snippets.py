@@ -24,6 +24,10 @@ PLACES = {
     ("CMake", "cmake"),  # test_build_systems.py
     ("CMake", "sh"),
     ("Make", "make"),
+    ("Zephyr", "cmake"),  # tests/zephyr/test_zephyr_module.py
+    ("Zephyr", "yaml"),
+    ("Zephyr", "ini"),
+    ("Zephyr", "dts"),
     ("PlatformIO", "ini"),  # by hand
     ("Arduino", "sh"),  # test_layouts.py
     ("GNU ld and LLVM's lld", "ld"),

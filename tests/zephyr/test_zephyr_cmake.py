@@ -87,10 +87,19 @@ def test_a_board_without_an_npu_gets_one_sentence(tmp_path: Path) -> None:
 
 
 def test_without_an_npu_no_driver_is_asked_for(tmp_path: Path) -> None:
-    status, said = configure(tmp_path, {"CONFIG_ETHOSGEN": "y", "ETHOSGEN_ON": "qemu"})
+    variables = {"CONFIG_ETHOSGEN": "y", "CONFIG_ETHOSGEN_SERVER": "y", "ETHOSGEN_ON": "qemu"}
+    status, said = configure(tmp_path, variables)
     assert status == 0
     assert "ethosu_core_driver" not in said and "lib/npu" not in said
     assert "zephyr_library_compile_definitions ETHOSGEN_ON_QEMU" in said
+
+
+def test_a_network_on_the_cpu_alone_needs_no_library(tmp_path: Path) -> None:
+    """A library without sources would be refused by CMake."""
+    status, said = configure(tmp_path, {"CONFIG_ETHOSGEN": "y"})
+    assert status == 0
+    assert "zephyr_library_named" not in said
+    assert "NOTE zephyr_linker_sources RAM_SECTIONS;lib/ram_sections.ld" in said
 
 
 @pytest.mark.parametrize(("driver", "is_told"), [(OLD_DRIVER, True), (NEW_DRIVER, False)])

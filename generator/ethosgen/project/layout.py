@@ -242,6 +242,13 @@ _MODULE = ("zephyr", "dts", "lib", "CMakeLists.txt", "Kconfig")
 """The parts of zephyr_app/ that form the module in each project."""
 
 
+_ZEPHYR_FILES = (
+    *("module.yml", "npu.cmake", "ports.cmake", "Kconfig.sizes"),
+    *("before_4_2.conf", "since_4_2.conf", "module/CMakeLists.txt", "module/Kconfig"),
+)
+"""What Zephyr reads of a network's own folder, and of the project as a module."""
+
+
 def _zephyr(board: Board) -> Layout:
     root = resource_folder("zephyr_app")
     app = root / "app"
@@ -249,11 +256,8 @@ def _zephyr(board: Board) -> Layout:
         templates=("zephyr", "common"),
         library={
             **_LIBRARY,
-            "zephyr/module.yml": "model/zephyr/module.yml",
-            "zephyr/npu.cmake": "model/zephyr/npu.cmake",
-            "zephyr/before_4_2.conf": "model/zephyr/before_4_2.conf",
-            "zephyr/since_4_2.conf": "model/zephyr/since_4_2.conf",
-            "zephyr/Kconfig.sizes": "model/zephyr/Kconfig.sizes",
+            _COMMON: f"model/{_COMMON}",
+            **{f"zephyr/{file}": f"model/zephyr/{file}" for file in _ZEPHYR_FILES},
             **{f"{_SERVER}/{file}": f"app/{file}" for file in _PROTOCOL},
         },
         network=_NETWORK,
@@ -262,6 +266,7 @@ def _zephyr(board: Board) -> Layout:
             "README.md": "README.md",
             "src/main.c": "app/main.c",
             "sample.yaml": "sample.yaml",
+            "zephyr/module.yml": "zephyr/module.yml",
         },
         way=("boards/on_{way}.overlay", "boards/on.overlay"),
         copies={

@@ -84,7 +84,7 @@ def test_platformio_compiles_it(tmp_path: Path, programs: list[Program]) -> None
 
 
 @needs_arm_gcc
-@pytest.mark.parametrize("programs", [TWO, CPU], ids=["two", "cpu"])
+@pytest.mark.parametrize("programs", [ONE, TWO, CPU], ids=["one", "two", "cpu"])
 def test_arduino_compiles_it(tmp_path: Path, programs: list[Program]) -> None:
     write_library(tmp_path / "lib", programs)
     (lines,) = snippets("sh", "Arduino")

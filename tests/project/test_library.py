@@ -35,8 +35,7 @@ def compile_all(place: Path, board: Board) -> None:
     assert len(sources) >= 3
     older = board.cpu.gcc_older_arch
     core = f"-march={older}" if older else f"-mcpu={board.cpu.gcc_cpu}"
-    product = ["-DETHOSU85"] if board.npu and "u85" in board.npu.default else []
-    flags = [core, "-mthumb", f"-mfloat-abi={board.cpu.gcc_float_abi}", "-fsyntax-only", *product]
+    flags = [core, "-mthumb", f"-mfloat-abi={board.cpu.gcc_float_abi}", "-fsyntax-only"]
     subprocess.run([str(GCC.find()), *flags, *STRICT, *map(str, sources)], check=True)
 
 

@@ -18,6 +18,11 @@
 extern "C" {
 #endif
 
+{% if product == "u85" %}
+/* The NPU is an Ethos-U85: a few registers and bits differ from those of U55 and U65. */
+#define ETHOSGEN_NPU_U85
+
+{% endif %}
 /* Base pointers of the NPU: BASEP0 to BASEP7. */
 #define ETHOSGEN_NPU_BASES 8
 

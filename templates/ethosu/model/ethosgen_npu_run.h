@@ -33,7 +33,7 @@ enum {
     STATUS_ECC_FAULT = 1u << 8,
     STATUS_BRANCH_FAULT = 1u << 9 /* Ethos-U85; part of another field on the others */
 };
-#ifdef ETHOSU85
+#ifdef ETHOSGEN_NPU_U85
 #define STATUS_PARSE_FAULTS (STATUS_CMD_PARSE_ERROR | STATUS_BRANCH_FAULT)
 #define STATUS_WEIGHT_FAULTS 0u
 #else

@@ -1,6 +1,3 @@
-{% if product == "u85" %}
-target_compile_definitions({{ base }} PRIVATE ETHOSU85)
-{% endif %}
 
 if(ETHOSU_CORE_DRIVER AND NOT TARGET ethosu_core_driver)
   add_library(ethosu_core_driver STATIC

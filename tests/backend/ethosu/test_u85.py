@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.inspection import list_streams
-from ethosgen.project import render
+from ethosgen.project import BAREMETAL, LIBRARY_ONLY, render
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_gcc
@@ -62,7 +62,7 @@ def drive(folder: Path, config: int, status: int) -> tuple[dict[int, int], dict[
         folder / "ethosgen_npu_identity.c",
         HERE / "u85_registers.c",
     ]
-    command = ["gcc", "-std=c11", "-DETHOSU85", "-I", str(folder), "-o", str(folder / "run")]
+    command = ["gcc", "-std=c11", "-I", str(folder), "-o", str(folder / "run")]
     command += map(str, sources)
     subprocess.run(command, check=True, capture_output=True)
     environment = {**os.environ, "CONFIG": f"{config:x}", "STATUS": f"{status:x}"}
@@ -109,9 +109,23 @@ def test_what_is_wrong_is_told(
 
 def test_the_performance_monitor_is_elsewhere() -> None:
     files = render(make_program(npu="ethos-u85-256"), load_board("corstone320")).files
-    assert "#ifdef ETHOSU85\n#define PMU 0x1000\n" in files["model/ethosgen_npu_pmu.c"].decode()
-    assert "model PRIVATE ETHOSU85)" in files["model/CMakeLists.txt"].decode()
+    pmu = files["model/ethosgen_npu_pmu.c"].decode()
+    assert "#ifdef ETHOSGEN_NPU_U85\n#define PMU 0x1000\n" in pmu
+    assert "#define ETHOSGEN_NPU_U85\n" in files["model/ethosgen_npu.h"].decode()
     assert "ethosu_device_u85.c" in files["model/CMakeLists.txt"].decode()
+
+
+@pytest.mark.parametrize("platform", [BAREMETAL, LIBRARY_ONLY])
+def test_no_build_has_to_name_the_product(platform: str) -> None:
+    """The library's own header names it: a build system that copies files is enough."""
+    files = render(make_program(), load_board("corstone300"), platform=platform).files
+    assert "ETHOSGEN_NPU_U85" not in files["model/ethosgen_npu.h"].decode()
+    files = render(
+        make_program(npu="ethos-u85-256"), load_board("corstone320"), platform=platform
+    ).files
+    for name, text in files.items():
+        lines = [line for line in text.decode(errors="replace").splitlines() if "ETHOSU85" in line]
+        assert all("ETHOSU_ARCH" in line for line in lines), f"{name} is for Arm's driver alone"
 
 
 def test_a_network_is_simulated_and_listed(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("window, padded", "groups of windows", "depthwise, one column", "any window"),
         *("depthwise, even width, steps of 2", "two outputs a channel", "one channel, rows apart"),
         *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
-        *("svdf, rank 3, batch", *OWN, *SINGLE),
+        *("svdf, rank 3, batch", *OWN, *SINGLE, "eight outputs a channel, rows of 3"),
     )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
@@ -148,6 +148,17 @@ def test_a_single_transposed_channel_in_one_part_is_read_in_place(extension: Ext
         sources = compile_program(thumb_plan(data, extension), "net").sources
         assert ("ethosgen_thumb_single.c" in sources) == (channels == 1)
         assert ("ethosgen_thumb_convolution.c" in sources) == (channels == 2)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_four_outputs_of_a_narrow_channel_are_computed_at_a_time(extension: Extension) -> None:
+    for width, multiplier, is_made in ((5, 4, True), (5, 3, False), (67, 4, False)):
+        net = NetworkBuilder("network", seed=8)
+        source = net.input((1, 12, width, 3))
+        data = net.build(net.depthwise(source, (5, 4), padding="VALID", multiplier=multiplier))
+        sources = compile_program(thumb_plan(data, extension), "net").sources
+        assert ("ethosgen_thumb_copies.c" in sources) == is_made
+        assert ("ethosgen_thumb_depthwise.c" in sources) == (not is_made)
 
 
 def test_armv6m_leaves_the_phases_of_a_single_transposed_channel_to_others() -> None:

@@ -115,10 +115,14 @@ void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *ro
                                  const int8_t *weights, const int32_t *scales,
                                  const int32_t *shape);
 
+/* The same if `copies` is a multiple of 4. weights: for each 4 outputs, for each tap, theirs. */
+void ethosgen_thumb_copies_s8(int8_t *output, const int8_t *input, int8_t *room,
+                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
+
 /*
- * The same for 3 x 3 adjacent pixels, one output for each channel, rows and columns not exchanged;
- * for Armv7-M. `width` is that of the input. Values and biases are as in a matrix. room: 4 times 3
- * pixels.
+ * The same as the first for 3 x 3 adjacent pixels, one output for each channel, rows and columns
+ * not exchanged; for Armv7-M. `width` is that of the input. Values and biases are as in a matrix.
+ * room: 4 times 3 pixels.
  */
 void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
                                      const int8_t *weights, const int32_t *scales,

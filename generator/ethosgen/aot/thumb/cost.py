@@ -68,16 +68,25 @@ def shares_taps(across: Axis) -> bool:
     return across.taps == 3 and across.dilation == 1 and across.stride in (1, 2)
 
 
-def depthwise(down: Axis, across: Axis, strip: int, height: int, copies: int) -> float:
-    """Return the cycles of a channel of the input, whose plane has `height` rows."""
-    strips = -(-down.target // strip)
-    copied = strips * (60 + height * (15 + 5 * across.source))
+def plane(down: Axis, across: Axis, strip: int, height: int) -> float:
+    """Return the cycles to copy a channel of the input to planes of `height` rows."""
+    return -(-down.target // strip) * (60 + height * (15 + 5 * across.source))
+
+
+def depthwise(down: Axis, across: Axis, copies: int) -> float:
+    """Return the cycles of a channel of the input, 4 windows in a row at a time."""
     fours, rest = divmod(across.target, 4)
     if rest > 1:
         fours, rest = fours + 1, 0
     row = 26.0 if shares_taps(across) else 8 + 12.0 * across.taps
     run = fours * (80 + down.taps * row) + rest * (35 + down.taps * (8 + 6 * across.taps))
-    return copied + copies * down.target * (25 + run)
+    return copies * down.target * (25 + run)
+
+
+def depthwise_copies(down: Axis, across: Axis, copies: int) -> float:
+    """Return the cycles of a channel of the input, 4 outputs of a window at a time."""
+    window = 120 + down.taps * (8 + 13 * across.taps)
+    return copies / CHANNELS * down.target * (25 + across.target * window)
 
 
 def direct(down: Axis, across: Axis, channels: int) -> float:

@@ -16,7 +16,8 @@ from ethosgen.aot.thumb import cost, order
 from ethosgen.aot.thumb.matrix import Form, convolution
 from ethosgen.values.network import Operator, Tensor
 
-DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c"})
+DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c", "ethosgen_thumb_plane.h"})
+COPIES = frozenset({"ethosgen_thumb_copies.c", "ethosgen_thumb_plane.h"})
 DEPTHWISE_3X3 = frozenset({"ethosgen_thumb_depthwise_3x3.c"})
 ROWS_3X3 = 4
 """Rows of 3 pixels in the temporary memory for windows of 3 x 3: padding, and copies."""
@@ -46,8 +47,18 @@ class Plane:
 
     def cycles(self, copies: int) -> float:
         """Estimate the cycles for a channel of the input."""
-        height = self.height(self.strip)
-        return cost.depthwise(self.down, self.across, self.strip, height, copies)
+        copied = cost.plane(self.down, self.across, self.strip, self.height(self.strip))
+        axes = self.down, self.across
+        if self.sums_copies(copies):
+            return copied + cost.depthwise_copies(*axes, copies)
+        return copied + cost.depthwise(*axes, copies)
+
+    def sums_copies(self, copies: int) -> bool:
+        """Return whether 4 outputs of a window are computed at a time, not 4 windows in a row."""
+        axes = self.down, self.across
+        return copies % cost.CHANNELS == 0 and (
+            cost.depthwise_copies(*axes, copies) < cost.depthwise(*axes, copies)
+        )
 
     @property
     def shares_taps(self) -> bool:
@@ -158,9 +169,11 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
             "ethosgen_thumb_depthwise_3x3_s8", DEPTHWISE_3X3, layer, room, (packed, scales, shape)
         )
     scales = order.lowered(scales, flat)
-    return _images(
-        "ethosgen_thumb_depthwise_s8", DEPTHWISE, layer, plane.room, (packed, scales, shape)
-    )
+    name, sources = "ethosgen_thumb_depthwise_s8", DEPTHWISE
+    if plane.sums_copies(copies):
+        name, sources = "ethosgen_thumb_copies_s8", COPIES
+        packed = order.matrix_weights(packed.reshape(flat.shape))
+    return _images(name, sources, layer, plane.room, (packed, scales, shape))
 
 
 def _images(

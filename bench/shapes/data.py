@@ -70,7 +70,7 @@ class Row:
         return self.name.removeprefix(self.family).removesuffix(self.dtype).strip()
 
     def figure(self, core: str, whose: str) -> Figure | None:
-        """Return a figure; None where it was not measured, or CMSIS-NN has no kernel."""
+        """Return a figure; None where it was not measured, or CMSIS-NN has no right kernel."""
         found = self.figures.get(core, {})
         if whose == CMSIS_NN and not _has_cmsis_nn(self.dtype, found):
             return None
@@ -88,7 +88,7 @@ class Row:
 
 def _has_cmsis_nn(dtype: str, found: Mapping[str, Figure]) -> bool:
     theirs, reference = found.get(CMSIS_NN), found.get(REFERENCE)
-    if dtype == FLOAT or theirs is None:
+    if dtype == FLOAT or theirs is None or theirs.mismatches:
         return False
     if reference is None:
         return True

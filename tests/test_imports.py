@@ -53,6 +53,7 @@ JOINTS = {
 """Modules above the stages; "" is the package's own __init__.py."""
 
 OWNERS = {
+    "PIL": "applications",
     "ai_edge_litert": "oracle",
     "capstone": "target",
     "click": "cli",

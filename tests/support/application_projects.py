@@ -15,6 +15,7 @@ def create(
     app: str,
     platform: str = "baremetal",
     build: bool = True,
+    labels: Path | None = None,
 ) -> Path:
     """Write networks (name and content) beside a project of them with an application; build it."""
     paths = []
@@ -22,7 +23,7 @@ def create(
         paths.append(directory / f"{name}.tflite")
         paths[-1].write_bytes(content)
     place = directory / f"{app}_{platform}"
-    wanted = recipe(*paths, platform=platform, app=app, check=False)
+    wanted = recipe(*paths, platform=platform, app=app, labels=labels, check=False)
     create_project(wanted, directory=place, watch=Watch())
     if build:
         build_project(place, watch=Watch())

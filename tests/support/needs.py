@@ -29,6 +29,7 @@ _GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmak
 """Programs that only marked tests may start."""
 
 EXTRAS = {
+    "PIL": "images",
     "cmsis_pack_manager": "packs",
     "devicetree": "dev",
     "hypothesis": "dev",

@@ -18,13 +18,15 @@ which lines the application must then print. To add one:
 from collections.abc import Mapping
 
 from ethosgen.applications.anomaly import ANOMALY
-from ethosgen.applications.application import Application, Networks, Run
+from ethosgen.applications.application import Application, Networks, Run, Settings
+from ethosgen.applications.image import IMAGE
+from ethosgen.applications.turns import TURNS
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
-__all__ = ["APPLICATIONS", "Application", "Networks", "Run", "find_application"]
+__all__ = ["APPLICATIONS", "Application", "Networks", "Run", "Settings", "find_application"]
 
-APPLICATIONS: Mapping[str, Application] = {one.name: one for one in (ANOMALY,)}
+APPLICATIONS: Mapping[str, Application] = {one.name: one for one in (ANOMALY, IMAGE, TURNS)}
 """The applications by name."""
 
 

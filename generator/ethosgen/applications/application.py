@@ -6,29 +6,20 @@ from typing import Any, Protocol
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
-from ethosgen.values.network import Tensor
+from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
-
-class Interface(Protocol):
-    """A network's name and tensors, of a Network or of a project's manifest."""
-
-    @property
-    def name(self) -> str:
-        """The prefix of its C functions."""
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        """The input tensors."""
-
-    @property
-    def outputs(self) -> tuple[Tensor, ...]:
-        """The output tensors."""
+Networks = Sequence[Network]
 
 
-Networks = Sequence[Interface]
-Settings = Mapping[str, int]
-"""The numbers of the project's application/settings.h, by name."""
+class Settings(dict[str, int]):
+    """The numbers of the project's application/settings.h by name, and its labels.h."""
+
+    def __init__(self, numbers: Mapping[str, int], labels: Sequence[str] = ()) -> None:
+        super().__init__(numbers)
+        self.labels = tuple(labels)
+
+
 Run = Callable[[int, Sequence[Arrays]], list[Arrays]]
 """Returns what a network (by its index) answers to samples, each after the other."""
 
@@ -81,7 +72,7 @@ def require_networks(application: str, networks: Networks, count: int, what: str
         )
 
 
-def require_one_port(application: str, network: Interface, dtypes: Sequence[str]) -> None:
+def require_one_port(application: str, network: Network, dtypes: Sequence[str]) -> None:
     """Raise InputError unless a network has one input and one output, of certain types."""
     for kind, tensors in (("input", network.inputs), ("output", network.outputs)):
         if len(tensors) != 1:

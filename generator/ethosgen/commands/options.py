@@ -143,6 +143,15 @@ APP = click.option(
 )
 
 
+LABELS = click.option(
+    "--app-labels",
+    "labels",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --app: a text file with a class's name in each line, in the order of the outputs.",
+)
+
+
 def _only(context: click.Context, _argument: click.Parameter, networks: tuple[Path, ...]) -> Path:
     """Refuse a second network, although verify and project accept several."""
     if len(networks) > 1 and context.info_name == "pipeline":
@@ -348,6 +357,7 @@ def with_recipe(
         @platform_option
         @MEMORY_MODE
         @APP
+        @LABELS
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -361,6 +371,7 @@ def with_recipe(
             platform: str | None,
             memory_mode: str | None,
             app: str | None = None,
+            labels: Path | None = None,
             **arguments: Any,
         ) -> Any:
             platform = platform or _usual_platform(board)
@@ -377,6 +388,7 @@ def with_recipe(
                 reading,
                 accelerators,
                 app,
+                labels,
             )
             return function(recipe=recipe, **arguments)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.applications import Application, find_application
+from ethosgen.applications import Application, Settings, find_application
 from ethosgen.backend import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.pipeline.turns import devices_of, simulator_for
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from ethosgen.target import Line
     from ethosgen.values.project_info import ProjectInfo
 
-SETTINGS = Path("application") / "settings.h"
-"""The file in a project that has the application's numbers."""
+FOLDER = "application"
+"""The application's folder in a project."""
 _SETTING = re.compile(r"^#define ([A-Z][A-Z0-9_]*) +\(?(-?\d+)\)?[ \t]*(?:/\*.*)?$", re.MULTILINE)
+
+_LABEL = re.compile(r'^ *"([^"\\]*)",', re.MULTILINE)
 
 OnLine = Callable[[str], None]
 
@@ -70,7 +72,7 @@ def run_and_compare(
     assert info.app is not None
     application = find_application(info.app)
     items = feed.items(application, networks)
-    settings = read_settings(info.directory / SETTINGS)
+    settings = read_settings(info.directory / FOLDER)
     known = replace(info, devices=devices_of(info, on))
     with watch.stage("application", f"running the application on {on}"):
         lines = run_application(
@@ -124,10 +126,15 @@ class _Oracles:
         return outputs
 
 
-def read_settings(path: Path) -> dict[str, int]:
-    """Return the numbers of an application's settings.h, as they are now."""
+def read_settings(folder: Path) -> Settings:
+    """Return the numbers of an application's settings.h and its labels, as they are now."""
+    numbers = {name: int(value) for name, value in _SETTING.findall(_read(folder / "settings.h"))}
+    labels = folder / "labels.h"
+    return Settings(numbers, _LABEL.findall(_read(labels)) if labels.exists() else ())
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the application's '{path}': {error}") from None
-    return {name: int(value) for name, value in _SETTING.findall(text)}

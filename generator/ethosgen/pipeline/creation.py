@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.applications import find_application
+from ethosgen.applications.labels import load_labels
 from ethosgen.backend import load_wrapped
 from ethosgen.board import Board, Placement, load_board
 from ethosgen.board.any_board import any_board
@@ -88,6 +89,7 @@ def create_project(
             with_ci=with_ci,
             ci_ethosgen=ci_ethosgen,
             app=app,
+            labels=_read_labels(recipe, networks),
         )
         files = write(project, place)
     return Written(place, files, tuple(programs))
@@ -111,6 +113,18 @@ def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
         )
     application.check(networks)
     return recipe.app
+
+
+def _read_labels(recipe: Recipe, networks: Sequence[Network]) -> tuple[str, ...]:
+    """Return the names of classes; InputError for a file that does not fit the application."""
+    if recipe.labels is None:
+        return ()
+    wanted = find_application(recipe.app).facts(networks).get("labels") if recipe.app else None
+    if wanted is None:
+        raise InputError(
+            "--app-labels is for an application that names classes, such as --app image"
+        )
+    return load_labels(recipe.labels, len(wanted))
 
 
 def _stored_app(directory: Path) -> str | None:

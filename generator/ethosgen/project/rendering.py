@@ -69,12 +69,14 @@ def render(
     ci_ethosgen: str | None = None,
     handover: Handover | None = None,
     app: str | None = None,
+    labels: Sequence[str] = (),
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
     `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen. A
     firmware with `handover` is an element of a pipeline. The project gets the application `app`
-    besides. CapacityError if they do not fit the board, InputError if their names clash.
+    besides, with the classes' `labels`. CapacityError if they do not fit the board, InputError if
+    their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     board = board.for_platform(platform, handover is not None)
@@ -92,7 +94,7 @@ def render(
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
-    facts |= _application_facts(programs, app, layout) | _source_facts(facts, layout)
+    facts |= _application_facts(programs, app, labels, layout) | _source_facts(facts, layout)
     facts |= _platform_facts(platform, board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
@@ -156,7 +158,7 @@ def _source_facts(facts: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
 
 
 def _application_facts(
-    programs: Sequence[Program], app: str | None, layout: Layout
+    programs: Sequence[Program], app: str | None, labels: Sequence[str], layout: Layout
 ) -> dict[str, Any]:
     """Return the templates' values for an application besides."""
     if app is None:
@@ -167,6 +169,7 @@ def _application_facts(
         "app": application,
         "app_sources": sorted(file for file in own if file.endswith(".c")),
         **application.facts(networks),
+        **({"labels": labels} if labels else {}),
     }
 
 

@@ -14,7 +14,7 @@ class Recipe:
     `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
     a `board`, a library is for any board that has the NPU. `accelerators` are users' own, by name
     or folder, in the order in which they are asked. `app` is the application that the project gets
-    besides.
+    besides, and `labels` a file that names its network's classes.
     """
 
     networks: tuple[Path, ...]
@@ -28,3 +28,4 @@ class Recipe:
     reading: ReadOptions = AS_GIVEN
     accelerators: tuple[str, ...] = ()
     app: str | None = None
+    labels: Path | None = None

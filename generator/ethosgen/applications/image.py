@@ -1,0 +1,131 @@
+"""Image classification: a camera with two buffers, the best classes of each frame."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.applications.application import (
+    Networks,
+    Run,
+    Settings,
+    require_networks,
+    require_one_port,
+)
+from ethosgen.applications.pictures import load_picture
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Tensor
+
+_TYPES = ("int8", "uint8")
+_PART_OF_SCORE = 65536
+"""A score's step is a number of these parts of a thousandth; as in application.c."""
+_THOUSAND = 1000
+_TOP = 3
+_DRAWN = 4
+_CHANNELS = (1, 3)
+_RANK = 4
+
+
+@dataclass(frozen=True)
+class Image:
+    """Classifies the frames of a camera."""
+
+    name: str = "image"
+    title: str = "classify the frames of a camera with two buffers"
+    accepts: str = "images, such as .png"
+    files: tuple[str, ...] = (
+        "application.c",
+        "cache.h",
+        "camera.c",
+        "camera.h",
+        "camera_dma_host.c",
+        "labels.h",
+        "settings.h",
+    )
+
+    def check(self, networks: Networks) -> None:
+        """Raise InputError unless there is one network from an image to a score for each class."""
+        require_networks(self.name, networks, 1, "one network, which classifies images")
+        require_one_port(self.name, networks[0], _TYPES)
+        tensor = networks[0].inputs[0]
+        if len(tensor.shape) != _RANK or tensor.shape[0] != 1 or tensor.shape[3] not in _CHANNELS:
+            raise InputError(
+                f"--app {self.name} needs a network of one image, (1, height, width, 1 or 3), but "
+                f"the input of '{networks[0].name}' is {tensor.shape}"
+            )
+        found = networks[0].outputs[0].quantization
+        if found is None or not found.is_per_tensor:
+            raise InputError(
+                f"the scores of --app {self.name} need a scale, but the output of "
+                f"'{networks[0].name}' has none"
+            )
+
+    def facts(self, networks: Networks) -> dict[str, Any]:
+        """Return the labels, the number of them that is shown, and the step of a score."""
+        tensor = networks[0].outputs[0]
+        return {
+            "labels": [f"class {number}" for number in range(tensor.elements)],
+            "top": min(_TOP, tensor.elements),
+            "score_parts": _score_parts(tensor),
+            "part_of_score": _PART_OF_SCORE,
+        }
+
+    def item_bytes(self, networks: Networks) -> int:
+        """Return the size of a frame."""
+        return networks[0].inputs[0].elements
+
+    def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
+        """Read images as frames of the camera."""
+        _, height, width, channels = networks[0].inputs[0].shape
+        return [load_picture(path, width, height, channels).tobytes() for path in paths]
+
+    def draw(self, networks: Networks, seed: int) -> list[bytes]:
+        """Return frames with a bright shape on a dark ground, and noise."""
+        _, height, width, channels = networks[0].inputs[0].shape
+        rng = np.random.default_rng(seed)
+        rows, columns = np.mgrid[0:height, 0:width]
+        frames = []
+        for _ in range(_DRAWN):
+            y, x = rng.uniform(0.3, 0.7, 2) * (height, width)
+            distance = np.hypot((rows - y) / height, (columns - x) / width)
+            shape = np.where(distance < rng.uniform(0.1, 0.4), 1.0, 0.1)[..., None]
+            colour = rng.uniform(0.5, 1.0, channels) * 255
+            noise = rng.normal(0, 8, (height, width, channels))
+            frames.append(np.clip(shape * colour + noise, 0, 255).astype(np.uint8).tobytes())
+        return frames
+
+    def expect(
+        self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
+    ) -> list[str]:
+        """Return a line for each frame: its number, and the best classes with their scores."""
+        given, found = networks[0].inputs[0], networks[0].outputs[0]
+        low = int(np.iinfo(given.dtype).min)
+        frames = [np.frombuffer(item, np.uint8).astype(np.int64) + low for item in items]
+        inputs = [frame.astype(given.dtype).reshape(given.shape) for frame in frames]
+        outputs = run(0, [{given.name: one} for one in inputs])
+        return [
+            f"frame{number:>5}{_best(output[found.name].ravel(), found, settings)}"
+            for number, output in enumerate(outputs)
+        ]
+
+
+def _score_parts(tensor: Tensor) -> int:
+    assert tensor.quantization is not None
+    return round(tensor.quantization.scale[0] * _THOUSAND * _PART_OF_SCORE)
+
+
+def _best(scores: np.ndarray[Any, Any], tensor: Tensor, settings: Settings) -> str:
+    """Return the best classes with their scores; of equal ones the first comes first."""
+    assert tensor.quantization is not None
+    told = ""
+    for one in sorted(range(len(scores)), key=lambda i: (-int(scores[i]), i))[: settings["TOP"]]:
+        parts = (int(scores[one]) - tensor.quantization.zero_point[0]) * _score_parts(tensor)
+        size = abs(parts) // _PART_OF_SCORE
+        sign = "-" if parts < 0 else " "
+        told += f" {sign}{size // _THOUSAND}.{size % _THOUSAND:03} {settings.labels[one]}"
+    return told
+
+
+IMAGE = Image()

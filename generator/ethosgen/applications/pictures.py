@@ -1,0 +1,37 @@
+"""Reads images as a camera's frames."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.values.errors import InputError, ToolError
+
+
+def load_picture(
+    path: Path, width: int, height: int, channels: int
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return an image in a camera's size, (height, width, channels), in grey or in colour.
+
+    Transparent parts are black. InputError for a file that is no image, ToolError without Pillow.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ModuleNotFoundError:
+        raise ToolError(
+            "reading images needs Pillow; install it with: pip install 'ethosgen[images]'"
+        ) from None
+    try:
+        with Image.open(path) as image:
+            whole = Image.new("RGBA", image.size, "black")
+            whole.alpha_composite(image.convert("RGBA"))
+            shown = whole.convert("L" if channels == 1 else "RGB")
+            if shown.size != (width, height):
+                shown = shown.resize((width, height), Image.Resampling.BILINEAR)
+            return np.asarray(shown, np.uint8).reshape(height, width, channels)
+    except FileNotFoundError:
+        raise InputError(f"there is no image '{path}'") from None
+    except UnidentifiedImageError:
+        raise InputError(f"'{path}' is no image that Pillow reads, such as a .png") from None
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise InputError(f"cannot read the image '{path}': {error}") from None

@@ -1,0 +1,13 @@
+/*
+ * The settings of the application. "ethosgen run" reads them here too, to compute what to expect: keep
+ * them plain numbers.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+/* The number of classes that each line shows, the best one first. */
+#define TOP {{ top }}
+
+#endif /* SETTINGS_H */

@@ -1,0 +1,93 @@
+"""Two networks that take turns: on QEMU, with Zephyr, and what it expects."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.applications import APPLICATIONS
+from ethosgen.frontend import read
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.pipeline import build_project
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Network
+from ethosgen.values.watch import Watch
+from tests.support.application_projects import create, run
+from tests.support.needs import needs_qemu, needs_zephyr
+from tests.support.networks import NetworkBuilder
+from tests.support.small_models import two_inputs
+
+TURNS = APPLICATIONS["turns"]
+SIZES = {"watch": 12, "listen": 20}
+
+
+def classifier(name: str, classes: int = 4) -> bytes:
+    net = NetworkBuilder(name, seed=len(name))
+    return net.build(net.fully_connected(net.input((1, SIZES[name])), classes))
+
+
+NETWORKS = [(name, classifier(name)) for name in SIZES]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return create(tmp_path_factory.mktemp("turns"), NETWORKS, "turns")
+
+
+def parsed() -> list[Network]:
+    return [parse_network(content, name) for name, content in NETWORKS]
+
+
+@needs_qemu
+def test_each_round_has_both_networks_right_answers(project: Path) -> None:
+    report = run(project)
+    assert report.passed and report.items == len(report.lines) > 2
+    assert all("watch: class" in line and "listen: class" in line for line in report.lines)
+
+
+@needs_qemu
+def test_files_give_the_samples_of_both(project: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    paths = []
+    for network in parsed():
+        paths.append(tmp_path / f"{network.name}.npz")
+        samples = rng.integers(-128, 128, (3, SIZES[network.name]), np.int8)
+        np.savez(paths[-1], **{network.inputs[0].name: samples})
+    report = run(project, *paths)
+    assert report.passed and report.items == 3
+    with pytest.raises(InputError, match=r"for each network \(watch and listen\), but got 1"):
+        TURNS.load(paths[:1], parsed())
+
+
+@needs_qemu
+def test_the_second_one_sleeps_until_the_first_wakes_it(project: Path) -> None:
+    settings = project / "application" / "settings.h"
+    before = settings.read_text()
+    woken = run(project).lines[0].split("watch: class ")[1][0]
+    try:
+        settings.write_text(before.replace("WAKING_CLASS -1", f"WAKING_CLASS {woken}"))
+        build_project(project, watch=Watch())
+        report = run(project)
+    finally:
+        settings.write_text(before)
+        build_project(project, watch=Watch())
+    assert report.passed
+    asleep = ["asleep" in line for line in report.lines]
+    assert any(asleep) and not all(asleep)
+
+
+@needs_zephyr
+@needs_qemu
+@pytest.mark.slow
+def test_it_runs_with_zephyr(tmp_path: Path) -> None:
+    report = run(create(tmp_path, NETWORKS, "turns", "zephyr"))
+    assert report.passed and len(report.lines) == report.items
+
+
+def test_networks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    TURNS.check(parsed())
+    with pytest.raises(InputError, match="two networks, in the order of their turns, but got 1"):
+        TURNS.check(parsed()[:1])
+    double = read(two_inputs(tmp_path / "double.tflite"))
+    with pytest.raises(InputError, match=r"'double\.tflite' has 2 inputs"):
+        TURNS.check([parsed()[0], double])

@@ -6,7 +6,7 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments demo check test lint format bench exactness fuzz clean
+.PHONY: help setup environments browser demo check test lint format bench exactness fuzz clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,13 +16,16 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 
 environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,convert,images]'
-	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl
+	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl browser
 
 environment-%:
 	@$(BIN)/ethosgen doctor --install $*
 
 library-acl:
 	@tools/acl.sh .acl
+
+browser:  ## install Chromium, for the tests of pages: 15 seconds
+	@tools/browser.sh
 
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)

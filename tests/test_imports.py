@@ -64,6 +64,7 @@ OWNERS = {
     "executorch": "quantization",
     "flatbuffers": "frontend.tflite",
     "jinja2": "project",
+    "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
@@ -92,6 +93,7 @@ SHARED = {
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files
+    ("jinja2", "report"),  # the page of `ethosgen report` is a template too
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "relax"),  # for programs that use TVM
     ("tvm_ffi", "relax"),

@@ -25,6 +25,7 @@ from ethosgen.commands.pipeline import pipeline
 from ethosgen.commands.place import place
 from ethosgen.commands.project import project
 from ethosgen.commands.quantize import quantize
+from ethosgen.commands.report import report
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
@@ -61,6 +62,7 @@ for _command in (
     simulate,
     accuracy,
     compare,
+    report,
     quantize,
     place,
     disasm,

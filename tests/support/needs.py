@@ -20,6 +20,7 @@ from ethosgen.backend.wrapped.external import find_external
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.tools import TOOLS
 from ethosgen.values.errors import InputError, ToolError
+from tests.support.browser import find_chromium
 from tests.support.small_models import SHARED_MODELS
 
 BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
@@ -30,6 +31,7 @@ _GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmak
 
 EXTRAS = {
     "PIL": "images",
+    "axe_playwright_python": "dev",
     "cmsis_pack_manager": "packs",
     "devicetree": "dev",
     "hypothesis": "dev",
@@ -37,6 +39,7 @@ EXTRAS = {
     "litert_quantizer": "quantize",
     "onnx": "onnx",
     "onnxruntime": "onnx",
+    "playwright": "dev",
     "pymetis": "place",
     "simpy": "place",
     "sklearn": "demo",
@@ -58,6 +61,7 @@ needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
 needs_packs = pytest.mark.packs
+needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
 needs_tosa = pytest.mark.environment("tosa")
 
@@ -112,6 +116,12 @@ def extra_of(error: BaseException | None) -> str | None:
     return f"{package} is missing: install ethosgen[{EXTRAS[package]}]"
 
 
+def _without_browser() -> str | None:
+    if find_chromium() is None:
+        return "Chromium is not installed: install it with make browser"
+    return _without_package("playwright") or _without_package("axe_playwright_python")
+
+
 def _without_package(name: str) -> str | None:
     try:
         importlib.import_module(name)
@@ -131,6 +141,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "cmsisnn": ("compiles Arm's CMSIS-NN", lambda: _without_variable("CMSIS_NN_PATH")),
     "environment": ("uses the Python environment named", _without_environment),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),
+    "browser": ("opens pages in Chromium", _without_browser),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
     "models": (
         "reads the networks in ../shared/models",
@@ -140,12 +151,23 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
 """By marker: what a marked test does, and a function that says what is missing."""
 
 
+REQUIRED = "ETHOSGEN_REQUIRED"
+"""The environment variable with the needs, by marker, without which a test fails, as in CI."""
+
+
+def is_required(marker: str) -> bool:
+    """Return whether a test fails instead of being skipped without such a need."""
+    return marker in os.environ.get(REQUIRED, "").split(",")
+
+
 def unmet(item: pytest.Item) -> Iterator[str]:
     """Yield the reason for each need of a test that this machine does not meet."""
     for marker in item.iter_markers():
         if marker.name in NEEDS:
             _, examine = NEEDS[marker.name]
             if reason := examine(*marker.args):
+                if is_required(marker.name):
+                    pytest.fail(f"{REQUIRED} has {marker.name}, but {reason}", pytrace=False)
                 yield reason
 
 

@@ -28,7 +28,7 @@ from ethosgen.aot.memory.plan import ALIGNMENT, MemoryPlan, plan_memory
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan
-from ethosgen.values.program import READ_ONLY, ArenaTensor, Port, Program, Variable
+from ethosgen.values.program import NO_TENSOR, READ_ONLY, ArenaTensor, Port, Program, Variable
 
 
 def compile_program(plan: Plan, name: str) -> Program:
@@ -76,6 +76,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         fused=tuple(name_codes(step) for step in schedule.steps if step.tail),
         overlapped=describe_waits(schedule),
         steps=tuple(marked.step for marked in steps),
+        workspaces=_workspaces(schedule, memory),
     )
 
 
@@ -145,6 +146,22 @@ def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ..
         )
         for index, block in sorted(memory.by_tensor.items())
         if block.offset is not None and index in memory.lifetimes
+    )
+
+
+def _workspaces(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
+    after = len(schedule.steps) - 1
+    return tuple(
+        ArenaTensor(
+            NO_TENSOR,
+            block.name,
+            block.offset,
+            block.bytes,
+            min(block.steps),
+            min(max(block.steps), after),
+        )
+        for block in (*memory.scratches.values(), *memory.workspaces.values())
+        if block.offset is not None and block.steps
     )
 
 

@@ -23,6 +23,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
 from ethosgen.values.profile import NpuOperation
 from ethosgen.values.stream_run import StreamRun
+from ethosgen.values.timeline import NpuTimeline
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
@@ -317,13 +318,14 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
     ) -> Mapping[str, Any]:
         """Return a firmware's values for the templates.
 
-        UnsupportedError if the platform has no driver.
-
-        `partitions` are the facts of all networks' partitions.
+        `partitions` are the facts of all networks' partitions. UnsupportedError without a driver.
         """
 
     def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
         """Return a partition's operations, with the simulator's estimate of their cycles."""
+
+    def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
+        """Return when a partition's operations work by the simulator's estimate, and on what."""
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int

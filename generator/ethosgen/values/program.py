@@ -11,6 +11,9 @@ from ethosgen.values.workload import period
 READ_ONLY = "read_only"
 """The parameter of every entry for constants that partitions share; not every plan uses it."""
 
+NO_TENSOR = -1
+"""The index in an ArenaTensor that is none of the network's tensors."""
+
 
 @dataclass(frozen=True)
 class ArenaTensor:
@@ -92,6 +95,8 @@ class Program:
     """See PlanSummary."""
     steps: tuple[ProgramStep, ...] = ()
     """The calls of the entry, in order."""
+    workspaces: tuple[ArenaTensor, ...] = ()
+    """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
 
     @property
     def may_wait(self) -> bool:

@@ -27,6 +27,13 @@ def multiplications(network: Network) -> int:
     return sum(_of_operator(graph, op) for graph in network.graphs for op in graph.operators)
 
 
+def macs(graph: Graph, operator: Operator) -> int:
+    """Return the products that an operator adds up, without padding; 0 if it adds up none."""
+    if operator.code in {*_WEIGHTS, *_RECURRENT, "TRANSPOSE_CONV", "BATCH_MATMUL"}:
+        return _of_operator(graph, operator)
+    return 0
+
+
 def default_samples(network: Network, most: int = SAMPLES, work: int | None = None) -> int:
     """Return the number of samples to draw: `most`, or fewer for a large network.
 

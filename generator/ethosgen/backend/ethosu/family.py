@@ -28,18 +28,26 @@ from ethosgen.backend.ethosu.invocation import partition_facts
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
 from ethosgen.backend.ethosu.pmu_event import event_names
-from ethosgen.backend.ethosu.stream import Stream, ports_of, stream_of
+from ethosgen.backend.ethosu.stream import RegionKind, Stream, ports_of, stream_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.profile import NpuOperation
 from ethosgen.values.schedule import USUAL_SCHEDULE
+from ethosgen.values.timeline import ARENA, FAST, IO, WEIGHTS, NpuTimeline
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.backend.ethosu.offload import Division
+
+
+_MEMORIES = {
+    RegionKind.READ_ONLY: WEIGHTS,
+    RegionKind.SCRATCH: ARENA,
+    RegionKind.SCRATCH_FAST: FAST,
+}
 
 
 class EthosUFamily:
@@ -173,6 +181,18 @@ class EthosUFamily:
         npu = find_accelerator(plan.accelerator.name)
         found = list_operations(stream.commands, npu, ports_of(plan, partition))
         return [_with_layer(one, plan, stream, offset) for offset, one in found]
+
+    def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
+        """Return when a stream's operations work, and which bytes they use."""
+        from ethosgen.backend.ethosu.simulator.timeline import observe
+
+        if plan.accelerator is None:
+            raise ValueError("a plan without an NPU has no timeline")
+        stream = stream_of(partition)
+        npu = find_accelerator(plan.accelerator.name)
+        memories = [_MEMORIES[b] if isinstance(b, RegionKind) else IO for b in stream.bases]
+        ports = ports_of(plan, partition)
+        return observe(stream.commands, npu, ports, memories, stream.sources)
 
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int

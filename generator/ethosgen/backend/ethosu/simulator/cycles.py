@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import accumulate
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import AccFormat, ElementwiseMode, PoolingMode
@@ -39,6 +40,9 @@ _SRAM_BYTES_PER_CYCLE = {"u55": 8.0, "u65": 16.0}
 _SUB_KERNEL = 8
 _STEP_CYCLES = 4
 _READ_ONLY_REGION = 0
+
+Span = tuple[float, float]
+"""Start and end of a step, in cycles from the stream's start."""
 
 _MICRO_BLOCKS: dict[int, Shape] = {32: (1, 1, 4), 64: (1, 1, 8), 128: (1, 2, 8), 256: (2, 2, 8)}
 """OFM micro-block (height, width, depth) by the MACs of a core."""
@@ -81,12 +85,24 @@ def progress(
     accelerator: EthosU, steps: Sequence[IssuedOperation], _ports: Ports | None = None
 ) -> Iterator[float]:
     """Yield, for each step, the cycle at which U55 or U65 has done all steps so far."""
+    return reached(spans(accelerator, steps))
+
+
+def spans(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], _ports: Ports | None = None
+) -> Iterator[Span]:
+    """Yield the cycles in which U55 or U65 runs each step."""
     return overlapped((step, _alone(accelerator, step.operation)) for step in steps)
 
 
 def whole(ends: Iterable[float]) -> int:
     """Return the cycles of a stream from its progress."""
     return round(max(ends, default=0.0))
+
+
+def reached(found: Iterable[Span]) -> Iterator[float]:
+    """Yield, for each step, the end of all steps so far."""
+    return accumulate((end for _, end in found), max)
 
 
 def _alone(accelerator: EthosU, operation: Operation) -> float:
@@ -99,8 +115,8 @@ def overlapped(
     steps: Iterable[tuple[IssuedOperation, float | None]],
     most_kernels: int | None = None,
     most_copies: int | None = None,
-) -> Iterator[float]:
-    """Yield a stream's progress, given each step's own cycles; copies run beside operations.
+) -> Iterator[Span]:
+    """Yield the start and the end of each step, given its own cycles; copies run beside operations.
 
     A step with None belongs to the one before it. With limits, a command waits until fewer
     operations or copies are outstanding.
@@ -114,18 +130,28 @@ def overlapped(
             now = max(now, _end(kernels, step.kernel_wait))
         if cycles is None:
             kernels[-1] = max(now, kernels[-1])
-        else:
-            is_copy = step.operation.ofm is None
-            queue, most = (copies, most_copies) if is_copy else (kernels, most_kernels)
-            if most is not None:
-                now = max(now, _end(queue, most - 1))
-            queue.append(max(now, queue[-1]) + cycles)
-        yield max(kernels[-1], copies[-1])
+            yield kernels[-1], kernels[-1]
+            continue
+        is_copy = step.operation.ofm is None
+        queue, most = (copies, most_copies) if is_copy else (kernels, most_kernels)
+        if most is not None:
+            now = max(now, _end(queue, most - 1))
+        start = max(now, queue[-1])
+        queue.append(start + cycles)
+        yield start, queue[-1]
 
 
 def _end(queue: Sequence[float], behind: int) -> float:
     """Return the end of the last operation but `behind`."""
     return queue[-1 - behind] if len(queue) > behind else 0.0
+
+
+def memory_rates(
+    accelerator: EthosU, _steps: Sequence[IssuedOperation], _ports: Ports | None, regions: int
+) -> list[float]:
+    """Return the bytes per cycle of each region's memory on U55 and U65, as the estimate has it."""
+    sram = _SRAM_BYTES_PER_CYCLE[accelerator.product]
+    return [_FLASH_BYTES_PER_CYCLE if i == _READ_ONLY_REGION else sram for i in range(regions)]
 
 
 def dma_cycles(accelerator: EthosU, operation: Dma) -> float:

@@ -118,6 +118,23 @@ def read(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> NDArray[Any]:
     return Placed(bus, fm, base, shape).read()
 
 
+def span(fm: FeatureMap, shape: Shape) -> tuple[int, int]:
+    """Return the first byte of a feature map in its region, and the byte after its last."""
+    item = np.dtype(fm.dtype).itemsize
+    stride_y, stride_x, stride_c = fm.strides
+    if fm.layout is ActivationFormat.NHWC:
+        column, deep = stride_x, shape[2] * item
+    else:
+        bricks, rest = divmod(shape[2] - 1, BRICK)
+        column, deep = BRICK * item, bricks * stride_c + (rest + 1) * item
+    starts, ends = [], []
+    for rows, columns, address in _tiles(fm, shape):
+        height, width = rows.stop - rows.start, columns.stop - columns.start
+        starts.append(address)
+        ends.append(address + (height - 1) * stride_y + (width - 1) * column + deep)
+    return min(starts, default=0), max(ends, default=0)
+
+
 def check_write(bus: Bus, fm: FeatureMap, base: int, shape: Shape) -> None:
     """Raise the NpuFault that writing such a feature map would raise."""
     Placed(bus, fm, base, shape, write=True)

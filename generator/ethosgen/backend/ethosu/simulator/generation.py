@@ -77,6 +77,20 @@ def progress_of(
     return cycles.progress if accelerator.u85 is None else u85_cycles.progress
 
 
+def spans_of(
+    accelerator: EthosU,
+) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], Iterator[cycles.Span]]:
+    """Return the function that yields start and end of each step of an accelerator's stream."""
+    return cycles.spans if accelerator.u85 is None else u85_cycles.spans
+
+
+def rates_of(
+    accelerator: EthosU,
+) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None, int], list[float]]:
+    """Return the function that returns the bytes per cycle of so many regions' memories."""
+    return cycles.memory_rates if accelerator.u85 is None else u85_cycles.memory_rates
+
+
 def inner_bytes(accelerator: EthosU) -> int:
     """Return the size of the memory that streams can address: a core's SHRAM, U85's tables."""
     if accelerator.u85 is not None:

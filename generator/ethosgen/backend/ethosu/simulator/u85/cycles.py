@@ -30,9 +30,11 @@ from ethosgen.backend.ethosu.isa_u85 import (
     U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.cycles import (
+    Span,
     clipped,
     mac_cycles,
     overlapped,
+    reached,
     sub_kernels,
     whole,
 )
@@ -131,8 +133,23 @@ def progress(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
 ) -> Iterator[float]:
     """Yield, for each step, the cycle at which U85 has done all steps so far."""
+    return reached(spans(accelerator, steps, ports))
+
+
+def spans(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> Iterator[Span]:
+    """Yield the cycles in which U85 runs each step."""
     memories = Memories.of(accelerator, steps, ports)
     return overlapped(_timed(accelerator, memories, steps), _MOST_KERNELS, _MOST_COPIES)
+
+
+def memory_rates(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None, regions: int
+) -> list[float]:
+    """Return the bytes per cycle of each region's memory."""
+    memories = Memories.of(accelerator, steps, ports)
+    return [memories[region].bandwidth for region in range(regions)]
 
 
 def _timed(

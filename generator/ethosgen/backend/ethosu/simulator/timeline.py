@@ -1,0 +1,235 @@
+"""Tells when each operation of a stream works, and which bytes are in use, without running it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.simulator import feature_map
+from ethosgen.backend.ethosu.simulator.generation import rates_of, spans_of
+from ethosgen.backend.ethosu.simulator.machine import load
+from ethosgen.backend.ethosu.simulator.operation import (
+    Access,
+    Channel,
+    IssuedOperation,
+    MapAccess,
+    Ports,
+    StreamAccess,
+)
+from ethosgen.backend.ethosu.simulator.summary import title
+from ethosgen.values.timeline import (
+    ARENA,
+    DMA_UNIT,
+    FAST,
+    INNER,
+    IO,
+    NPU_UNIT,
+    WEIGHTS,
+    Buffer,
+    NpuEvent,
+    NpuTimeline,
+)
+
+_KEPT = (ARENA, FAST)
+"""The memories whose use is shown."""
+
+
+def observe(
+    stream: bytes,
+    accelerator: EthosU,
+    ports: Ports | None,
+    memories: Sequence[str],
+    sources: Mapping[int, int],
+) -> NpuTimeline:
+    """Return a stream's timeline; `memories` names that of each region.
+
+    `sources` maps commands' offsets to operators. A copy belongs to the operator that reads it.
+    """
+    steps = load(stream, accelerator, ports).steps
+    watched = _Watched(memories, [sources.get(step.offset) for step in steps])
+    for index, step in enumerate(steps):
+        watched.see(index, step)
+    rates = rates_of(accelerator)(accelerator, steps, ports, len(memories))
+    return NpuTimeline(
+        events=_events(accelerator, steps, ports, watched),
+        buffers=tuple(one.buffer() for one in watched.buffers),
+        encoded={
+            operator: sum(length for _, length in parts)
+            for operator, parts in sorted(watched.encoded.items())
+        },
+        rates=dict(zip(memories, rates, strict=True)),
+        peak_macs=accelerator.macs,
+    )
+
+
+def _events(
+    accelerator: EthosU,
+    steps: Sequence[IssuedOperation],
+    ports: Ports | None,
+    watched: "_Watched",
+) -> tuple[NpuEvent, ...]:
+    found, before = [], 0
+    for index, (start, end) in enumerate(spans_of(accelerator)(accelerator, steps, ports)):
+        operation, reached = steps[index].operation, max(before, round(end))
+        event = NpuEvent(
+            name=title(operation),
+            unit=DMA_UNIT if operation.ofm is None else NPU_UNIT,
+            operator=watched.operators[index],
+            start=round(start),
+            end=round(end),
+            cycles=reached - before,
+            macs=operation.macs,
+            read=watched.read[index],
+            written=watched.written[index],
+        )
+        found.append(event)
+        before = reached
+    return tuple(found)
+
+
+@dataclass
+class _Open:
+    """A buffer that later operations may still read; `parts` are the constants copied to it."""
+
+    memory: str
+    start: int
+    end: int
+    first: int
+    last: int
+    operator: int | None
+    parts: frozenset[tuple[int, int]] = frozenset()
+    copier: int | None = None
+    is_read: bool = False
+    is_given: bool = False
+
+    def overlaps(self, memory: str, start: int, end: int) -> bool:
+        return self.memory == memory and self.start < end and start < self.end
+
+    def continues(self, memory: str, start: int, end: int, operator: int | None) -> bool:
+        """Return whether an operation writes more of the same, before anything reads it."""
+        if self.operator != operator or operator is None or self.parts or self.is_read:
+            return False
+        return self.memory == memory and self.start <= end and start <= self.end
+
+    def buffer(self) -> Buffer:
+        size, is_copy = self.end - self.start, bool(self.parts)
+        life = self.first, self.last
+        return Buffer(self.memory, self.start, size, *life, self.operator, is_copy, self.is_given)
+
+
+@dataclass
+class _Watched:
+    """What a stream's operations have read and written so far."""
+
+    memories: Sequence[str]
+    operators: list[int | None]
+    buffers: list[_Open] = field(default_factory=list)
+    encoded: dict[int, set[tuple[int, int]]] = field(default_factory=dict)
+    read: list[Mapping[str, int]] = field(default_factory=list)
+    written: list[Mapping[str, int]] = field(default_factory=list)
+    _inner_copies: list[int] = field(default_factory=list)
+
+    def see(self, index: int, step: IssuedOperation) -> None:
+        """Record the accesses of one operation, reads before writes."""
+        totals: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+        accesses = sorted(step.operation.accesses(), key=lambda one: one.channel.writes)
+        constants = frozenset(
+            _range(one)
+            for one in accesses
+            if one.channel is Channel.DMA_READ and self._memory(one.region) == WEIGHTS
+        )
+        if step.operation.ofm is not None:
+            self._own(self._inner_copies, self.operators[index])
+            self._inner_copies.clear()
+        for access in accesses:
+            memory = self._memory(access.region)
+            totals[access.channel.writes][memory] += access.bytes
+            if not access.channel.writes:
+                self._reads(index, memory, access)
+            elif memory in _KEPT:
+                self._writes(index, memory, _range(access), constants)
+            elif memory == INNER:
+                self._inner_copies.append(index)
+        self.read.append(dict(sorted(totals[False].items())))
+        self.written.append(dict(sorted(totals[True].items())))
+
+    def _memory(self, region: int | None) -> str:
+        if region is None:
+            return INNER
+        return self.memories[region] if region < len(self.memories) else IO
+
+    def _reads(self, index: int, memory: str, access: Access) -> None:
+        start, end = _range(access)
+        operator = self.operators[index]
+        if memory == WEIGHTS and isinstance(access, StreamAccess):
+            self._encode(operator, {(start, end - start)})
+        left = [(start, end)] if memory in _KEPT else []
+        for one in reversed(self.buffers):
+            if not left:
+                break
+            if not any(one.overlaps(memory, *part) for part in left):
+                continue
+            one.last, one.is_read = index, True
+            left = [rest for part in left for rest in _without(part, (one.start, one.end))]
+            if one.parts and isinstance(access, StreamAccess):
+                self._encode(operator, {(a, b - a) for a, b in one.parts})
+            if one.copier is not None and operator is not None:
+                self._own([one.copier], operator)
+                one.operator = one.operator if one.operator is not None else operator
+        for part in left:
+            self._is_given(index, memory, part)
+
+    def _is_given(self, index: int, memory: str, part: tuple[int, int]) -> None:
+        """Record a read of bytes that no operation has written: they hold an input."""
+        start, end = part
+        for one in self.buffers:
+            if one.is_given and one.memory == memory and one.start <= end and start <= one.end:
+                one.start, one.end = min(one.start, start), max(one.end, end)
+                one.last = index
+                return
+        given = _Open(memory, start, end, 0, index, None, is_read=True, is_given=True)
+        self.buffers.insert(0, given)
+
+    def _writes(
+        self,
+        index: int,
+        memory: str,
+        place: tuple[int, int],
+        constants: frozenset[tuple[int, int]],
+    ) -> None:
+        start, end = place
+        operator = self.operators[index]
+        known = next((b for b in self.buffers if b.continues(memory, *place, operator)), None)
+        if known is not None and not constants:
+            known.start, known.end = min(known.start, start), max(known.end, end)
+            known.last = index
+            return
+        copier = index if constants else None
+        self.buffers.append(_Open(memory, start, end, index, index, operator, constants, copier))
+
+    def _encode(self, operator: int | None, parts: set[tuple[int, int]]) -> None:
+        if operator is not None:
+            self.encoded.setdefault(operator, set()).update(parts)
+
+    def _own(self, copies: Sequence[int], operator: int | None) -> None:
+        """Give copies to the operator that reads them, if they have none."""
+        for copy in copies:
+            if self.operators[copy] is None:
+                self.operators[copy] = operator
+
+
+def _range(access: Access) -> tuple[int, int]:
+    """Return the first byte of an access in its region, and the byte after its last."""
+    if isinstance(access, MapAccess):
+        return feature_map.span(access.fm, access.shape)
+    if isinstance(access, StreamAccess):
+        return access.stream.base, access.stream.base + access.stream.length
+    planes, rows, length = access.shape
+    plane, row, _ = access.strides
+    return access.address, access.address + (planes - 1) * plane + (rows - 1) * row + length
+
+
+def _without(one: tuple[int, int], other: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the parts of a range that are not in another."""
+    parts = [(one[0], min(one[1], other[0])), (max(one[0], other[1]), one[1])]
+    return [(start, end) for start, end in parts if start < end]

@@ -1,0 +1,167 @@
+"""`ethosgen report`: one page about a network: what runs where, time, memory, exactness."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from ethosgen.commands import completion
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.options import (
+    BOARD_OR_NONE,
+    FIDELITY,
+    GOLDEN,
+    INPUT,
+    JSON,
+    PLATFORM,
+    SAMPLES,
+    SEED,
+    require_board,
+    with_line,
+    with_recipe,
+)
+from ethosgen.commands.progress import Progress
+from ethosgen.values.grammar import counted
+from ethosgen.values.network_report import NetworkReport
+from ethosgen.values.recipe import Recipe
+
+_RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
+"""Parameters that only say where results go; the command in the report is without them."""
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@with_recipe(BOARD_OR_NONE, PLATFORM)
+@click.option(
+    "--on",
+    shell_complete=completion.targets,
+    help="Target to run and measure on, or simulate for estimates alone [default: qemu if it runs "
+    "the board, else simulate].",
+)
+@INPUT
+@GOLDEN
+@FIDELITY
+@SAMPLES
+@SEED
+@click.option(
+    "-o", "--output", type=_FILE, metavar="FILE.html", help="The page [default: NAME.html]."
+)
+@click.option(
+    "--perfetto", type=_FILE, metavar="FILE.json", help="Also write the timeline for Perfetto."
+)
+@click.option(
+    "--model-explorer",
+    "explorer",
+    type=_FILE,
+    metavar="FILE.json",
+    help="Also write each operator's share of the time as node data for Model Explorer.",
+)
+@click.option("--force", is_flag=True, help="Replace files that ethosgen report did not write.")
+@JSON
+@with_line
+def report(
+    recipe: Recipe,
+    on: str | None,
+    input_path: Path | None,
+    golden: Path | None,
+    fidelity: float | None,
+    samples: int | None,
+    seed: int,
+    output: Path | None,
+    perfetto: Path | None,
+    explorer: Path | None,
+    force: bool,
+    as_json: bool,
+    line: Any,
+) -> None:
+    """Write one page about a network: what runs where and why, time, memory, exactness, sizes.
+
+    The page is one file that opens without a network connection. With --board, QEMU runs the
+    firmware and its steps are measured; without, the times are estimates. --json prints what the
+    page shows, and writes it only if -o names it.
+
+    \b
+        ethosgen report MODEL.tflite --board corstone300 -o report.html
+        ethosgen report MODEL.tflite --npu ethos-u85-256 --perfetto trace.json
+
+    Exit status 0 means that every element of every sample equals TensorFlow Lite Micro's; 1 that
+    one differs (the page is written all the same).
+    """
+    from ethosgen import pipeline
+    from ethosgen.pipeline.reporting import Files, ReportRequest, make_report, write_report
+
+    require_board(line)
+    page = output or (None if as_json else Path(f"{recipe.networks[0].stem}.html"))
+    files = Files(page, perfetto, explorer, force)
+    files.require()
+    asked = ReportRequest(
+        recipe,
+        on=on,
+        inputs=pipeline.Inputs(input_path, samples, seed),
+        criteria=pipeline.Criteria(golden, fidelity=fidelity),
+        line=line,
+        command=_command(click.get_current_context()),
+    )
+    with Progress() as progress:
+        made = make_report(asked, progress.watch())
+        written = write_report(made, files)
+    if as_json:
+        click.echo(json.dumps(made.as_json(), indent=2))
+    else:
+        click.echo("\n".join(_lines(made, written)))
+    if page is not None:
+        suggest_next(f"xdg-open {shlex.quote(str(page))}", quiet=as_json)
+    if not made.verdict.verdict.startswith(("PASS", "NOT COMPARED")):
+        sys.exit(1)
+
+
+def _lines(made: NetworkReport, written: list[Path]) -> Iterator[str]:
+    """Yield what was written, and the figures that the page begins with."""
+    for path in written:
+        yield f"{path}: {counted(path.stat().st_size, 'byte')}"
+    costs = made.costs
+    time = "" if costs.seconds is None else ", " + f"{1e3 * costs.seconds:,.3f}" + " ms"
+    unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
+    yield f"  time      {counted(costs.cycles, 'cycle')}{time}{unknown}"
+    if costs.npu_cycles is not None:
+        yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
+    yield f"  CPU       {costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"
+    yield f"  arena     {counted(costs.arena_bytes, 'byte')}"
+    yield made.verdict.verdict
+
+
+def _command(context: click.Context) -> str:
+    """Return the command as the user gave it, without where its results go."""
+    words = ["ethosgen", "report"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = context.params.get(name)
+        if name in _RESULTS or value is None:
+            continue
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        words += list(_words(parameter, value))
+    return shlex.join(words)
+
+
+def _words(parameter: click.Parameter, value: Any) -> Iterator[str]:
+    several = list(value) if isinstance(value, tuple | list) else [value]
+    if isinstance(parameter, click.Argument):
+        yield from map(str, several)
+        return
+    option = parameter.opts[-1]
+    if isinstance(value, bool):
+        yield option if value else parameter.secondary_opts[-1]
+    elif parameter.name == "cpu_ops":
+        yield from (option, ",".join(several))
+    elif parameter.name == "shapes":
+        for name, sizes in several:
+            yield from (option, f"{name}={','.join(map(str, sizes))}")
+    else:
+        for one in several:
+            yield from (option, str(one))

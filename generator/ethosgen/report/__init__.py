@@ -1,0 +1,11 @@
+"""One network's report: what runs where, time, memory and exactness as one value, and as a page.
+
+calls        the calls of the generated C, with the network's operators in each
+layers       the network's operators with place, time and bytes; partitions; errata
+timeline     the work of NPU, DMA and CPU, one after the other
+memory       what lies where in the arena, and when
+roofline     how near layers are to the NPU's limits
+assembly     all of these as one value
+page         the value as an HTML page (owns its charts)
+exports      the value for Perfetto and for Model Explorer
+"""

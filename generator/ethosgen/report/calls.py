@@ -1,0 +1,115 @@
+"""The calls of the generated C, with the operators of the network that each computes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ethosgen.values.network import Graph, Operator
+from ethosgen.values.plan import Partition, Plan
+from ethosgen.values.profile import NPU, Profile, ProgramStep
+from ethosgen.values.program import Program
+from ethosgen.values.timeline import NpuTimeline
+
+_JOINT = " + "
+"""Between the codes of operators that share a function."""
+
+
+@dataclass(frozen=True)
+class CallFacts:
+    """A call: its operators in the network, its cost on the CPU, and the NPU's work in it.
+
+    `number` counts from 1, as a profile does. `operators` is empty where they are not known. It
+    starts at cycle `start` of the time axis: calls run one after the other. `cpu_cycles` is the
+    CPU's count there.
+    """
+
+    number: int
+    step: ProgramStep
+    operators: tuple[int, ...]
+    cpu: int | None
+    partition: Partition | None
+    timeline: NpuTimeline | None
+    start: int
+    cpu_cycles: int
+
+    @property
+    def npu_start(self) -> int:
+        """The cycle in which the CPU has started the NPU, or is done itself."""
+        return self.start + self.cpu_cycles
+
+    @property
+    def end(self) -> int:
+        """The cycle in which it ends."""
+        return self.npu_start + (self.timeline.cycles if self.timeline else 0)
+
+    @property
+    def is_top(self) -> bool:
+        """Whether it is not in a subgraph."""
+        return not self.step.inside
+
+
+def calls_of(
+    program: Program,
+    timelines: Mapping[str, NpuTimeline],
+    cpu_cycles: Mapping[int, int | None],
+    profile: Profile | None,
+    pace: float = 1.0,
+) -> tuple[CallFacts, ...]:
+    """Return the calls in order.
+
+    `timelines` are the NPU's by partition, `cpu_cycles` estimates by operator of the residual
+    graph. With a profile its counts replace the estimates. A count of the CPU takes `pace` cycles
+    of the time axis.
+    """
+    plan = program.plan
+    partitions = {partition.name: partition for partition in plan.partitions}
+    members = _Members(plan)
+    found: list[CallFacts] = []
+    for number, step in enumerate(program.steps, 1):
+        partition = partitions.get(step.name)
+        residual = () if partition else members.of(step)
+        known = [plan.origins[i] for i in residual if i in plan.origins]
+        if plan.accelerator is None and not plan.partitions:
+            known = list(residual)
+        operators = partition.operators if partition else tuple(sorted(known))
+        cpu = _estimate(residual, cpu_cycles) if partition is None else 0
+        if profile is not None:
+            cpu = profile.steps[number - 1].count
+        timeline = timelines.get(step.name) if step.on == NPU and not step.is_wait else None
+        now = found[-1].end if found else 0
+        takes = round(pace * (cpu or 0))
+        found.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
+    return tuple(found)
+
+
+def _estimate(operators: Sequence[int], cycles: Mapping[int, int | None]) -> int | None:
+    known = [cycles.get(i) for i in operators]
+    if not known or None in known:
+        return None
+    return sum(one for one in known if one is not None)
+
+
+class _Members:
+    """Finds the residual graph's operators that a step computes, by its name and its output."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._graph: Graph = plan.residual
+        self._makers = {i: op for op in self._graph.operators for i in op.outputs}
+        self._by_name = {self._graph.tensors[i].name: op for i, op in self._makers.items()}
+
+    def of(self, step: ProgramStep) -> tuple[int, ...]:
+        """Return the indices of a step's operators, () if they are not those of the entry graph."""
+        last = self._by_name.get(step.output)
+        if step.inside or last is None:
+            return ()
+        codes = step.name.split(_JOINT)
+        found = [last]
+        for code in reversed(codes[:-1]):
+            before = self._before(found[0], code)
+            if before is None:
+                break
+            found.insert(0, before)
+        return tuple(op.index for op in found)
+
+    def _before(self, operator: Operator, code: str) -> Operator | None:
+        makers = (self._makers.get(i) for i in operator.inputs)
+        return next((op for op in makers if op and code in (op.code, op.title)), None)

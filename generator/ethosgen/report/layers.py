@@ -1,0 +1,135 @@
+"""The network's operators with their place, time and bytes; the partitions; the errata."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ethosgen.backend import compiled_operators, is_compiled
+from ethosgen.report.calls import CallFacts
+from ethosgen.values.network import ABSENT, Graph, Operator
+from ethosgen.values.network_report import Erratum, Layer, PartitionFacts
+from ethosgen.values.plan import CPU, Plan
+from ethosgen.values.profile import NPU
+from ethosgen.values.workload import macs
+
+
+def make_layers(plan: Plan, calls: Sequence[CallFacts]) -> tuple[Layer, ...]:
+    """Return the network's operators in order; shares are of all cycles and counts together."""
+    made = _Figures(plan, calls)
+    return tuple(made.layer(operator) for operator in plan.network.graph.operators)
+
+
+def constants_of(graph: Graph, operator: Operator) -> int:
+    """Return the bytes of an operator's constants, each once."""
+    read = {i for i in operator.inputs if i != ABSENT}
+    return sum(len(data) for i in read if (data := graph.tensors[i].data) is not None)
+
+
+class _Figures:
+    """What calls and partitions say about each operator."""
+
+    def __init__(self, plan: Plan, calls: Sequence[CallFacts]) -> None:
+        self._plan, self._graph = plan, plan.network.graph
+        self._placings = {placing.operator: placing for placing in plan.placings}
+        self._errata = {
+            plan.origins.get(one.operator, one.operator): one.erratum
+            for one in plan.cpu_operators
+            if one.erratum
+        }
+        self._partitions = {i: p for p in plan.partitions for i in p.operators}
+        self._cycles: Counter[int] = Counter()
+        self._encoded: Counter[int] = Counter()
+        self._cpu: dict[int, int | None] = {}
+        self._cpu_cycles: Counter[int] = Counter()
+        self._merged: dict[int, int] = {}
+        for call in calls:
+            self._add(call)
+        self._total = max((call.end for call in calls), default=0)
+        self._makers = {i: op.index for op in self._graph.operators for i in op.outputs}
+
+    def _add(self, call: CallFacts) -> None:
+        if call.timeline is not None:
+            for event in call.timeline.events:
+                if event.operator is not None:
+                    self._cycles[event.operator] += event.cycles
+            for operator, size in call.timeline.encoded.items():
+                self._encoded[operator] += size
+        elif call.partition is None and call.operators:
+            first, *others = call.operators
+            self._cpu[first] = call.cpu
+            self._cpu_cycles[first] += call.cpu_cycles
+            self._merged |= dict.fromkeys(others, first)
+        elif call.partition is not None and call.operators and not call.partition.on_npu:
+            first = call.operators[0]
+            self._cpu[first] = (self._cpu.get(first) or 0) + (call.cpu or 0)
+            self._cpu_cycles[first] += call.cpu_cycles
+
+    def layer(self, operator: Operator) -> Layer:
+        """Return one operator with its figures."""
+        index, tensors = operator.index, self._graph.tensors
+        output = tensors[operator.outputs[0]] if operator.outputs else None
+        on, reason = self._place(operator)
+        partition = self._partitions.get(index)
+        is_done = on == NPU and not is_compiled(self._plan.network)
+        cycles = self._cycles[index] if is_done else None
+        cpu = self._cpu.get(index)
+        known = (cycles or 0) + self._cpu_cycles[index]
+        is_unknown = (cycles is None and cpu is None) or not self._total
+        makers = (self._makers.get(i) for i in operator.inputs if i != ABSENT)
+        return Layer(
+            operator=index,
+            code=operator.title,
+            output=output.name if output else "",
+            shape=output.shape if output else (),
+            dtype=output.dtype if output else "",
+            on=on,
+            partition=partition.name if partition else "",
+            reason=reason,
+            erratum=self._errata.get(index, ""),
+            inputs=tuple(sorted({maker for maker in makers if maker is not None})),
+            merged_into=self._merged.get(index),
+            macs=macs(self._graph, operator),
+            cycles=cycles,
+            cpu=cpu,
+            share=None if is_unknown else round(known / self._total, 6),
+            constant_bytes=constants_of(self._graph, operator),
+            encoded_bytes=self._encoded.get(index),
+        )
+
+    def _place(self, operator: Operator) -> tuple[str, str]:
+        placing = self._placings.get(operator.index)
+        if placing is not None:
+            return (NPU if placing.on == self._plan.npu else placing.on), placing.reason
+        if operator.custom_code in compiled_operators():
+            return NPU, "the file is compiled already"
+        return CPU, "the file is compiled already, and leaves it to the CPU"
+
+
+def make_partitions(
+    plan: Plan, calls: Sequence[CallFacts], command_bytes: Mapping[str, int]
+) -> tuple[PartitionFacts, ...]:
+    """Return the partitions; `command_bytes` are their commands' by name."""
+    timelines = {call.step.name: call.timeline for call in calls if call.timeline}
+    found = []
+    for one in plan.partitions:
+        known = timelines.get(one.name)
+        found.append(
+            PartitionFacts(
+                name=one.name,
+                on=NPU if one.on_npu else one.backend,
+                operators=one.operators,
+                events=len(known.events) if known else 0,
+                command_bytes=command_bytes.get(one.name, 0),
+                cycles=known.cycles if known else None,
+                why_it_ends=one.why_it_ends,
+            )
+        )
+    return tuple(found)
+
+
+def make_errata(layers: Sequence[Layer]) -> tuple[Erratum, ...]:
+    """Return the errata that keep operators off the NPU, in the operators' order."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for layer in layers:
+        if layer.erratum:
+            found.setdefault((layer.erratum, layer.reason), []).append(layer.operator)
+    return tuple(Erratum(name, why, tuple(where)) for (name, why), where in found.items())

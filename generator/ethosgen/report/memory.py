@@ -1,0 +1,162 @@
+"""What lies where in the arena and in a fast scratch, and when.
+
+A call of the CPU is one slot of time, a call of the NPU one for each of its operations.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.report.calls import CallFacts
+from ethosgen.values.network_report import Area, Block, MemoryUse, Slot
+from ethosgen.values.program import ArenaTensor, Program
+from ethosgen.values.timeline import ARENA, FAST, Buffer
+
+_FAST_AREA = "fast scratch"
+
+
+@dataclass(frozen=True)
+class _Span:
+    """The slots of a call, the schedule's step that it is, and the call."""
+
+    first: int
+    last: int
+    at: int
+    call: CallFacts
+
+
+def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
+    """Return the blocks of each memory."""
+    top = [call for call in calls if call.is_top and not call.step.is_wait]
+    spans = list(_spans(program, top))
+    slots = tuple(_slots(calls))
+    starts = {place.name: place.offset for place in program.workspaces}
+    scratches = {one.name: one for one in program.plan.scratches}
+    inner = {memory: list(_inner(program, spans, memory)) for memory in (ARENA, FAST)}
+    blocks, used = _placed(program, spans, inner[ARENA])
+    base = starts.get("scratch", 0)
+    blocks += [replace(one, offset=base + one.offset) for one in inner[ARENA] if one not in used]
+    blocks += [
+        Block(place.name, "workspace", place.offset, place.bytes, *_life(spans, place), None)
+        for place in program.workspaces
+        if place.name not in scratches
+    ]
+    scratch_bytes = sum(place.bytes for place in program.workspaces if place.name in scratches)
+    areas = []
+    fast = sum(one.bytes for one in scratches.values() if one.is_fast)
+    inside = (starts[one.name] for one in scratches.values() if one.is_fast and one.name in starts)
+    fast_start = next(inside, None)
+    if fast_start is not None:
+        blocks += [replace(one, offset=fast_start + one.offset) for one in inner[FAST]]
+    elif fast:
+        areas = [Area(_FAST_AREA, fast, fast, _ordered(inner[FAST]))]
+    whole = Area(ARENA, program.arena_bytes, scratch_bytes, _ordered(blocks))
+    return MemoryUse(slots, (whole, *areas))
+
+
+def _ordered(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    return tuple(sorted(blocks, key=lambda one: (one.first, one.offset, one.last, one.name)))
+
+
+def _slots(calls: Sequence[CallFacts]) -> Iterator[Slot]:
+    """Yield the slots; what runs in a subgraph belongs to that of the call that runs it."""
+    top = [call for call in calls if call.is_top]
+    ends = [*(call.start for call in top[1:]), max((call.end for call in calls), default=0)]
+    for call, end in zip(top, ends, strict=True):
+        if call.timeline is not None and call.timeline.events:
+            now = call.npu_start
+            yield from (Slot(e.name, now + e.start, now + e.end) for e in call.timeline.events)
+        elif not call.step.is_wait:
+            yield Slot(call.step.name, call.start, end)
+
+
+def _count(call: CallFacts) -> int:
+    return max(len(call.timeline.events), 1) if call.timeline else 1
+
+
+def _spans(program: Program, calls: Sequence[CallFacts]) -> Iterator[_Span]:
+    """Yield the slots of each call; a tensor's first step says which step of the schedule it is."""
+    known = {place.name: place.first for place in program.placements}
+    inputs = {port.tensor.name for port in program.inputs}
+    slot, at = 0, -1
+    for call in calls:
+        output = call.step.output
+        at = max(at + 1, known.get(output, 0) if output not in inputs else 0)
+        count = _count(call)
+        yield _Span(slot, slot + count - 1, at, call)
+        slot += count
+
+
+def _life(spans: Sequence[_Span], place: ArenaTensor) -> tuple[int, int]:
+    """Return the slots of a tensor's first and last step; steps without a call take no slot."""
+    first = next((span.first for span in spans if span.at >= place.first), 0)
+    last = max((span.last for span in spans if span.at <= place.last), default=0)
+    return min(first, last), max(first, last)
+
+
+def _inner(program: Program, spans: Sequence[_Span], memory: str) -> Iterator[Block]:
+    """Yield the NPU's own buffers in a memory."""
+    graph = program.plan.network.graph
+    for span in spans:
+        if span.call.timeline is None:
+            continue
+        for one in span.call.timeline.buffers:
+            if one.memory != memory:
+                continue
+            name = "unknown"
+            if one.operator is not None:
+                name = graph.tensors[graph.operators[one.operator].outputs[0]].name
+            life = span.first + one.first, span.first + one.last
+            kind = "weights" if one.is_copy else _kind(one)
+            yield Block(name, kind, one.offset, one.bytes, *life, one.operator)
+
+
+def _kind(buffer: Buffer) -> str:
+    return "input" if buffer.is_given else "tensor"
+
+
+def _placed(
+    program: Program, spans: Sequence[_Span], inner: Sequence[Block]
+) -> tuple[list[Block], set[Block]]:
+    """Return the planned tensors, and the NPU's buffers that are the same bytes.
+
+    In a partition, its operations say from when until when a tensor is in use.
+    """
+    ends: Mapping[str, str] = {
+        **{port.tensor.name: "input" for port in program.inputs},
+        **{port.tensor.name: "output" for port in program.outputs},
+    }
+    graph = program.plan.network.graph
+    makers = {graph.tensors[i].name: op.index for op in graph.operators for i in op.outputs}
+    blocks: list[Block] = []
+    used: set[Block] = set()
+    for place in program.placements:
+        first, last = _life(spans, place)
+        kind, maker = ends.get(place.name, "tensor"), makers.get(place.name)
+        same = [one for one in inner if _overlap(one, place) and one.kind != "weights"]
+        given = [o for o in same if o.kind == "input" and first <= o.first and o.last <= last]
+        made = [o for o in same if o.operator == maker and first <= o.first <= last]
+        made = _latest([one for one in made if one.kind != "input"])
+        used.update(given, made)
+        last = next((o.last for o in given if kind != "output" and _ends(spans, last, o)), last)
+        first = min((one.first for one in made), default=first)
+        blocks.append(Block(place.name, kind, place.offset, place.bytes, first, last, maker))
+    return blocks, used
+
+
+def _latest(blocks: Sequence[Block]) -> list[Block]:
+    """Return what holds the final values: of blocks that share bytes, the latest."""
+    found: list[Block] = []
+    for one in sorted(blocks, key=lambda block: -block.first):
+        ends = one.offset + one.bytes
+        if all(ends <= o.offset or o.offset + o.bytes <= one.offset for o in found):
+            found.append(one)
+    return found
+
+
+def _overlap(one: Block, place: ArenaTensor) -> bool:
+    return one.offset < place.offset + place.bytes and place.offset < one.offset + one.bytes
+
+
+def _ends(spans: Sequence[_Span], last: int, buffer: Block) -> bool:
+    """Return whether a tensor's life ends in the call in which the buffer is."""
+    return any(s.first <= buffer.last <= s.last and s.last == last for s in spans)

@@ -1,0 +1,124 @@
+"""The report as one HTML file that needs no network: styles, script and data are in it.
+
+Numbers in the text come from the JSON through `Shown`, which marks each with the path to its value.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from ethosgen.host.resources import template_folder
+from ethosgen.report import charts
+from ethosgen.values.grammar import counted
+from ethosgen.values.network_report import NetworkReport
+
+GENERATOR = "ethosgen report"
+"""The content of the page's meta element "generator"; only a page with it is replaced."""
+
+UNKNOWN = "not known"
+_SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
+"""A line that would make a browser's tools look for a file beside the page."""
+
+
+class Shown:
+    """Formats the values of a report's JSON by their paths, such as "/costs/arena_bytes"."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+
+    def at(self, path: str) -> Any:
+        """Return the value at a path."""
+        found: Any = self._data
+        for key in path.strip("/").split("/"):
+            found = found[int(key)] if isinstance(found, list | tuple) else found[key]
+        return found
+
+    def __call__(self, path: str, style: str = "number") -> Markup:
+        """Return a number as HTML that names its path and its style."""
+        text = shown_text(self.at(path), style)
+        return Markup('<span data-path="{}" data-style="{}">{}</span>').format(path, style, text)
+
+
+def shown_text(value: float | None, style: str) -> str:
+    """Return a number as the page shows it; styles are "number", "percent" and "ms"."""
+    if value is None:
+        return UNKNOWN
+    if style == "percent":
+        return f"{100 * value:.1f}%"
+    if style == "ms":
+        return f"{1e3 * value:,.3f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def render_page(report: NetworkReport) -> str:
+    """Return the page."""
+    data = json.loads(json.dumps(report.as_json()))
+    styles = _file("report.css")
+    scripts = [_SOURCE_MAP.sub("", _file("dagre.min.js")), _file("report.js")]
+    roofline = report.roofline
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            generator=GENERATOR,
+            report=report,
+            shown=Shown(data),
+            json=Markup(_harmless(json.dumps(data, separators=(",", ":")))),
+            styles=Markup(styles),
+            scripts=[Markup(script) for script in scripts],
+            licence=_file("dagre.LICENSE"),
+            policy=_policy(styles, scripts),
+            lanes=charts.make_lanes(report),
+            ticks=charts.make_ticks(report.costs.cycles),
+            memories=charts.make_memory_charts(report),
+            roof=charts.make_roof_chart(roofline, report.layers) if roofline else None,
+            most_share=max([layer.share or 0 for layer in report.layers] or [0]) or 1,
+        )
+    )
+
+
+def _policy(styles: str, scripts: list[str]) -> str:
+    """Return a Content-Security-Policy that allows these and nothing from elsewhere."""
+    allowed = " ".join(map(_hash, scripts))
+    return (
+        f"default-src 'none'; style-src {_hash(styles)}; script-src {allowed}; img-src 'none'; "
+        "connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _harmless(text: str) -> str:
+    """Return JSON in which nothing can end the element that holds it."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@cache
+def _file(name: str) -> str:
+    return (template_folder("report") / name).read_text("utf-8")
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([template_folder("report")]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=True,
+    )
+    environment.filters["counted"] = counted
+    environment.filters["short"] = charts.short
+    environment.filters["style"] = charts.style_of
+    return environment

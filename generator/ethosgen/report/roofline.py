@@ -1,0 +1,58 @@
+"""How near the NPU's layers are to the most that its MAC units and its memories allow."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ethosgen.report.calls import CallFacts
+from ethosgen.values.network_report import Layer, Roofline, RooflinePoint
+from ethosgen.values.timeline import NpuTimeline
+
+MACS = "MACs"
+"""The limit of a layer that no memory limits."""
+
+
+def make_roofline(layers: Sequence[Layer], calls: Sequence[CallFacts]) -> Roofline | None:
+    """Return the limits and a point for each layer with products; None without an NPU's work.
+
+    A layer's bytes are those of all its operations and copies, each operand once. Its roof is the
+    peak, or less if a memory needs more cycles for its bytes alone.
+    """
+    timelines = [call.timeline for call in calls if call.timeline]
+    if not timelines:
+        return None
+    first = timelines[0]
+    rates = {name: rate for one in timelines for name, rate in one.rates.items()}
+    moved = _moved(timelines)
+    points = []
+    for layer in layers:
+        traffic = moved.get(layer.operator)
+        if not layer.macs or not layer.cycles or traffic is None:
+            continue
+        total = sum(traffic.values())
+        least = {name: traffic[name] / rate for name, rate in rates.items() if traffic[name]}
+        least[MACS] = layer.macs / first.peak_macs
+        limit = max(least, key=lambda name: least[name])
+        points.append(
+            RooflinePoint(
+                operator=layer.operator,
+                macs=layer.macs,
+                bytes=total,
+                cycles=layer.cycles,
+                intensity=round(layer.macs / max(total, 1), 4),
+                macs_per_cycle=round(layer.macs / layer.cycles, 4),
+                roof=round(layer.macs / least[limit], 4),
+                limit=limit,
+            )
+        )
+    return Roofline(first.peak_macs, rates, tuple(points))
+
+
+def _moved(timelines: Sequence[NpuTimeline]) -> dict[int, Counter[str]]:
+    """Return the bytes that each operator's events read and write, by memory."""
+    found: dict[int, Counter[str]] = {}
+    for event in (event for one in timelines for event in one.events):
+        if event.operator is not None:
+            bytes_of = found.setdefault(event.operator, Counter())
+            bytes_of.update(event.read)
+            bytes_of.update(event.written)
+    return found

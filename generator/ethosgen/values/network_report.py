@@ -1,0 +1,278 @@
+"""What `ethosgen report` shows of a network: its parts, where they run, time, memory, exactness.
+
+The page and `--json` show this one value. Times are in cycles of `Setting.clock_hz`. The CPU's
+counts are in `Costs.cpu_unit`, and one of them takes a cycle of its clock on the time axis. Figures
+that are not known are None.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+FORMAT = 1
+"""Grows if a key disappears or changes its meaning."""
+
+ESTIMATED = "estimated"
+MEASURED = "measured"
+
+
+@dataclass(frozen=True)
+class PortFacts:
+    """An input or output of the network."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The network's file. `constant_bytes` counts weights, biases and other constants as read."""
+
+    name: str
+    file: str
+    format: str
+    bytes: int
+    sha256: str
+    operators: int
+    macs: int
+    constant_bytes: int
+    inputs: tuple[PortFacts, ...]
+    outputs: tuple[PortFacts, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the network was planned for; `board` is None for any board.
+
+    `on` is what ran it: "simulate", or a target. The clocks are the board's, None where it does not
+    say; the first is that of the NPU, or of the processor without one.
+    """
+
+    npu: str
+    board: str | None
+    processor: str
+    clock_hz: int | None
+    cpu_clock_hz: int | None
+    memory_mode: str
+    io: str
+    platform: str | None
+    offload: str
+    compiler: str
+    on: str
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An operator of the network.
+
+    `on` is "npu", "cpu", a user's accelerator, or "" if it disappears in others; `reason` says why.
+    `inputs` are the operators that make its inputs. `merged_into` is the operator whose function
+    computes it too. `cycles` are the NPU's, `cpu` is what the processor counts, and `share` that of
+    both in the inference, of 1. `constant_bytes` are its constants in the file, `encoded_bytes` its
+    weights and scales as the NPU reads them.
+    """
+
+    operator: int
+    code: str
+    output: str
+    shape: tuple[int, ...]
+    dtype: str
+    on: str
+    partition: str
+    reason: str
+    erratum: str
+    inputs: tuple[int, ...]
+    merged_into: int | None
+    macs: int
+    cycles: int | None
+    cpu: int | None
+    share: float | None
+    constant_bytes: int
+    encoded_bytes: int | None
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """A call of an accelerator: its operators, its commands, and why it ends where it does."""
+
+    name: str
+    on: str
+    operators: tuple[int, ...]
+    events: int
+    command_bytes: int
+    cycles: int | None
+    why_it_ends: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Work of one unit: `lane` is "npu", "dma", "cpu", or an accelerator; times are in cycles.
+
+    `operator` is the one that it serves, None if that is not known. `read` and `written` are bytes
+    by memory.
+    """
+
+    lane: str
+    name: str
+    operator: int | None
+    step: int
+    start: int
+    end: int
+    macs: int = 0
+    read: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    written: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes in use from slot `first` to slot `last`, both included.
+
+    `kind` is "input", "output", "tensor", "weights" (copied from flash) or "workspace".
+    """
+
+    name: str
+    kind: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+    operator: int | None
+
+
+@dataclass(frozen=True)
+class Area:
+    """A memory: the arena, or a fast scratch outside it. `scratch_bytes` is the NPU's part."""
+
+    name: str
+    bytes: int
+    scratch_bytes: int
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """An operation of the NPU, or a call of the CPU; `start` and `end` are cycles."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """The memories over time, in slots."""
+
+    slots: tuple[Slot, ...]
+    areas: tuple[Area, ...]
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """A layer on the NPU: products for each byte moved, products in a cycle, and its limit.
+
+    `roof` is the most products in a cycle that peak and memories allow at this intensity, `limit`
+    what sets it: "MACs", or a memory.
+    """
+
+    operator: int
+    macs: int
+    bytes: int
+    cycles: int
+    intensity: float
+    macs_per_cycle: float
+    roof: float
+    limit: str
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The NPU's limits: products in a cycle, and bytes in a cycle by memory."""
+
+    peak_macs: int
+    bytes_per_cycle: Mapping[str, float]
+    points: tuple[RooflinePoint, ...]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Time and memory of one inference.
+
+    `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own.
+    `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, and `cpu_unknown` the number of
+    steps without a figure. `cycles` is the end of the timeline, `seconds` the same at the board's
+    clock. `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
+    """
+
+    npu_cycles: int | None
+    compiler_cycles: int | None
+    cpu: int
+    cpu_kind: str
+    cpu_unit: str
+    cpu_unknown: int
+    cycles: int
+    seconds: float | None
+    arena_bytes: int
+    fast_bytes: int
+    state_bytes: int
+    weights_bytes: int
+    command_bytes: int
+    code_constant_bytes: int
+    flash_bytes: Mapping[str, int] | None
+    ram_bytes: Mapping[str, int] | None
+    library_bytes: Mapping[str, int] | None
+    stack_bytes: int | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison with the oracle that decides, the other's, and the network's own runtime.
+
+    `text` and the other sentences are for people.
+    """
+
+    verdict: str
+    samples: int
+    seed: int | None
+    oracle: str | None
+    oracle_version: str | None
+    elements: int | None
+    mismatches: int | None
+    second: str
+    fidelity: str
+    check: str
+    findings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """An erratum that keeps operators off the NPU."""
+
+    name: str
+    reason: str
+    operators: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NetworkReport:
+    """Everything that the page shows."""
+
+    command: str
+    ethosgen: str
+    subject: Subject
+    setting: Setting
+    costs: Costs
+    verdict: Verdict
+    layers: tuple[Layer, ...]
+    partitions: tuple[PartitionFacts, ...]
+    timeline: tuple[Event, ...]
+    memory: MemoryUse
+    roofline: Roofline | None
+    errata: tuple[Erratum, ...]
+    format: int = FORMAT
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,84 @@
+"""The report's figures agree with each other, and with what they come from."""
+
+import json
+
+import pytest
+
+from ethosgen.values.accelerator import NO_NPU
+from tests.support.needs import needs_models
+from tests.support.reports import CUT, DIGITS, observe, pmu_cycles, report_of
+from tests.support.small_models import SHARED_MODELS
+
+CASES = [("ethos-u55-128", ()), ("ethos-u55-128", CUT), ("ethos-u85-256", CUT), (NO_NPU, ())]
+
+
+@pytest.mark.parametrize(("npu", "cpu_ops"), CASES)
+def test_shares_add_up_to_one_inference(npu: str, cpu_ops: tuple[str, ...]) -> None:
+    report = report_of(npu=npu, cpu_ops=cpu_ops)
+    assert sum(layer.share or 0 for layer in report.layers) == pytest.approx(1, abs=1e-4)
+    cycles = sum(layer.cycles or 0 for layer in report.layers)
+    assert cycles == (report.costs.npu_cycles or 0)
+    assert cycles == (0 if npu == NO_NPU else pmu_cycles(DIGITS, npu, cpu_ops))
+    assert report.costs.cycles == cycles + report.costs.cpu
+    assert report.costs.cycles == max(event.end for event in report.timeline)
+
+
+def test_layers_have_the_networks_own_names_in_order() -> None:
+    report, graph = report_of(cpu_ops=CUT), observe(cpu_ops=CUT).network.graph
+    assert [layer.code for layer in report.layers] == [op.code for op in graph.operators]
+    assert [layer.output for layer in report.layers] == [
+        graph.tensors[op.outputs[0]].name for op in graph.operators
+    ]
+    assert {layer.on for layer in report.layers} == {"npu", "cpu"}
+    assert {layer.code for layer in report.layers if layer.on == "cpu"} == set(CUT)
+    assert all(layer.reason for layer in report.layers)
+
+
+def test_connections_are_the_networks() -> None:
+    layers = report_of().layers
+    assert [layer.inputs for layer in layers[:6]] == [(), (0,), (1,), (2,), (3,), (3, 4)]
+
+
+def test_partitions_hold_the_operators_that_run_there() -> None:
+    report = report_of(cpu_ops=CUT)
+    assert [part.name for part in report.partitions] == ["partition_0", "partition_1"]
+    for part in report.partitions:
+        assert part.operators == tuple(
+            x.operator for x in report.layers if x.partition == part.name
+        )
+        assert part.cycles == sum(report.layers[i].cycles or 0 for i in part.operators)
+        assert part.command_bytes > 0
+        assert part.events == sum(
+            event.lane in ("npu", "dma") and event.operator in part.operators
+            for event in report.timeline
+        )
+
+
+def test_without_an_npu_all_is_on_the_cpu() -> None:
+    report = report_of(npu=NO_NPU)
+    assert report.roofline is None and report.costs.npu_cycles is None
+    assert not report.partitions
+    assert {layer.on for layer in report.layers} == {"cpu"}
+    assert {event.lane for event in report.timeline} == {"cpu"}
+
+
+def test_the_json_is_plain_and_complete() -> None:
+    report = report_of(cpu_ops=CUT)
+    told = report.as_json()
+    assert json.loads(json.dumps(told)) == json.loads(json.dumps(report.as_json()))
+    assert told["verdict"]["verdict"] == "PASS"
+    assert told["verdict"]["second"] == "LiteRT 2: 3 of 20 outputs differ"
+    assert told["subject"]["constant_bytes"] == sum(x.constant_bytes for x in report.layers)
+
+
+def test_the_same_network_gives_the_same_report() -> None:
+    assert report_of(cpu_ops=CUT) == report_of(cpu_ops=CUT)
+
+
+@needs_models
+@pytest.mark.parametrize("name", ["kws_dscnn_int8", "ad_autoencoder_int8", "hello_world_int8"])
+def test_published_networks(name: str) -> None:
+    path = SHARED_MODELS / f"{name}.tflite"
+    report = report_of(path)
+    assert report.costs.npu_cycles == pmu_cycles(path, "ethos-u55-128")
+    assert sum(layer.share or 0 for layer in report.layers) == pytest.approx(1, abs=1e-4)

@@ -1,0 +1,65 @@
+"""Memory over time: blocks lie in their areas, and live ones share no byte."""
+
+import pytest
+
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.network_report import Block
+from tests.support.needs import needs_models
+from tests.support.reports import CUT, observe, report_of
+from tests.support.small_models import SHARED_MODELS
+
+
+def clashes(blocks: tuple[Block, ...]) -> list[tuple[Block, Block]]:
+    """Return blocks that share bytes in a slot; in the slot of an operation, its output may
+    overwrite its input."""
+    return [
+        (one, other)
+        for place, one in enumerate(blocks)
+        for other in blocks[place + 1 :]
+        if one.offset < other.offset + other.bytes
+        and other.offset < one.offset + one.bytes
+        and max(one.first, other.first) < min(one.last, other.last)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("npu", "cpu_ops"), [("ethos-u55-128", ()), ("ethos-u55-128", CUT), (NO_NPU, ())]
+)
+def test_blocks_fit_and_do_not_clash(npu: str, cpu_ops: tuple[str, ...]) -> None:
+    report = report_of(npu=npu, cpu_ops=cpu_ops)
+    (arena,) = report.memory.areas
+    assert arena.bytes == report.costs.arena_bytes
+    assert max(block.offset + block.bytes for block in arena.blocks) <= arena.bytes
+    assert all(0 <= b.first <= b.last < len(report.memory.slots) for b in arena.blocks)
+    assert not clashes(arena.blocks)
+    assert max(slot.end for slot in report.memory.slots) == report.costs.cycles
+
+
+@needs_models
+@pytest.mark.parametrize("name", ["kws_dscnn_int8", "person_detect_int8"])
+def test_blocks_of_published_networks(name: str) -> None:
+    report = report_of(SHARED_MODELS / f"{name}.tflite")
+    (arena,) = report.memory.areas
+    assert max(block.offset + block.bytes for block in arena.blocks) <= arena.bytes
+    assert len(arena.blocks) > len(report.layers) // 2
+    assert not [c for c in clashes(arena.blocks) if c[0].operator != c[1].operator]
+
+
+def test_every_planned_tensor_is_there_once() -> None:
+    program = observe(cpu_ops=CUT).program
+    (arena,) = report_of(cpu_ops=CUT).memory.areas
+    for place in program.placements:
+        same = [b for b in arena.blocks if b.name == place.name and b.kind != "weights"]
+        assert [(b.offset, b.bytes) for b in same] == [(place.offset, place.bytes)]
+
+
+def test_in_a_partition_operations_say_how_long_a_tensor_lives() -> None:
+    report = report_of(cpu_ops=CUT)
+    (arena,) = report.memory.areas
+    by_name = {b.name: b for b in arena.blocks if b.kind != "weights"}
+    slots = [slot.name for slot in report.memory.slots]
+    assert slots[by_name["image"].last].startswith("CONV")  # not until the partition ends
+    assert by_name["image"].first == by_name["image"].last == 0
+    assert slots[by_name["conv_2"].first].startswith("CONV")
+    assert slots[by_name["conv_2"].last] == "MAX_POOL_2D"
+    assert slots[by_name["pool_3"].last].startswith("ADD")

@@ -1,0 +1,238 @@
+"""The page: self-contained, equal to the JSON, readable by everybody; in a headless Chromium."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ethosgen.report.page import render_page, shown_text
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.network_report import NetworkReport
+from tests.support.browser import Browser, start_browser
+from tests.support.needs import needs_browser, needs_models
+from tests.support.reports import CUT, DIGITS, report_of
+from tests.support.small_models import SHARED_MODELS
+
+CASES = {
+    "cut": (DIGITS, "ethos-u55-128", CUT),
+    "whole": (DIGITS, "ethos-u85-256", ()),
+    "cpu": (DIGITS, NO_NPU, ()),
+}
+KWS = SHARED_MODELS / "kws_dscnn_int8.tflite"
+
+
+def report_for(case: str) -> NetworkReport:
+    path, npu, cpu_ops = CASES[case]
+    return report_of(path, npu, cpu_ops)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with start_browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    made = {case: folder / f"{case}.html" for case in CASES}
+    for case, path in made.items():
+        path.write_text(render_page(report_for(case)))
+    return made
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the numbers of a JSON value with their paths."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, f"{path}/{key}")
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from leaves(inner, f"{path}/{place}")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def expected(value: float, style: str) -> str:
+    """Write a number as a reader expects it, apart from the page's own code."""
+    if style == "percent":
+        return f"{value * 100:.1f}%"
+    if style == "ms":
+        return f"{value * 1000:,.3f}"
+    return format(value, ",d") if isinstance(value, int) else format(value, ",.4g")
+
+
+SHOWN = re.compile(
+    r"/costs/(npu_cycles|cpu|cycles|arena_bytes|weights_bytes|command_bytes)"
+    r"|/layers/\d+/(cycles|cpu|share|macs|encoded_bytes)"
+    r"|/timeline/\d+/(start|end|macs)"
+    r"|/memory/areas/\d+/(bytes|blocks/\d+/(offset|bytes|first|last))"
+    r"|/roofline/points/\d+/(macs|bytes|intensity|macs_per_cycle|roof)"
+    r"|/partitions/\d+/(cycles|events|command_bytes)"
+    r"|/verdict/(elements|mismatches|samples)|/subject/(bytes|operators|macs|constant_bytes)"
+)
+"""The numbers of the JSON that must be on the page."""
+
+
+@needs_browser
+@pytest.mark.parametrize("case", CASES)
+def test_numbers_on_the_page_are_those_of_the_json(
+    case: str, pages: dict[str, Path], browser: Browser
+) -> None:
+    told = json.loads(json.dumps(report_for(case).as_json()))
+    numbers = dict(leaves(told))
+    with browser.open(pages[case]) as opened:
+        embedded = opened.page.evaluate("document.getElementById('report').textContent")
+        shown = opened.page.evaluate(
+            "[...document.querySelectorAll('[data-path]')]"
+            ".map(e => [e.dataset.path, e.dataset.style, e.textContent])"
+        )
+    assert json.loads(embedded) == told
+    assert shown
+    for path, style, text in shown:
+        assert text == expected(numbers[path], style), path
+    wanted = {path for path in numbers if SHOWN.fullmatch(path)}
+    assert wanted <= {path for path, _, _ in shown}
+
+
+@needs_browser
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_opens_without_network_and_without_complaint(
+    case: str, scheme: str, pages: dict[str, Path], browser: Browser
+) -> None:
+    with browser.open(pages[case], scheme=scheme) as opened:
+        assert opened.messages == []
+        assert opened.requests == [pages[case].as_uri()]
+        ground = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    light = sum(map(int, re.findall(r"\d+", ground)[:3])) / 3
+    assert (light > 128) == (scheme == "light")
+
+
+@needs_browser
+@pytest.mark.parametrize("case", CASES)
+def test_the_graph_is_the_networks(case: str, pages: dict[str, Path], browser: Browser) -> None:
+    report = report_for(case)
+    with browser.open(pages[case]) as opened:
+        nodes = opened.page.evaluate(
+            "[...document.querySelectorAll('#graph .node')].map(e => "
+            "[Number(e.dataset.layer), e.getAttribute('class').split(' ')[1],"
+            " e.querySelector('.code').textContent])"
+        )
+        edges = opened.page.locator("#graph .edge").count()
+        frames = opened.page.locator("#graph .cluster").count()
+    assert sorted(nodes) == [[x.operator, x.on, f"{x.operator}  {x.code}"] for x in report.layers]
+    assert edges == sum(len(layer.inputs) for layer in report.layers)
+    assert frames == len(report.partitions)
+
+
+@needs_browser
+@pytest.mark.parametrize(("width", "scheme"), [(360, "dark"), (1200, "light")])
+def test_axe_finds_nothing_to_mend(
+    width: int, scheme: str, pages: dict[str, Path], browser: Browser
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with browser.open(pages["cut"], width, scheme) as opened:
+        opened.page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
+        found = Axe().run(opened.page).response
+        assert found["violations"] == []
+        assert len(found["passes"]) > 20
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@needs_browser
+def test_a_keyboard_reaches_and_chooses_operators(pages: dict[str, Path], browser: Browser) -> None:
+    layers = report_for("cut").layers
+    with browser.open(pages["cut"]) as opened:
+        page = opened.page
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+        page.locator("#graph").focus()
+        page.keyboard.press("Tab")
+        chosen = int(page.evaluate("document.activeElement.dataset.layer"))
+        page.keyboard.press("Enter")
+        assert page.locator("#facts-title").text_content() == f"{chosen} {layers[chosen].code}"
+        facts = page.locator("#facts-list").text_content()
+        assert layers[chosen].reason in facts
+        marked = page.locator(".chosen").evaluate_all("all => all.map(e => e.dataset.layer)")
+    assert set(marked) == {str(chosen)} and len(marked) > 3
+
+
+@needs_browser
+def test_an_address_chooses_an_operator(pages: dict[str, Path], browser: Browser) -> None:
+    with browser.open(pages["cut"], fragment="#layer-5") as opened:
+        assert opened.page.locator("#facts-title").text_content() == "5 ADD"
+
+
+@needs_browser
+def test_marks_are_where_the_json_says(pages: dict[str, Path], browser: Browser) -> None:
+    report = report_for("cut")
+    with browser.open(pages["cut"]) as opened:
+        drawn = opened.page.locator("#timeline .unit > rect").evaluate_all(
+            "all => all.map(e => { const box = e.getBoundingClientRect();"
+            " const plot = e.closest('.plot').getBoundingClientRect();"
+            " return [(box.left - plot.left) / plot.width, box.width / plot.width]; })"
+        )
+    order = ["npu", "dma", "cpu"]
+    events = sorted(report.timeline, key=lambda event: order.index(event.lane))
+    assert len(drawn) == len(events)
+    for (left, width), event in zip(drawn, events, strict=True):
+        assert left == pytest.approx(event.start / report.costs.cycles, abs=0.002)
+        assert width == pytest.approx((event.end - event.start) / report.costs.cycles, abs=0.002)
+
+
+@needs_browser
+def test_on_paper_nothing_is_folded(pages: dict[str, Path], browser: Browser) -> None:
+    with browser.open(pages["cut"]) as opened:
+        opened.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        opened.page.emulate_media(media="print")
+        assert opened.page.locator("details:not([open])").count() == 0
+        assert not opened.page.locator("nav").is_visible()
+
+
+@needs_browser
+def test_without_javascript_the_tables_are_there(pages: dict[str, Path], browser: Browser) -> None:
+    with browser.open(pages["cut"], java_script_enabled=False) as opened:
+        assert opened.page.locator("#layers tbody tr").count() == len(report_for("cut").layers)
+        assert opened.page.locator("#timeline .unit").first.is_visible()
+
+
+def test_a_name_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    import dataclasses
+
+    report = report_for("cut")
+    evil = "</script><script>alert(1)</script><b>&amp;"
+    layers = (dataclasses.replace(report.layers[0], output=evil, reason=evil), *report.layers[1:])
+    text = render_page(dataclasses.replace(report, layers=layers, command=evil))
+    assert "<script>alert" not in text and "<b>&" not in text
+    (data,) = re.findall(r'<script type="application/json" id="report">(.*?)</script>', text)
+    assert json.loads(data)["layers"][0]["output"] == evil
+
+
+def test_the_policy_allows_nothing_from_elsewhere() -> None:
+    text = render_page(report_for("cpu"))
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert "default-src 'none'" in policy.replace("&#39;", "'")
+    assert "unsafe" not in policy and "http" not in policy
+    assert not re.findall(r"""(?:src|href)=["'](?!#)""", text)
+    assert "sourceMappingURL" not in text
+
+
+def test_its_size_is_small() -> None:
+    assert len(render_page(report_for("cut"))) < 200_000
+
+
+@needs_models
+def test_a_published_network_renders() -> None:
+    text = render_page(report_of(KWS))
+    assert "DEPTHWISE_CONV_2D" in text and "activation_1/Relu" in text
+
+
+def test_numbers_that_are_not_known_say_so() -> None:
+    assert shown_text(None, "number") == "not known"
+    assert shown_text(1234567, "number") == "1,234,567"
+    assert shown_text(0.123456, "percent") == "12.3%"

@@ -1,0 +1,81 @@
+"""Reports of networks for tests: planned and compiled, but neither checked nor run."""
+
+from functools import cache
+from pathlib import Path
+
+from ethosgen import pipeline
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.pipeline.planning import make_plan, make_program
+from ethosgen.pipeline.reporting import cpu_estimates, timelines_of
+from ethosgen.report.assembly import Observed, assemble
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.network_report import NetworkReport, Setting
+from ethosgen.values.outcome import Comparison
+from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.report import Drawn, Report
+from ethosgen.values.watch import Watch
+from tests import ROOT
+
+DIGITS = ROOT / "demo" / "digits_int8.tflite"
+CUT = ("MAX_POOL_2D", "SOFTMAX")
+"""Operators whose place on the CPU leaves two partitions of the digits network."""
+
+_SETTING = Setting(
+    npu="ethos-u55-128",
+    board=None,
+    processor="cortex-m55",
+    clock_hz=None,
+    cpu_clock_hz=None,
+    memory_mode="shared_sram",
+    io="arena",
+    platform=None,
+    offload="all",
+    compiler="Vela 5.2.0",
+    on="simulate",
+)
+
+
+@cache
+def observe(
+    network: Path = DIGITS, npu: str = "ethos-u55-128", cpu_ops: tuple[str, ...] = ()
+) -> Observed:
+    """Return a network as `ethosgen report` sees it; the verdict is made up."""
+    read = pipeline.read(network, None, Watch())
+    accelerator = None if npu == NO_NPU else find_accelerator(npu)
+    options = OffloadOptions(cpu_ops=cpu_ops, check=False)
+    plan = make_plan(read, accelerator, IoStyle.ARENA, Watch(), options)
+    program = make_program(plan, Watch())
+    report = Report(
+        network=read.name,
+        board=None,
+        on="simulate",
+        plan=program.summary(),
+        samples=2,
+        drawn=Drawn(0, {"uniform": 2}),
+        golden=Comparison("tflm", 0, 20, 0.0, title="TensorFlow Lite Micro", version="1"),
+        second=Comparison("litert", 3, 20, 1.0, title="LiteRT", version="2"),
+        ended=True,
+    )
+    return Observed(
+        f"ethosgen report {network.name}",
+        read,
+        program,
+        timelines_of(plan),
+        cpu_estimates(plan),
+        report,
+        _SETTING,
+    )
+
+
+def report_of(
+    network: Path = DIGITS, npu: str = "ethos-u55-128", cpu_ops: tuple[str, ...] = ()
+) -> NetworkReport:
+    """Return the report of a network."""
+    return assemble(observe(network, npu, cpu_ops))
+
+
+def pmu_cycles(network: Path, npu: str, cpu_ops: tuple[str, ...] = ()) -> int:
+    """Return the cycles of all operations of a network's partitions."""
+    plan = observe(network, npu, cpu_ops).program.plan
+    backend = backend_of(find_accelerator(npu))
+    return sum(one.cycles for part in plan.partitions for one in backend.operations(plan, part))

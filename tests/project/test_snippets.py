@@ -28,8 +28,8 @@ PLACES = {
     ("Zephyr", "yaml"),
     ("Zephyr", "ini"),
     ("Zephyr", "dts"),
-    ("PlatformIO", "ini"),  # by hand
-    ("Arduino", "sh"),  # test_layouts.py
+    ("PlatformIO", "ini"),  # test_layout_builds.py
+    ("Arduino", "sh"),  # test_layouts.py, test_layout_builds.py
     ("GNU ld and LLVM's lld", "ld"),
     ("Time", "c"),
     ("RTOS", "cmake"),

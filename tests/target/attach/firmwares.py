@@ -39,19 +39,23 @@ main.o: {application}/main.c
 """The application's own build, with the documented lines for the library."""
 
 
-def build_application(folder: Path) -> Path:
-    """Compile the application for Corstone-300 with the small image network; return the ELF."""
+def write_library(folder: Path, npu: str | None = None) -> str:
+    """Write the library of the small image network; return its names for the application."""
     network = image_net(folder / "image_net.tflite")
-    recipe = Recipe((network,), "corstone300", platform=LIBRARY_ONLY)
+    recipe = Recipe((network,), "corstone300", npu=npu, platform=LIBRARY_ONLY)
     pipeline.create_project(recipe, directory=folder / "library", watch=Watch())
-    model, elf = folder / "library" / "model", folder / "app.elf"
     output = next(
         line.split("image_net_")[1].split("(")[0]
-        for line in (model / "image_net.h").read_text().splitlines()
+        for line in (folder / "library" / "model" / "image_net.h").read_text().splitlines()
         if line.startswith("static inline") and "_image(" not in line
     )
-    shorthands = SHORTHANDS.format(output=output, OUTPUT=output.upper())
-    (folder / "network.h").write_text(shorthands)
+    return SHORTHANDS.format(output=output, OUTPUT=output.upper())
+
+
+def build_application(folder: Path) -> Path:
+    """Compile the application for Corstone-300 with the small image network; return the ELF."""
+    (folder / "network.h").write_text(write_library(folder))
+    elf = folder / "app.elf"
     board = load_board("corstone300")
     assert board.npu
     (lines,) = snippets("make", "Make")

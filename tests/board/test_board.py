@@ -250,11 +250,11 @@ def test_an_armv6_m_has_no_cycle_counter(tmp_path: Path) -> None:
 
 def test_a_board_may_have_no_npu(tmp_path: Path) -> None:
     start, end = CORSTONE300.index("[npu]"), CORSTONE300.index("[memories.")
-    without = (CORSTONE300[start:end], "")
+    without = (CORSTONE300[start:end], ""), (', "npu.clock_hz"]', "]")
     with pytest.raises(InputError, match=r"dedicated_sram\.fast: only an NPU has one; delete"):
-        load_board(write_board(tmp_path, without))
+        load_board(write_board(tmp_path, *without))
     page = ("npu_base_addr = 0x7fffe000", "npu_base_addr = 0x7ffff000")
-    board = load_board(write_board(tmp_path, without, page, ('fast = "isram"\n', "")))
+    board = load_board(write_board(tmp_path, *without, page, ('fast = "isram"\n', "")))
     with pytest.raises(InputError, match=r"'mine' has no NPU; omit --npu or pass --npu none"):
         board.accelerator(None)
     with pytest.raises(InputError, match="'aarch64-linux' has no NPU: an Ethos-U under Linux"):

@@ -26,7 +26,7 @@ def test_a_table(network: str) -> None:
     done = run(network, *QUICK, "--wide")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("image_net on corstone300 (CPU 32 MHz")
+    assert lines[0] == "image_net on corstone300 (CPU 32 MHz, NPU 32 MHz)"
     rows = {line.removeprefix("  *").split()[0] for line in lines[2:4]}
     assert rows == {"ethos-u55-128", "none"}
     assert done.stdout.count("4 equal") == 2

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ethosgen import aot, frontend
+from ethosgen.board import load_board
 from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import costs
 from ethosgen.pipeline.costs import compile_at, find_place, measure_point, sram_bytes
@@ -117,6 +118,21 @@ def test_a_damaged_network_is_a_result(path: Path) -> None:
     point = point_of(path)
     damaged = replace(point, source=replace(point.source, data=point.source.data[:200]))
     assert measure_point(damaged).refusal
+
+
+def test_energy_is_published_power_times_time(path: Path) -> None:
+    board = load_board("nrf52840dk")
+    assert board.cpu.power is not None
+    cost = cost_of(measure_point(point_of(path, "none", board="nrf52840dk", samples=0)))
+    assert cost.energy is not None and cost.seconds is not None
+    assert cost.energy.joules == pytest.approx(3.0 * 0.0033 * cost.seconds)
+    assert "Product Specification" in cost.energy.source
+
+
+def test_no_energy_is_guessed(path: Path, result: Result) -> None:
+    assert cost_of(result).energy is None  # nobody publishes the NPU's power
+    alone = cost_of(measure_point(point_of(path, "none", samples=0)))
+    assert alone.energy is None  # nor that of an FPGA
 
 
 def test_what_does_not_fit_has_its_figures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,22 @@ CORES: Mapping[CoreName, Core] = {
 """The cores that a board may have."""
 
 
+class Power(Facts):
+    """The published power of a processor that computes, for estimates of energy."""
+
+    current_a: float = Field(gt=0)
+    """Its supply current in amperes, at the clock rate of the board file."""
+    supply_v: float = Field(gt=0)
+    """The supply voltage at which it was measured."""
+    source: str = Field(min_length=1)
+    """The public document that states it, and the conditions."""
+
+    @property
+    def watts(self) -> float:
+        """The power."""
+        return self.current_a * self.supply_v
+
+
 class Cpu(Facts):
     """The processor."""
 
@@ -68,6 +84,8 @@ class Cpu(Facts):
     """Whether start-up enables a data cache; the firmware then keeps it coherent with the NPU."""
     clock_hz: Hz | None = None
     """The processor's clock rate."""
+    power: Power | None = None
+    """Its power; omit the table if no public document states it."""
     boot: Literal["rp2040", "rp2350"] | None = None
     """The chip whose boot ROM wants more than vectors: an RP2040 a second stage in a memory boot2,
     an RP2350 a block that describes the program."""

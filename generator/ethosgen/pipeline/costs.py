@@ -14,7 +14,7 @@ from ethosgen.pipeline.planning import choose_accelerator, make_plan
 from ethosgen.project import check_capacity, part_sizes
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.comparison import Cost, Exactness, Point, Result, Setting
+from ethosgen.values.comparison import Cost, Energy, Exactness, Point, Result, Setting
 from ethosgen.values.errors import CapacityError, EthosgenError, RefusalError, UnsupportedError
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
@@ -91,7 +91,7 @@ def cost_of(program: Program, place: Place) -> Cost:
     on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
     sizes = part_sizes(program, board)
     partitions = sum(partition.on_npu for partition in plan.partitions)
-    return Cost(
+    cost = Cost(
         npu_cycles=plan.npu_cycles,
         model_cycles=_model_cycles(plan),
         cpu_cycles=sum(cycles for cycles in on_cpu if cycles is not None),
@@ -107,6 +107,18 @@ def cost_of(program: Program, place: Place) -> Cost:
         cpu_operators=len(plan.cpu_operators),
         partitions=partitions,
     )
+    return replace(cost, energy=_energy(cost, board))
+
+
+def _energy(cost: Cost, board: Board) -> Energy | None:
+    """Return the energy of an inference, None if the power of what computes is not published.
+
+    No board file has an NPU's power, so only what runs on the CPU alone has a figure.
+    """
+    power, seconds = board.cpu.power, cost.seconds
+    if power is None or seconds is None or cost.partitions or cost.unknown_operators:
+        return None
+    return Energy(power.watts * seconds, power.source)
 
 
 def sram_bytes(program: Program, board: Board, mode: str) -> int:

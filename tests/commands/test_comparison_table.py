@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from ethosgen.commands.comparison_table import report_lines
-from ethosgen.values.comparison import ComparisonReport, Exactness, Result
+from ethosgen.commands.comparison_table import choice_lines, report_lines
+from ethosgen.values.comparison import ComparisonReport, Exactness, Result, SramChoice, Tried
 from ethosgen.values.schedule import Schedule, Strategy
 from tests.support.costs import make_cost, make_result
 
@@ -68,3 +68,21 @@ def test_figures_that_nobody_knows() -> None:
 def test_notes_are_shown_once() -> None:
     noted = make_result(notes=("a clock is unverified",))
     assert text(noted, replace(noted, on_front=True)).count("a clock is unverified") == 1
+
+
+def test_a_choice_names_its_neighbours() -> None:
+    def tried(cycles: int, sram: int, limit: int | None = None) -> Tried:
+        return Tried(Schedule(arena_bytes=limit), make_cost(cycles, sram, start_cycles=0))
+
+    chosen = tried(2000, 4096, 4000)
+    shown = list(choice_lines(SramChoice("net", 5120, chosen, None, tried(1500, 8192))))
+    assert shown[0] == (
+        "  limit     net in 5.0 KiB: performance ≤ 3.9 KiB: 4.0 KiB of SRAM, 2,000 cycles, 2 ms"
+    )
+    assert shown[1].strip() == "it is the smallest there is"
+    assert shown[2].strip() == (
+        "larger: performance: 8.0 KiB of SRAM, 1,500 cycles, 1.5 ms (-25.0%)"
+    )
+    shown = list(choice_lines(SramChoice("net", 5120, chosen, tried(3000, 2048), None)))
+    assert "smaller: performance: 2.0 KiB of SRAM, 3,000 cycles, 3 ms (+50.0%)" in shown[1]
+    assert shown[2].strip() == "more SRAM would not make it faster"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ethosgen.commands.sizes import size_text
-from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
+from ethosgen.values.comparison import ComparisonReport, Cost, Result, SramChoice, Tried, groups
 from ethosgen.values.grammar import counted
 from ethosgen.values.schedule import Schedule, Strategy
 
@@ -139,6 +139,34 @@ def where_text(result: Result) -> str:
     setting = result.setting
     words = [setting.npu, *([setting.memory_mode] if setting.memory_mode else [])]
     return ", ".join(words + ([] if _is_usual(result) else [schedule_text(setting.schedule)]))
+
+
+def choice_lines(choice: SramChoice) -> Iterator[str]:
+    """Yield what a limit of the SRAM chose, and what its neighbours cost."""
+    limit = size_text(choice.limit_bytes)
+    yield f"  limit     {choice.network} in {limit}: {_tried_text(choice.chosen)}"
+    if choice.smaller is None:
+        yield "            it is the smallest there is"
+    else:
+        yield f"            smaller: {_tried_text(choice.smaller, choice.chosen)}"
+    if choice.larger is None:
+        yield "            more SRAM would not make it faster"
+    else:
+        yield f"            larger: {_tried_text(choice.larger, choice.chosen)}"
+
+
+def _tried_text(tried: Tried, chosen: Tried | None = None) -> str:
+    """Return a configuration's SRAM and time, and its time relative to the chosen one's."""
+    cost = tried.cost
+    unit = "ms"
+    time = f", {milliseconds(cost)} {unit}" if cost.seconds is not None else ""
+    than = ""
+    if chosen is not None and chosen.cost.cycles:
+        than = f" ({cost.cycles / chosen.cost.cycles - 1:+.1%})"
+    return (
+        f"{schedule_text(tried.schedule)}: {size_text(cost.sram_bytes)} of SRAM, "
+        f"{_bounded(cost, counted(cost.cycles, 'cycle'))}{time}{than}"
+    )
 
 
 def schedule_text(schedule: Schedule) -> str:

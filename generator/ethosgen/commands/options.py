@@ -12,7 +12,7 @@ import click
 from ethosgen.applications import APPLICATIONS
 from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice
-from ethosgen.commands.sizes import SIZE
+from ethosgen.commands.memory_options import ARENA_LIMIT, SRAM_LIMIT, STRATEGY
 from ethosgen.oracle import CHOICES
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
@@ -229,20 +229,6 @@ ALLOW_DIFFERENCE = click.option(
     help="Also use what accelerators compute with another rounding, if all outputs stay within so "
     "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
 )
-STRATEGY = click.option(
-    "--strategy",
-    type=ValueChoice([one.value for one in Strategy]),
-    default=Strategy.PERFORMANCE.value,
-    show_default=True,
-    help="What Vela minimises: the time, or the memory for tensors.",
-)
-ARENA_LIMIT = click.option(
-    "--arena-limit",
-    type=SIZE,
-    metavar="BYTES|KiB",
-    help="SRAM that Vela may plan for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
-    "the board's]. 'ethosgen compare --front' shows what limits cost.",
-)
 
 
 def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -358,6 +344,7 @@ def with_recipe(
         @MEMORY_MODE
         @APP
         @LABELS
+        @SRAM_LIMIT
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -370,6 +357,7 @@ def with_recipe(
             reading: ReadOptions,
             platform: str | None,
             memory_mode: str | None,
+            sram_limit: int | None,
             app: str | None = None,
             labels: Path | None = None,
             **arguments: Any,
@@ -389,6 +377,7 @@ def with_recipe(
                 accelerators,
                 app,
                 labels,
+                sram_limit=sram_limit,
             )
             return function(recipe=recipe, **arguments)
 

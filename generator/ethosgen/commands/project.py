@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
@@ -46,6 +47,9 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
             watch=progress.watch(),
         )
     click.echo(written_text(written))
+    for choice in written.choices:
+        for line in choice_lines(choice):
+            click.echo(line)
     if recipe.platform == "library":
         suggest_next(
             f"add_subdirectory({written.directory}/model) in your CMakeLists.txt, as "

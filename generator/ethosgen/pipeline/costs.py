@@ -1,16 +1,15 @@
 """What one configuration of a network costs: its time and memory by estimates, its exactness."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ethosgen.backend import Task, backend_of, is_compiled
 from ethosgen.board import Board, MemoryMode, load_board
 from ethosgen.frontend import read_source
-from ethosgen.pipeline.creation import compile_placed
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Reference, decisive_outputs
-from ethosgen.pipeline.planning import choose_accelerator, make_plan
+from ethosgen.pipeline.planning import choose_accelerator, compile_placed, make_plan
 from ethosgen.project import check_capacity, part_sizes
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
@@ -46,6 +45,21 @@ class Place:
     def setting(self, asked: Setting) -> Setting:
         """Return a setting with the memory mode that was chosen."""
         return replace(asked, memory_mode=self.mode)
+
+    @cached_property
+    def start_cycles(self) -> int:
+        """The CPU's cycles for the start of a partition, as the backend offers it."""
+        from ethosgen import aot
+
+        if self.accelerator is None:
+            return 0
+        memories = self.board.memories_in(self.mode)
+        task = Task(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
+        try:
+            offers = backend_of(self.accelerator).offers(task, {})
+        except RefusalError:
+            return 0
+        return max((offer.start for offer in offers.values()), default=0)
 
 
 def find_place(point: Point) -> Place:
@@ -89,13 +103,14 @@ def cost_of(program: Program, place: Place) -> Cost:
     processor = aot.Processor(board.cpu.extension)
     residual = plan.residual
     on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
+    on_cpu += [share.cycles for share in plan.shares]
     sizes = part_sizes(program, board)
     partitions = sum(partition.on_npu for partition in plan.partitions)
     cost = Cost(
         npu_cycles=plan.npu_cycles,
         model_cycles=_model_cycles(plan),
         cpu_cycles=sum(cycles for cycles in on_cpu if cycles is not None),
-        start_cycles=partitions * _start_cycles(place, plan) if partitions else 0,
+        start_cycles=partitions * place.start_cycles if partitions else 0,
         unknown_operators=on_cpu.count(None),
         npu_hz=board.npu.clock_hz if board.npu else None,
         cpu_hz=board.cpu.clock_hz,
@@ -136,20 +151,6 @@ def _model_cycles(plan: Plan) -> int | None:
     backend = backend_of(plan.accelerator)
     npu = [partition for partition in plan.partitions if partition.on_npu]
     return sum(one.cycles for partition in npu for one in backend.operations(plan, partition))
-
-
-def _start_cycles(place: Place, plan: Plan) -> int:
-    """Return the CPU's cycles for the start of a partition, as the backend offers it."""
-    from ethosgen import aot
-
-    assert place.accelerator is not None
-    memories = place.board.memories_in(place.mode)
-    task = Task(place.network, place.accelerator, plan.io, aot, memories, plan.options)
-    try:
-        offers = backend_of(place.accelerator).offers(task, {})
-    except RefusalError:
-        return 0
-    return max((offer.start for offer in offers.values()), default=0)
 
 
 def measure_point(point: Point) -> Result:

@@ -1,28 +1,31 @@
 """Creates a project on disk from networks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.applications import find_application
 from ethosgen.applications.labels import load_labels
 from ethosgen.backend import load_wrapped
-from ethosgen.board import Board, Placement, load_board
+from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
+from ethosgen.pipeline.costs import Place
 from ethosgen.pipeline.planning import (
     choose_accelerator,
     choose_common_npu,
+    compile_placed,
     make_plan,
-    make_program,
     read,
     read_stored,
 )
+from ethosgen.pipeline.sram_limit import Compile, fit_together
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.comparison import SramChoice
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.naming import joined_name
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
@@ -30,11 +33,15 @@ from ethosgen.values.watch import Watch
 
 @dataclass(frozen=True)
 class Written:
-    """A project on disk: `files` are those written by this call, none if it was up to date."""
+    """A project on disk: `files` are those written by this call, none if it was up to date.
+
+    `choices` are those that a limit of the SRAM made, in the order of `programs`.
+    """
 
     directory: Path
     files: frozenset[str]
     programs: tuple[Program, ...]
+    choices: tuple[SramChoice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,13 +80,25 @@ def create_project(
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     memories = board.memories_in(mode)
     wrapped = [load_wrapped(name) for name in recipe.accelerators]
-    programs = []
-    for one in wanted:
-        plan = make_plan(
-            one.network, accelerator, recipe.io, watch, one.options, memories, wrapped=wrapped,
-            extension=board.cpu.extension,
-        )  # fmt: skip
-        programs.append(compile_placed(plan, board.placement(mode), watch))
+
+    def compiler(network: Network) -> Compile:
+        def compile_with(options: OffloadOptions) -> Program:
+            plan = make_plan(
+                network, accelerator, recipe.io, watch, options, memories, wrapped=wrapped,
+                extension=board.cpu.extension,
+            )  # fmt: skip
+            return compile_placed(plan, board.placement(mode), watch)
+
+        return compile_with
+
+    asked = [one.options for one in wanted]
+    compilers = [compiler(network) for network in networks]
+    choices: list[SramChoice] = []
+    if recipe.sram_limit is None:
+        programs = [compile_with(one) for compile_with, one in zip(compilers, asked, strict=True)]
+    else:
+        places = [Place(network, board, accelerator, mode) for network in networks]
+        programs, choices = fit_together(recipe.sram_limit, places, compilers, asked, watch)
     with watch.stage("render", f"writing the project to {place}"):
         project = render(
             programs,
@@ -92,7 +111,7 @@ def create_project(
             labels=_read_labels(recipe, networks),
         )
         files = write(project, place)
-    return Written(place, files, tuple(programs))
+    return Written(place, files, tuple(programs), tuple(choices))
 
 
 def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
@@ -186,11 +205,3 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
         by_name.get(network.name) or _Wanted(read_stored(network, watch), network.options)
         for network in there
     ]
-
-
-def compile_placed(plan: Plan, placement: Placement, watch: Watch) -> Program:
-    """Compile, with fast scratch outside the arena if it has its own memory."""
-    if placement.fast is None:
-        return make_program(plan, watch)
-    program = make_program(plan.without_fast(), watch)
-    return replace(program, plan=plan)

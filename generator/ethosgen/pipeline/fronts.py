@@ -1,10 +1,10 @@
 """Tries strategies and arena limits of the NPU's compiler: less SRAM for more time."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ethosgen.pipeline.costs import Place, compile_at, cost_of, find_place, measure_point
-from ethosgen.values.comparison import Cost, Point, Result, front
+from ethosgen.values.comparison import Cost, Point, Result, Tried, front
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
@@ -18,14 +18,6 @@ GRAIN = 16
 
 Attempt = Callable[[Schedule], Cost | None]
 """Compiles with a schedule; returns None for one that is refused."""
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A schedule, and the cost of the network with it."""
-
-    schedule: Schedule
-    cost: Cost
 
 
 def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[Tried]:

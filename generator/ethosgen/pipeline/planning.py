@@ -15,7 +15,7 @@ from ethosgen.backend import (
     find_accelerator,
     is_compiled,
 )
-from ethosgen.board import Board
+from ethosgen.board import Board, Placement
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
@@ -164,3 +164,11 @@ def make_program(plan: Plan, watch: Watch) -> Program:
 
         with blaming(plan.network):
             return compile_program(plan, plan.network.name)
+
+
+def compile_placed(plan: Plan, placement: Placement, watch: Watch) -> Program:
+    """Compile, with fast scratch outside the arena if it has its own memory."""
+    if placement.fast is None:
+        return make_program(plan, watch)
+    program = make_program(plan.without_fast(), watch)
+    return replace(program, plan=plan)

@@ -12,13 +12,19 @@ from ethosgen.backend import Wrapped, backend_of, is_compiled, load_wrapped, req
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.host.storage import require_writable
-from ethosgen.pipeline.creation import compile_placed, create_project
+from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.pipeline.given import require_inputs
 from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs, choose_samples, judge
-from ethosgen.pipeline.planning import choose_accelerator, choose_npu, make_plan, read
+from ethosgen.pipeline.planning import (
+    choose_accelerator,
+    choose_npu,
+    compile_placed,
+    make_plan,
+    read,
+)
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace

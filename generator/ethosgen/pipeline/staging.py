@@ -13,9 +13,8 @@ from typing import Any
 from ethosgen.backend import is_compiled, load_wrapped
 from ethosgen.board.system import Element, System
 from ethosgen.frontend import source_of, suffix_of
-from ethosgen.pipeline.creation import compile_placed
 from ethosgen.pipeline.estimates import Estimates, accelerator_of
-from ethosgen.pipeline.planning import make_plan
+from ethosgen.pipeline.planning import compile_placed, make_plan
 from ethosgen.project import Project, render, write
 from ethosgen.stages.balance import balance
 from ethosgen.stages.cuts import Stage, cut, positions

@@ -5,7 +5,13 @@ several networks, each has a folder there, next to the shared files. Everything 
 application: generated once, then the user's.
 """
 
-from ethosgen.project.capacity import check_capacity, link_remedy, part_capacities, part_sizes
+from ethosgen.project.capacity import (
+    SHARED_PARTS,
+    check_capacity,
+    link_remedy,
+    part_capacities,
+    part_sizes,
+)
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
@@ -19,6 +25,7 @@ __all__ = [
     "LIBRARY_ONLY",
     "LINUX",
     "PLATFORMS",
+    "SHARED_PARTS",
     "ZEPHYR",
     "Project",
     "ProjectInfo",

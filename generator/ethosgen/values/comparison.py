@@ -69,8 +69,9 @@ class Cost:
     """The time of an inference and the memory of a configuration.
 
     `npu_cycles` is the estimate of the NPU's compiler, `model_cycles` the NPU model's, None if
-    there is no NPU or a compiled file does not say. `cpu_cycles` is the sum of estimates of the
-    operators on the CPU, of which `unknown_operators` have none: it is then a lower bound.
+    there is no NPU or a compiled file does not say. `cpu_cycles` is the sum of estimates of what
+    runs on the CPU and on users' accelerators, of which `unknown_operators` have none: it is then
+    a lower bound.
     `start_cycles` are the CPU's for starting the NPU.
     """
 
@@ -114,6 +115,28 @@ class Cost:
     def flash_bytes(self) -> int:
         """The bytes in flash: constants, commands, and the code if it was built."""
         return self.constant_bytes + (self.code_bytes or 0)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A schedule, and the cost of the network with it."""
+
+    schedule: Schedule
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class SramChoice:
+    """The configuration that a limit of the SRAM chose, with its neighbours on the front.
+
+    `smaller` takes less SRAM, `larger` more than the limit; each is None if there is none.
+    """
+
+    network: str
+    limit_bytes: int
+    chosen: Tried
+    smaller: Tried | None = None
+    larger: Tried | None = None
 
 
 @dataclass(frozen=True)

@@ -29,3 +29,5 @@ class Recipe:
     accelerators: tuple[str, ...] = ()
     app: str | None = None
     labels: Path | None = None
+    sram_limit: int | None = None
+    """The bytes of SRAM that the networks may take; the fastest configuration is chosen."""

@@ -84,6 +84,7 @@ OWNERS = {
 """Third-party package → the one package of ethosgen that may import it."""
 SHARED = {
     ("ai_edge_litert", "quantization"),  # a quantized network is compared with its float original
+    ("PIL", "samples"),  # labelled data are pictures too
     ("onnx", "quantization"),  # so is a QDQ one, which onnxruntime's quantizer writes
     ("onnxruntime", "quantization"),
     ("torch", "quantization"),  # so is a PT2E program

@@ -23,6 +23,7 @@ def make_report(**changes: object) -> AccuracyReport:
         "npu": "ethos-u55-128",
         "samples": 2,
         "silent": 0,
+        "pixels": "",
         "output": None,
         "classification": classify(np.eye(2), np.array([0, 0]), ("cat", "dog"), (1, 2)),
         "detection": None,
@@ -93,7 +94,8 @@ def test_a_difference_is_shown() -> None:
 
 
 def test_outputs_and_waiting_samples_are_named() -> None:
-    shown = text(output="scores", silent=3)
+    shown = text(output="scores", silent=3, pixels="p as uint8")
+    assert "pixels    p as uint8" in shown
     assert "net, ethos-u55-128, output 'scores': 2 samples" in shown
     assert "3 samples without an output, not judged" in shown
 
@@ -130,3 +132,21 @@ def test_the_command(tmp_path: Path, more: tuple[str, ...]) -> None:
         assert top["1"] == {"right": 1, "accuracy": 0.25} and "2" in top
     else:
         assert "accuracy  25.00% (1 of 4)" in done.stdout
+
+
+def test_pictures_and_their_scale(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image", reason="install ethosgen[images]")
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    for name in ("0", "1"):
+        (tmp_path / "d" / name).mkdir(parents=True)
+        pillow.new("RGB", (16, 16)).save(tmp_path / "d" / name / "one.png")
+    asked = ["accuracy", network, "--data", str(tmp_path / "d"), "--no-check"]
+    refused = CliRunner().invoke(cli, asked)
+    assert "has the size 16x16, but the input needs 8x8" in str(refused.exception)
+    scale = ("--resize", "stretch", "--mean", "1,2,3", "--std", "64")
+    done = CliRunner().invoke(cli, [*asked, *scale], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "pixels    (p - 1,2,3) / 64, quantized" in done.stdout
+    assert "accuracy  " in done.stdout and " of 2)" in done.stdout
+    wrong = CliRunner().invoke(cli, [*asked, "--mean", "1;2"])
+    assert wrong.exit_code == 2 and "must be a number, or one for each channel" in wrong.output

@@ -97,7 +97,7 @@ def test_bad_archives(tmp_path: Path, arrays: dict[str, np.ndarray], says: str) 
 
 def test_bad_folders(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"has no \.npy files in subfolders"):
+    with pytest.raises(InputError, match=r"has no files \(\.npy, \.png"):
         load_labelled(tmp_path / "empty", [IMAGE], None)
     path = folder(tmp_path / "d", cat=[1])
     with pytest.raises(InputError, match="a folder has data for one input, but there are 2"):

@@ -1,6 +1,7 @@
 """`ethosgen accuracy`: how often is a network right on labelled data?"""
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -10,9 +11,23 @@ from ethosgen.commands import completion
 from ethosgen.commands.accuracy_table import report_lines
 from ethosgen.commands.options import JSON, with_offloading, with_reading
 from ethosgen.commands.progress import Progress
+from ethosgen.samples.pictures import RESIZES, Preparation
 from ethosgen.values.accuracy import RESET, STATES
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
+
+
+def _numbers(
+    _context: click.Context, parameter: click.Parameter, given: str | None
+) -> tuple[float, ...]:
+    """Return the numbers of an option."""
+    try:
+        found = tuple(float(one) for one in given.split(",")) if given is not None else ()
+    except ValueError:
+        found = (math.nan,)
+    if not all(map(math.isfinite, found)):
+        raise click.BadParameter(f"{given} must be a number, or one for each channel: 1,2,3")
+    return found
 
 
 @click.command()
@@ -23,13 +38,27 @@ from ethosgen.values.source import ReadOptions
     metavar="DATA",
     type=click.Path(path_type=Path),
     help="Samples as .npz: an array for each input, by name, or x, and the labels as y; or a "
-    "folder with a subfolder of .npy files for each class.",
+    "folder of .npy files or pictures, in a subfolder for each class, or listed by --labels.",
 )
 @click.option(
     "--labels",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Labels of the samples (.npy), or the classes' names, one in each line (.txt).",
+    help="Labels of the samples (.npy); or the classes' names, one in each line (.txt); or a "
+    "folder's files and their labels, in lines FILE,LABEL (.csv).",
+)
+@click.option(
+    "--mean",
+    callback=_numbers,
+    metavar="M[,M…]",
+    help="Of pictures: a pixel p from 0 to 255 becomes (p - mean) / std, for all channels or each, "
+    "and is quantized [default: p is the integer of a uint8 input, p - 128 that of an int8 one].",
+)
+@click.option("--std", callback=_numbers, metavar="S[,S…]", help="See --mean.")
+@click.option(
+    "--resize",
+    type=click.Choice(RESIZES),
+    help="Resize pictures to the input: stretch them, or first crop them to its proportions.",
 )
 @click.option(
     "--on",
@@ -105,6 +134,9 @@ def accuracy(
     network: Path,
     data: Path,
     labels: Path | None,
+    mean: tuple[float, ...],
+    std: tuple[float, ...],
+    resize: str | None,
     on: str,
     board: str | None,
     npu: str | None,
@@ -132,6 +164,7 @@ def accuracy(
         network,
         data,
         labels,
+        Preparation(mean, std, resize),
         targets,
         board,
         npu,

@@ -1,4 +1,4 @@
-"""Labelled data: an .npz file, or a folder with a subfolder of .npy files for each class."""
+"""Labelled data: an .npz file, or a folder of arrays and pictures."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from ethosgen.samples.files import load_array, read_archive, stack_inputs
+from ethosgen.samples.folders import read_folder
+from ethosgen.samples.pictures import AS_IT_IS, Preparation
 from ethosgen.samples.quantizing import quantized
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
@@ -27,6 +29,8 @@ DATA, LABELS = "x", "y"
 class Labelled:
     """Samples in the inputs' types, a label for each, and the classes' names where data have any.
 
+    `note` says what became of the pixels of pictures.
+
     The first axis of each array counts the steps of all samples in order. `lengths` are the
     samples' numbers of steps; None is one each.
     """
@@ -35,6 +39,7 @@ class Labelled:
     labels: Array
     names: tuple[str, ...] = ()
     lengths: tuple[int, ...] | None = None
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,23 +67,31 @@ class Labelled:
 
 
 def load_labelled(
-    path: Path, inputs: Sequence[Tensor], labels: Path | None, is_sequence: bool = False
+    path: Path,
+    inputs: Sequence[Tensor],
+    labels: Path | None,
+    is_sequence: bool = False,
+    preparation: Preparation = AS_IT_IS,
 ) -> Labelled:
     """Read labelled data; InputError names the file and the fault.
 
-    `labels` is an .npy file with the samples' labels, or a text file with the name of a class in
-    each line. With `is_sequence`, each sample is a sequence of inputs: the second axis of an
-    archive's array, or all of an .npy file in a folder.
+    `labels` is an .npy file with the samples' labels, a text file with the name of a class in each
+    line, or a table (.csv) of the files in a folder. With `is_sequence`, each sample is a sequence
+    of inputs: the second axis of an archive's array, or all of an .npy file in a folder.
     """
-    names = _read_names(labels) if labels is not None and labels.suffix == ".txt" else ()
-    given = load_array(labels) if labels is not None and not names else None
+    suffix = labels.suffix.lower() if labels is not None else ""
+    names = _read_names(labels) if labels is not None and suffix == ".txt" else ()
+    table = labels if suffix == ".csv" else None
+    given = load_array(labels) if labels is not None and suffix not in (".txt", ".csv") else None
     if path.is_dir():
         if given is not None:
             raise InputError(
                 f"{path}: the subfolders of a folder are its labels; pass the names of the classes "
-                "as a .txt file with --labels, or leave it out"
+                "as a .txt file with --labels, or a table of files and labels as .csv"
             )
-        return _read_classes(path, inputs, names, is_sequence)
+        return _read_folder(path, inputs, table, names, preparation, is_sequence)
+    if table is not None:
+        raise InputError(f"{table}: a table of files and labels goes with a folder as --data")
     arrays = read_archive(path)
     wanted = {tensor.name for tensor in inputs}
     if LABELS in arrays and LABELS not in wanted:
@@ -154,39 +167,17 @@ def _read_names(path: Path) -> tuple[str, ...]:
     return names
 
 
-def _read_classes(
-    path: Path, inputs: Sequence[Tensor], names: tuple[str, ...], is_sequence: bool
+def _read_folder(
+    path: Path,
+    inputs: Sequence[Tensor],
+    table: Path | None,
+    names: tuple[str, ...],
+    preparation: Preparation,
+    is_sequence: bool,
 ) -> Labelled:
-    """Return the samples in the subfolders of a folder."""
     if len(inputs) != 1:
         raise InputError(f"{path}: a folder has data for one input, but there are {len(inputs)}")
-    folders = sorted(one for one in path.iterdir() if one.is_dir())
-    numbers, names = _number(path, [folder.name for folder in folders], names)
-    (tensor,) = inputs
-    parts: list[Array] = []
-    labels: list[int] = []
-    for folder, number in zip(folders, numbers, strict=True):
-        for file in sorted(folder.glob("*.npy")):
-            array = _quantize(file, {tensor.name: load_array(file)}, inputs)
-            parts.append(stack_inputs(file, inputs, array, "input")[tensor.name])
-            labels += [number] * (1 if is_sequence else len(parts[-1]))
-    if not parts:
-        raise InputError(f"{path}: has no .npy files in subfolders, one for each class")
-    if len({part.shape[1:] for part in parts}) > 1:
-        raise InputError(f"{path}: its files hold samples of different shapes")
-    lengths = tuple(map(len, parts)) if is_sequence else None
-    steps = {tensor.name: np.concatenate(parts)}
-    return Labelled(steps, np.array(labels, np.int64), names, lengths)
-
-
-def _number(
-    path: Path, folders: Sequence[str], names: tuple[str, ...]
-) -> tuple[list[int], tuple[str, ...]]:
-    """Return each folder's label, and the classes' names; folders named by numbers are labels."""
-    if not names and folders and all(name.isdecimal() for name in folders):
-        return [int(name) for name in folders], ()
-    names = names or tuple(folders)
-    unknown = next((name for name in folders if name not in names), None)
-    if unknown is not None:
-        raise InputError(f"{path}: no class is called '{unknown}'; add it to --labels")
-    return [names.index(name) for name in folders], names
+    found = read_folder(path, inputs[0], table, names, preparation, is_sequence)
+    lengths = found.lengths if is_sequence else None
+    steps = {inputs[0].name: found.steps}
+    return Labelled(steps, found.labels, found.names, lengths, found.note)

@@ -158,12 +158,14 @@ class AccuracyReport:
 
     It has passed if the targets agree in every sample. One of `classification` and `detection` is
     None. They are of `output`, None for the only one, in `samples`; `silent` samples had none,
-    because the network waited for more inputs.
+    because the network waited for more inputs. `pixels` says what a pixel p became, "" without
+    pictures.
     """
 
     network: str
     npu: str
     samples: int
+    pixels: str
     silent: int
     output: str | None
     classification: Classification | None
@@ -186,6 +188,7 @@ class AccuracyReport:
             "network": self.network,
             "npu": self.npu,
             "samples": self.samples,
+            "pixels": self.pixels or None,
             "silent": self.silent,
             "output": self.output,
             "classification": self.classification.as_json() if self.classification else None,

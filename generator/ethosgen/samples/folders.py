@@ -1,0 +1,150 @@
+"""Labelled samples in the files of a folder: arrays and pictures."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.samples.files import load_array, stack_inputs
+from ethosgen.samples.pictures import SUFFIXES, Preparation, meaning, read_picture, require_usable
+from ethosgen.samples.quantizing import quantized
+from ethosgen.values.errors import InputError
+from ethosgen.values.network import Tensor
+
+Array = np.ndarray[Any, Any]
+
+ARRAYS = ".npy"
+KINDS = f"{ARRAYS}, {', '.join(SUFFIXES)}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Steps of samples with a label and a number of steps for each sample, and classes' names.
+
+    `note` says what became of pixels, "" without pictures.
+    """
+
+    steps: Array
+    labels: Array
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    note: str
+
+
+def read_folder(
+    path: Path,
+    tensor: Tensor,
+    table: Path | None,
+    names: tuple[str, ...],
+    preparation: Preparation,
+    is_sequence: bool,
+) -> Found:
+    """Read the files of a folder.
+
+    Their labels are in a table (.csv) with lines FILE,LABEL; without one, the folder has a
+    subfolder for each class. `names` are the classes' names in order, if known. Each array has one
+    sample or several; with `is_sequence` one, of several steps.
+    """
+    if table is None:
+        files, names = _by_class(path, names)
+    else:
+        files, names = _by_table(path, table)
+    has_pictures = any(_is_picture(file) for file, _ in files)
+    if has_pictures:
+        require_usable(tensor, preparation)
+    parts: list[Array] = []
+    labels: list[int] = []
+    for file, label in files:
+        parts.append(_read(file, tensor, preparation))
+        if parts[-1].shape[1:] != parts[0].shape[1:]:
+            raise InputError(f"{path}: its files hold samples of different shapes")
+        labels += [label] * (1 if is_sequence else len(parts[-1]))
+    return Found(
+        np.concatenate(parts),
+        np.array(labels, np.int64),
+        names,
+        tuple(map(len, parts)) if is_sequence else (1,) * len(labels),
+        meaning(tensor, preparation) if has_pictures else "",
+    )
+
+
+def _is_picture(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES
+
+
+def _read(file: Path, tensor: Tensor, preparation: Preparation) -> Array:
+    """Return a file's samples, stacked."""
+    if _is_picture(file):
+        return read_picture(file, tensor, preparation)[np.newaxis]
+    given = load_array(file)
+    try:
+        array = quantized(given, tensor)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
+    return stack_inputs(file, [tensor], {tensor.name: array}, "input")[tensor.name]
+
+
+def _by_class(path: Path, names: tuple[str, ...]) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
+    """Return the files in a folder's subfolders with their labels, and the classes' names."""
+    folders = sorted(one for one in path.iterdir() if one.is_dir())
+    labels, names = _number(path, [folder.name for folder in folders], names)
+    files = [
+        (file, label)
+        for folder, label in zip(folders, labels, strict=True)
+        for file in sorted(folder.iterdir())
+        if file.suffix.lower() in (ARRAYS, *SUFFIXES)
+    ]
+    if not files:
+        raise InputError(
+            f"{path}: has no files ({KINDS}) in subfolders, one for each class; or name a table of "
+            "files and labels with --labels FILE.csv"
+        )
+    return files, names
+
+
+def _number(
+    path: Path, folders: Sequence[str], names: tuple[str, ...]
+) -> tuple[list[int], tuple[str, ...]]:
+    """Return each folder's label, and the classes' names; folders named by numbers are labels."""
+    if not names and folders and all(name.isdecimal() for name in folders):
+        return [int(name) for name in folders], ()
+    names = names or tuple(folders)
+    unknown = next((name for name in folders if name not in names), None)
+    if unknown is not None:
+        raise InputError(f"{path}: no class is called '{unknown}'; add it to --labels")
+    return [names.index(name) for name in folders], names
+
+
+def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
+    """Return the files that a table lists with their labels, and the classes' names."""
+    rows = list(_rows(table))
+    given = [label for _, label in rows]
+    is_numbers = all(label.isdecimal() for label in given)
+    names = () if is_numbers else tuple(sorted(set(given)))
+    files = []
+    for (line, name), label in rows:
+        file = path / name
+        if file.suffix.lower() not in (ARRAYS, *SUFFIXES) or not file.is_file():
+            raise InputError(f"{table}, line {line}: '{file}' is no file of these: {KINDS}")
+        files.append((file, int(label) if is_numbers else names.index(label)))
+    return files, names
+
+
+def _rows(table: Path) -> Iterator[tuple[tuple[int, str], str]]:
+    """Yield a line's number and file, and its label; a head without a file is passed over."""
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as file:
+            rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if row]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise InputError(f"{table}: not a readable table with lines FILE,LABEL") from None
+    if rows and [cell.strip().lower() for cell in rows[0][1]] == ["file", "label"]:
+        rows = rows[1:]
+    if not rows:
+        raise InputError(f"{table}: has no lines FILE,LABEL")
+    for number, row in rows:
+        if len(row) != 2 or not all(cell.strip() for cell in row):
+            raise InputError(f"{table}, line {number}: must be FILE,LABEL")
+        yield (number, row[0].strip()), row[1].strip()

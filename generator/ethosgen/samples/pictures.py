@@ -1,0 +1,145 @@
+"""Pictures as samples: decoded by Pillow, in the input's size, channels and scale."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethosgen.samples.quantizing import quantized
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Tensor
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Array = np.ndarray[Any, Any]
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
+STRETCH, CROP = "stretch", "crop"
+RESIZES = (STRETCH, CROP)
+_MODES = {1: "L", 3: "RGB"}
+_EIGHT_BITS = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr")
+"""Pillow's modes with 8 bits for each channel, or fewer."""
+_BYTES = {"uint8": 0, "int8": -128}
+"""What is added to a pixel that becomes an integer of the input as it is."""
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What a pixel p, 0 to 255, becomes: (p - mean) / std, which is then quantized.
+
+    Each has one value, or one for each channel. Without both, p is the integer of a uint8 input,
+    and p - 128 that of an int8 one. A picture of another size is refused, unless `resize` says to
+    STRETCH it, or to CROP it to the input's proportions from the middle first.
+    """
+
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    resize: str | None = None
+
+
+AS_IT_IS = Preparation()
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """An image input: its size, and where its channels are."""
+
+    height: int
+    width: int
+    channels: int
+    is_first: bool
+
+
+def require_usable(tensor: Tensor, preparation: Preparation) -> None:
+    """Raise InputError for an input that takes no pictures, or not with this preparation."""
+    layout = _layout(tensor)
+    for name, values in (("mean", preparation.mean), ("std", preparation.std)):
+        if len(values) not in (0, 1, layout.channels):
+            raise InputError(
+                f"--{name} has {counted(len(values), 'value')}, but '{tensor.name}' has "
+                f"{counted(layout.channels, 'channel')}; give one value, or one for each"
+            )
+    if 0 in preparation.std:
+        raise InputError("--std 0 would divide by zero")
+    if not (preparation.mean or preparation.std) and tensor.dtype not in _BYTES:
+        raise InputError(
+            f"'{tensor.name}' is {tensor.dtype}, so pixels need the scale of training: a pixel p "
+            "from 0 to 255 becomes (p - mean) / std; name --mean and --std"
+        )
+
+
+def meaning(tensor: Tensor, preparation: Preparation) -> str:
+    """Return a sentence that says what a pixel becomes."""
+    if preparation.mean or preparation.std:
+        mean, std = (
+            ",".join(f"{one:g}" for one in values) or default
+            for values, default in ((preparation.mean, "0"), (preparation.std, "1"))
+        )
+        return f"(p - {mean}) / {std}, quantized"
+    offset = _BYTES[tensor.dtype]
+    return f"{f'p - {-offset}' if offset else 'p'} as {tensor.dtype}; else name --mean and --std"
+
+
+def read_picture(path: Path, tensor: Tensor, preparation: Preparation) -> Array:
+    """Return a picture in an input's shape and type; InputError names the file and the fault."""
+    layout = _layout(tensor)
+    pixels = np.asarray(_open(path, layout, preparation.resize))
+    pixels = pixels.reshape(layout.height, layout.width, layout.channels)
+    if preparation.mean or preparation.std:
+        mean = np.array(preparation.mean or 0.0, np.float32)
+        std = np.array(preparation.std or 1.0, np.float32)
+        made = quantized((pixels.astype(np.float32) - mean) / std, tensor)
+    else:
+        made = (pixels.astype(np.int16) + _BYTES[tensor.dtype]).astype(tensor.dtype)
+    return (made.transpose(2, 0, 1) if layout.is_first else made).reshape(tensor.shape)
+
+
+def _layout(tensor: Tensor) -> _Layout:
+    """Return the layout of (1, H, W, C), (1, C, H, W), (H, W, C), or (1, H, W) with gray values."""
+    shape = tensor.shape[1:] if tensor.shape[:1] == (1,) else tensor.shape
+    if len(shape) == 2:
+        return _Layout(*shape, channels=1, is_first=False)
+    if len(shape) == 3 and shape[2] in _MODES:
+        return _Layout(*shape, is_first=False)
+    if len(shape) == 3 and shape[0] in _MODES:
+        return _Layout(*shape[1:], channels=shape[0], is_first=True)
+    raise InputError(
+        f"input '{tensor.name}' has the shape {list(tensor.shape)}, which takes no pictures: they "
+        "need 1 or 3 channels; pass arrays"
+    )
+
+
+def _open(path: Path, layout: _Layout, resize: str | None) -> "Image":
+    """Return a picture in the input's size and channels."""
+    try:
+        from PIL import Image, ImageOps
+    except ModuleNotFoundError:
+        raise ToolError(
+            "reading pictures needs Pillow; install it with: pip install 'ethosgen[images]'"
+        ) from None
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(path) as file:
+            if file.mode not in _EIGHT_BITS:
+                raise InputError(
+                    f"{path}: has pixels of more than 8 bits (Pillow's mode {file.mode}); save it "
+                    "with 8 bits for each channel"
+                )
+            picture = ImageOps.exif_transpose(file).convert(_MODES[layout.channels])
+    except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError):
+        raise InputError(f"{path}: not a readable picture") from None
+    size = (layout.width, layout.height)
+    if picture.size == size:
+        return picture
+    if resize is None:
+        have, need = ("x".join(map(str, one)) for one in (picture.size, size))
+        raise InputError(
+            f"{path}: has the size {have}, but the input needs {need}; resize it as for "
+            f"training, or with --resize {STRETCH} or {CROP}"
+        )
+    if resize == CROP:
+        return ImageOps.fit(picture, size, Image.Resampling.BILINEAR)
+    return picture.resize(size, Image.Resampling.BILINEAR)

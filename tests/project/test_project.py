@@ -467,9 +467,10 @@ def test_a_manifest_of_a_format_before_is_read(tmp_path: Path, project: Project)
     write(project, tmp_path / "p")
     path = tmp_path / "p" / "model" / "ethosgen.json"
     content = json.loads(path.read_bytes())
-    assert content["format"] == 11
+    assert content["format"] == 12
     content["format"] = 2
     del content["board"]["linux"], content["board"]["run"]["stand_in"]
+    del content["board"]["trustzone"]
     for network in content["networks"]:
         del network["oracle"], network["trust_compiler"], network["calls"]
         network["trust_vela"] = True

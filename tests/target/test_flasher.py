@@ -6,8 +6,10 @@ import pytest
 
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.facts import Flasher
+from ethosgen.target import flasher
 from ethosgen.target.flasher import flash, flash_command
 from ethosgen.values.errors import InputError, TargetError, ToolError
+from ethosgen.values.security import Security
 from tests.support.needs import needs_arm_gcc
 
 pytestmark = needs_arm_gcc
@@ -73,7 +75,18 @@ def test_what_can_go_wrong(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_of_the_boards_can_be_made(elf: Path, tmp_path: Path) -> None:
     made = 0
     for name in board_names():
-        for flasher in load_board(name).flash.values():
-            assert not any("{" in word for word in flash_command(elf, flasher.command, tmp_path))
+        for tool in load_board(name).flash.values():
+            assert not any("{" in word for word in flash_command(elf, tool.command, tmp_path))
             made += 1
     assert made >= 8
+
+
+def test_both_images_of_a_non_secure_firmware_are_flashed(
+    elf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = load_board("corstone300").in_state(Security.NON_SECURE)
+    elf.with_name("secure.elf").write_bytes(elf.read_bytes())
+    told: list[Path] = []
+    monkeypatch.setattr(flasher, "flash", lambda image, _board, _tool=None: told.append(image))
+    flasher.flash_images(elf, board, None)
+    assert told == [elf.with_name("secure.elf"), elf]

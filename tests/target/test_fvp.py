@@ -41,7 +41,7 @@ def command_lines() -> str:
         for npu in (*fitting, "none"):
             program, macs = choose_executable(board, facts, npu)
             vectors = board.memories[board.placement().code].start_addr
-            arguments = fvp_arguments(facts, macs, Path("firmware.elf"), 5000, vectors)
+            arguments = fvp_arguments(facts, macs, [Path("firmware.elf")], 5000, vectors)
             lines.append(f"{name} {npu}: {program} {' '.join(arguments)}\n")
     return "".join(lines)
 
@@ -70,7 +70,7 @@ def test_the_processor_is_told_where_the_vectors_are(
     assert find_vectors(elf) == int(addr, 16)
     facts = load_board("corstone315").run.fvp
     assert facts is not None
-    arguments = fvp_arguments(facts, 256, elf, 5000, find_vectors(elf))
+    arguments = fvp_arguments(facts, 256, [elf], 5000, find_vectors(elf))
     assert f"mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0x{addr}" in arguments
     for bad, says in ((source, "is not a firmware"), (tmp_path / "none", "is not a firmware")):
         with pytest.raises(InputError, match=says):

@@ -22,11 +22,13 @@ from ethosgen.board.facts import (
     Placement,
     Serial,
 )
-from ethosgen.board.rules import faults
+from ethosgen.board.rules import faults, trustzone_faults
+from ethosgen.board.trustzone import non_secure_facts
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
+from ethosgen.values.security import Security
 from ethosgen.values.toml_lines import describe_fault
 
 __all__ = [
@@ -76,6 +78,34 @@ class Board(BoardFacts):
         if self.run.stand_in is None or (platform == "baremetal" and not is_element):
             return self
         return self.model_copy(update={"run": self.run.model_copy(update={"stand_in": None})})
+
+    @property
+    def is_non_secure(self) -> bool:
+        """Whether its addresses are those that non-secure firmware sees."""
+        return self.security is Security.NON_SECURE
+
+    @property
+    def security(self) -> Security:
+        """The security state of its firmware."""
+        return Security(self.trustzone.state) if self.trustzone else Security.SECURE
+
+    def in_state(self, security: Security) -> "Board":
+        """Return the board as firmware in a security state sees it.
+
+        InputError for a board whose secure side is unknown or contradicts the rest.
+        """
+        if security is Security.SECURE or self.is_non_secure:
+            return self
+        if self.trustzone is None:
+            known = [name for name in board_names() if _load(name).trustzone]
+            raise InputError(
+                f"board '{self.name}' has no [trustzone], so its secure side is unknown; use "
+                f"{' or '.join(known)}, or add the table to its board file as docs/trustzone.md "
+                "shows"
+            )
+        for fault in trustzone_faults(self):
+            raise InputError(f"board '{self.name}': {fault}")
+        return Board.model_validate(non_secure_facts(self.model_dump()))
 
     def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
         """Return the memory of each part in a memory mode; InputError lists the board's modes."""

@@ -9,6 +9,7 @@ from ethosgen.backend import accelerators
 from ethosgen.board.cpu import Cpu
 from ethosgen.board.emulation import Qemu
 from ethosgen.board.fields import Addr, Command, Facts, Hz, Irq, RegisterWrite, Size
+from ethosgen.board.trustzone import Trustzone
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -336,3 +337,5 @@ class BoardFacts(Facts):
     """Its names in CMSIS-Toolbox."""
     linux: Linux | None = None
     """Its compiler, if it runs Linux."""
+    trustzone: Trustzone | None = None
+    """What a secure side keeps and hands over to non-secure firmware."""

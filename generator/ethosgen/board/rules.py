@@ -255,3 +255,35 @@ def _doubts(board: BoardFacts) -> Iterator[str]:
                 yield f"unverified: '{path}' is not a fact of this file"
                 break
             value = value[part]
+
+
+def trustzone_faults(board: BoardFacts) -> Iterator[str]:
+    """Yield contradictions between what [trustzone] says and the board, for non-secure firmware.
+
+    A board without such firmware may have any memories.
+    """
+    trustzone = board.trustzone
+    if trustzone is None:
+        return
+    if not board.cpu.has_stack_limit:
+        yield f"trustzone: a {board.cpu.core} has no TrustZone; delete the table"
+    named = {"code": trustzone.code.memory, "data": trustzone.data.memory}
+    named |= {f"mpcs.{i}": one.memory for i, one in enumerate(trustzone.mpcs)}
+    named |= {f"tgus.{i}": one.memory for i, one in enumerate(trustzone.tgus)}
+    for field, name in named.items():
+        if name not in board.memories:
+            yield f"trustzone.{field}.memory: there is no memory '{name}'"
+            return
+    for mode, placement in board.placements.items():
+        for part in ("code", "data"):
+            if getattr(placement, part) != named[part]:
+                yield (
+                    f"trustzone.{part}.memory: must be '{getattr(placement, part)}', as in "
+                    f"placements.{mode}: the secure image is at its start"
+                )
+    for name, memory in board.memories.items():
+        if not memory.start_addr >> trustzone.secure_bit & 1:
+            yield f"memories.{name}.start_addr: is not secure, by bit {trustzone.secure_bit}"
+    for part, reserved in (("code", trustzone.code), ("data", trustzone.data)):
+        if reserved.size_bytes >= board.memories[reserved.memory].size_bytes:
+            yield f"trustzone.{part}.size_bytes: leaves nothing of '{reserved.memory}'"

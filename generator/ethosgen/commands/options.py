@@ -18,6 +18,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.security import Security
 from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
 
 LINUX_BOARD = "aarch64-linux"
@@ -111,6 +112,13 @@ MEMORY_MODE = click.option(
     "--memory-mode",
     type=ValueChoice(["sram_only", "shared_sram", "dedicated_sram"]),
     help="Memories for weights and arena [default: the board's].",
+)
+SECURITY = click.option(
+    "--security",
+    type=ValueChoice([state.value for state in Security]),
+    default=Security.SECURE.value,
+    show_default=True,
+    help="TrustZone state of the firmware; non-secure adds a secure image that starts it.",
 )
 CPU_OPS = click.option(
     "--cpu-ops",
@@ -345,6 +353,7 @@ def with_recipe(
         @APP
         @LABELS
         @SRAM_LIMIT
+        @SECURITY
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -358,6 +367,7 @@ def with_recipe(
             platform: str | None,
             memory_mode: str | None,
             sram_limit: int | None,
+            security: str,
             app: str | None = None,
             labels: Path | None = None,
             **arguments: Any,
@@ -365,20 +375,9 @@ def with_recipe(
             platform = platform or _usual_platform(board)
             board = board or (LINUX_BOARD if platform == "linux" else None)
             recipe = Recipe(
-                networks,
-                board,
-                npu,
-                names,
-                IoStyle(io),
-                platform,
-                memory_mode,
-                options,
-                reading,
-                accelerators,
-                app,
-                labels,
-                sram_limit=sram_limit,
-            )
+                networks, board, npu, names, IoStyle(io), platform, memory_mode, options, reading,
+                accelerators, app, labels, sram_limit=sram_limit, security=Security(security),
+            )  # fmt: skip
             return function(recipe=recipe, **arguments)
 
         done: Callable[..., Any] = wrapped

@@ -28,6 +28,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.security import Security
 from ethosgen.values.watch import Watch
 
 
@@ -158,7 +159,12 @@ def _find_board(recipe: Recipe) -> Board:
     from ethosgen.project import LIBRARY_ONLY
 
     if recipe.board is not None:
-        return load_board(recipe.board)
+        return load_board(recipe.board).in_state(recipe.security)
+    if recipe.security is Security.NON_SECURE:
+        raise InputError(
+            "--security non-secure needs a board, whose addresses differ by state: name it with "
+            "--board, or omit the option: a library for any board runs in both states"
+        )
     if recipe.platform != LIBRARY_ONLY:
         raise InputError(
             f"--platform {recipe.platform} needs a board: name it with --board, or generate a "

@@ -208,7 +208,8 @@ def verify(
         raise InputError("name the board with --board, or use --platform linux")
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
-    _check_target(load_board(recipe.board).for_platform(recipe.platform), on, recipe.platform)
+    board = load_board(recipe.board).in_state(recipe.security)
+    _check_target(board.for_platform(recipe.platform), on, recipe.platform)
     if recipe.app is not None and on == "serial":
         raise InputError(
             "verify runs two firmwares with --app, but a board holds one; create a project, flash "
@@ -249,7 +250,7 @@ def _check_one(
 def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
     """Write a project's firmware to its board, for which it was built; return the ELF."""
     from ethosgen.project import LINUX, ZEPHYR
-    from ethosgen.target.flasher import flash
+    from ethosgen.target.flasher import flash_images
     from ethosgen.toolchain import find_built
 
     info = _open_application(directory)
@@ -262,5 +263,5 @@ def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> 
         )
     elf = find_built(directory, "board", "serial").elf
     with watch.stage("flash", f"flashing {info.board.name}"):
-        flash(elf, info.board, tool)
+        flash_images(elf, info.board, tool)
     return elf

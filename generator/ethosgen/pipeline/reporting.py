@@ -82,12 +82,12 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
     on = asked.on or _usual_target(recipe)
     require_inputs(asked.criteria.golden, asked.inputs.path)
     if on == SIMULATE:
-        board = load_board(recipe.board) if recipe.board else any_board()
+        board = _board(recipe) if recipe.board else any_board()
         network, program, report = _simulated(asked, board, watch)
     else:
         if recipe.board is None:
             raise InputError(f"--on {on} runs firmware for a board; name it with --board")
-        board = load_board(recipe.board)
+        board = _board(recipe)
         network, program, report = _measured(asked, on, watch)
     with watch.stage("report", "looking at the NPU's work"):
         setting = _setting(recipe, board, program.plan, on)
@@ -103,12 +103,18 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
         return assemble(seen)
 
 
+def _board(recipe: Recipe) -> Board:
+    """Return the recipe's board as firmware in the recipe's security state sees it."""
+    assert recipe.board is not None
+    return load_board(recipe.board).in_state(recipe.security)
+
+
 def _usual_target(recipe: Recipe) -> str:
     from ethosgen.target import default_target
 
     if recipe.board is None:
         return SIMULATE
-    board = load_board(recipe.board).for_platform(recipe.platform)
+    board = _board(recipe).for_platform(recipe.platform)
     return _QEMU if default_target(board) == _QEMU else SIMULATE
 
 

@@ -23,6 +23,7 @@ from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.plan import Plan
 from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.security import SecureSide
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def run_and_judge(
                 board=info.board.name,
                 on=built.on,
                 stand_in=_stand_in(info.board) if built.on == "qemu" else None,
+                secure_side=_secure_side(info, built),
                 samples=len(results),
                 drawn=inputs.drawn(len(results)),
                 golden=golden,
@@ -112,6 +114,18 @@ def _stand_in(board: "Board") -> str | None:
     if emulated is None or emulated is board:
         return None
     return f"the {emulated.cpu.core} of {emulated.name}"
+
+
+def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
+    """Return what the run has confirmed: without that, it would have failed."""
+    from ethosgen.target import expected_evidence, secure_image
+    from ethosgen.toolchain import measure_elf
+
+    if not info.board.is_non_secure:
+        return None
+    sizes = measure_elf(secure_image(built.elf))
+    confirmed = tuple(expected_evidence(info).values())
+    return SecureSide(confirmed, sizes.flash["total"], sizes.ram["total"])
 
 
 def _planner(info: "ProjectInfo", index: int) -> Make:

@@ -131,6 +131,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
         (_named(info.names), ", ".join(project.names), ", ".join(info.names)),
         ("board", project.board, info.board.name),
         ("--platform", project.platform, info.platform),
+        ("--security", project.security, info.board.security),
         ("--io", project.io.value, info.io.value),
         ("--memory-mode", project.memory_mode, info.memory_mode),
         ("--app", project.app or "none", info.app or "none"),

@@ -214,14 +214,23 @@ _LIBRARY_ONLY = replace(
 )
 
 
+_SECURE = (
+    *("secure.ld", "startup.c", "partition.h"),
+    *("trustzone.c", "trustzone.h", "veneers.c", "veneers.h"),
+)
+"""The secure side's files, in the folder secure/."""
+
+
 def _with_board(layout: Layout, board: Board) -> Layout:
-    """Return a layout with the files that depend on the board's console and simulator."""
+    """Return a layout with the files that depend on the board's console, simulator and security."""
     uart = board.console.uart if board.console else ""
     files = {"board/console.c": f"board/console_{uart}.c"}
     if uart == "cmsdk" or (board.run.qemu and board.run.qemu.shared):
         files["board/cmsdk_uart.h"] = "board/cmsdk_uart.h"
     if board.on_qemu:
         files["app/semihosting.h"] = "app/semihosting.h"
+    if board.is_non_secure:
+        files |= {f"secure/{file}": f"secure/{file}" for file in _SECURE}
     return replace(layout, application={**layout.application, **files})
 
 

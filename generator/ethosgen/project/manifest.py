@@ -34,6 +34,7 @@ from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
+from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 LIBRARY = "model"
@@ -41,10 +42,10 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 11
+FORMAT = 12
 """The manifest's format. Increment it with each field that an older ethosgen does not expect: an
 ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, 10, FORMAT)
+_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, FORMAT)
 """Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 
@@ -62,6 +63,7 @@ class Project:
     io: IoStyle
     memory_mode: str
     platform: str
+    security: Security
     digest: str
     files: Mapping[str, bytes] = field(repr=False)
     library: frozenset[str] = field(repr=False)

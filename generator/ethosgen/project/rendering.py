@@ -39,6 +39,7 @@ from ethosgen.project.manifest import (
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
+from ethosgen.project.trustzone import check_platform, secure_facts
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.accelerator import Accelerator
@@ -48,6 +49,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.handover import Handover
 from ethosgen.values.naming import joined_name
 from ethosgen.values.program import Program
+from ethosgen.values.security import Security
 
 DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
@@ -113,6 +115,7 @@ def render(
         io=programs[0].io,
         memory_mode=memory_mode,
         platform=platform,
+        security=Security.NON_SECURE if board.is_non_secure else Security.SECURE,
         digest=digest,
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
@@ -140,6 +143,7 @@ def _checked_layout(
     app: str | None,
 ) -> Layout:
     layout = (with_element if handover else find_layout)(platform, board)
+    check_platform(board, platform)
     if app is not None:
         layout = with_application(layout, find_application(app))
     if platform not in (*board.platforms, LIBRARY_ONLY):
@@ -284,6 +288,7 @@ def _facts(
         "copies": board.placement(memory_mode).copied_from is not None,
         "npu_byte": bell_byte(None),
         "ways": list(ways(board)),
+        "secure": secure_facts(board, list(ways(board))),
         **_board_facts(board, list(ways(board)), *rest),
         "stand_in": stand_in,
         "stand_in_facts": _board_facts(stand_in, ["qemu"], *rest) if stand_in else {},

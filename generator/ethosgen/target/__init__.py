@@ -26,6 +26,7 @@ from ethosgen.target.kinds import (
 )
 from ethosgen.target.linux import SshHost
 from ethosgen.target.profiling import NANOSECONDS, read_profile, unit_of
+from ethosgen.target.security import check_security, expected_evidence, images, secure_image
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.values.device import Device
@@ -51,9 +52,12 @@ __all__ = [
     "TargetKind",
     "check_hello",
     "default_target",
+    "expected_evidence",
+    "images",
     "require_target",
     "run",
     "running",
+    "secure_image",
     "status_name",
     "targets_of",
 ]
@@ -204,6 +208,7 @@ def check_hello(hello: Hello, info: ProjectInfo) -> None:
     counts = (len(info.networks), inputs % 256, outputs % 256)  # hello has a byte for each
     if (hello.networks, hello.inputs, hello.outputs) != counts:
         raise ProtocolError("the firmware's inputs or outputs differ from its project's")
+    check_security(hello.security, info)
     if hello.init_status != 0:
         raise TargetError(f"the firmware could not start: {status_name(hello.init_status)}")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ethosgen.board import Board
 from ethosgen.host.tools import GCC, CommandError, Tool, run_command
+from ethosgen.target.security import images
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import nearest
 
@@ -35,6 +36,12 @@ def flash(elf: Path, board: Board, tool: str | None = None) -> list[str]:
         command[0] = str(program.find())
         _run(command, f"'{name}' flashes board '{board.name}'")
     return command
+
+
+def flash_images(elf: Path, board: Board, tool: str | None = None) -> None:
+    """Flash all images of a firmware, as `flash` does one: non-secure firmware has two."""
+    for image in images(elf, board):
+        flash(image, board, tool)
 
 
 def flash_command(elf: Path, template: list[str], scratch: Path) -> list[str]:

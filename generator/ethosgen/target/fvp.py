@@ -7,6 +7,7 @@ decides about a run; the FVP's exit status only says why the FVP ended, so it is
 import re
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
@@ -18,6 +19,7 @@ from ethosgen.host.tools import Tool
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.process import ProcessTarget
+from ethosgen.target.security import images
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 
@@ -37,7 +39,7 @@ class FvpTarget(ProcessTarget):
         self._facts = board.run.fvp
         name, self._macs = choose_executable(board, self._facts, npu)
         super().__init__(name)
-        self._elf = elf
+        self._images = images(elf, board)
 
     def wait_for_exit(self) -> int | None:
         """Return None: the end marker has arrived, and an exit status has no meaning."""
@@ -45,8 +47,8 @@ class FvpTarget(ProcessTarget):
 
     def _open(self) -> None:
         program = fvp_tool(self._title).find()
-        vectors = find_vectors(self._elf) if self._facts.vectors_parameter else None
-        arguments = fvp_arguments(self._facts, self._macs, self._elf, _free_port(), vectors)
+        vectors = find_vectors(self._images[0]) if self._facts.vectors_parameter else None
+        arguments = fvp_arguments(self._facts, self._macs, self._images, _free_port(), vectors)
         self._spawn([str(program), *arguments])
         self._console = SerialConsole(f"socket://127.0.0.1:{self._await_port()}")
 
@@ -103,7 +105,7 @@ def find_vectors(elf: Path) -> int:
 
 
 def fvp_arguments(
-    facts: Fvp, macs: int | None, elf: Path, port: int, vectors: int | None = None
+    facts: Fvp, macs: int | None, elfs: Sequence[Path], port: int, vectors: int | None = None
 ) -> list[str]:
     """Return an FVP's arguments: the NPU's size, the console's port, and always a time limit.
 
@@ -118,7 +120,8 @@ def fvp_arguments(
         f"{facts.terminal}.mode=raw",
         *facts.parameters,
     ]
-    arguments = ["-a", str(elf), "--timelimit", str(facts.time_limit_s)]
+    loads = [word for elf in elfs for word in ("-a", str(elf))]
+    arguments = [*loads, "--timelimit", str(facts.time_limit_s)]
     for parameter in parameters:
         arguments += ["-C", parameter]
     return arguments

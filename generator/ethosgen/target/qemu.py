@@ -16,7 +16,7 @@ import shutil
 import signal
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
+from ethosgen.target.security import images
 from ethosgen.values.device import bell_byte, device_pages
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.project_info import ProjectInfo
@@ -261,7 +262,8 @@ class QemuTarget(ProcessTarget):
         """Start QEMU, with a file as its shared memory and a bell if there is an NPU model."""
         command = [*die_with_us(), str(self._program)]
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            command += qemu_arguments(self._machine, self._elf, ram, listener, bell, self._wires)
+            first, *more = images(self._elf, self._board)
+            command += qemu_arguments(self._machine, first, ram, listener, bell, self._wires, more)
             lines = (listener, *([bell] if bell else []), *self._wires.values())
             self._spawn(command, pass_fds=[line.fileno() for line in lines])
             for wire in self._wires.values():
@@ -302,14 +304,19 @@ def qemu_arguments(
     listener: socket.socket,
     bell: socket.socket | None,
     wires: Mapping[int, socket.socket],
+    more: Sequence[Path] = (),
 ) -> list[str]:
-    """Return QEMU's arguments: memory, console, bell, and time counted in instructions."""
+    """Return QEMU's arguments: memory, console, bell, and time counted in instructions.
+
+    `more` are images to load beside the one that starts.
+    """
     serials = {facts.serial: "chardev:console"}
     serials |= {number: f"chardev:wire{number}" for number in wires}
     arguments = [
         *_memory_arguments(facts, ram),
         *facts.options,
         *("-kernel", str(elf)),
+        *(word for image in more for word in ("-device", f"loader,file={_escaped(image)}")),
         *("-semihosting-config", "enable=on,target=native"),
         *("-display", "none", "-monitor", "none"),
         *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
@@ -331,6 +338,11 @@ def qemu_arguments(
     for number in range(max(serials) + 1):
         arguments += ["-serial", serials.get(number, "null")]
     return arguments
+
+
+def _escaped(path: Path) -> str:
+    """Return a path as a value among QEMU's options, where a comma ends one."""
+    return str(path).replace(",", ",,")
 
 
 def _memory_arguments(facts: Qemu, ram: Path | None) -> list[str]:

@@ -12,6 +12,7 @@ from itertools import count
 
 from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
+from ethosgen.target.fault_reports import describe_fault
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
@@ -21,7 +22,7 @@ PROTOCOL = 2
 """The protocol's version; the firmware reports its own in its first answer."""
 
 _ANSWER = 0x80
-_HELLO = struct.Struct("<IIIII16sBBBx")
+_HELLO = struct.Struct("<IIIII16sBBBB")
 _PLACE = struct.Struct("<HHI")
 _RUN_REQUEST = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
@@ -31,16 +32,6 @@ _END = struct.Struct("<II")
 _REPORT = struct.Struct("<4I5Q3I")
 _PROFILE = struct.Struct("<III")
 _COUNT = struct.Struct("<III")
-_FAULT = struct.Struct("<II")
-_ZEPHYR_FAULT = struct.Struct("<III")
-_ZEPHYR_REASONS = {
-    0: "CPU exception",
-    1: "unhandled interrupt",
-    2: "stack overflow",
-    3: "kernel oops",
-    4: "kernel panic",
-}
-"""enum k_fatal_error_reason of Zephyr's include/zephyr/fatal_types.h."""
 _HELLO_RETRY_S = 0.03
 _WAIT_SLICE_S = 0.05
 """The interval, in seconds, at which a waiting session checks that the target is alive."""
@@ -90,6 +81,8 @@ class Hello:
     outputs: int
     networks: int
     name: str
+    security: int = 0
+    """What the secure image confirms of a non-secure firmware: bits of Evidence."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +279,7 @@ class Session:
                 self._check()  # a target's output before it died comes first
             for frame in self._decoder.feed(data):
                 if frame.type == Reply.FAULT:
-                    raise TargetError(_describe_fault(frame.body))
+                    raise TargetError(describe_fault(frame.body))
                 if frame.sequence != asked.sequence:
                     continue  # an answer to a repetition of an earlier request
                 if frame.type == Reply.RESTARTED:
@@ -303,13 +296,14 @@ class Session:
 
 def _read_hello(body: bytes) -> Hello:
     try:
-        *numbers, digest, inputs, outputs, networks = _HELLO.unpack_from(body)
+        *numbers, digest, inputs, outputs, networks, security = _HELLO.unpack_from(body)
         protocol, body_max, ticks_hz, status, ticks = numbers
         name = body[_HELLO.size :].decode("ascii")
         digest = digest.decode("ascii")
         return Hello(
-            protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs, networks, name
-        )
+            protocol, body_max, ticks_hz, status, ticks, digest, inputs, outputs, networks, name,
+            security,
+        )  # fmt: skip
     except (struct.error, UnicodeDecodeError):
         raise ProtocolError("the firmware's first answer is invalid; build it again") from None
 
@@ -319,18 +313,3 @@ def _read_pmu(body: bytes) -> tuple[int, dict[int, int]]:
         return 0, {}
     cycles, *words = _PMU.unpack(body)
     return cycles, {e: n for e, n in zip(words[:4], words[4:], strict=True) if e}
-
-
-def _describe_fault(body: bytes) -> str:
-    if len(body) == _ZEPHYR_FAULT.size:
-        _, pc, reason = _ZEPHYR_FAULT.unpack(body)
-        named = _ZEPHYR_REASONS.get(reason, f"a processor fault (its reason {reason})")
-        return (
-            f"the firmware crashed: Zephyr reports {named} at 0x{pc:08x}; look the address up with "
-            "arm-none-eabi-addr2line"
-        )
-    cfsr, pc = _FAULT.unpack(body) if len(body) == _FAULT.size else (0, 0)
-    return (
-        f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); "
-        "look the address up with arm-none-eabi-addr2line"
-    )

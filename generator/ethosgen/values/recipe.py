@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 
@@ -14,7 +15,8 @@ class Recipe:
     `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
     a `board`, a library is for any board that has the NPU. `accelerators` are users' own, by name
     or folder, in the order in which they are asked. `app` is the application that the project gets
-    besides, and `labels` a file that names its network's classes.
+    besides, and `labels` a file that names its network's classes. `security` is the state in which
+    it runs, on a board with TrustZone.
     """
 
     networks: tuple[Path, ...]
@@ -31,3 +33,4 @@ class Recipe:
     labels: Path | None = None
     sram_limit: int | None = None
     """The bytes of SRAM that the networks may take; the fastest configuration is chosen."""
+    security: Security = Security.SECURE

@@ -12,6 +12,7 @@ from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
+from ethosgen.values.security import SecureSide
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,8 @@ class Report:
     """The comparison with the network's own runtime; it decides only with a limit."""
     stand_in: str | None = None
     """What ran the firmware on QEMU, which lacks the board; None if it was the board itself."""
+    secure_side: SecureSide | None = None
+    """The secure image of a non-secure firmware; None if the firmware is secure."""
     diagnosis: Diagnosis | None = None
     """Which layer differs, if the golden comparison failed."""
     application: ApplicationReport | None = None
@@ -138,6 +141,8 @@ class Report:
         found = {}
         if self.stand_in:
             found["stand-in"] = f"{self.stand_in} ran the firmware: QEMU has no {self.board}"
+        if self.secure_side:
+            found |= self.secure_side.findings
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.left_out:
@@ -185,6 +190,7 @@ class Report:
             "board": self.board,
             "on": self.on,
             "stand_in": self.stand_in,
+            "security": self.secure_side.as_json() if self.secure_side else None,
             "passed": self.passed,
             "samples": self.samples,
             "seed": self.drawn.seed if self.drawn else None,

@@ -31,10 +31,14 @@
 {% endif %}
 
 {% if board.counter.kind == "sse300" %}
-/* System counter of the SSE-300. */
+/* System counter of the SSE-300.{{ " The secure side has started it." if board.is_non_secure }} */
+{% if not board.is_non_secure %}
 #define COUNTER_CNTCR REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
+{% endif %}
 #define COUNTER_CNTCV_LOW REGISTER(0x{{ "%08x"|format(board.counter.value_addr) }}u)
+{% if not board.is_non_secure %}
 enum { COUNTER_CNTCR_EN = 1u << 0 };
+{% endif %}
 {% elif board.counter.kind == "cmsdk" %}
 /* A CMSDK timer: it counts down, and starts again from RELOAD. */
 #define TIMER_CTRL REGISTER(0x{{ "%08x"|format(board.counter.control_addr) }}u)
@@ -91,7 +95,7 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 
 void board_init(void)
 {
-{% if board.cpu.setup %}
+{% if board.cpu.setup and not board.is_non_secure %}
 {% if board.run.qemu %}
 #ifndef BOARD_ON_QEMU
 {% endif %}
@@ -103,7 +107,9 @@ void board_init(void)
 
 {% endif %}
 {% if board.counter.kind == "sse300" %}
+{% if not board.is_non_secure %}
     COUNTER_CNTCR |= COUNTER_CNTCR_EN;
+{% endif %}
 {% elif board.counter.kind == "cmsdk" %}
     TIMER_RELOAD = TIMER_MAX;
     TIMER_VALUE = TIMER_MAX;

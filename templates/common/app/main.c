@@ -12,6 +12,9 @@
 #include "ethosgen_networks.h"
 #include "profile.h"
 #include "server.h"
+{% if secure %}
+#include "veneers.h"
+{% endif %}
 
 {% if devices %}
 #include "ethosgen_devices.h"
@@ -194,6 +197,9 @@ int main(void)
         .init_status = (uint32_t)status,
         .init_ticks = ticks_since(started),
         .ticks_hz = BOARD_TICKS_HZ,
+{% if secure %}
+        .security = secure_evidence(),
+{% endif %}
         .run = run,
     };
 #ifdef ETHOSGEN_PROFILE

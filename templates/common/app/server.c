@@ -50,7 +50,11 @@ struct hello {
     uint8_t input_count; /* inputs and outputs are those of all networks together */
     uint8_t output_count;
     uint8_t network_count;
+{% if secure %}
+    uint8_t security; /* what the secure side confirms: see secure/veneers.h */
+{% else %}
     uint8_t reserved;
+{% endif %}
 };
 
 struct place {
@@ -102,6 +106,9 @@ static void say_hello(const struct frame *frame)
         .init_status = firmware->init_status,
         .init_ticks = firmware->init_ticks,
         .network_count = ETHOSGEN_NETWORKS,
+{% if secure %}
+        .security = (uint8_t)firmware->security,
+{% endif %}
     };
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS; i++) {
         const struct ethosgen_network *network = &ethosgen_networks[i];

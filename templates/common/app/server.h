@@ -36,6 +36,9 @@ struct server_firmware {
     uint32_t init_status; /* 0: ready */
     uint32_t init_ticks;
     uint32_t ticks_hz;
+{% if secure %}
+    uint32_t security; /* what secure_evidence() returned */
+{% endif %}
     void (*run)(const struct ethosgen_network *network, struct server_run *result);
 };
 

@@ -1,0 +1,118 @@
+"""TrustZone: what a board's secure side keeps, guards and hands over, and the non-secure view."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from ethosgen.board.fields import Addr, Facts, RegisterWrite, Size
+from ethosgen.values.security import Security
+
+SAU_ALIGNMENT = 32
+"""Regions of the SAU begin and end at multiples of this."""
+
+
+class Reserved(Facts):
+    """The first part of a memory, which the secure image keeps."""
+
+    memory: str
+    """The memory's name."""
+    size_bytes: Size
+    """The size of that part, a multiple of the guard's block."""
+
+    @model_validator(mode="after")
+    def _aligned(self) -> Self:
+        if self.size_bytes % SAU_ALIGNMENT:
+            raise ValueError(f"size_bytes: must be a multiple of {SAU_ALIGNMENT}, as in the SAU")
+        return self
+
+
+class Range(Facts):
+    """A range of addresses."""
+
+    start_addr: Addr
+    """The first address."""
+    size_bytes: Size
+    """Its size."""
+
+
+class Guard(Facts):
+    """A controller that lets secure or non-secure accesses through to each block of a memory."""
+
+    memory: str
+    """The memory's name."""
+    base_addr: Addr
+    """Address of its registers."""
+    start_addr: Addr | None = None
+    """The address of its first block, if the memory is not its first [default: the memory's]."""
+
+
+class Trustzone(Facts):
+    """What the secure side needs to know of the chip, for --security non-secure."""
+
+    secure_bit: int = Field(ge=24, le=31)
+    """The bit of an address that makes it secure, as the IDAU decides: 28 in Arm's subsystems."""
+    code: Reserved
+    """Where the secure image is, at the start of the memory that holds code."""
+    data: Reserved
+    """Where its variables and its stack are."""
+    peripherals: Range
+    """The non-secure aliases of the peripherals."""
+    counter_value_addr: Addr | None = None
+    """The time counter's count at a non-secure address [default: its non-secure alias]."""
+    mpcs: list[Guard] = Field(default=[])
+    """Memory protection controllers (Arm SIE-200, SIE-300)."""
+    tgus: list[Guard] = Field(default=[])
+    """TCM security gates of a Cortex-M55 or M85 (ITGU, DTGU)."""
+    setup: list[RegisterWrite] = Field(default=[])
+    """Register writes that hand over the peripherals: PPC, IDAU. Addresses are secure."""
+    state: Literal["secure", "non-secure"] = "secure"
+    """The state of the firmware for which the file's addresses are; --security derives the other.
+    """
+
+
+def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a board's facts as non-secure firmware sees it, from those for secure firmware.
+
+    Addresses lose the IDAU's bit, and memories what the secure image keeps. Register writes keep
+    theirs: the secure side makes them.
+    """
+    trustzone = dict(facts["trustzone"])
+    mask = ~(1 << trustzone["secure_bit"])
+
+    def alias(table: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if table is None:
+            return None
+        names = [name for name in table if name.endswith("_addr") and table[name] is not None]
+        return {**table, **{name: table[name] & mask for name in names}}
+
+    memories = {name: dict(alias(one) or {}) for name, one in facts["memories"].items()}
+    for part in ("code", "data"):
+        reserved = trustzone[part]
+        memories[reserved["memory"]]["start_addr"] += reserved["size_bytes"]
+        memories[reserved["memory"]]["size_bytes"] -= reserved["size_bytes"]
+    trustzone["state"] = Security.NON_SECURE.value
+    run = {**facts["run"], "zephyr": [], "stand_in": None}
+    if run["qemu"] is not None:
+        shared = run["qemu"]["shared_start_addr"]
+        run["qemu"] = {**(alias(run["qemu"]) or {}), "shared_start_addr": shared}
+        run["qemu"]["bell"] = alias(run["qemu"]["bell"])
+    npu = alias(facts["npu"])
+    if npu is not None:
+        npu |= {"secure": False, "others": [alias(one) for one in npu["others"]]}
+    counter = alias(facts["counter"])
+    if counter is not None and trustzone["counter_value_addr"] is not None:
+        counter["value_addr"] = trustzone["counter_value_addr"]
+    return {
+        **facts,
+        "description": f"{facts['description']}, non-secure",
+        "platforms": [one for one in facts["platforms"] if one == "baremetal"],
+        "npu": npu,
+        "memories": memories,
+        "console": alias(facts["console"]),
+        "counter": counter,
+        "links": [alias(one) for one in facts["links"]],
+        "run": run,
+        "cmsis": None,
+        "trustzone": trustzone,
+    }

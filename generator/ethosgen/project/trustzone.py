@@ -1,0 +1,92 @@
+"""The secure side of a non-secure firmware: its files, and the values for their templates."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ethosgen.board import Board
+from ethosgen.board.trustzone import Guard, Trustzone
+from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, ZEPHYR
+from ethosgen.project.linkage import npu_base_addr
+from ethosgen.values.errors import InputError
+
+PERIPHERALS = "PERIPHERALS"
+"""The region of the SAU with the peripherals; the others are named after memories."""
+
+
+def check_platform(board: Board, platform: str) -> None:
+    """Raise InputError for non-secure firmware of a platform whose secure side we do not make."""
+    if not board.is_non_secure or platform in (BAREMETAL, LIBRARY_ONLY):
+        return
+    how = (
+        "Zephyr's non-secure boards need Trusted Firmware-M as their secure side; build one with "
+        "TF-M's own tools, and its network with --platform library"
+        if platform == ZEPHYR
+        else f"only --platform {BAREMETAL} creates a secure side; for one of your own, use "
+        f"--platform {LIBRARY_ONLY}"
+    )
+    raise InputError(f"--security non-secure does not work with --platform {platform}: {how}")
+
+
+def secure_facts(board: Board, ways: Sequence[str]) -> dict[str, Any] | None:
+    """Return the templates' values for the secure side, None for secure firmware."""
+    trustzone = board.trustzone
+    if trustzone is None or not board.is_non_secure:
+        return None
+    counter = board.counter
+    return {
+        "bit": trustzone.secure_bit,
+        **{part: _kept(board, trustzone, part) for part in ("code", "data")},
+        "vectors": board.memories[trustzone.code.memory].start_addr,
+        "regions": _regions(board, trustzone),
+        "mpcs": [_guard(board, trustzone, one) for one in trustzone.mpcs],
+        "tgus": [_guard(board, trustzone, one) for one in trustzone.tgus],
+        "setup": trustzone.setup,
+        "counter_control_addr": _secure(trustzone, counter.control_addr if counter else 0),
+        "npu_by_way": [_npu(board, trustzone, way) for way in ways] if board.npu else [],
+    }
+
+
+def _secure(trustzone: Trustzone, addr: int) -> int:
+    return addr | 1 << trustzone.secure_bit
+
+
+def _reserved_bytes(trustzone: Trustzone, memory: str) -> int:
+    """Return the size of what the secure image keeps of a memory, at its start."""
+    parts = (trustzone.code, trustzone.data)
+    return sum(part.size_bytes for part in parts if part.memory == memory)
+
+
+def _kept(board: Board, trustzone: Trustzone, part: str) -> dict[str, int]:
+    """Return the first and the last address of a part of the secure image."""
+    reserved = trustzone.code if part == "code" else trustzone.data
+    memory = board.memories[reserved.memory]
+    both = trustzone.code.memory == trustzone.data.memory and part == "code"
+    behind = trustzone.data.size_bytes if both else 0
+    start = _secure(trustzone, memory.start_addr - reserved.size_bytes - behind)
+    return {"start": start, "last": start + reserved.size_bytes - 1}
+
+
+def _regions(board: Board, trustzone: Trustzone) -> list[dict[str, Any]]:
+    """Return what the SAU makes non-secure: all memories, and the peripherals."""
+    found = [
+        {"name": name.upper(), "start": memory.start_addr, "last": memory.end_addr - 1}
+        for name, memory in board.memories.items()
+    ]
+    start, size = trustzone.peripherals.start_addr, trustzone.peripherals.size_bytes
+    return [*found, {"name": PERIPHERALS, "start": start, "last": start + size - 1}]
+
+
+def _guard(board: Board, trustzone: Trustzone, guard: Guard) -> dict[str, Any]:
+    """Return a guard's values; what the secure image keeps of the memory comes first."""
+    first = guard.start_addr
+    if first is None:
+        kept = _reserved_bytes(trustzone, guard.memory)
+        first = board.memories[guard.memory].start_addr - kept
+    return {"name": guard.memory.upper(), "base_addr": guard.base_addr, "first_addr": first}
+
+
+def _npu(board: Board, trustzone: Trustzone, way: str) -> dict[str, Any]:
+    """Return the NPU's registers as the secure side reaches them: QEMU's have one address."""
+    addr = npu_base_addr(board, way) or 0
+    is_model = way == "qemu"
+    return {"id": way, "is_model": is_model, "addr": addr if is_model else _secure(trustzone, addr)}

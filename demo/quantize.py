@@ -56,23 +56,28 @@ def quantize_network(
     layers: list[Layer],
     calibration: Array,
     source: TensorSpec | None = None,
-    output: str = "digit",
+    output: str | None = "digit",
+    name: str = "image",
 ) -> NetworkSpec:
     """Return the int8 network.
 
     `calibration` is float32 [n, ...], for the digits [n, 8, 8, 1] in 0..1. `source` is the input if
-    its quantization is given, and `output` the output's name.
+    its quantization is given, else `name` is its name. `output` is the name of the SOFTMAX at the
+    end; with None there is none.
     """
     network = NetworkSpec()
     quantizer = Quantizer(network)
-    current = network.add(source or activation("image", calibration))
+    current = network.add(source or activation(name, calibration))
     network.inputs = (current,)
     x = calibration
     for number, layer in enumerate(layers):
-        name = f"{type(layer).__name__.lower()}_{number}"
+        own = f"{type(layer).__name__.lower()}_{number}"
         y = layer.forward(x)
-        current = quantizer.add(layer, name, current, x, y)
+        current = quantizer.add(layer, own, current, x, y)
         x = y
+    if output is None:
+        network.outputs = (current,)
+        return network
     probabilities = TensorSpec(output, network.tensors[current].shape, "int8", (1 / 256,), (-128,))
     quantizer.operator("SOFTMAX", (current,), probabilities, {"beta": 1.0})
     network.outputs = (len(network.tensors) - 1,)

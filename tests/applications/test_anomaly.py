@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import vibration
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.vectors import load_vectors
@@ -13,12 +14,16 @@ from ethosgen.pipeline import Feed, Inputs, build_project, verify
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from tests import ROOT
 from tests.support.application_projects import create, run
 from tests.support.needs import needs_build, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 ANOMALY = APPLICATIONS["anomaly"]
+VIBRATION = ROOT / "demo" / "vibration_int8.tflite"
+DAMAGED = ((6.0, 0.0), (2.0, vibration.DAMAGE), (2.0, 0.0))
+"""A motor's seconds, and the damage of its bearing."""
 SIZE = 16
 LEARNING = 32
 
@@ -65,6 +70,27 @@ def test_a_file_gives_the_sensors_vectors(project: Path, tmp_path: Path) -> None
 
 
 @needs_build
+@needs_qemu
+def test_a_damaged_bearing_is_heard_when_it_begins_and_when_it_ends(tmp_path: Path) -> None:
+    place = create(tmp_path, [("motor", VIBRATION.read_bytes())], "anomaly")
+    rng = np.random.default_rng(3)
+    parts = [vibration.signal(seconds, rng, damage) for seconds, damage in DAMAGED]
+    np.savetxt(tmp_path / "motor.csv", np.concatenate(parts), header="g", comments="")
+    report = run(place, tmp_path / "motor.csv")
+    assert report.passed
+    found = [
+        (int(line.split(".")[0]), line.split("  ")[-1])
+        for line in report.lines
+        if "BEGINS" in line or "ENDS" in line
+    ]
+    (first, begins), (last, ends) = found
+    assert (begins, ends) == ("ANOMALY BEGINS", "ANOMALY ENDS")
+    window_s = vibration.WINDOW / vibration.RATE
+    (sound_s, _), (damaged_s, _), _ = DAMAGED
+    assert first == pytest.approx(sound_s / window_s, abs=3)
+    assert last == pytest.approx((sound_s + damaged_s) / window_s, abs=4)
+
+
 @needs_qemu
 def test_settings_are_read_where_the_application_has_them(project: Path) -> None:
     settings = project / "application" / "settings.h"

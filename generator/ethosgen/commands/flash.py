@@ -8,13 +8,19 @@ import click
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+@click.option(
+    "--harness",
+    is_flag=True,
+    help="In a project with an application: write the firmware that serves inferences instead.",
+)
 @click.option("--with", "tool", metavar="TOOL", help="Flash tool [default: the board's first].")
-def flash(directory: Path, tool: str | None) -> None:
+def flash(directory: Path, harness: bool, tool: str | None) -> None:
     """Write the firmware built with --on serial to the board, with the board's flash tool."""
     from ethosgen import pipeline
     from ethosgen.values.watch import Watch
 
-    elf = pipeline.flash_project(directory, tool=tool, watch=Watch())
+    elf = pipeline.flash_project(directory, tool=tool, harness=harness, watch=Watch())
     click.echo(f"{elf} is on the board")
     place = shlex.quote(str(directory))
-    click.echo(f"next: ethosgen run {place} --on serial --port PORT", err=True)
+    wanted = " --harness" if harness else ""
+    click.echo(f"next: ethosgen run {place} --on serial --port PORT{wanted}", err=True)

@@ -247,8 +247,13 @@ def _check_one(
             raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
 
 
-def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> Path:
-    """Write a project's firmware to its board, for which it was built; return the ELF."""
+def flash_project(
+    directory: Path, *, tool: str | None = None, harness: bool = False, watch: Watch
+) -> Path:
+    """Write a project's firmware to its board, for which it was built; return the ELF.
+
+    That is its application, if it has one, unless `harness` asks for the server of inferences.
+    """
     from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target.flasher import flash_images
     from ethosgen.toolchain import find_built
@@ -261,7 +266,8 @@ def flash_project(directory: Path, *, tool: str | None = None, watch: Watch) -> 
             f"'{directory}' is a program for Linux, which nobody flashes; run it with: ethosgen "
             f"run {shlex.quote(str(directory))} --on ssh --host USER@HOST"
         )
-    elf = find_built(directory, "board", "serial").elf
+    name = "application.elf" if info.app and not harness else "firmware.elf"
+    elf = find_built(directory, "board", "serial", name).elf
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash_images(elf, info.board, tool)
     return elf

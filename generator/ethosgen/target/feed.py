@@ -42,11 +42,17 @@ class Ending:
 class FeedSession(Session):
     """A conversation with an application; `lines` are those that it has printed."""
 
-    def __init__(self, console: Console, check: Callable[[], None], on_line: OnLine) -> None:
+    def __init__(
+        self,
+        console: Console,
+        check: Callable[[], None],
+        on_line: OnLine,
+        retry_s: float = 0.5,
+    ) -> None:
         self._text = bytearray()
         self._on_line = on_line
         self.lines: list[str] = []
-        super().__init__(console, check)
+        super().__init__(console, check, retry_s)
 
     def _make_decoder(self) -> Decoder:
         return Decoder(self._take_text)
@@ -84,6 +90,7 @@ class FeedSession(Session):
                 f"{item_bytes:,}; its driver was changed: the host cannot feed it any more"
             )
         self._body_max = body_max
+        self._text.clear()
         self.lines.clear()
 
     def send(self, number: int, item: bytes, timeout_s: float) -> None:

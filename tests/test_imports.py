@@ -66,6 +66,7 @@ OWNERS = {
     "jinja2": "project",
     "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
+    "matplotlib": "plots",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
     "pydantic": "board",

@@ -37,6 +37,7 @@ EXTRAS = {
     "hypothesis": "dev",
     "kconfiglib": "dev",
     "litert_quantizer": "quantize",
+    "matplotlib": "plot",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "playwright": "dev",

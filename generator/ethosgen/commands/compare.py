@@ -6,6 +6,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ethosgen.commands.options import JSON, with_division, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.sizes import SIZE
 from ethosgen.values.comparison import ComparisonReport, durations
+from ethosgen.values.errors import cannot_write
 from ethosgen.values.schedule import Strategy
 
 _ALL = "all"
@@ -105,6 +107,12 @@ def _listed(
     type=click.IntRange(1),
     help="Worker processes [default: one for each processor, if that is worth it].",
 )
+@click.option(
+    "--plot",
+    metavar="FILE.svg|png|html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also draw SRAM against time; .html is a page with the figures too.",
+)
 @click.option("--wide/--narrow", default=None, help="All columns, or few [default: as fit].")
 @JSON
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with the names of --json.")
@@ -112,6 +120,7 @@ def compare(
     networks: tuple[Path, ...],
     strategy: str,
     arena_limits: tuple[int, ...],
+    plot: Path | None,
     wide: bool | None,
     as_json: bool,
     as_csv: bool,
@@ -136,11 +145,13 @@ def compare(
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
+    write_plot = _plotter(plot)
     strategies = tuple(Strategy) if strategy == _ALL else (Strategy(strategy),)
     limits = tuple(dict.fromkeys(arena_limits))
     request = ComparisonRequest(networks, strategies=strategies, arena_limits=limits, **asked)
     with Progress() as progress:
         report = run(request, progress.watch())
+    write_plot(report)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     elif as_csv:
@@ -151,6 +162,26 @@ def compare(
     suggest_next(_next(networks, report), quiet=as_json or as_csv)
     if not report.passed:
         sys.exit(1)
+
+
+def _plotter(path: Path | None) -> Callable[[ComparisonReport], None]:
+    """Return a function that writes the plot; InputError at once if that is impossible."""
+    if path is None:
+        return lambda _: None
+    from ethosgen.host.storage import require_writable
+    from ethosgen.plots.comparison import check_format, draw
+
+    suffix = check_format(path.name)
+    require_writable(path.absolute().parent)
+    command = shlex.join(["ethosgen", *sys.argv[1:]])
+
+    def write(report: ComparisonReport) -> None:
+        try:
+            path.write_bytes(draw(report, suffix, command))
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    return write
 
 
 def csv_text(report: ComparisonReport) -> str:

@@ -12,8 +12,8 @@ NONE = "-"
 """A figure that nobody knows."""
 
 QUALITY = (
-    "Cycles are estimates: the NPU's are Vela's, beside the NPU model's (docs/cycles.md); the",
-    "CPU's are instructions as QEMU counts them, one cycle each (docs/choice.md). No silicon was",
+    "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
+    "are instructions as QEMU counts them, one cycle each (docs/compare.md). No silicon was",
     "measured. 'equal' was: the NPU model's outputs beside the oracle's.",
 )
 

@@ -99,9 +99,12 @@ class Cost:
 
     @property
     def cycles(self) -> int:
-        """The cycles of NPU and CPU together: the CPU waits for the NPU."""
-        npu = self.npu_cycles if self.npu_cycles is not None else self.model_cycles
-        return (npu or 0) + self.cpu_cycles + self.start_cycles
+        """The cycles of NPU and CPU together: the CPU waits for the NPU.
+
+        Of the NPU's two estimates the larger counts, since each leaves something out.
+        """
+        npu = max(self.npu_cycles or 0, self.model_cycles or 0)
+        return npu + self.cpu_cycles + self.start_cycles
 
     @property
     def seconds(self) -> float | None:

@@ -1,0 +1,152 @@
+"""Draws a comparison: SRAM against time, a panel for each network on a board."""
+
+import io
+import math
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from ethosgen.plots.page import page
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
+from ethosgen.values.errors import InputError, ToolError
+
+FORMATS = (".svg", ".png", ".html")
+"""The suffixes of the files that it can write."""
+
+_COLUMNS = 2
+_PANEL = 5.2, 3.9
+"""Width and height of a panel in inches."""
+_MARKERS = {"shared_sram": "o", "sram_only": "s", "dedicated_sram": "^"}
+_COLOURS = (
+    *("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b"),
+    *("#e377c2", "#7f7f7f", "#bcbd22", "#17becf", "#1a1a60"),
+)
+_ALONE = "#000000"
+"""The colour of the CPU alone."""
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "ethosgen",  # the same figures give the same bytes
+    "svg.fonttype": "none",  # text stays text, for readers of screens
+    "font.size": 9,
+}
+
+
+def check_format(name: str) -> str:
+    """Return the suffix of a file's name; InputError for one that is no plot's.
+
+    ToolError if Matplotlib is not installed.
+    """
+    suffix = f".{name.lower().rpartition('.')[2]}"
+    if suffix not in FORMATS:
+        raise InputError(f"--plot '{name}' ends in none of {', '.join(FORMATS)}; choose one")
+    if find_spec("matplotlib") is None:
+        raise ToolError(
+            "a plot needs matplotlib; install it with: pip install 'ethosgen[plot]', or use --csv"
+        )
+    return suffix
+
+
+def draw(report: ComparisonReport, suffix: str, command: str = "") -> bytes:
+    """Return a report as a picture, or as a page with the picture and its figures.
+
+    Raises InputError if the report has no figure.
+    """
+    if suffix == ".html":
+        return page(report, _picture(report, "svg").decode(), command).encode()
+    return _picture(report, suffix.removeprefix("."))
+
+
+def _picture(report: ComparisonReport, kind: str) -> bytes:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    panels = {
+        name: with_cost
+        for name, results in groups(report.results).items()
+        if (with_cost := [one for one in results if one.cost is not None])
+    }
+    if not panels:
+        raise InputError("there is nothing to plot: every configuration is refused")
+    colours = _colours([one for results in panels.values() for one in results])
+    columns = min(_COLUMNS, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(columns * _PANEL[0], rows * _PANEL[1] + 0.9), layout="constrained")
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for axis, ((network, board), results) in zip(axes, panels.items(), strict=False):
+            _panel(axis, f"{network} on {board}", results, colours)
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        handles = list(_legend(panels.values(), colours))
+        figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
+        made = io.BytesIO()
+        metadata = {"Date": None} if kind == "svg" else None
+        figure.savefig(made, format=kind, dpi=110, metadata=metadata)
+    return made.getvalue()
+
+
+def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, str]) -> None:
+    """Draw the configurations of a network on a board."""
+    costs = [cost for one in results if (cost := one.cost) is not None]
+    in_seconds = all(cost.seconds is not None for cost in costs)
+    lines: dict[tuple[str, str | None], list[tuple[float, float, Result]]] = {}
+    for result, cost in zip(results, costs, strict=True):
+        place = cost.sram_bytes / 1024, _height(cost, in_seconds)
+        lines.setdefault((result.setting.npu, result.setting.memory_mode), []).append(
+            (*place, result)
+        )
+    for (npu, mode), points in lines.items():
+        points.sort(key=lambda one: one[:2])
+        colour = colours[npu]
+        axis.plot([x for x, _, _ in points], [y for _, y, _ in points], color=colour, lw=0.8)
+        for x, y, result in points:
+            axis.plot(
+                x,
+                y,
+                marker="X" if npu == NO_NPU else _MARKERS.get(mode or "", "o"),
+                color=colour,
+                markerfacecolor="white" if result.misfit else colour,
+                markersize=8 if result.on_front else 5,
+                markeredgecolor="black" if result.on_front else colour,
+            )
+    axis.set_title(title)
+    axis.set_xlabel("SRAM, KiB")
+    axis.set_ylabel("time by estimate, ms" if in_seconds else "cycles by estimate")
+    axis.set_yscale("log")
+    axis.set_xlim(left=0)
+    axis.grid(visible=True, which="both", color="#e4e4e4", lw=0.6)
+    axis.set_axisbelow(True)
+
+
+def _height(cost: Cost, in_seconds: bool) -> float:
+    """Return a cost's time in milliseconds, or in cycles if a clock of the panel is unknown."""
+    seconds = cost.seconds
+    return 1e3 * seconds if in_seconds and seconds is not None else float(cost.cycles)
+
+
+def _colours(results: Sequence[Result]) -> dict[str, str]:
+    """Return a colour for each NPU, in the order of the results."""
+    names = list(dict.fromkeys(one.setting.npu for one in results if one.setting.npu != NO_NPU))
+    found = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    return {**found, NO_NPU: _ALONE}
+
+
+def _legend(panels: Any, colours: dict[str, str]) -> Iterator[Any]:
+    """Yield what colours and markers stand for, as far as they are drawn."""
+    from matplotlib.lines import Line2D
+
+    drawn = [one.setting for results in panels for one in results]
+    for npu, colour in colours.items():
+        if any(setting.npu == npu for setting in drawn):
+            mark = "X" if npu == NO_NPU else "o"
+            name = "the CPU alone" if npu == NO_NPU else npu
+            yield Line2D([], [], color=colour, marker=mark, lw=0.8, label=name)
+    modes = {setting.memory_mode for setting in drawn if setting.npu != NO_NPU}
+    for mode, mark in _MARKERS.items():
+        if mode in modes and len(modes) > 1:
+            yield Line2D([], [], color="#555", marker=mark, lw=0, label=mode)
+    if any(one.on_front for results in panels for one in results):
+        yield Line2D(
+            [], [], color="#bbb", marker="o", markersize=8, markeredgecolor="black", lw=0,
+            label="on the front",
+        )  # fmt: skip

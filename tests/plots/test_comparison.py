@@ -1,0 +1,109 @@
+"""The plot of a comparison."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from ethosgen.plots import comparison
+from ethosgen.plots.comparison import check_format, draw
+from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.schedule import Schedule
+from tests.support.costs import make_cost, make_result
+
+pytest.importorskip("matplotlib")
+
+
+def report(*results: Result) -> ComparisonReport:
+    return ComparisonReport(results, {"Vela": "5.2.0"})
+
+
+@pytest.fixture
+def two() -> ComparisonReport:
+    """Return a front of two points, the CPU alone, and a refusal."""
+    return report(
+        make_result(on_front=True),
+        make_result(schedule=Schedule(arena_bytes=2048), cost=make_cost(3000, 2048)),
+        make_result("none", cost=make_cost(0, 1024, cpu_cycles=90_000, model_cycles=None)),
+        make_result("ethos-u85-256", cost=None, refusal="<it> refuses & ends"),
+    )
+
+
+def texts(svg: bytes) -> set[str]:
+    root = ElementTree.fromstring(svg)
+    return {"".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")}
+
+
+def test_a_picture_names_what_it_shows(two: ComparisonReport) -> None:
+    found = texts(draw(two, ".svg"))
+    assert {
+        "net on corstone300",
+        "SRAM, KiB",
+        "time by estimate, ms",
+        "ethos-u55-128",
+        "the CPU alone",
+        "on the front",
+    } <= found
+    assert "ethos-u85-256" not in found  # it has no figure
+
+
+def test_the_same_figures_give_the_same_bytes(two: ComparisonReport) -> None:
+    assert draw(two, ".svg") == draw(two, ".svg")
+
+
+def test_cycles_stand_in_for_an_unknown_clock() -> None:
+    found = texts(draw(report(make_result(cost=make_cost(npu_hz=None))), ".svg"))
+    assert "cycles by estimate" in found
+
+
+def test_a_png_is_one(two: ComparisonReport) -> None:
+    assert draw(two, ".png").startswith(b"\x89PNG\r\n")
+
+
+class Cells(HTMLParser):
+    """Collects the cells of each row of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data.strip()
+
+
+def test_a_page_has_the_figures_and_needs_no_network(two: ComparisonReport) -> None:
+    page = draw(two, ".html", "ethosgen compare <net>.tflite").decode()
+    cells = Cells()
+    cells.feed(page)
+    head, *rows = cells.rows
+    assert len(rows) == 4
+    first = dict(zip(head, rows[0], strict=True))
+    assert (first["NPU"], first["cycles"], first["SRAM, B"]) == ("ethos-u55-128", "1,300", "4,096")
+    assert rows[3][-1] == "<it> refuses & ends"
+    assert "<code>ethosgen compare &lt;net&gt;.tflite</code>" in page
+    assert not re.search(
+        r'(src|href)="(?!#)', re.sub(r"<metadata>.*?</metadata>", "", page, flags=re.S)
+    )
+
+
+def test_nothing_to_plot_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="nothing to plot"):
+        draw(report(make_result(cost=None, refusal="no")), ".svg")
+
+
+def test_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_format("a.b.SVG") == ".svg"
+    with pytest.raises(InputError, match=r"--plot 'x.pdf' ends in none of \.svg, \.png, \.html"):
+        check_format("x.pdf")
+    monkeypatch.setattr(comparison, "find_spec", lambda _: None)
+    with pytest.raises(ToolError, match=r"pip install 'ethosgen\[plot\]'"):
+        check_format("x.svg")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.needs import STARTED
+from tests.support.needs import NEEDS, REQUIRED, STARTED, unmet
 
 
 def start(folder: Path, name: str, *arguments: str) -> None:
@@ -42,3 +42,15 @@ def test_what_compiles_nothing_needs_no_marker(
     start(tmp_path, "cmake", "--version")
     start(tmp_path, "vela", "main.c")
     assert STARTED.unmarked(request.node) is None
+
+
+def test_what_ci_requires_fails_instead_of_being_skipped(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(NEEDS, "browser", ("", lambda: "there is none"))
+    request.node.add_marker("browser")
+    monkeypatch.setenv(REQUIRED, "qemu")
+    assert list(unmet(request.node)) == ["there is none"]
+    monkeypatch.setenv(REQUIRED, "qemu,browser")
+    with pytest.raises(pytest.fail.Exception, match="there is none"):
+        list(unmet(request.node))

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from ethosgen import pipeline
-from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend import backend_of, find_accelerator, load_wrapped
 from ethosgen.pipeline.planning import make_plan, make_program
 from ethosgen.pipeline.reporting import cpu_estimates, timelines_of
 from ethosgen.report.assembly import Observed, assemble
@@ -37,13 +37,17 @@ _SETTING = Setting(
 
 @cache
 def observe(
-    network: Path = DIGITS, npu: str = "ethos-u55-128", cpu_ops: tuple[str, ...] = ()
+    network: Path = DIGITS,
+    npu: str = "ethos-u55-128",
+    cpu_ops: tuple[str, ...] = (),
+    accelerators: tuple[str, ...] = (),
 ) -> Observed:
     """Return a network as `ethosgen report` sees it; the verdict is made up."""
     read = pipeline.read(network, None, Watch())
     accelerator = None if npu == NO_NPU else find_accelerator(npu)
     options = OffloadOptions(cpu_ops=cpu_ops, check=False)
-    plan = make_plan(read, accelerator, IoStyle.ARENA, Watch(), options)
+    wrapped = [load_wrapped(name) for name in accelerators]
+    plan = make_plan(read, accelerator, IoStyle.ARENA, Watch(), options, wrapped=wrapped)
     program = make_program(plan, Watch())
     report = Report(
         network=read.name,

@@ -173,12 +173,13 @@ def _plan(
 
 def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:
     """Build firmware that counts, and run it."""
-    from ethosgen.project import open_project
+    from ethosgen.project import CSOLUTION, open_project
 
+    counts = asked.recipe.platform != CSOLUTION  # its build has no option for that
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
-        built = build_project(directory, on=on, profile=True, watch=watch)
+        built = build_project(directory, on=on, profile=counts, watch=watch)
         network = program.plan.network
         report = run_and_judge(
             [Turn(0, network)],
@@ -189,7 +190,7 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
             asked.criteria,
             watch,
             asked.line,
-            profile=True,
+            profile=counts,
         )
     assert isinstance(report, Report)  # of one network
     return network, program, _with_profile(report, program)

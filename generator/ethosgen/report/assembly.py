@@ -108,6 +108,7 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
     seconds = cycles / clock if clock and is_ticking and not unknown else None
     return Costs(
         npu_cycles=sum(npu) if npu else None,
+        unassigned_cycles=_unassigned(calls) if npu else None,
         compiler_cycles=plan.npu_cycles if npu else None,
         cpu=sum(call.cpu or 0 for call in calls),
         cpu_kind=ESTIMATED if profile is None else MEASURED,
@@ -125,6 +126,15 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
         ram_bytes=report.ram_bytes,
         library_bytes=report.library_bytes,
         stack_bytes=report.stack_bytes,
+    )
+
+
+def _unassigned(calls: tuple[CallFacts, ...]) -> int:
+    return sum(
+        event.cycles
+        for call in calls
+        for event in (call.timeline.events if call.timeline else ())
+        if call.operator_of(event) is None
     )
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ethosgen.backend import is_compiled
 from ethosgen.values.network import Graph, Operator
 from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import NPU, Profile, ProgramStep
 from ethosgen.values.program import Program
-from ethosgen.values.timeline import NpuTimeline
+from ethosgen.values.timeline import NpuEvent, NpuTimeline
 
 _JOINT = " + "
 """Between the codes of operators that share a function."""
@@ -30,6 +31,12 @@ class CallFacts:
     timeline: NpuTimeline | None
     start: int
     cpu_cycles: int
+
+    def operator_of(self, event: NpuEvent) -> int | None:
+        """Return the operator that an operation serves; that of a partition of one serves it."""
+        if event.operator is None and len(self.operators) == 1:
+            return self.operators[0]
+        return event.operator
 
     @property
     def npu_start(self) -> int:
@@ -70,8 +77,12 @@ def calls_of(
         known = [plan.origins[i] for i in residual if i in plan.origins]
         if plan.accelerator is None and not plan.partitions:
             known = list(residual)
-        operators = partition.operators if partition else tuple(sorted(known))
-        cpu = _estimate(residual, cpu_cycles) if partition is None else 0
+        if partition is not None:
+            known = [*partition.operators]
+        if partition is not None and is_compiled(plan.network):
+            known = [partition.operator]
+        operators = tuple(sorted(known))
+        cpu = _offered(plan, partition) if partition else _estimate(residual, cpu_cycles)
         if profile is not None:
             cpu = profile.steps[number - 1].count
         timeline = timelines.get(step.name) if step.on == NPU and not step.is_wait else None
@@ -79,6 +90,24 @@ def calls_of(
         takes = round(pace * (cpu or 0))
         found.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
     return tuple(found)
+
+
+def _offered(plan: Plan, partition: Partition) -> int | None:
+    """Return what a user's accelerator offered for a partition, None if that is not known.
+
+    The NPU's own work is not the CPU's, and nobody estimates its start.
+    """
+    if partition.on_npu:
+        return 0
+    offers = {
+        placing.operator: offer
+        for placing in plan.placings
+        for offer in placing.offers
+        if offer.backend == partition.backend and offer.cycles is not None
+    }
+    if any(i not in offers for i in partition.operators):
+        return None
+    return sum((offers[i].cycles or 0) + offers[i].start for i in partition.operators)
 
 
 def _estimate(operators: Sequence[int], cycles: Mapping[int, int | None]) -> int | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ethosgen.backend import compiled_operators, is_compiled
+from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.network_report import Erratum, Layer, PartitionFacts
@@ -35,7 +35,9 @@ class _Figures:
             for one in plan.cpu_operators
             if one.erratum
         }
-        self._partitions = {i: p for p in plan.partitions for i in p.operators}
+        self._partitions = {
+            i: call.partition for call in calls if call.partition for i in call.operators
+        }
         self._cycles: Counter[int] = Counter()
         self._encoded: Counter[int] = Counter()
         self._cpu: dict[int, int | None] = {}
@@ -49,8 +51,9 @@ class _Figures:
     def _add(self, call: CallFacts) -> None:
         if call.timeline is not None:
             for event in call.timeline.events:
-                if event.operator is not None:
-                    self._cycles[event.operator] += event.cycles
+                operator = call.operator_of(event)
+                if operator is not None:
+                    self._cycles[operator] += event.cycles
             for operator, size in call.timeline.encoded.items():
                 self._encoded[operator] += size
         elif call.partition is None and call.operators:
@@ -69,8 +72,7 @@ class _Figures:
         output = tensors[operator.outputs[0]] if operator.outputs else None
         on, reason = self._place(operator)
         partition = self._partitions.get(index)
-        is_done = on == NPU and not is_compiled(self._plan.network)
-        cycles = self._cycles[index] if is_done else None
+        cycles = self._cycles[index] if on == NPU else None
         cpu = self._cpu.get(index)
         known = (cycles or 0) + self._cpu_cycles[index]
         is_unknown = (cycles is None and cpu is None) or not self._total
@@ -109,6 +111,7 @@ def make_partitions(
 ) -> tuple[PartitionFacts, ...]:
     """Return the partitions; `command_bytes` are their commands' by name."""
     timelines = {call.step.name: call.timeline for call in calls if call.timeline}
+    operators = {call.step.name: call.operators for call in calls if call.partition}
     found = []
     for one in plan.partitions:
         known = timelines.get(one.name)
@@ -116,7 +119,7 @@ def make_partitions(
             PartitionFacts(
                 name=one.name,
                 on=NPU if one.on_npu else one.backend,
-                operators=one.operators,
+                operators=operators.get(one.name, one.operators),
                 events=len(known.events) if known else 0,
                 command_bytes=command_bytes.get(one.name, 0),
                 cycles=known.cycles if known else None,

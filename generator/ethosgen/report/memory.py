@@ -12,6 +12,8 @@ from ethosgen.values.program import ArenaTensor, Program
 from ethosgen.values.timeline import ARENA, FAST, Buffer
 
 _FAST_AREA = "fast scratch"
+_NOTHING = Slot("nothing to compute", 0, 0)
+"""The only slot of a network whose output is its input."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     """Return the blocks of each memory."""
     top = [call for call in calls if call.is_top and not call.step.is_wait]
     spans = list(_spans(program, top))
-    slots = tuple(_slots(calls))
+    slots = tuple(_slots(calls)) or (_NOTHING,)
     starts = {place.name: place.offset for place in program.workspaces}
     scratches = {one.name: one for one in program.plan.scratches}
     inner = {memory: list(_inner(program, spans, memory)) for memory in (ARENA, FAST)}
@@ -61,7 +63,7 @@ def _slots(calls: Sequence[CallFacts]) -> Iterator[Slot]:
     """Yield the slots; what runs in a subgraph belongs to that of the call that runs it."""
     top = [call for call in calls if call.is_top]
     ends = [*(call.start for call in top[1:]), max((call.end for call in calls), default=0)]
-    for call, end in zip(top, ends, strict=True):
+    for call, end in zip(top, ends, strict=False):
         if call.timeline is not None and call.timeline.events:
             now = call.npu_start
             yield from (Slot(e.name, now + e.start, now + e.end) for e in call.timeline.events)
@@ -134,13 +136,20 @@ def _placed(
         kind, maker = ends.get(place.name, "tensor"), makers.get(place.name)
         same = [one for one in inner if _overlap(one, place) and one.kind != "weights"]
         given = [o for o in same if o.kind == "input" and first <= o.first and o.last <= last]
-        made = [o for o in same if o.operator == maker and first <= o.first <= last]
-        made = _latest([one for one in made if one.kind != "input"])
+        is_ours = maker is not None
+        made = [o for o in same if is_ours and o.kind != "input" and first <= o.first <= last]
+        made = [o for o in made if o.operator == maker] or [o for o in made if _is_whole(o, place)]
+        made = _latest(made)
         used.update(given, made)
         last = next((o.last for o in given if kind != "output" and _ends(spans, last, o)), last)
         first = min((one.first for one in made), default=first)
         blocks.append(Block(place.name, kind, place.offset, place.bytes, first, last, maker))
     return blocks, used
+
+
+def _is_whole(one: Block, place: ArenaTensor) -> bool:
+    """Return whether a buffer has a tensor's bytes; Vela may name another operator for it."""
+    return one.offset <= place.offset and place.offset + place.bytes <= one.offset + one.bytes
 
 
 def _latest(blocks: Sequence[Block]) -> list[Block]:

@@ -28,7 +28,7 @@ def _events(call: CallFacts) -> Iterator[Event]:
         yield Event(
             event.unit,
             event.name,
-            event.operator,
+            call.operator_of(event),
             call.number,
             now + event.start,
             now + event.end,

@@ -200,13 +200,15 @@ class Roofline:
 class Costs:
     """Time and memory of one inference.
 
-    `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own.
+    `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own;
+    `unassigned_cycles` are those of operations that the compiler assigns to no operator.
     `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, and `cpu_unknown` the number of
     steps without a figure. `cycles` is the end of the timeline, `seconds` the same at the board's
     clock. `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
     """
 
     npu_cycles: int | None
+    unassigned_cycles: int | None
     compiler_cycles: int | None
     cpu: int
     cpu_kind: str

@@ -1,0 +1,78 @@
+"""Calls and their operators: compiled files, accelerators of users, subgraphs, errata."""
+
+from pathlib import Path
+
+import pytest
+
+from ethosgen.backend.ethosu.accelerator import ACCELERATORS
+from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_network
+from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.report.assembly import assemble
+from ethosgen.values.plan import IoStyle
+from tests import ROOT
+from tests.support.control_networks import nested
+from tests.support.networks import NetworkBuilder
+from tests.support.reports import observe, report_of
+
+ERRATA = ROOT / "tests" / "errata"
+
+
+def test_a_users_accelerator_costs_what_it_offers() -> None:
+    observed = observe(npu="none", accelerators=("matrix-engine",))
+    report = assemble(observed)
+    theirs = [layer for layer in report.layers if layer.on == "matrix-engine"]
+    assert theirs and all(layer.cpu for layer in theirs)
+    share = observed.program.plan.shares[0]
+    assert sum(layer.cpu or 0 for layer in theirs) == share.cycles
+    assert {event.lane for event in report.timeline} == {"cpu", "matrix-engine"}
+    assert {part.on for part in report.partitions} == {"matrix-engine"}
+
+
+@pytest.mark.parametrize("name", ["reduce-dropped-axis", "transpose-into-part"])
+def test_an_erratum_is_told_with_its_operator(name: str) -> None:
+    report = report_of(ERRATA / f"{name}.tflite")
+    (erratum,) = report.errata
+    assert erratum.name == name and name in erratum.reason
+    for index in erratum.operators:
+        assert report.layers[index].on == "cpu"
+        assert report.layers[index].erratum == name
+
+
+def test_operations_without_an_operator_are_counted_apart() -> None:
+    report = report_of(ERRATA / "transpose-into-part.tflite")
+    assert report.costs.unassigned_cycles and report.costs.npu_cycles
+    layers = sum(layer.cycles or 0 for layer in report.layers)
+    assert layers + report.costs.unassigned_cycles == report.costs.npu_cycles
+
+
+def test_an_output_that_is_the_input_takes_no_time() -> None:
+    report = report_of(ERRATA / "reshape-int32.tflite")
+    assert report.timeline == () and report.costs.cycles == 0
+    assert len(report.memory.slots) == 1
+    assert all(block.first == block.last == 0 for block in report.memory.areas[0].blocks)
+
+
+def test_a_subgraph_is_one_slot_of_memory(tmp_path: Path) -> None:
+    net = NetworkBuilder("nested")
+    path = tmp_path / "nested.tflite"
+    path.write_bytes(net.build(*nested(net)))
+    observed = observe(path, npu="none")
+    assert any(step.inside for step in observed.program.steps)
+    report = assemble(observed)
+    top = [step for step in observed.program.steps if not step.inside]
+    assert [slot.name for slot in report.memory.slots] == [step.name for step in top]
+    assert report.costs.cpu_unknown > 0  # nobody estimates a loop
+
+
+def test_a_compiled_file_has_the_cycles_of_its_original(tmp_path: Path) -> None:
+    compiled = compile_network(
+        observe().network, ACCELERATORS["ethos-u55-128"], IoStyle.ARENA, (), None, MEMORY_MODE,
+        FASTEST,
+    )  # fmt: skip
+    path = tmp_path / "digits_vela.tflite"
+    path.write_bytes(file_of(compiled.network))
+    report, original = report_of(path), report_of()
+    assert report.costs.npu_cycles == original.costs.npu_cycles
+    (layer,) = report.layers
+    assert (layer.on, layer.cycles) == ("npu", original.costs.npu_cycles)
+    assert [part.operators for part in report.partitions] == [(layer.operator,)]

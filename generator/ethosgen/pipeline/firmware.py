@@ -87,14 +87,13 @@ def build_project(
 
 def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built":
     from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
-    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr
+    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr, find_built
 
     if info.platform == ZEPHYR:
         options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
         with watch.stage("build", "compiling the application (Zephyr)"):
-            if info.app is not None:
-                build_zephyr(info, way, application=True)
-            return build_zephyr(info, way, options)
+            own = build_zephyr(info, way, application=True) if info.app else None
+            return replace(build_zephyr(info, way, options), application=own)
     options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
@@ -103,7 +102,9 @@ def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built
         with watch.stage("build", "compiling the program"):
             return build_linux(info, way, options)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        return build(info.directory, way, options)
+        built = build(info.directory, way, options)
+    own = find_built(info.directory, way, name="application.elf") if info.app else None
+    return replace(built, application=own)
 
 
 def run_project(

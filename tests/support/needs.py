@@ -42,6 +42,7 @@ EXTRAS = {
     "onnxruntime": "onnx",
     "playwright": "dev",
     "pymetis": "place",
+    "scipy": "demo",
     "simpy": "place",
     "sklearn": "demo",
     "tosa_converter_for_tflite": "convert",

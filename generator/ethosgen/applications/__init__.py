@@ -20,13 +20,14 @@ from collections.abc import Mapping
 from ethosgen.applications.anomaly import ANOMALY
 from ethosgen.applications.application import Application, Networks, Run, Settings
 from ethosgen.applications.image import IMAGE
+from ethosgen.applications.kws import KWS
 from ethosgen.applications.turns import TURNS
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
 __all__ = ["APPLICATIONS", "Application", "Networks", "Run", "Settings", "find_application"]
 
-APPLICATIONS: Mapping[str, Application] = {one.name: one for one in (ANOMALY, IMAGE, TURNS)}
+APPLICATIONS: Mapping[str, Application] = {one.name: one for one in (ANOMALY, IMAGE, KWS, TURNS)}
 """The applications by name."""
 
 

@@ -1,28 +1,76 @@
-"""Reads the names of a network's classes."""
+"""Reads the names of a network's classes, from a text file or from the network's own file.
 
+A .tflite file with metadata is a zip archive besides: associated files such as labels.txt are
+appended to the flatbuffer. That is where TensorFlow Lite's own tools find them.
+"""
+
+import io
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+
+FILE = "labels.txt"
+NO_WORDS = ("silence", "unknown", "noise", "background", "other")
+"""Labels that name no word, in any case, with or without underscores around them."""
 
 
 def load_labels(path: Path, count: int) -> tuple[str, ...]:
     """Return the lines of a file, one for each class; InputError if they cannot be C strings."""
     try:
-        labels = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the labels '{path}': {error}") from None
+    return _labels(text, count, f"'{path}'")
+
+
+def labels_of(network: Network) -> tuple[str, ...]:
+    """Return the labels in a network's file, none if it has none; InputError as load_labels."""
+    text = read_labels(network.source.data) if network.source else ""
+    if not text:
+        return ()
+    return _labels(text, network.outputs[0].elements, f"{FILE} of '{network.name}'")
+
+
+def _labels(text: str, count: int, where: str) -> tuple[str, ...]:
+    labels = [line.strip() for line in text.splitlines()]
     while labels and not labels[-1]:
         labels.pop()
     if len(labels) != count:
         raise InputError(
-            f"'{path}' has {counted(len(labels), 'label')}, but the network has "
+            f"{where} has {counted(len(labels), 'label')}, but the network has "
             f"{counted(count, 'class', 'classes')}: write one in each line"
         )
     for number, label in enumerate(labels, 1):
         if not label or not label.isascii() or not label.isprintable() or set(label) & set('"\\'):
             raise InputError(
-                f"line {number} of '{path}' must be a label of plain ASCII, without quotes and "
+                f"line {number} of {where} must be a label of plain ASCII, without quotes and "
                 "backslashes"
             )
     return tuple(labels)
+
+
+def read_labels(data: bytes) -> str:
+    """Return the labels.txt in a .tflite file; "" if there is none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.read(FILE).decode("utf-8")
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, NotImplementedError, RuntimeError):
+        return ""
+
+
+def append_labels(data: bytes, labels: Sequence[str]) -> bytes:
+    """Return a .tflite file with a labels.txt."""
+    file = io.BytesIO(data)
+    entry = zipfile.ZipInfo(FILE)  # of 1980: the same bytes each time
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(entry, "".join(f"{label}\n" for label in labels))
+    return file.getvalue()
+
+
+def is_word(label: str) -> bool:
+    """Return whether a label names a word."""
+    return label.strip("_").lower() not in NO_WORDS

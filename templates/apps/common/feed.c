@@ -54,7 +54,9 @@ static struct {
     uint32_t items;    /* whole ones */
     uint32_t received; /* bytes of the next one */
     bool has_begun;    /* HELLO came while the application still worked on the last input */
+    bool is_ending; /* END came, and is answered when the application has told all */
     bool has_ended;
+    struct frame ending;
 } feed;
 
 static void answer(const struct frame *frame, const void *body, uint32_t bytes)
@@ -134,6 +136,10 @@ static void tell_ending(const struct frame *frame)
 bool feed_start(uint32_t item_bytes)
 {
     feed.item_bytes = item_bytes;
+    if (feed.is_ending) {
+        feed.is_ending = false;
+        tell_ending(&feed.ending);
+    }
     if (feed.has_begun) {
         feed.has_begun = false;
         return true;
@@ -174,7 +180,8 @@ bool feed_receive(void *item)
             }
             break;
         case END:
-            tell_ending(&frame);
+            feed.ending = frame;
+            feed.is_ending = true;
             return false;
         default:
             decline(&frame, REFUSED);

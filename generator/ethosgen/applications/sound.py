@@ -1,0 +1,41 @@
+"""Reads sound from WAV files."""
+
+import wave
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+
+Array = np.ndarray[Any, Any]
+
+RATE = 16000
+"""Samples a second of sound for keyword spotting."""
+_BYTES = 2
+"""The width of a sample."""
+
+
+def load_sound(path: Path) -> Array:
+    """Return the samples of a WAV file, int16 [n].
+
+    InputError for a file that is none, or is not 16-bit PCM with one channel at RATE.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            found = (file.getframerate(), file.getnchannels(), file.getsampwidth())
+            data = file.readframes(file.getnframes())
+    except (OSError, EOFError, wave.Error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "the file ends early"
+        raise InputError(f"cannot read '{path}' as a WAV file of PCM: {reason}") from None
+    if found != (RATE, 1, _BYTES):
+        rate, channels, width = found
+        raise InputError(
+            f"'{path}' has {rate:,} samples a second, {counted(channels, 'channel')} and "
+            f"{8 * width} bits, but the application hears {RATE:,}, 1 and 16; convert it with: "
+            f"sox {path.name} -r {RATE} -c 1 -b 16 mono.wav"
+        )
+    if not data:
+        raise InputError(f"'{path}' has no samples")
+    return np.frombuffer(data[: len(data) // _BYTES * _BYTES], "<i2")

@@ -18,6 +18,7 @@ from ethosgen.applications.application import (
 from ethosgen.applications.labels import NO_WORDS, is_word, labels_of
 from ethosgen.applications.sound import RATE, load_sound
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 
 Array = np.ndarray[Any, Any]
@@ -62,9 +63,9 @@ class Kws:
         made, given = front.outputs[0], words.inputs[0]
         if made.dtype != "int8" or given.elements % made.elements:
             raise InputError(
-                f"'{front.name}' makes {made.elements} features of {made.dtype} of each hop, but "
-                f"'{words.name}' takes {given.elements} of {given.dtype}, which must be a whole "
-                "number of hops"
+                f"'{front.name}' makes {counted(made.elements, 'feature')} of {made.dtype} of each "
+                f"hop, but '{words.name}' takes {given.elements} of {given.dtype}, which must be a "
+                "whole number of hops"
             )
         quantization = words.outputs[0].quantization
         if quantization is None or (quantization.scale, quantization.zero_point) != (

@@ -32,9 +32,9 @@ def load_sound(path: Path) -> Array:
     if found != (RATE, 1, _BYTES):
         rate, channels, width = found
         raise InputError(
-            f"'{path}' has {rate:,} samples a second, {counted(channels, 'channel')} and "
-            f"{8 * width} bits, but the application hears {RATE:,}, 1 and 16; convert it with: "
-            f"sox {path.name} -r {RATE} -c 1 -b 16 mono.wav"
+            f"'{path}' has {counted(rate, 'sample')} a second, {counted(channels, 'channel')} and "
+            f"{counted(8 * width, 'bit')}, but the application hears {RATE:,}, 1 and 16; convert "
+            f"it with: sox {path.name} -r {RATE} -c 1 -b 16 mono.wav"
         )
     if not data:
         raise InputError(f"'{path}' has no samples")

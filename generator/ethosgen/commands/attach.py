@@ -21,6 +21,14 @@ from ethosgen.values.grammar import counted
     help="The firmware, linked for the board.",
 )
 @click.option(
+    "--load",
+    "loaded",
+    metavar="OTHER.elf",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="An ELF to load besides, e.g. the non-secure firmware of a secure image. Repeatable.",
+)
+@click.option(
     "--board",
     shell_complete=completion.boards,
     required=True,
@@ -57,6 +65,7 @@ from ethosgen.values.grammar import counted
 @click.argument("more", nargs=-1, metavar="[-- QEMU_OPTION]...")
 def attach(
     elf: Path,
+    loaded: tuple[Path, ...],
     board: str,
     npu: str | None,
     gdb_port: int | None,
@@ -96,6 +105,7 @@ def attach(
             gdb_port=gdb_port,
             limit_s=limit_s,
             more=more,
+            loaded=loaded,
             log=report,
         )
     finally:

@@ -92,8 +92,9 @@ OUTPUT = click.option(
 IO = click.option(
     "--io",
     type=ValueChoice(["arena", "caller"]),
-    help="Inputs and outputs in the arena (smallest), or in the caller's buffers [default: arena; "
-    "caller with --weights blob].",
+    default="arena",
+    show_default=True,
+    help="Inputs and outputs in the arena (smallest), or in the caller's buffers.",
 )
 PLATFORM = click.option(
     "--platform",
@@ -118,13 +119,6 @@ SECURITY = click.option(
     default=Security.SECURE.value,
     show_default=True,
     help="TrustZone state of the firmware; non-secure adds a secure image that starts it.",
-)
-WEIGHTS = click.option(
-    "--weights",
-    type=ValueChoice(["code", "blob"]),
-    default="code",
-    show_default=True,
-    help="Weights in the code, or in a file apart from it, for external flash and for updates.",
 )
 CPU_OPS = click.option(
     "--cpu-ops",
@@ -360,7 +354,6 @@ def with_recipe(
         @LABELS
         @SRAM_LIMIT
         @SECURITY
-        @WEIGHTS
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -368,25 +361,22 @@ def with_recipe(
             npu: str | None,
             accelerators: tuple[str, ...],
             names: tuple[str, ...],
-            io: str | None,
+            io: str,
             options: OffloadOptions,
             reading: ReadOptions,
             platform: str | None,
             memory_mode: str | None,
             sram_limit: int | None,
             security: str,
-            weights: str,
             app: str | None = None,
             labels: Path | None = None,
             **arguments: Any,
         ) -> Any:
             platform = platform or _usual_platform(board)
             board = board or (LINUX_BOARD if platform == "linux" else None)
-            style = IoStyle(io or ("caller" if weights == "blob" else "arena"))
             recipe = Recipe(
-                networks, board, npu, names, style, platform, memory_mode, options, reading,
+                networks, board, npu, names, IoStyle(io), platform, memory_mode, options, reading,
                 accelerators, app, labels, sram_limit=sram_limit, security=Security(security),
-                apart=weights == "blob",
             )  # fmt: skip
             return function(recipe=recipe, **arguments)
 

@@ -21,13 +21,16 @@ def attach_firmware(
     gdb_port: int | None = None,
     limit_s: float | None = None,
     more: Sequence[str] = (),
+    loaded: Sequence[Path] = (),
     log: Log,
 ) -> End:
     """Run an ELF on stock QEMU with the NPU model until it ends; its console is the terminal.
 
+    `loaded` are ELFs to load beside it, such as the non-secure firmware that a secure image starts.
     InputError for a file that is no ELF for Arm, or a board that QEMU does not run.
     """
-    check_elf(elf)
+    for one in (elf, *loaded):
+        check_elf(one)
     board = load_board(board_name)
     _require_machine(board)
     wanted = None if npu == NO_NPU or (npu is None and board.npu is None) else npu
@@ -45,6 +48,7 @@ def attach_firmware(
             gdb_port=gdb_port,
             limit_s=limit_s,
             more=more,
+            loaded=loaded,
         ),
         log,
     )

@@ -17,7 +17,6 @@ from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
-from ethosgen.project.weights import code_text
 from ethosgen.values.project_info import ProjectInfo
 
 __all__ = [
@@ -32,7 +31,6 @@ __all__ = [
     "ProjectInfo",
     "check_capacity",
     "check_names",
-    "code_text",
     "find_edits",
     "is_project",
     "link_remedy",

@@ -22,7 +22,7 @@ from ethosgen.target.attach.memory import SECURE_ALIAS, GuestMemory, copied_part
 from ethosgen.target.attach.monitor import InterruptLine, Monitor
 from ethosgen.target.attach.npu import Log, Place, WatchedNpu
 from ethosgen.target.attach.stub import Stub
-from ethosgen.target.qemu import make_ram, map_ram
+from ethosgen.target.qemu import load_arguments, make_ram, map_ram
 from ethosgen.values.errors import InputError, TargetError
 
 _START_S = 30.0
@@ -33,8 +33,9 @@ _END_S = 5.0
 class Attachment:
     """What to run: a firmware, on a board, with an NPU or none.
 
-    `gdb_port` is a TCP port for the user's GDB, `more` are further arguments of QEMU's. TargetError
-    after `limit_s` seconds, if it is not None.
+    `loaded` are ELFs to load beside the one that starts. `gdb_port` is a TCP port for the user's
+    GDB, `more` are further arguments of QEMU's. TargetError after `limit_s` seconds, if it is not
+    None.
     """
 
     program: Path
@@ -46,6 +47,7 @@ class Attachment:
     gdb_port: int | None = None
     limit_s: float | None = None
     more: Sequence[str] = ()
+    loaded: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class _Session:
         return [
             *machine,
             *facts.options,
-            *("-kernel", str(self._one.elf)),
+            *load_arguments(self._one.elf, self._one.loaded),
             *("-semihosting-config", "enable=on,target=native"),
             *("-display", "none", "-monitor", "none"),
             *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
@@ -222,7 +224,9 @@ class _Session:
         start, size = shared.shared_start_addr, shared.shared_size_bytes
         mapped = SharedMemory("ddr", start, map_ram(handle, shared, start, size), True)
         memory = self._stack.enter_context(
-            GuestMemory(stub, monitor, copied_parts(board, self._one.elf, shared))
+            GuestMemory(
+                stub, monitor, copied_parts(board, (self._one.elf, *self._one.loaded), shared)
+            )
         )
         npu_facts = board.npu
         assert npu_facts.irq is not None

@@ -19,6 +19,7 @@ from ethosgen.backend import SharedMemory
 from ethosgen.board import Board, SharedRam
 from ethosgen.target.attach.monitor import Monitor
 from ethosgen.target.attach.stub import Stub
+from ethosgen.values.errors import TargetError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -39,10 +40,10 @@ class Part:
     writable: bool
 
 
-def copied_parts(board: Board, elf: Path, shared: SharedRam) -> list[Part]:
+def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[Part]:
     """Return the memories that must be copied.
 
-    They are the board's that the NPU reaches, and the ELF's sections in memories that the board
+    They are the board's that the NPU reaches, and the ELFs' sections in memories that the board
     file does not name.
     """
 
@@ -55,7 +56,7 @@ def copied_parts(board: Board, elf: Path, shared: SharedRam) -> list[Part]:
         if memory.npu_port is not None and not is_mapped(memory.start_addr)
     ]
     known = [(memory.start_addr, memory.size_bytes) for memory in board.memories.values()]
-    for section in _sections(elf):
+    for section in (section for elf in elfs for section in _sections(elf)):
         start = section.start_addr
         if not is_mapped(start) and not any(_is_in(start, one, size) for one, size in known):
             parts.append(section)
@@ -84,6 +85,7 @@ class GuestMemory:
         self._monitor = monitor
         self._copies = [(part, np.zeros(part.size, np.uint8)) for part in parts]
         self._loaded = [np.zeros(0, np.uint8) for _ in parts]
+        self._addrs = [part.start_addr for part in parts]
         self._folder = tempfile.TemporaryDirectory(prefix="ethosgen-")
 
     def __enter__(self) -> Self:
@@ -109,15 +111,29 @@ class GuestMemory:
         """Copy the memories; the firmware must be stopped."""
         file = Path(self._folder.name) / "memory"
         for index, (part, copy) in enumerate(self._copies):
-            self._monitor.save(part.start_addr, part.size, file)
+            self._addrs[index] = self._save(part, file)
             copy[:] = np.fromfile(file, np.uint8)
             self._loaded[index] = copy.copy()
 
     def store(self) -> None:
         """Write back what was changed since `load`."""
-        for (part, copy), loaded in zip(self._copies, self._loaded, strict=True):
+        copies = [copy for _, copy in self._copies]
+        for addr, copy, loaded in zip(self._addrs, copies, self._loaded, strict=True):
             for start, end in changed_ranges(loaded, copy):
-                self._stub.write(part.start_addr + start, copy[start:end].tobytes())
+                self._stub.write(addr + start, copy[start:end].tobytes())
+
+    def _save(self, part: Part, file: Path) -> int:
+        """Save a memory; return its address for the processor's state.
+
+        QEMU's monitor sees what the processor sees: in non-secure state, no secure address.
+        """
+        try:
+            self._monitor.save(part.start_addr, part.size, file)
+        except TargetError:
+            alias = part.start_addr ^ SECURE_ALIAS
+            self._monitor.save(alias, part.size, file)
+            return alias
+        return part.start_addr
 
 
 def changed_ranges(before: Bytes, after: Bytes) -> Iterator[tuple[int, int]]:

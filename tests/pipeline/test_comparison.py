@@ -148,5 +148,6 @@ def test_a_key_depends_on_everything(path: Path, tmp_path: Path) -> None:
         replace(point, options=OffloadOptions()),
         replace(point, samples=2),
         replace(point, seed=1),
+        replace(point, build=True),
     ]
     assert len({key_of(one) for one in (point, *others)}) == 1 + len(others)

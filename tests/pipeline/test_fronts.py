@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ethosgen import frontend
-from ethosgen.pipeline.fronts import GRAIN, STEPS, explore, measure_front
+from ethosgen.pipeline.fronts import GRAIN, STEPS, explore
+from ethosgen.pipeline.points import measure_front
 from ethosgen.values.comparison import Cost, Point, Setting
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
@@ -83,7 +84,7 @@ def point(tmp_path_factory: pytest.TempPathFactory) -> Point:
     x = net.max_pool(x, (4, 4))
     path = tmp_path_factory.mktemp("fronts") / "stripes.tflite"
     path.write_bytes(net.build(x))
-    setting = Setting("stripes", "corstone300", "ethos-u85-256", "dedicated_sram", USUAL_SCHEDULE)
+    setting = Setting("stripes", "corstone300", "ethos-u55-128", "shared_sram", USUAL_SCHEDULE)
     return Point(frontend.open_source(path), setting, OffloadOptions(check=False), samples=1)
 
 

@@ -18,7 +18,7 @@ from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net
 
-NPU, MODE = "ethos-u85-256", "dedicated_sram"
+NPU, MODE = "ethos-u55-128", "shared_sram"
 
 
 def layers(folder: Path, name: str = "layers") -> Path:
@@ -67,7 +67,7 @@ def test_the_fastest_that_fits_is_chosen_and_stored(tmp_path: Path, usual: int) 
 
 def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
     said = (
-        r"'layers' needs at least [\d,]+ bytes of SRAM on ethos-u85-256 in memory mode shared_sram"
+        r"'layers' needs at least [\d,]+ bytes of SRAM on ethos-u55-128 in memory mode shared_sram"
     )
     with pytest.raises(CapacityError, match=rf"{said}, but --sram-limit is 100; raise it"):
         create(recipe_of(layers(tmp_path), limit=100, mode="shared_sram"), tmp_path / "p")

@@ -103,6 +103,9 @@ def _listed(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
 )
 @click.option(
+    "--build", is_flag=True, help="Also compile the firmware, so that flash includes the code."
+)
+@click.option(
     "--processes",
     type=click.IntRange(1),
     help="Worker processes [default: one for each processor, if that is worth it].",

@@ -58,6 +58,8 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
     if any(result.on_front for result in report.results):
         yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
     yield from QUALITY
+    if any(one.cost and one.cost.code_bytes is None for one in report.results):
+        yield "Flash is weights, constants and commands; --build adds the library's code."
     energies = {one.cost.energy for one in report.results if one.cost}
     for source in sorted({energy.source for energy in energies if energy is not None}):
         yield f"Energy is published power times estimated time: {source}"

@@ -15,8 +15,7 @@ from ethosgen.backend import accelerators, backend_of, compiled_for, find_accele
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.frontend import open_source, read_source
 from ethosgen.oracle import DEFAULT
-from ethosgen.pipeline.costs import measure_point
-from ethosgen.pipeline.fronts import measure_front
+from ethosgen.pipeline.points import measure_front, measure_point
 from ethosgen.pipeline.workers import Chunk, run_chunks
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Point, Result, Setting, front
@@ -56,6 +55,7 @@ class ComparisonRequest:
     samples: int | None = None
     seed: int = 0
     processes: int | None = None
+    build: bool = False
 
 
 def compare(asked: ComparisonRequest, watch: Watch) -> ComparisonReport:
@@ -113,6 +113,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
     names = _names(asked.networks)
     boards = [load_board(name) for name in _boards(asked.boards)]
     texts = _boards(asked.boards)
+    measured = asked.samples, asked.seed, asked.build
     found = []
     for name, source in zip(names, sources, strict=True):
         own = _compiled_for(source)
@@ -121,9 +122,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
                 for mode in _modes(asked.memory_modes, board, npu):
                     for schedule in _schedules(asked, npu, bool(own)):
                         setting = Setting(name, text, npu, mode, schedule)
-                        found.append(
-                            Point(source, setting, asked.options, asked.samples, asked.seed)
-                        )
+                        found.append(Point(source, setting, asked.options, *measured))
     return list(dict.fromkeys(found))
 
 
@@ -231,6 +230,7 @@ def key_of(point: Point) -> str:
         point.options,
         point.samples,
         point.seed,
+        point.build,
         sorted(find_versions().items()),
     )
     total.update(repr(rest).encode())

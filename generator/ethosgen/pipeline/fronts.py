@@ -3,10 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ethosgen.pipeline.costs import Place, compile_at, cost_of, find_place, measure_point
-from ethosgen.values.comparison import Cost, Point, Result, Tried, front
-from ethosgen.values.errors import EthosgenError
-from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.comparison import Cost, Tried, front
 from ethosgen.values.schedule import Schedule, Strategy
 
 RATIO = 0.8
@@ -56,33 +53,3 @@ def _schedules(usual: Schedule, first: Cost | None, aim: int | None) -> Iterator
 def near_bytes(cost: Cost) -> int:
     """Return the bytes that an arena limit limits: the NPU's own SRAM, else the arena."""
     return cost.fast_bytes or cost.arena_bytes
-
-
-def measure_front(point: Point) -> tuple[Result, ...]:
-    """Measure the configurations on the front of a point's network, NPU and memory mode.
-
-    The point's own schedule is where the search starts. Only configurations on the front are
-    compared with the oracle.
-    """
-    try:
-        place = find_place(point)
-    except EthosgenError as error:
-        return (Result(point.setting, refusal=str(error)),)
-    found = explore(attempt_at(place, point.options), point.setting.schedule)
-    if not found or place.accelerator is None:
-        return (measure_point(point),)
-    settings = [replace(point.setting, schedule=one.schedule) for one in found]
-    return tuple(measure_point(replace(point, setting=one)) for one in settings)
-
-
-def attempt_at(place: Place, options: OffloadOptions) -> Attempt:
-    """Return a function that compiles for a place, without the check of outputs."""
-
-    def attempt(schedule: Schedule) -> Cost | None:
-        try:
-            program = compile_at(place, replace(options, schedule=schedule, check=False))
-        except EthosgenError:
-            return None
-        return cost_of(program, place)
-
-    return attempt

@@ -29,7 +29,8 @@ class Point:
     """A configuration to measure. Points can be pickled, so any process can measure them.
 
     The setting's schedule replaces that of `options`. `samples` is the number of random samples
-    for exactness, by default fewer for a large network; 0 measures no exactness.
+    for exactness, by default fewer for a large network; 0 measures no exactness. `build` compiles
+    the firmware too, for the size of its code.
     """
 
     source: Source
@@ -37,6 +38,7 @@ class Point:
     options: OffloadOptions = EXACT
     samples: int | None = None
     seed: int = 0
+    build: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Cost:
     cpu_operators: int
     partitions: int
     code_bytes: int | None = None
-    """The library's code, driver included; None if it was not built."""
+    """The library's code and tables, driver included; None if it was not built."""
     energy: Energy | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""The cost of one configuration."""
+"""One configuration: its cost, its exactness, and whatever refuses it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +10,15 @@ import pytest
 from ethosgen import aot, frontend
 from ethosgen.board import load_board
 from ethosgen.oracle import DEFAULT
-from ethosgen.pipeline import costs
-from ethosgen.pipeline.costs import compile_at, find_place, measure_point, sram_bytes
+from ethosgen.pipeline import points
+from ethosgen.pipeline.costs import compile_at, sram_bytes
+from ethosgen.pipeline.points import find_place, measure_point
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.comparison import Cost, Point, Result, Setting
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE
+from tests.support.needs import needs_build
 from tests.support.small_models import image_net
 
 BOARD, NPU = "corstone300", "ethos-u55-128"
@@ -56,7 +58,7 @@ def test_everything_is_on_the_npu(result: Result) -> None:
 
 def test_its_outputs_were_compared(result: Result) -> None:
     assert result.exactness is not None and result.exactness.is_exact
-    assert result.exactness.elements == 4 * result.exactness.samples == 4 * costs.SAMPLES
+    assert result.exactness.elements == 4 * result.exactness.samples == 4 * points.SAMPLES
 
 
 def test_a_difference_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +69,7 @@ def test_a_difference_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     right = [one[output.name].reshape(-1) for one in golden]
     right[1][2] ^= 1
     wrong = [{output.name: one.reshape(output.shape)} for one in right]
-    monkeypatch.setattr(costs, "simulate_samples", lambda *_: wrong)
+    monkeypatch.setattr(points, "simulate_samples", lambda *_: wrong)
     found = measure_point(point)
     assert found.differs
     assert found.exactness is not None
@@ -140,8 +142,28 @@ def test_what_does_not_fit_has_its_figures(path: Path, monkeypatch: pytest.Monke
     assert found.cost is not None and not found.misfit
 
     def refuse(*_: object) -> None:
-        raise costs.CapacityError("the arena needs more")
+        raise points.CapacityError("the arena needs more")
 
-    monkeypatch.setattr(costs, "check_capacity", refuse)
+    monkeypatch.setattr(points, "check_capacity", refuse)
     found = measure_point(point_of(path, samples=0))
     assert found.cost is not None and found.misfit == "the arena needs more"
+
+
+@needs_build
+def test_code_is_measured_by_a_build(path: Path, result: Result) -> None:
+    point = point_of(path, samples=0, build=True)
+    cost = cost_of(measure_point(point))
+    assert cost.code_bytes is not None and 1000 < cost.code_bytes < 4000
+    assert cost.flash_bytes == cost.constant_bytes + cost.code_bytes
+    assert cost_of(result).code_bytes is None
+
+
+def test_a_board_without_firmware_has_a_note(path: Path) -> None:
+    found = measure_point(point_of(path, "none", board="ra8p1", samples=0, build=True))
+    assert cost_of(found).code_bytes is None
+    assert "board 'ra8p1' has no bare-metal firmware, so no code was built" in found.notes
+
+
+def test_clocks_that_count_may_be_unverified(path: Path, result: Result) -> None:
+    assert result.notes == (f"npu.clock_hz of board '{BOARD}' is unverified",)
+    assert measure_point(point_of(path, "none", samples=0)).notes == ()

@@ -76,7 +76,9 @@ def test_only_bare_metal_has_a_secure_side(non_secure: Board) -> None:
 
 
 def test_a_board_without_the_table_names_those_with_it() -> None:
-    with pytest.raises(InputError, match=r"no \[trustzone\].* use corstone300, or add the table"):
+    with pytest.raises(
+        InputError, match=r"no \[trustzone\].* use corstone300 or mps2-an505, or add"
+    ):
         load_board("microbit").in_state(Security.NON_SECURE)
     for name in board_names():
         assert load_board(name).in_state(Security.SECURE).security is Security.SECURE

@@ -18,9 +18,9 @@ from ethosgen.project import (
     render,
     write,
 )
+from ethosgen.project.trustzone import secure_facts
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.security import Security
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import make_program
@@ -85,6 +85,21 @@ def test_nothing_but_the_secure_side_touches_what_is_secure(text: dict[str, str]
         assert f"0x{register:08X}u" in inside
 
 
+def test_each_controller_guards_its_part_of_a_memory() -> None:
+    board = load_board("mps2-an505").in_state(Security.NON_SECURE)
+    facts = secure_facts(board, ["qemu"])
+    assert facts and board.trustzone and not facts["npu_by_way"]
+    one, two, three = facts["mpcs"]
+    code, data = board.memories["ssram1"], board.memories["ssram23"]
+    kept = board.trustzone.code.size_bytes, board.trustzone.data.size_bytes
+    assert one["first_addr"] == code.start_addr - kept[0]
+    assert (one["start"], one["last"]) == ("NS_SSRAM1_START", "NS_SSRAM1_LAST")
+    assert two["first_addr"] == data.start_addr - kept[1]
+    border = three["first_addr"]
+    assert (two["start"], two["last"]) == ("NS_SSRAM23_START", f"0x{border - 1:08x}u")
+    assert (three["start"], three["last"]) == (f"0x{border:08x}u", "NS_SSRAM23_LAST")
+
+
 def test_the_npu_is_asked_for_non_secure_state(text: dict[str, str]) -> None:
     assert "#define BOARD_NPU_SECURE false" in text["board/board.h"]
     assert NON_SECURE.npu and SECURE.npu and NON_SECURE.run.qemu
@@ -127,10 +142,9 @@ def test_a_library_is_initialized_as_non_secure() -> None:
 
 
 @needs_build
-@pytest.mark.parametrize("io", IoStyle)
-def test_it_builds_for_the_board_without_a_warning(tmp_path: Path, io: IoStyle) -> None:
+def test_it_builds_for_the_board_without_a_warning(tmp_path: Path) -> None:
     directory = tmp_path / "p"
-    write(render(make_program(io), NON_SECURE), directory)
+    write(made(), directory)
     lists = directory / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace("-Wconversion", "-Wconversion -Werror"))
     built = build(directory, "board")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import target
+from ethosgen import pipeline, target
 from ethosgen.board import Board, load_board
 from ethosgen.project import open_project, render, write
 from ethosgen.target.security import Evidence, check_security, expected_evidence, images
@@ -15,10 +15,14 @@ from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.project_info import ProjectInfo
+from ethosgen.values.report import Report
 from ethosgen.values.security import Security
+from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program
+from tests.support.recipes import recipe
+from tests.support.small_models import image_net
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 ALLOWED = 0
@@ -172,6 +176,20 @@ def test_without_the_firmware_the_secure_image_says_so(
     with pytest.raises(TargetError, match="secure image stopped: there is no non-secure firmware"):
         run(probing, ALLOWED)
     assert elf.is_file()
+
+
+@needs_qemu
+def test_a_report_of_a_cortex_m33_says_what_was_confirmed(tmp_path: Path) -> None:
+    network = image_net(tmp_path / "image_net.tflite")
+    asked = recipe(network, board="mps2-an505", security=Security.NON_SECURE, check=False)
+    report = pipeline.verify(asked, inputs=pipeline.Inputs(None, 2, 1), watch=Watch())
+    assert isinstance(report, Report) and report.passed and report.secure_side
+    told = report.as_json()["security"]
+    assert told["state"] == "non-secure"
+    assert len(told["confirmed"]) == len(Evidence) - 2  # without an NPU
+    assert 0 < told["secure_flash_bytes"] < 4096
+    assert report.findings["security"].startswith("non-secure; the secure image confirms a non-")
+    assert str(told["secure_ram_bytes"]) in report.findings["secure"]
 
 
 def test_a_build_without_the_secure_image_is_refused(board: Board, tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ class Guard(Facts):
     base_addr: Addr
     """Address of its registers."""
     start_addr: Addr | None = None
-    """The address of its first block, if the memory is not its first [default: the memory's]."""
+    """The non-secure address of its first block [default: where the whole memory begins]."""
+    size_bytes: Size | None = None
+    """The size of what it guards, if a memory has several [default: to the memory's end]."""
 
 
 class Trustzone(Facts):

@@ -78,11 +78,18 @@ def _regions(board: Board, trustzone: Trustzone) -> list[dict[str, Any]]:
 
 def _guard(board: Board, trustzone: Trustzone, guard: Guard) -> dict[str, Any]:
     """Return a guard's values; what the secure image keeps of the memory comes first."""
-    first = guard.start_addr
+    memory, first = board.memories[guard.memory], guard.start_addr
     if first is None:
-        kept = _reserved_bytes(trustzone, guard.memory)
-        first = board.memories[guard.memory].start_addr - kept
-    return {"name": guard.memory.upper(), "base_addr": guard.base_addr, "first_addr": first}
+        first = memory.start_addr - _reserved_bytes(trustzone, guard.memory)
+    end = memory.end_addr if guard.size_bytes is None else first + guard.size_bytes
+    name = f"NS_{guard.memory.upper()}"
+    is_first, is_last = first <= memory.start_addr, memory.end_addr <= end
+    return {
+        "base_addr": guard.base_addr,
+        "first_addr": first,
+        "start": f"{name}_START" if is_first else f"0x{first:08x}u",
+        "last": f"{name}_LAST" if is_last else f"0x{end - 1:08x}u",
+    }
 
 
 def _npu(board: Board, trustzone: Trustzone, way: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ struct guard {
 
 static const struct guard mpcs[] = {
 {% for one in secure.mpcs %}
-    {0x{{ "%08x"|format(one.base_addr) }}u, 0x{{ "%08x"|format(one.first_addr) }}u, NS_{{ one.name }}_START, NS_{{ one.name }}_LAST},
+    {0x{{ "%08x"|format(one.base_addr) }}u, 0x{{ "%08x"|format(one.first_addr) }}u, {{ one.start }}, {{ one.last }}},
 {% endfor %}
 };
 {% endif %}
@@ -87,7 +87,7 @@ static const struct guard mpcs[] = {
 
 static const struct guard tgus[] = {
 {% for one in secure.tgus %}
-    {0x{{ "%08x"|format(one.base_addr) }}u, 0x{{ "%08x"|format(one.first_addr) }}u, NS_{{ one.name }}_START, NS_{{ one.name }}_LAST},
+    {0x{{ "%08x"|format(one.base_addr) }}u, 0x{{ "%08x"|format(one.first_addr) }}u, {{ one.start }}, {{ one.last }}},
 {% endfor %}
 };
 {% endif %}

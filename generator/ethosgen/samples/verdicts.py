@@ -1,6 +1,7 @@
 """Writes an accuracy report as .csv files: classes, confusion matrix, and each sample's verdict."""
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,9 @@ Row = Sequence[Any]
 
 def require_new(folder: Path) -> None:
     """Raise InputError if a folder cannot take the files, or has one of them."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error) from None
+    place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise InputError(f"cannot write into '{place}'; choose a folder that you may write")
     found = next((n for n in (CLASSES, CONFUSION, SAMPLES) if (folder / n).exists()), None)
     if found is not None:
         raise InputError(f"'{folder / found}' exists; name another folder, or delete it")
@@ -32,6 +32,7 @@ def write_csv(folder: Path, report: AccuracyReport) -> list[Path]:
         tables[CONFUSION] = _confusion(report.classification)
     for name, rows in tables.items():
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("x", newline="", encoding="utf-8") as file:
                 csv.writer(file, lineterminator="\n").writerows(rows)
         except OSError as error:

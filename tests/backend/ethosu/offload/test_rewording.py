@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 
 from ethosgen import pipeline
+from ethosgen.aot import make_evaluator
+from ethosgen.backend import find_accelerator
 from ethosgen.backend.ethosu.offload.rewording import reworded
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import Inputs
-from ethosgen.values.network import PLACEMENT
+from ethosgen.pipeline.execution import PlanRunner
+from ethosgen.pipeline.planning import make_plan
+from ethosgen.values.network import PLACEMENT, Quantization, Tensor
+from ethosgen.values.plan import EXACT, IoStyle
 from ethosgen.values.watch import Watch
 from tests.support.layer_networks import int4_constant
 from tests.support.network_file import with_own_buffers, with_signatures
@@ -88,10 +94,16 @@ def test_vela_gets_the_same_values_in_other_words(build: Build) -> None:
     network = parse_network(build(), "odd")
     again = parse_network(file_of(reworded(network)), "odd")
     assert not reworded(network).is_as_given
-    assert [dataclasses.replace(t, is_packed=False) for t in network.graph.tensors] == list(
-        again.graph.tensors
-    )
+    assert list(map(plain, network.graph.tensors)) == list(map(plain, again.graph.tensors))
     assert again.graph.operators == network.graph.operators
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """Return a tensor whose values are not packed; equal scales of all channels are one."""
+    found = tensor.quantization
+    if found is not None and len(set(found.scale)) == 1:
+        found = Quantization(found.scale[:1], found.zero_point[:1])
+    return dataclasses.replace(tensor, is_packed=False, quantization=found)
 
 
 def test_weights_of_4_bits_take_8() -> None:
@@ -105,3 +117,38 @@ def test_a_network_that_vela_reads_rightly_keeps_its_file() -> None:
     net = NetworkBuilder("plain")
     plain = decode_network(net.build(net.fully_connected(net.input((1, 6)), 1)), "plain")
     assert reworded(plain) is plain
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
+def test_scales_of_a_product_are_multiplied_in_double(npu: str) -> None:
+    """In single precision, the bias alone becomes -118, as in MLPerf Tiny's autoencoder.
+
+    The first of two roundings is that of 512 times the result; -60160 then rounds to -118.
+    """
+    scales = (0.024790890514850616, 0.0195566825568676, 0.36449846625328064)
+    given, weighted, made = map(np.float32, scales)
+    bias, halfway = -88337, -60159.5 / 512
+    in_single, in_double = (
+        bias * float(product) / float(made)
+        for product in (given * weighted, float(given) * float(weighted))
+    )
+    assert in_single < halfway < in_double
+    net = NetworkBuilder("halfway", seed=1)
+    x = net.input((1, 8), scale=scales[0], zero_point=-128)
+    w = net.constant(net.random_integers((4, 8)), "int8", scales[1])
+    b = net.constant(np.full(4, bias), "int32", scales[0] * scales[1])
+    spec = Spec((1, 4), "int8", scales[2], 96)
+    network = parse_network(net.build(net.operator("FULLY_CONNECTED", [x, w, b], [spec])[0]), "n")
+    sample = {network.inputs[0].name: np.full((1, 8), -128, np.int8)}
+    (golden,) = DEFAULT.run(network, [sample])
+    plan = make_plan(
+        network,
+        find_accelerator(npu),
+        IoStyle.ARENA,
+        Watch(),
+        dataclasses.replace(EXACT, check=False),
+    )
+    assert len(plan.partitions) == 1 and len(plan.residual.operators) == 1
+    outputs = make_evaluator(plan)(sample, PlanRunner(plan))
+    name = network.outputs[0].name
+    assert golden[name].tolist() == outputs[name].tolist() == [[-117 + 96] * 4]

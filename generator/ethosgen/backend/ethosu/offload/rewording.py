@@ -10,11 +10,15 @@
   A CIRCULAR_BUFFER's is one, so that TFLite Micro keeps it between inferences. Here its state is a
   separate tensor (aot/graph/states.py), and its output an ordinary one.
 - A placement of tensors in memory, which Vela would keep instead of its own.
+- One scale for all weights of an int8 or int16 FULLY_CONNECTED. Vela then multiplies the scales in
+  single precision (Regor, tflite/tflite_scaling.cpp, RescalePerChannelToExplicit), TFLite Micro in
+  double, and sums that are nearly halfway between two results differ. A scale for each channel,
+  all equal, is multiplied in double. A single channel cannot have more than one.
 """
 
 from dataclasses import replace
 
-from ethosgen.values.network import PLACEMENT, Graph, Network
+from ethosgen.values.network import PLACEMENT, Graph, Network, Quantization, Tensor
 
 
 def reworded(network: Network) -> Network:
@@ -30,8 +34,32 @@ def reworded(network: Network) -> Network:
 
 def _reworded(graph: Graph) -> Graph:
     written = {i for operator in graph.operators for i in operator.outputs}
+    weights = _weights_of_products(graph)
     tensors = (
-        replace(t, is_packed=False, is_variable=t.is_variable and t.index not in written)
+        replace(
+            t,
+            is_packed=False,
+            is_variable=t.is_variable and t.index not in written,
+            quantization=_per_channel(t) if t.index in weights else t.quantization,
+        )
         for t in graph.tensors
     )
     return replace(graph, tensors=tuple(tensors))
+
+
+def _weights_of_products(graph: Graph) -> set[int]:
+    """Return the constant weights that only FULLY_CONNECTED reads, always as weights."""
+    is_product = [op.code == "FULLY_CONNECTED" for op in graph.operators]
+    pairs = list(zip(graph.operators, is_product, strict=True))
+    read = {i for op, product in pairs for i in (op.inputs[:1] if product else op.inputs)}
+    found = {op.inputs[1] for op, product in pairs if product} - read - set(graph.outputs)
+    return {i for i in found if graph.tensors[i].data is not None}
+
+
+def _per_channel(weights: Tensor) -> Quantization | None:
+    """Return the same quantization with a scale for each output channel."""
+    found = weights.quantization
+    if found is None or not found.is_per_tensor or weights.dtype != "int8":
+        return found
+    channels = weights.shape[0]
+    return Quantization(found.scale * channels, found.zero_point * channels, axis=0)

@@ -15,6 +15,10 @@
 #define ETHOSGEN_MVE 1
 #include <arm_mve.h>
 
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
+#endif
+
 /* The predicate, as a register that assembly changes; Clang has no name for it. */
 #ifdef __clang__
 #define ETHOSGEN_P0

@@ -23,14 +23,18 @@ from tests.support.small_models import image_net
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
 BARE = ["-fno-exceptions", "-fno-rtti", "-ffreestanding"]
 COUNT = 4096
-SCALE, ZERO_POINT = 0.037, -5
+SCALE, ZERO_POINT, MIDDLE = 0.037, -5, 128
 INT32 = 2.0**31
+UNDEFINED = 8
+"""Values among the given ones whose result TFLite Micro does not define."""
 
 QUANTIZATION = """
 #include "ethosgen_quantization.h"
-void quantize(int8_t *to8, int16_t *to16, float *back, const float *from, size_t count)
+void quantize(int8_t *to8, uint8_t *to_u8, int16_t *to16, float *back, const float *from,
+              size_t count)
 {
     ethosgen_quantize_all_s8(to8, from, count, %sf, %d);
+    ethosgen_quantize_all_u8(to_u8, from, count, %sf, %d);
     ethosgen_quantize_all_s16(to16, from, count, %sf, 0);
     ethosgen_dequantize_all_s8(back, to8, count, %sf, %d);
 }
@@ -67,7 +71,7 @@ def values() -> np.ndarray:
     random = np.random.default_rng(4)
     halves = (np.arange(-160, 160) + 0.5) * np.float32(SCALE)
     near = [np.nextafter(halves, end, dtype=np.float32) for end in (-np.inf, np.inf)]
-    large = np.array([1e9, -1e9, 3e38, -3e38, 0.0, -0.0, 1e-40])
+    large = np.array([1e9, -1e9, 3e38, -3e38, np.inf, -np.inf, np.nan, -np.nan, 0.0, -0.0, 1e-40])
     fixed = np.concatenate([halves, *near, large]).astype(np.float32)
     rest = random.normal(0, 3, COUNT - len(fixed)).astype(np.float32)
     return np.concatenate([fixed, rest])
@@ -83,24 +87,28 @@ def quantize_network(path: Path, dtype: str, zero_point: int) -> Path:
 @needs_gcc
 def test_values_are_quantized_as_by_tflite_micro(tmp_path: Path) -> None:
     source = tmp_path / "quantize.c"
-    source.write_text(QUANTIZATION % (SCALE, ZERO_POINT, SCALE, SCALE, ZERO_POINT))
+    source.write_text(QUANTIZATION % (SCALE, ZERO_POINT, SCALE, MIDDLE, SCALE, SCALE, ZERO_POINT))
     include = template_folder("common") / "model"
     library = tmp_path / "quantize.so"
     command = ["gcc", "-std=c11", *WARNINGS, f"-I{include}", "-shared", "-fPIC", "-O2"]
     subprocess.run([*command, "-o", str(library), str(source)], check=True)
     given = values()
-    to8, to16 = np.zeros(COUNT, np.int8), np.zeros(COUNT, np.int16)
+    to8, to_u8, to16 = (np.zeros(COUNT, dtype) for dtype in (np.int8, np.uint8, np.int16))
     back = np.zeros(COUNT, np.float32)
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (to8, to16, back, given)]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (to8, to_u8, to16, back, given)]
     ctypes.CDLL(str(library)).quantize(*pointers, ctypes.c_size_t(COUNT))
     for dtype, zero_point, got in (("int8", ZERO_POINT, to8), ("int16", 0, to16)):
         network = frontend.read(quantize_network(tmp_path / f"{dtype}.tflite", dtype, zero_point))
         golden = golden_outputs(network, [{"x": given.reshape(1, COUNT)}])[0]
-        # TFLite Micro casts larger steps to int32_t, which C++ does not define.
+        # TFLite Micro casts larger steps, infinities and NaN to int32_t: C++ does not define it.
         defined = np.abs(given) < INT32 * np.float32(SCALE)
         assert np.array_equal(got[defined], next(iter(golden.values())).flatten()[defined])
-        bounds = np.where(given > 0, np.iinfo(dtype).max, np.iinfo(dtype).min)
-        assert np.array_equal(got[~defined], bounds[~defined]) and np.sum(~defined) == 4
+        bounds = np.where(given > 0, np.iinfo(dtype).max, np.iinfo(dtype).min)  # NaN: the least
+        assert np.array_equal(got[~defined], bounds[~defined]) and np.sum(~defined) == UNDEFINED
+    with np.errstate(over="ignore"):
+        steps = np.nan_to_num(given / np.float32(SCALE), nan=-np.inf).astype(np.float64)
+    rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)  # TFLite Micro makes no uint8 here
+    assert np.array_equal(to_u8, np.clip(rounded + MIDDLE, 0, 255).astype(np.uint8))
     expected = (np.float64(np.float32(SCALE)) * (to8.astype(int) - ZERO_POINT)).astype(np.float32)
     assert np.array_equal(back, expected)
 

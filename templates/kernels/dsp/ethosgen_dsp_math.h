@@ -29,6 +29,10 @@
 #define ETHOSGEN_DSP 1
 #include <arm_acle.h>
 
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
+#endif
+
 /* (twice * mantissa + 2^31) / 2^32, rounded down. */
 static inline int32_t ethosgen_dsp_high(int32_t twice, int32_t mantissa)
 {

@@ -44,9 +44,14 @@ def write_library(folder: Path, npu: str | None = None) -> str:
     network = image_net(folder / "image_net.tflite")
     recipe = Recipe((network,), "corstone300", npu=npu, platform=LIBRARY_ONLY)
     pipeline.create_project(recipe, directory=folder / "library", watch=Watch())
+    return shorthands(folder / "library")
+
+
+def shorthands(library: Path) -> str:
+    """Return what the application calls the parts of a library of the small image network."""
     output = next(
         line.split("image_net_")[1].split("(")[0]
-        for line in (folder / "library" / "model" / "image_net.h").read_text().splitlines()
+        for line in (library / "model" / "image_net.h").read_text().splitlines()
         if line.startswith("static inline") and "_image(" not in line
     )
     return SHORTHANDS.format(output=output, OUTPUT=output.upper())

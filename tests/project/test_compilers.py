@@ -1,0 +1,148 @@
+"""The library with GCC and Clang, in each standard of C and C++, by docs/integration.md."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen import frontend, pipeline
+from ethosgen.board import load_board
+from ethosgen.host.tools import GCC
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.pipeline.attachment import attach_firmware
+from ethosgen.project import LIBRARY_ONLY
+from ethosgen.project.rendering import KERNEL_OPTIONS
+from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.needs import needs_qemu
+from tests.support.small_models import image_net
+from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, shorthands
+
+CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"]
+STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
+STANDARDS = ("c99", "c11", "c17", "c2x", "c++11", "c++14", "c++17", "c++20")
+RTOS = ROOT / "tests" / "driver" / "rtos"
+ON_CPU = ("CONV_2D", "FULLY_CONNECTED", "SOFTMAX")
+"""Operators of the network that the CPU runs, so that it has kernels of several kinds."""
+
+COMPILERS = [
+    pytest.param("gcc", marks=pytest.mark.compiler("arm-none-eabi-gcc")),
+    pytest.param("clang", marks=pytest.mark.compiler("arm-none-eabi-gcc", "clang")),
+]
+
+
+def compiler(name: str) -> list[str]:
+    """Return the command of a compiler for the core; Clang uses the headers of GCC's newlib."""
+    if name == "gcc":
+        return [str(GCC.find()), *CORE]
+    query = [str(GCC.find()), "-xc", "-E", "-v", "/dev/null"]
+    said = subprocess.run(query, capture_output=True, text=True, check=True).stderr
+    listed = said.partition("#include <...> search starts here:\n")[2].split("End of search")[0]
+    (newlib,) = [line for line in listed.split() if Path(line, "newlib.h").is_file()]
+    return ["clang", "--target=arm-none-eabi", *CORE, "-fshort-enums", "-isystem", newlib]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("compilers")
+    recipe = Recipe(
+        (image_net(place / "image_net.tflite"),),
+        "corstone300",
+        platform=LIBRARY_ONLY,
+        options=OffloadOptions(ON_CPU, OffloadMode("all")),
+    )
+    pipeline.create_project(recipe, directory=place / "library", watch=Watch())
+    return place / "library"
+
+
+def public_headers(model: Path, is_cpp: bool, standard: str) -> list[Path]:
+    """Return the headers that applications include, each of which needs no other before it."""
+    names = ["image_net.h", "rtos/ethosgen_rtos.h"]
+    names += [f"ethosgen_{name}.h" for name in ("status", "npu", "networks", "profile")]
+    names += ["ethosgen_quantization.h"]
+    if is_cpp and standard != "c++11":
+        names += ["ethosgen.hpp", "image_net.hpp"]
+    return [model / name for name in names]
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+@pytest.mark.parametrize("standard", STANDARDS)
+def test_each_header_is_clean_in_each_standard(
+    library: Path, tmp_path: Path, name: str, standard: str
+) -> None:
+    is_cpp = "++" in standard
+    files = []
+    for header in public_headers(library / "model", is_cpp, standard):
+        file = tmp_path / f"{header.name}.{'cpp' if is_cpp else 'c'}"
+        file.write_text(f'#include "{header}"\n#include "{header}"\nextern int nothing;\n')
+        files.append(str(file))
+    command = [*compiler(name), f"-std={standard}", *STRICT, f"-I{library / 'model'}"]
+    subprocess.run([*command, "-fsyntax-only", *files], check=True)
+
+
+def compile_library(library: Path, place: Path, name: str, options: list[str]) -> list[str]:
+    """Compile the sources as the page says; return the objects."""
+    place.mkdir()
+    model = library / "model"
+    lists = (model / "CMakeLists.txt").read_text()
+    (kernels,) = re.findall(
+        rf"\(([^()]*) PROPERTIES\s+COMPILE_OPTIONS \"{KERNEL_OPTIONS[0]}", lists
+    )
+    sources = [one for one in model.glob("*.c") if not one.stem.endswith(("_core", "_networks"))]
+    for is_kernel in (False, True):
+        chosen = [str(one) for one in sources if (one.name in kernels.split()) == is_kernel]
+        assert len(chosen) >= 3
+        own = list(KERNEL_OPTIONS) if is_kernel else ["-Wall", "-Wextra", "-Wno-unused-parameter"]
+        command = [*compiler(name), "-std=c11", *options, *own, "-Werror", "-ffunction-sections"]
+        subprocess.run([*command, "-c", *chosen], cwd=place, check=True)
+    return [str(one) for one in sorted(place.glob("*.o"))]
+
+
+@needs_qemu
+@pytest.mark.xdist_group("attach")
+@pytest.mark.parametrize("name", COMPILERS)
+@pytest.mark.parametrize("option", ["-O0", "-O2"])
+def test_the_outputs_are_the_same(
+    library: Path, tmp_path: Path, name: str, option: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    npu = load_board("corstone300").npu
+    assert npu is not None
+    objects = compile_library(library, tmp_path / "objects", name, [option])
+    (tmp_path / "network.h").write_text(shorthands(library))
+    command = [str(GCC.find()), *CORE, "-O1", f"-I{tmp_path}", f"-I{library / 'model'}"]
+    command += [
+        f"-DNPU_BASE={npu.base_addr:#x}u",
+        f"-DRUNS={RUNS}",
+        f"-DEXIT_STATUS={EXIT_STATUS}u",
+    ]
+    command += ["-nostartfiles", "-T", str(APPLICATION / "app.ld"), "--specs=nosys.specs"]
+    command += ["-Wl,--gc-sections,--no-warn-rwx-segment", str(APPLICATION / "main.c")]
+    elf = tmp_path / "app.elf"
+    subprocess.run([*command, *objects, "-lm", "-o", str(elf)], check=True)
+    end = attach_firmware(elf, "corstone300", limit_s=100, log=lambda _run: None)
+    said = capfd.readouterr().out
+    assert end.status == EXIT_STATUS and end.inferences >= RUNS, said
+    network = frontend.read(library.parent / "image_net.tflite")
+    tensor = network.inputs[0]
+    count = np.arange(tensor.elements)
+    samples = [
+        {tensor.name: (count * 7 + index * 31).astype(np.int8).reshape(tensor.shape)}
+        for index in range(RUNS)
+    ]
+    golden = [next(iter(one.values())).ravel() for one in golden_outputs(network, samples)]
+    expected = [f"status 0: {' '.join(map(str, one))}" for one in golden]
+    assert [line.rstrip() for line in said.splitlines() if line.startswith("status")] == expected
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_kernels_without_optimization_say_what_they_need(
+    library: Path, tmp_path: Path, name: str
+) -> None:
+    command = [*compiler(name), "-std=c11", "-O0", "-c", str(library / "model/ethosgen_matrix.c")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "compile this file with -O2 -fomit-frame-pointer" in done.stderr

@@ -99,6 +99,9 @@ def test_commands_are_real(page: Path) -> None:
             assert isinstance(cli, click.Group)
             command = cli.commands.get(words[1])
             assert command is not None, f"no such command: {line}"
+            if isinstance(command, click.Group) and len(words) > 2:
+                command = command.commands.get(words[2])
+                assert command is not None, f"no such command: {line}"
             known = {option for parameter in command.params for option in parameter.opts}
             given = {word for word in words if word.startswith("-")}
             assert given <= known, f"no such option: {line}"

@@ -30,6 +30,7 @@ from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
+from ethosgen.commands.weights import weights
 from ethosgen.host.storage import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
@@ -65,6 +66,7 @@ for _command in (
     report,
     quantize,
     place,
+    weights,
     disasm,
     boards,
     accelerators,

@@ -224,7 +224,9 @@ def _pool_constants(
         if isinstance(item, bytes):
             dtype = str(parameter.ty.element_type.dtype)  # the type it is read as: COPY reads bytes
             constant = Constant(f"{function}_{parameter.name}", dtype, item)
-            arguments.append(pool.setdefault((dtype, item), constant).c_name)
+            # In a file of their own, other weights must not change which of them are equal.
+            key = constant.c_name if schedule.plan.apart else dtype
+            arguments.append(pool.setdefault((key, item), constant).c_name)
         else:
             arguments.append(item)
     return tuple(arguments)

@@ -27,8 +27,10 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
 
     with Progress() as progress:
         built = pipeline.build_project(directory, on=on, profile=profile, watch=progress.watch())
-    click.echo(f"{built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
-    wanted = " --profile" if profile else ""
+    for one in filter(None, (built, built.application)):
+        click.echo(f"{one.elf}\n{size_lines(one.sizes.flash, one.sizes.ram)}")
+    harness = " --harness" if built.application else ""
+    wanted = f"{harness} --profile" if profile else ""
     suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")
 
 

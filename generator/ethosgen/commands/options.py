@@ -92,9 +92,8 @@ OUTPUT = click.option(
 IO = click.option(
     "--io",
     type=ValueChoice(["arena", "caller"]),
-    default="arena",
-    show_default=True,
-    help="Inputs and outputs in the arena (smallest), or in the caller's buffers.",
+    help="Inputs and outputs in the arena (smallest), or in the caller's buffers [default: arena; "
+    "caller with --weights blob].",
 )
 PLATFORM = click.option(
     "--platform",
@@ -119,6 +118,13 @@ SECURITY = click.option(
     default=Security.SECURE.value,
     show_default=True,
     help="TrustZone state of the firmware; non-secure adds a secure image that starts it.",
+)
+WEIGHTS = click.option(
+    "--weights",
+    type=ValueChoice(["code", "blob"]),
+    default="code",
+    show_default=True,
+    help="Weights in the code, or in a file apart from it, for external flash and for updates.",
 )
 CPU_OPS = click.option(
     "--cpu-ops",
@@ -354,6 +360,7 @@ def with_recipe(
         @LABELS
         @SRAM_LIMIT
         @SECURITY
+        @WEIGHTS
         @functools.wraps(function)
         def wrapped(
             networks: tuple[Path, ...],
@@ -361,22 +368,25 @@ def with_recipe(
             npu: str | None,
             accelerators: tuple[str, ...],
             names: tuple[str, ...],
-            io: str,
+            io: str | None,
             options: OffloadOptions,
             reading: ReadOptions,
             platform: str | None,
             memory_mode: str | None,
             sram_limit: int | None,
             security: str,
+            weights: str,
             app: str | None = None,
             labels: Path | None = None,
             **arguments: Any,
         ) -> Any:
             platform = platform or _usual_platform(board)
             board = board or (LINUX_BOARD if platform == "linux" else None)
+            style = IoStyle(io or ("caller" if weights == "blob" else "arena"))
             recipe = Recipe(
-                networks, board, npu, names, IoStyle(io), platform, memory_mode, options, reading,
+                networks, board, npu, names, style, platform, memory_mode, options, reading,
                 accelerators, app, labels, sram_limit=sram_limit, security=Security(security),
+                apart=weights == "blob",
             )  # fmt: skip
             return function(recipe=recipe, **arguments)
 

@@ -18,6 +18,7 @@ from ethosgen.pipeline.planning import (
     read,
     read_stored,
 )
+from ethosgen.pipeline.reserve import stored_scratches, with_reserve
 from ethosgen.pipeline.sram_limit import Compile, fit_together
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import SramChoice
@@ -73,8 +74,7 @@ def create_project(
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
     place = directory or Path(joined_name([network.name for network in networks]))
-    wanted = [_Wanted(network, recipe.options) for network in networks]
-    wanted = _with_the_others(wanted, place, watch)
+    wanted = _with_the_others([_Wanted(one, recipe.options) for one in networks], place, watch)
     networks = [one.network for one in wanted]
     app = _fitting_app(recipe, networks) or _stored_app(place)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
@@ -88,6 +88,7 @@ def create_project(
                 network, accelerator, recipe.io, watch, options, memories, wrapped=wrapped,
                 extension=board.cpu.extension,
             )  # fmt: skip
+            plan = with_reserve(plan, stored_scratches(place, network)) if recipe.apart else plan
             return compile_placed(plan, board.placement(mode), watch)
 
         return compile_with

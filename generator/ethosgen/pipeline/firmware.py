@@ -87,14 +87,13 @@ def build_project(
 
 def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built":
     from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
-    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr
+    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr, find_built
 
     if info.platform == ZEPHYR:
         options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
         with watch.stage("build", "compiling the application (Zephyr)"):
-            if info.app is not None:
-                build_zephyr(info, way, application=True)
-            return build_zephyr(info, way, options)
+            own = build_zephyr(info, way, application=True) if info.app else None
+            return replace(build_zephyr(info, way, options), application=own)
     options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
     if info.platform == CSOLUTION:
         with watch.stage("build", "compiling the solution (cbuild)"):
@@ -103,7 +102,9 @@ def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built
         with watch.stage("build", "compiling the program"):
             return build_linux(info, way, options)
     with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        return build(info.directory, way, options)
+        built = build(info.directory, way, options)
+    own = find_built(info.directory, way, name="application.elf") if info.app else None
+    return replace(built, application=own)
 
 
 def run_project(
@@ -124,27 +125,37 @@ def run_project(
     All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
     each Report has the cost of each step, if the firmware was built for it.
     """
-    from ethosgen.project import LINUX, ZEPHYR
-    from ethosgen.target import default_target, require_target
-    from ethosgen.toolchain import find_built, find_linux, find_zephyr
+    from ethosgen.target import default_target
 
     info = _open_application(directory)
     on = on or default_target(info.board)
-    way = require_target(on).variant
     _check_target(info.board, on, info.platform)
     if profile:
         require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
+    built = find_firmware(info, on, build)
+    turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
+    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
+
+
+def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
+    """Return the firmware that was built for a target; InputError if there is none.
+
+    `build` is west's build directory, if it is not the project's.
+    """
+    from ethosgen.project import LINUX, ZEPHYR
+    from ethosgen.target import require_target
+    from ethosgen.toolchain import find_built, find_linux, find_zephyr
+
+    way = require_target(on).variant
     if info.platform == ZEPHYR:
         built = find_zephyr(info, way, build, on)
     elif info.platform == LINUX:
         built = find_linux(info, way, on)
     else:
-        built = find_built(directory, way, on)
-    turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
-    built = replace(built, on=on)
-    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
+        built = find_built(info.directory, way, on)
+    return replace(built, on=on)
 
 
 def run_app(

@@ -17,6 +17,7 @@ from ethosgen.project.directory import find_edits, write
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
+from ethosgen.project.weights import code_text
 from ethosgen.values.project_info import ProjectInfo
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ProjectInfo",
     "check_capacity",
     "check_names",
+    "code_text",
     "find_edits",
     "is_project",
     "link_remedy",

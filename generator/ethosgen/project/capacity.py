@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Placement
 from ethosgen.project.linkage import capacity_bytes, host_board, placement, ways
+from ethosgen.project.weights import file_bytes, regions_of
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
@@ -35,13 +36,15 @@ def part_sizes(program: Program, board: Board) -> dict[str, int]:
     alignment = own_alignment(program, board)
     ports = (*program.inputs, *program.outputs)
     owned = program.io is IoStyle.CALLER
+    apart = file_bytes(regions_of(program)) if program.plan.apart else None
     return {
         "arena": _aligned(program.arena_bytes, alignment),
         "io": sum(_aligned(program.plan.buffer_bytes(p.tensor), alignment) for p in ports)
         if owned
         else 0,
-        "commands": _blob_bytes(program, "commands"),
-        "weights": _blob_bytes(program, "weights")
+        "commands": 0 if apart else _blob_bytes(program, "commands"),
+        "weights": apart
+        or _blob_bytes(program, "weights")
         + sum(_aligned(len(constant.data)) for constant in program.constants),
         "fast": _aligned(program.plan.fast_bytes),
     }

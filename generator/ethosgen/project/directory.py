@@ -35,7 +35,7 @@ def write(project: Project, directory: Path) -> frozenset[str]:
         _check_same(project, info)
         _check_unedited(info)
         added = _add_ci(project, directory)
-        if info.digest == project.digest and _is_complete(info):
+        if _is_up_to_date(project, info):
             return added
         _replace_library(project, directory)
         return project.library | added
@@ -135,6 +135,7 @@ def _check_same(project: Project, info: ProjectInfo) -> None:
         ("--io", project.io.value, info.io.value),
         ("--memory-mode", project.memory_mode, info.memory_mode),
         ("--app", project.app or "none", info.app or "none"),
+        ("--weights", "blob" if project.apart else "code", "blob" if info.is_apart else "code"),
         *([("--npu", project.npu, info.npu)] if NO_NPU in (project.npu, info.npu) else []),
     ):
         if new != old:
@@ -189,8 +190,12 @@ def _check_unedited(info: ProjectInfo) -> None:
             )
 
 
-def _is_complete(info: ProjectInfo) -> bool:
-    return all((info.directory / path).is_file() for path in info.files)
+def _is_up_to_date(project: Project, info: ProjectInfo) -> bool:
+    if info.digest != project.digest:
+        return False
+    given = {p: hashlib.sha256(project.files[p]).hexdigest() for p in project.library - {MANIFEST}}
+    complete = all((info.directory / path).is_file() for path in info.files)
+    return complete and dict(info.files) == given
 
 
 def _sha256(path: Path) -> str:

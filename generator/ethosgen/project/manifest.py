@@ -16,6 +16,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
+from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import (
@@ -32,10 +33,11 @@ from ethosgen.values.plan import (
 )
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
-from ethosgen.values.project_info import NetworkInfo, ProjectInfo
+from ethosgen.values.project_info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.weights import SUFFIX, read_weights
 
 LIBRARY = "model"
 """The folder of the model library."""
@@ -70,6 +72,11 @@ class Project:
     app: str | None = None
 
     @property
+    def apart(self) -> bool:
+        """Whether weights are in files apart from the code."""
+        return any(path.endswith(SUFFIX) for path in self.library)
+
+    @property
     def application(self) -> frozenset[str]:
         """The files that belong to the user once they are written."""
         return frozenset(self.files) - self.library
@@ -101,7 +108,13 @@ def make_manifest(
         "npu": programs[0].plan.npu,
         "io": programs[0].io.value,
         "memory_mode": memory_mode,
-        "networks": [_write_network(one, board, folder_of(one, programs)) for one in programs],
+        "networks": [
+            {
+                **_write_network(one, board, folder_of(one, programs)),
+                **_write_weights(one, folder_of(one, programs), library),
+            }
+            for one in programs
+        ],
         "board": board.model_dump(mode="json"),
         **_write_accelerators(programs),
         **({"platform": platform} if platform != BAREMETAL else {}),
@@ -120,6 +133,16 @@ def _write_accelerators(programs: Sequence[Program]) -> dict[str, Any]:
 def folder_of(program: Program, programs: Sequence[Program]) -> str:
     """Return the folder of a network's files below LIBRARY: "", or a name with a final slash."""
     return f"{program.name}/" if len(programs) > 1 else ""
+
+
+def data_files(programs: Sequence[Program]) -> frozenset[str]:
+    """Return the library's files that other weights change, if these are apart from the code."""
+    return frozenset(
+        f"{LIBRARY}/{folder_of(program, programs)}{program.name}{suffix}"
+        for program in programs
+        if program.plan.apart
+        for suffix in (SUFFIX, suffix_of(source_of(program.plan.network)))
+    )
 
 
 def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any]:
@@ -147,6 +170,25 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
     }
+
+
+def _write_weights(
+    program: Program, folder: str, library: Mapping[str, bytes]
+) -> dict[str, dict[str, Any]]:
+    """Return the entry of a network whose weights are apart from the code."""
+    if not program.plan.apart:
+        return {}
+    file = f"{folder}{program.name}{SUFFIX}"
+    data = library[f"{LIBRARY}/{file}"]
+    digest = read_weights(data, file).digest
+    apart = {
+        "file": file,
+        "bytes": len(data),
+        "code": digest,
+        "scratches": {one.name: one.bytes for one in program.plan.scratches},
+        "alignment": alignment_of(regions_of(program)),
+    }
+    return {"weights": apart}
 
 
 def is_project(directory: Path) -> bool:
@@ -209,6 +251,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         format=str(source["format"]),
         reading=_read_reading(source),
         steps=tuple(ProgramStep(**step) for step in network.get("calls", ())),
+        weights=_read_weights(directory, network),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),
@@ -226,6 +269,15 @@ def _read_schedule(schedule: Mapping[str, Any] | None) -> Schedule:
         return USUAL_SCHEDULE
     limit = schedule["arena_bytes"]
     return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit))
+
+
+def _read_weights(directory: Path, network: Mapping[str, Any]) -> ApartInfo | None:
+    apart = network.get("weights")
+    if apart is None:
+        return None
+    file, code = _below(directory, apart["file"]), str(apart["code"])
+    scratches = {str(name): int(size) for name, size in apart["scratches"].items()}
+    return ApartInfo(file, code, scratches, int(apart["alignment"]))
 
 
 def _below(directory: Path, path: object) -> Path:

@@ -7,6 +7,7 @@ from ethosgen.backend import backend_of
 from ethosgen.board import Board
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import float_text
+from ethosgen.project.weights import weights_facts
 from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.naming import cpp_name
@@ -28,7 +29,7 @@ _QUANTIZED = ("int8", "uint8", "int16")
 """Types for which ethosgen_quantization.h has functions."""
 
 _LIBRARY_NAMES = re.compile(
-    r"arena|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights"
+    r"arena|check_weights|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights\w*"
 )
 """Suffixes of NAME_ that the library itself uses; ports of these names get a "_" appended."""
 
@@ -78,6 +79,7 @@ def network_facts(
         "graph_source": graph if graph in program.sources else None,
         "graph_options": [*_UNTOLD, *(_EXACT if is_guarded else [])],
         "own_sources": _own_sources(program),
+        **(weights_facts(program) if plan.apart else {}),
         "parts": part_sizes(program, board),
     }
 
@@ -109,6 +111,8 @@ def is_own(program: Program, source: str) -> bool:
 def _own_sources(program: Program) -> list[str]:
     sources = [f"{program.name}.c"]
     sources += sorted(n for n in program.sources if n.endswith(".c") and is_own(program, n))
+    if program.plan.apart:
+        return sources
     if program.plan.part_bytes("commands"):
         sources.append(f"{program.name}_commands.c")
     if program.plan.part_bytes("weights") or program.constants:
@@ -177,6 +181,8 @@ def _partition_facts(
     plan, partition = program.plan, program.plan.partitions[number]
     parts = board.placement(memory_mode).npu_parts()
     ports = {part: board.memories[memory].npu_port or 0 for part, memory in parts.items()}
+    if plan.apart:
+        ports["commands"] = ports["weights"]
     facts = {
         "name": partition.name,
         "comment": f"{len(partition.operators)} of the network's operators",

@@ -34,12 +34,14 @@ from ethosgen.project.manifest import (
     LIBRARY,
     MANIFEST,
     Project,
+    data_files,
     digest_of,
     folder_of,
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.trustzone import check_platform, secure_facts
+from ethosgen.project.weights import weights_files, with_weights, without
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.accelerator import Accelerator
@@ -100,7 +102,7 @@ def render(
     facts |= _platform_facts(platform, board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
-    digest = digest_of(library)
+    digest = digest_of(without(library, data_files(programs)))
     facts["digest"] = digest
     library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
     library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode, app)
@@ -146,6 +148,8 @@ def _checked_layout(
     check_platform(board, platform)
     if app is not None:
         layout = with_application(layout, find_application(app))
+    if programs[0].plan.apart:
+        layout = with_weights(layout, platform, app)
     if platform not in (*board.platforms, LIBRARY_ONLY):
         raise InputError(_missing_platform(board, platform))
     check_names([program.name for program in programs])
@@ -256,6 +260,7 @@ def _facts(
         "networks": networks,
         "names": names,
         "is_shared": is_shared,
+        "apart": programs[0].plan.apart,
         "title": " and ".join(names),
         "project": joined_name(names),
         "version": __version__,
@@ -276,6 +281,7 @@ def _facts(
         },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
+            *(["ethosgen_weights.c"] if programs[0].plan.apart else []),
             *driver.sources,
             *(["ethosgen_devices.c"] if devices else []),
             *sorted(kernels),
@@ -428,7 +434,16 @@ def _render_network(
     }
     files |= {p: text.encode() for p, text in program.sources.items() if is_own(program, p)}
     source = source_of(program.plan.network)
+    if program.plan.apart:
+
+        def with_digest(digest: list[str]) -> bytes:
+            own = layout.network["{name}.c"]
+            return _render(environment, own, {**facts, "weights_digest": digest})
+
+        files |= weights_files(program, files, with_digest)
     files[f"{name}{suffix_of(source)}"] = source.data
+    if program.plan.apart:
+        return files
     if commands := blob_arrays(program, "commands"):
         files[f"{name}_commands.c"] = words("command streams", "commands", commands)
     if weights := [*blob_arrays(program, "weights"), *constant_arrays(program)]:

@@ -34,6 +34,7 @@ from ethosgen.target.cache import PAGE_BYTES, CachedNpu
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
 from ethosgen.target.security import images
+from ethosgen.target.slots import find_slots, without_slots
 from ethosgen.values.device import bell_byte, device_pages
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.project_info import ProjectInfo
@@ -81,9 +82,11 @@ class QemuTarget(ProcessTarget):
         self._far_bell: socket.socket | None = None
         self._buffers = find_buffers(elf, info) if info else {}
         self._devices = info.devices if info else ()
+        self._loaded = find_slots(elf, info) if info else {}
         self._models: list[DeviceProcess] = []
         self._memory: np.ndarray[Any, np.dtype[np.uint8]] | None = None
         self._ram: Path | None = None
+        self._loadable_elf: Path | None = None
         self._wires = dict(wires or {})
         self._given_ram = ram
         self._ram_folder: Path | None = None
@@ -104,7 +107,10 @@ class QemuTarget(ProcessTarget):
         super().check()
 
     def settle(self) -> None:
-        """Delete the shared memory's file: from here on the memory lives as long as QEMU does."""
+        """Delete the files that QEMU has open: from here on the memory lives as long as it does."""
+        if self._loadable_elf is not None:
+            self._loadable_elf.unlink(missing_ok=True)
+            self._loadable_elf = None
         if self._ram is not None:
             self._ram.unlink(missing_ok=True)
             self._ram = None
@@ -262,13 +268,28 @@ class QemuTarget(ProcessTarget):
         """Start QEMU, with a file as its shared memory and a bell if there is an NPU model."""
         command = [*die_with_us(), str(self._program)]
         with socket.create_server(("127.0.0.1", 0)) as listener:
-            first, *more = images(self._elf, self._board)
+            loadable = self._loadable()
+            first, *more = (
+                loadable if image == self._elf else image
+                for image in images(self._elf, self._board)
+            )
             command += qemu_arguments(self._machine, first, ram, listener, bell, self._wires, more)
+            command += loader_arguments(self._loaded)
             lines = (listener, *([bell] if bell else []), *self._wires.values())
             self._spawn(command, pass_fds=[line.fileno() for line in lines])
             for wire in self._wires.values():
                 wire.close()
             self._console = SerialConsole(f"socket://127.0.0.1:{listener.getsockname()[1]}")
+
+    def _loadable(self) -> Path:
+        """Return the ELF, or one that leaves the slots for weights to QEMU's loader."""
+        if not self._loaded:
+            return self._elf
+        handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".elf")
+        self._loadable_elf = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(without_slots(self._elf, self._loaded))
+        return self._loadable_elf
 
 
 def make_ram(facts: SharedRam, needed_bytes: int) -> tuple[Path, int]:
@@ -337,6 +358,20 @@ def qemu_arguments(
     for number in range(max(serials) + 1):
         arguments += ["-serial", serials.get(number, "null")]
     return arguments
+
+
+def loader_arguments(loaded: Mapping[int, Path]) -> list[str]:
+    """Return the arguments that load files beside the firmware, each to its address."""
+    return [
+        argument
+        for address, file in loaded.items()
+        for argument in ("-device", f"loader,addr={address:#x},force-raw=on,file={_escaped(file)}")
+    ]
+
+
+def _escaped(file: Path) -> str:
+    """Return a path as a value of QEMU's options, which commas separate."""
+    return str(file).replace(",", ",,")
 
 
 def load_arguments(elf: Path, more: Sequence[Path]) -> list[str]:

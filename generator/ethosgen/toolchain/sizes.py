@@ -43,6 +43,8 @@ class Built:
     elf: Path
     on: str
     sizes: Sizes
+    application: "Built | None" = None
+    """The project's own application beside it, if it has one."""
 
 
 def measure_elf(elf: Path) -> Sizes:

@@ -419,6 +419,8 @@ class Plan:
     """What to use instead of a plan whose offsets the CPU's operators cannot follow."""
     extension: Extension = Extension.HELIUM
     """The processor's instructions, which decide between the kernels of CPU operators."""
+    apart: bool = False
+    """Whether weights, command streams and other constants are in a file apart from the code."""
 
     def buffer_bytes(self, tensor: Tensor) -> int:
         """Return the size of a tensor's buffer, including bytes that only the NPU reads.

@@ -15,6 +15,20 @@ from ethosgen.values.source import AS_GIVEN, ReadOptions
 
 
 @dataclass(frozen=True)
+class ApartInfo:
+    """A network's weights apart from the code: their file, and what they must fit.
+
+    `code` is the digest of the network's code, `scratches` the bytes of the NPU's scratches by
+    name; `alignment` is the file's, in bytes.
+    """
+
+    file: Path
+    code: str
+    scratches: Mapping[str, int]
+    alignment: int
+
+
+@dataclass(frozen=True)
 class NetworkInfo:
     """A network's facts; inputs and outputs are in the network's order.
 
@@ -33,6 +47,8 @@ class NetworkInfo:
     reading: ReadOptions = AS_GIVEN
     steps: tuple[ProgramStep, ...] = ()
     """The calls of its C code; () in a project of an ethosgen without profiles."""
+    weights: ApartInfo | None = None
+    """Its weights, if they are apart from the code."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,11 @@ class ProjectInfo:
     """Devices besides the NPU, in the order of their names."""
     app: str | None = None
     """The name of the project's application in application/; None if it has none."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether weights are in files apart from the code."""
+        return any(network.weights for network in self.networks)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ class Recipe:
     or folder, in the order in which they are asked. `app` is the application that the project gets
     besides, and `labels` a file that names its network's classes. `security` is the state in which
     it runs, on a board with TrustZone.
+    `apart` puts the weights into files apart from the code.
     """
 
     networks: tuple[Path, ...]
@@ -34,3 +35,4 @@ class Recipe:
     sram_limit: int | None = None
     """The bytes of SRAM that the networks may take; the fastest configuration is chosen."""
     security: Security = Security.SECURE
+    apart: bool = False

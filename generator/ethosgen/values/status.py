@@ -24,6 +24,15 @@ class Status(IntEnum):
     BAD_VALUE = 15
     NOT_READY = 16
     DEVICE_TIMEOUT = 17
+    NO_WEIGHTS = 18
+    WEIGHTS_MISALIGNED = 19
+    WEIGHTS_TRUNCATED = 20
+    WEIGHTS_UNKNOWN = 21
+    WEIGHTS_TOO_OLD = 22
+    WEIGHTS_TOO_NEW = 23
+    WEIGHTS_DAMAGED = 24
+    WEIGHTS_OTHER_NETWORK = 25
+    WEIGHTS_OTHER_CODE = 26
 
     @property
     def c_name(self) -> str:

@@ -6,6 +6,9 @@
  * server_run(), and the networks' functions, which their headers document.
  */
 #include "board.h"
+{% if apart %}
+#include "board_weights.h"
+{% endif %}
 {% if handover %}
 #include "element.h"
 {% endif %}
@@ -182,7 +185,13 @@ static ethosgen_status init(void)
     ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
 {% endfor %}
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {
+{% if apart %}
+        const struct board_weights *slot = &board_weights[i];
+
+        status = ethosgen_networks[i].init(slot->start, (uint32_t)(slot->end - slot->start));
+{% else %}
         status = ethosgen_networks[i].init();
+{% endif %}
     }
     return status;
 }

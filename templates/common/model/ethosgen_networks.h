@@ -35,7 +35,7 @@ struct ethosgen_network {
     const struct ethosgen_port *outputs;
     uint8_t input_count;
     uint8_t output_count;
-    ethosgen_status (*init)(void);
+    ethosgen_status (*init)({{ "const void *weights, uint32_t bytes" if apart else "void" }});
     ethosgen_status (*run)(void); /* reads the inputs' buffers, writes the outputs' */
     void (*reset)(void);          /* restores the initial state; NULL if there is no state */
 };

@@ -24,7 +24,17 @@ typedef enum ethosgen_status {
     ETHOSGEN_NPU_DRIVER = 14,       /* Arm's core driver failed and gives no reason */
     ETHOSGEN_BAD_VALUE = 15,        /* an operator refused a value: bad index, division by 0 */
     ETHOSGEN_NOT_READY = 16,        /* not a failure: a CIRCULAR_BUFFER waits for more inputs */
-    ETHOSGEN_DEVICE_TIMEOUT = 17    /* a device did not finish: see ETHOSGEN_DEVICE_TIMEOUT_MS */
+    ETHOSGEN_DEVICE_TIMEOUT = 17,   /* a device did not finish: see ETHOSGEN_DEVICE_TIMEOUT_MS */
+    /* For weights in a file apart from the code: */
+    ETHOSGEN_NO_WEIGHTS = 18,           /* the network's init got none, or refused them */
+    ETHOSGEN_WEIGHTS_MISALIGNED = 19,   /* the address is no multiple of the alignment */
+    ETHOSGEN_WEIGHTS_TRUNCATED = 20,    /* fewer bytes were given than the file has */
+    ETHOSGEN_WEIGHTS_UNKNOWN = 21,      /* no file of weights: erased flash, or other data */
+    ETHOSGEN_WEIGHTS_TOO_OLD = 22,      /* the file's format is older than the code's */
+    ETHOSGEN_WEIGHTS_TOO_NEW = 23,      /* the file's format is newer than the code's */
+    ETHOSGEN_WEIGHTS_DAMAGED = 24,      /* a CRC-32 of the file is wrong */
+    ETHOSGEN_WEIGHTS_OTHER_NETWORK = 25,/* the file is for a network of another name */
+    ETHOSGEN_WEIGHTS_OTHER_CODE = 26    /* the file is for other code of the network */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

@@ -6,6 +6,9 @@
 #include "{{ name }}.h"
 
 #include "{{ name }}_graph.h"
+{% if apart %}
+#include "{{ name }}_weights.h"
+{% endif %}
 
 #include <assert.h>
 #include <stddef.h>
@@ -54,12 +57,27 @@ static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * sizeof({{ po
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_STATE_BYTES];
 
 {% endif %}
+{% if apart %}
+const void *{{ name }}_weights_file;
+
+static const struct ethosgen_weights_code code = {
+    .digest = {
+{% for row in weights_digest %}
+        {{ row }}
+{% endfor %}
+    },
+    .name = "{{ weights_name }}",
+    .regions = {{ NAME }}_WEIGHTS_REGIONS,
+    .alignment = {{ NAME }}_WEIGHTS_ALIGNMENT,
+};
+{% else %}
 {% if weights_bytes %}
 extern const uint32_t {{ name }}_weights[];
 {% endif %}
 {% for stream in streams %}
 extern const uint32_t {{ stream.symbol }}[];
 {% endfor %}
+{% endif %}
 
 {% if streams %}
 {% include "npu/invoke.c" ignore missing %}
@@ -129,9 +147,20 @@ void {{ name }}_reset(void)
 
 {% endif %}
 {% macro run_body() %}
+{% if apart and not lock %}
+    if ({{ name }}_weights_file == NULL) {
+        return ETHOSGEN_NO_WEIGHTS;
+    }
+{% endif %}
 {% if lock or variables %}
 {% if lock %}
     {{ name }}_lock();
+{% endif %}
+{% if apart and lock %}
+    if ({{ name }}_weights_file == NULL) {
+        {{ name }}_unlock();
+        return ETHOSGEN_NO_WEIGHTS;
+    }
 {% endif %}
 {% if kept_bytes %}
     put_state_back();
@@ -154,8 +183,29 @@ void {{ name }}_reset(void)
     return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
 {% endif %}
 {% endmacro %}
+{% if apart %}
+ethosgen_status {{ name }}_check_weights(const void *file, uint32_t bytes)
+{
+    return ethosgen_weights_check(file, bytes, &code);
+}
+
+ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
+{
+{% if lock %}
+    {{ name }}_lock();
+{% endif %}
+    ethosgen_status status = {{ name }}_check_weights(weights, bytes);
+    {{ name }}_weights_file = status == ETHOSGEN_OK ? weights : NULL;
+{% if lock %}
+    {{ name }}_unlock();
+{% endif %}
+    if (status != ETHOSGEN_OK) {
+        return status;
+    }
+{% else %}
 ethosgen_status {{ name }}_init(void)
 {
+{% endif %}
 {% if variables %}
     {{ name }}_reset();
 {% endif %}

@@ -4,7 +4,7 @@
 {% if npu %}
  *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
 {% endif %}
- *     {{ name }}_init();
+ *     {{ name }}_init({{ "weights, bytes" if apart }});
 {% if io == "arena" %}
  *
  * and for each inference
@@ -67,6 +67,9 @@
 {% if is_shared %}
 #include "ethosgen_arena.h"
 {% endif %}
+{% if apart %}
+#include "ethosgen_weights.h"
+{% endif %}
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,8 +84,12 @@ extern "C" {
 {% if state_bytes %}
 #define {{ NAME }}_STATE_BYTES {{ state_bytes }}
 {% endif %}
+{% if apart %}
+#define {{ NAME }}_WEIGHTS_ALIGNMENT {{ weights_alignment }}
+{% else %}
 #define {{ NAME }}_WEIGHTS_BYTES {{ weights_bytes }}
 #define {{ NAME }}_COMMANDS_BYTES {{ commands_bytes }}
+{% endif %}
 {% if npu %}
 
 {% include "npu/identity.h" ignore missing %}
@@ -138,6 +145,20 @@ static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
 {% endfor %}
 
 {% endif %}
+{% if apart %}
+/*
+ * Use the weights at `weights`, a file {{ name }}.weights of which `bytes` bytes may be read. They may be
+ * in a slot of flash that is longer than the file. The memory must not change while the network is in
+ * use{{ ", and the NPU must be able to read it" if npu }}. Call this again for other weights.
+ *
+ * Returns ETHOSGEN_OK, a status of ethosgen_weights_check(){{ ", ETHOSGEN_NOT_INITIALIZED, or\n * ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION" if npu }}. If the weights are refused, the network has
+ * none: {{ name }}_run() returns ETHOSGEN_NO_WEIGHTS.
+ */
+ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes);
+
+/* Check weights without using them, for example before {{ name }}_init() chooses one of two files. */
+ethosgen_status {{ name }}_check_weights(const void *file, uint32_t bytes);
+{% else %}
 {% if npu %}
 /*
  * Check that the NPU can run this network.
@@ -148,6 +169,7 @@ static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
 /* Prepare to run. Returns ETHOSGEN_OK{{ "" if variables else ": without an NPU there is nothing to do" }}. */
 {% endif %}
 ethosgen_status {{ name }}_init(void);
+{% endif %}
 {% if variables %}
 
 /*

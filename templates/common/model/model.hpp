@@ -4,7 +4,7 @@
 {% if npu %}
  *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
 {% endif %}
- *     {{ name_cpp }}::network network;
+ *     {{ name_cpp }}::network network{{ "(weights, bytes)" if apart }};
  *     if (network.status() != ETHOSGEN_OK) ...
  *
 {% if io == "arena" %}
@@ -47,8 +47,13 @@ using {{ port.label_cpp }}_tensor = ethosgen::span<{{ port.ctype }}, {{ port.MAC
 
 class network {
 public:
+{% if apart %}
+    /* Prepare to run with a file of weights; status() tells whether that is possible. */
+    network(const void *weights, uint32_t bytes) noexcept : status_({{ name }}_init(weights, bytes)) {}
+{% else %}
     /* Prepare to run; status() tells whether the NPU can. */
     network() noexcept : status_({{ name }}_init()) {}
+{% endif %}
     network(const network &) = delete;
     network &operator=(const network &) = delete;
 

@@ -2,15 +2,26 @@ static const struct ethosgen_npu_stream streams[] = {
 {% for stream in streams %}
     {
         /* {{ stream.name }}: {{ stream.comment }} */
+{% if not apart %}
         .words = {{ stream.symbol }},
         .bytes = {{ stream.bytes }},
+{% endif %}
         .qconfig = {{ stream.qconfig }},
         .regioncfg = 0x{{ "%04x"|format(stream.regioncfg) }},
+{% if apart %}
+        .base_bytes = { {%- for bytes in stream.base_bytes %}{{ 0 if loop.index0 == stream.weights_base else bytes }}{{ ", " if not loop.last }}{% endfor -%} },
+{% else %}
         .base_bytes = { {{- stream.base_bytes|join(", ") -}} },
+{% endif %}
     },
 {% endfor %}
 };
 
+{% if apart %}
+/* The region of each stream's commands in the file of weights. */
+static const uint16_t command_regions[] = { {%- for stream in streams %}{{ weights_numbers[stream.symbol] }}{{ ", " if not loop.last }}{% endfor -%} };
+
+{% endif %}
 /* The graph calls this once for each partition that runs on the NPU. */
 int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3,
     void *base4, void *base5, void *base6, void *base7)
@@ -22,5 +33,22 @@ int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *ba
 {% if fast_bytes %}
     (void)base2;
 {% endif %}
+{% if apart %}
+    /* Static, because Arm's driver may ask for its ports at any time. */
+    static struct ethosgen_npu_stream current;
+    const struct ethosgen_weights_region *commands =
+        ethosgen_weights_region({{ name }}_weights_file, command_regions[stream]);
+
+    current = streams[stream];
+    current.words = (const uint32_t *)ethosgen_weights_at({{ name }}_weights_file, command_regions[stream]);
+    current.bytes = commands->bytes;
+{% set bases = streams|map(attribute="weights_base")|reject("none")|unique|list %}
+{% if bases and "%s_weights"|format(name) in weights_numbers %}
+    current.base_bytes[{{ bases[0] }}] =
+        ethosgen_weights_region({{ name }}_weights_file, {{ weights_numbers[name ~ "_weights"] }}u)->bytes;
+{% endif %}
+    return (int32_t)ethosgen_npu_run(&current, base);
+{% else %}
     return (int32_t)ethosgen_npu_run(&streams[stream], base);
+{% endif %}
 }

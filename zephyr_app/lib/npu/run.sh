@@ -5,6 +5,10 @@
 # SPDX-License-Identifier: Apache-2.0
 project=$1 build=$2
 shift 2
+which=
+if grep -qs '^ETHOSGEN_APPLICATION:BOOL=OFF' "$build/CMakeCache.txt"; then
+    which=--harness # the build has the server, although the project has an application too
+fi
 case " $* " in
 *" -S "*) exec qemu-system-arm "$@" ;;
 esac
@@ -14,11 +18,11 @@ for argument; do
         pipe=${argument##*path=}
         pipe=${pipe%%,*}
         exec <"$pipe.in" >"$pipe.out" 2>&1
-        "${ETHOSGEN:-ethosgen}" run "$project" --build "$build" </dev/null
+        "${ETHOSGEN:-ethosgen}" run "$project" --build "$build" $which </dev/null
         status=$?
         sleep 3
         exit $status
         ;;
     esac
 done
-exec "${ETHOSGEN:-ethosgen}" run "$project" --build "$build"
+exec "${ETHOSGEN:-ethosgen}" run "$project" --build "$build" $which

@@ -77,7 +77,9 @@ def generate(
     parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
     extern = [(constant.dtype, constant.c_name) for constant in constants]
     extern += [(b.dtype, f"{name}_{b.name}") for b in plan.blobs if _is_named(b, plan)]
-    if extern:
+    if extern and plan.apart:
+        parts.append(f'\n#include "{name}_weights.h"\n')
+    elif extern:
         declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
         parts.append(f"\n/* Defined with the weights. */\n{declarations}")
     parts += [f"\n{function.type_check}" for function in called if function.headers]

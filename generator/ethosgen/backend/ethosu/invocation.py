@@ -19,7 +19,7 @@ from ethosgen.values.plan import IoStyle, Partition, Plan
 def partition_facts(
     plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
 ) -> Mapping[str, Any]:
-    """Return QCONFIG, REGIONCFG and the bytes behind each base pointer.
+    """Return QCONFIG, REGIONCFG, the bytes behind each base pointer, and the one to the weights.
 
     `ports` maps each part of the firmware to the AXI port of its memory; it has "fast" if fast
     scratch has a memory of its own. UnsupportedError if a command stream uses another base pointer
@@ -34,6 +34,7 @@ def partition_facts(
         "qconfig": 2 * ports["commands"],
         "regioncfg": sum(_region(plan, base, ports) << 2 * i for i, base in enumerate(bases)),
         "base_bytes": [_base_bytes(plan, base, arena_bytes) for base in bases],
+        "weights_base": next((i for i, b in enumerate(used) if b is RegionKind.READ_ONLY), None),
     }
 
 

@@ -1,0 +1,172 @@
+"""Weights apart from the code: a network's file, and the digest of the code that can use it."""
+
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, ZEPHYR, Layout
+from ethosgen.project.words import ALIGNMENT, blob_symbol
+from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.program import Program
+from ethosgen.values.weights import (
+    DIGEST_BYTES,
+    HEADER_BYTES,
+    SUFFIX,
+    Weights,
+    stored_name,
+    write_weights,
+)
+
+APART_ON = (BAREMETAL, ZEPHYR, LIBRARY_ONLY)
+"""The platforms whose networks may have their weights apart."""
+SLOT_UNIT_BYTES = 4096
+"""The applications' memory for a file is a multiple of this, the usual unit of erasing flash."""
+SLOT_GROWTH = 1.25
+"""The factor by which a file may grow before the application must be changed."""
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_LIBRARY_FILES = ("ethosgen_weights.h", "ethosgen_weights.c")
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of a file: an array that the C would else define.
+
+    `is_fixed` is whether the code knows its length: the NPU's data may have any.
+    """
+
+    symbol: str
+    ctype: str
+    data: bytes = field(repr=False)
+    comment: str
+    is_fixed: bool
+    alignment: int
+
+
+def regions_of(program: Program) -> tuple[Region, ...]:
+    """Return the regions of a network's file, in order."""
+    on_npu = {b.name for b in program.plan.blobs if b.part == "commands" or b.parameter}
+    blobs = (
+        Region(
+            blob_symbol(program, blob),
+            C_TYPES[blob.dtype],
+            blob.data + bytes(-len(blob.data) % 4),
+            blob.comment or "data of an accelerator",
+            blob.name not in on_npu,
+            blob.alignment,
+        )
+        for blob in program.plan.blobs
+        if blob.data
+    )
+    constants = (
+        Region(c.c_name, C_TYPES[c.dtype], c.data, counted(len(c.data), "byte"), True, c.alignment)
+        for c in program.constants
+    )
+    return (*blobs, *constants)
+
+
+def alignment_of(regions: Sequence[Region]) -> int:
+    """Return the alignment in bytes that a file needs."""
+    return max((ALIGNMENT, *(region.alignment for region in regions)))
+
+
+def weights_facts(program: Program) -> dict[str, Any]:
+    """Return the templates' values for a network whose weights are apart."""
+    regions = regions_of(program)
+    numbers = {region.symbol: number for number, region in enumerate(regions)}
+    size = file_bytes(regions)
+    return {
+        "weights_regions": regions,
+        "weights_numbers": numbers,
+        "weights_alignment": alignment_of(regions),
+        "weights_name": stored_name(program.name),
+        "weights_digest": digest_rows("00" * DIGEST_BYTES),
+        "weights_file_bytes": size,
+        "slot_bytes": _rounded(int(size * SLOT_GROWTH), SLOT_UNIT_BYTES),
+    }
+
+
+def digest_rows(digest: str) -> list[str]:
+    """Return the lines of a digest in a C initializer."""
+    words = [f"0x{digest[i : i + 2]}," for i in range(0, len(digest), 2)]
+    return [" ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
+
+
+def file_bytes(regions: Sequence[Region]) -> int:
+    """Return the most bytes of a file with these regions."""
+    alignment = alignment_of(regions)
+    table = _rounded(HEADER_BYTES + 8 * len(regions), alignment)
+    return table + sum(_rounded(len(region.data), alignment) for region in regions)
+
+
+def code_digest(program: Program, files: Mapping[str, bytes]) -> str:
+    """Return the digest of the code that reads a file: its C without comments, and the layout.
+
+    `files` are the network's C and headers and those that it includes, with a digest of zeros.
+    """
+    whole = hashlib.sha256()
+    for path in sorted(files):
+        whole.update(f"{path}\0{code_text(files[path])}\0".encode())
+    for region in regions_of(program):
+        size = len(region.data) if region.is_fixed else "any"
+        whole.update(f"{region.symbol}\0{region.ctype}\0{size}\0{region.alignment}\0".encode())
+    return whole.hexdigest()[: 2 * DIGEST_BYTES]
+
+
+def code_text(content: bytes) -> str:
+    """Return C without comments, on one line for each of its lines that is not empty."""
+    text = _COMMENT.sub(" ", content.decode())
+    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.split())
+
+
+def weights_files(
+    program: Program, files: Mapping[str, bytes], source: Callable[[list[str]], bytes]
+) -> dict[str, bytes]:
+    """Return a network's file of weights, and its C with the digest of the code.
+
+    `files` are the network's other files, `source` makes the C with a digest's rows.
+    """
+    name, regions = program.name, regions_of(program)
+    kernels = {path: text.encode() for path, text in program.sources.items()}
+    code = {p: data for p, data in {**kernels, **files}.items() if p.endswith((".c", ".h"))}
+    digest = code_digest(program, code)
+    file = Weights(name, digest, tuple(region.data for region in regions))
+    return {
+        f"{name}.c": source(digest_rows(digest)),
+        f"{name}{SUFFIX}": write_weights(file, alignment_of(regions)),
+    }
+
+
+def without(files: Mapping[str, bytes], paths: Collection[str]) -> dict[str, bytes]:
+    """Return the other files."""
+    return {path: data for path, data in files.items() if path not in paths}
+
+
+def with_weights(layout: Layout, platform: str, app: str | None = None) -> Layout:
+    """Return a platform's layout for weights apart; InputError if the platform has none."""
+    if app is not None:
+        raise InputError(
+            f"--app {app} has its weights in the code; omit --weights blob, or --app for an "
+            "application of yours"
+        )
+    if platform not in APART_ON:
+        raise InputError(
+            f"--weights blob needs --platform {', '.join(APART_ON[:-1])} or {APART_ON[-1]}, not "
+            f"{platform}"
+        )
+    folder = "src" if platform == ZEPHYR else "app"
+    files = ("board_weights.c", "board_weights.h") if platform != LIBRARY_ONLY else ()
+    return replace(
+        layout,
+        library={**layout.library, **{file: f"model/{file}" for file in _LIBRARY_FILES}},
+        network={**layout.network, "{name}_weights.h": "model/model_weights.h"},
+        application={**layout.application, **{f"{folder}/{f}": f"app/{f}" for f in files}},
+    )
+
+
+def _rounded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit

@@ -1,0 +1,84 @@
+"""The memory that a firmware reserves for weights apart from its code, by its symbols."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.project_info import ProjectInfo
+
+_START, _END = "board_slot_", "board_slot_end_"
+"""The application's symbols (board_weights.c), before a network's name."""
+
+_MEMSZ = slice(20, 24)
+"""The field p_memsz of an Elf32_Phdr."""
+
+
+def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
+    """Return the file of weights for each address at which the firmware expects one.
+
+    An application that has the weights in its image, or no such slot, needs none. InputError if a
+    file is missing, or longer than its slot.
+    """
+    if not info.is_apart:
+        return {}
+    slots = _slots(elf)
+    found = {}
+    for network in info.networks:
+        if network.weights is None or network.name not in slots:
+            continue
+        address, size = slots[network.name]
+        file = network.weights.file
+        try:
+            needed = file.stat().st_size
+        except OSError as error:
+            raise InputError(f"cannot read the weights '{file}': {error.strerror}") from None
+        if needed > size:
+            raise InputError(
+                f"the weights '{file}' have {counted(needed, 'byte')}, but their slot has {size}; "
+                f"enlarge {network.name.upper()}_SLOT_BYTES in the application's board_weights.h, "
+                "and build it again"
+            )
+        found[address] = file
+    return found
+
+
+def without_slots(elf: Path, slots: Iterable[int]) -> bytes:
+    """Return an ELF whose segments do not clear the slots at these addresses.
+
+    QEMU refuses to load a file to where the ELF has a segment, even one without content.
+    """
+    data = bytearray(elf.read_bytes())
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        place, size = image["e_phoff"], image["e_phentsize"]
+        for number, segment in enumerate(image.iter_segments()):
+            start, end = segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"]
+            if segment["p_type"] == "PT_LOAD" and any(start <= slot < end for slot in slots):
+                header = memoryview(data)[place + number * size :][:size]
+                header[_MEMSZ] = segment["p_filesz"].to_bytes(4, "little")
+    return bytes(data)
+
+
+def _slots(elf: Path) -> Mapping[str, tuple[int, int]]:
+    """Return address and size of each slot without content, by the network's name."""
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        symbols = image.get_section_by_name(".symtab")
+        if symbols is None:
+            return {}
+        sections = list(image.iter_sections())
+        named = {s.name: s for s in symbols.iter_symbols() if s.name.startswith(_START)}
+        found = {}
+        for name, end in named.items():
+            network = name.removeprefix(_END)
+            start = named.get(f"{_START}{network}")
+            if not name.startswith(_END) or start is None:
+                continue
+            section = start["st_shndx"]
+            if isinstance(section, int) and sections[section]["sh_type"] == "SHT_NOBITS":
+                address = start["st_value"]
+                found[network] = (address, end["st_value"] - address)
+        return found

@@ -1,0 +1,139 @@
+"""Files of weights apart from the code: their format, which ethosgen_weights.h has in C.
+
+A header, a table of regions, the regions. All numbers are 32-bit words, little endian.
+
+| offset | bytes | content |
+| ---: | ---: | --- |
+| 0 | 4 | "EGWB" |
+| 4 | 4 | version of the format |
+| 8 | 4 | CRC-32 of the header's other bytes |
+| 12 | 4 | bytes of the whole file |
+| 16 | 4 | CRC-32 of all behind the header |
+| 20 | 4 | number of regions |
+| 24 | 4 | revision, a number of the user's |
+| 28 | 4 | 0 |
+| 32 | 16 | digest of the code |
+| 48 | 48 | the network's name, padded with 0 |
+| 96 | 8 each | offset in the file and bytes of each region |
+
+Each region begins at a multiple of the alignment; regions of equal content share their bytes.
+"""
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+
+MAGIC = b"EGWB"
+FORMAT = 1
+"""The version that this ethosgen writes and reads, and that the C expects."""
+SUFFIX = ".weights"
+DIGEST_BYTES = 16
+NAME_BYTES = 48
+MOST_REVISION = 0xFFFFFFFF
+
+_HEADER = struct.Struct(f"<4s7I{DIGEST_BYTES}s{NAME_BYTES}s")
+HEADER_BYTES = _HEADER.size
+_CRC = slice(8, 12)
+"""The header's CRC, which is not a part of what it covers."""
+_REGION = struct.Struct("<II")
+_NAME_END = "~%08x"
+"""The end of a name that is too long: the CRC-32 of the whole name."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The content of a file: the digest in hexadecimal, and the regions in order.
+
+    `network` is the name as the header has it, see `stored_name`.
+    """
+
+    network: str
+    digest: str
+    regions: tuple[bytes, ...] = field(repr=False)
+    revision: int = 0
+
+
+def stored_name(network: str) -> str:
+    """Return a network's name as a header has it: a long one is cut, with a CRC of the whole."""
+    if len(network) <= NAME_BYTES:
+        return network
+    end = _NAME_END % zlib.crc32(network.encode())
+    return network[: NAME_BYTES - len(end)] + end
+
+
+def write_weights(weights: Weights, alignment: int) -> bytes:
+    """Return a file; `alignment` is that of its regions, in bytes."""
+    table_end = HEADER_BYTES + _REGION.size * len(weights.regions)
+    data, places, known = bytearray(), [], dict[bytes, int]()
+    start = _aligned(table_end, alignment)
+    for region in weights.regions:
+        if region not in known:
+            known[region] = start + len(data)
+            data += region + bytes(_aligned(len(region), alignment) - len(region))
+        places.append((known[region], len(region)))
+    table = b"".join(_REGION.pack(*place) for place in places)
+    payload = table + bytes(start - table_end) + bytes(data)
+    header = bytearray(
+        _HEADER.pack(
+            MAGIC,
+            FORMAT,
+            0,
+            HEADER_BYTES + len(payload),
+            zlib.crc32(payload),
+            len(weights.regions),
+            weights.revision,
+            0,
+            bytes.fromhex(weights.digest),
+            stored_name(weights.network).encode(),
+        )
+    )
+    header[_CRC] = _header_crc(header).to_bytes(4, "little")
+    return bytes(header) + payload
+
+
+def read_weights(data: bytes, what: str) -> Weights:
+    """Return the content of a file; InputError says what is wrong with `what`.
+
+    Bytes behind the file's own length are ignored, as in a slot of flash.
+    """
+    if len(data) < 2 * len(MAGIC):
+        raise InputError(f"{what} has only {counted(len(data), 'byte')}: it is truncated")
+    if data[: len(MAGIC)] != MAGIC:
+        raise InputError(f"{what} is no file of weights: it does not begin with '{MAGIC.decode()}'")
+    version = int.from_bytes(data[4:8], "little")
+    if version != FORMAT:
+        age = "older" if version < FORMAT else "newer"
+        raise InputError(
+            f"{what} has format {version}, which is {age} than this ethosgen's format {FORMAT}; "
+            "make it with: ethosgen weights build"
+        )
+    if len(data) < HEADER_BYTES:
+        raise InputError(f"{what} is truncated: its header has {counted(HEADER_BYTES, 'byte')}")
+    _, _, crc, total, payload_crc, count, revision, _, digest, name = _HEADER.unpack_from(data)
+    if crc != _header_crc(data[:HEADER_BYTES]):
+        raise InputError(f"{what} is damaged: the CRC-32 of its header is wrong")
+    if total > len(data):
+        raise InputError(f"{what} is truncated: it has {len(data):,} of {counted(total, 'byte')}")
+    if payload_crc != zlib.crc32(data[HEADER_BYTES:total]):
+        raise InputError(f"{what} is damaged: the CRC-32 of its content is wrong")
+    table_end = HEADER_BYTES + _REGION.size * count
+    places = list(_REGION.iter_unpack(data[HEADER_BYTES:table_end])) if table_end <= total else []
+    if len(places) < count or any(offset + size > total for offset, size in places):
+        raise InputError(f"{what} is damaged: a region is outside the file")
+    return Weights(
+        name.rstrip(b"\0").decode("ascii", "replace"),
+        digest.hex(),
+        tuple(data[offset : offset + size] for offset, size in places),
+        revision,
+    )
+
+
+def _header_crc(header: bytes | bytearray) -> int:
+    return zlib.crc32(header[_CRC.stop :], zlib.crc32(header[: _CRC.start]))
+
+
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

@@ -1,9 +1,11 @@
 """The report's figures agree with each other, and with what they come from."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from ethosgen.report.assembly import assemble
 from ethosgen.values.accelerator import NO_NPU
 from tests.support.needs import needs_models
 from tests.support.reports import CUT, DIGITS, observe, pmu_cycles, report_of
@@ -21,6 +23,16 @@ def test_shares_add_up_to_one_inference(npu: str, cpu_ops: tuple[str, ...]) -> N
     assert cycles == (0 if npu == NO_NPU else pmu_cycles(DIGITS, npu, cpu_ops))
     assert report.costs.cycles == cycles + report.costs.cpu
     assert report.costs.cycles == max(event.end for event in report.timeline)
+
+
+def test_clocks_make_one_axis_of_time() -> None:
+    observed = observe(cpu_ops=CUT)
+    setting = replace(observed.setting, clock_hz=400_000_000, cpu_clock_hz=160_000_000)
+    report, plain = assemble(replace(observed, setting=setting)), report_of(cpu_ops=CUT)
+    seconds = (plain.costs.npu_cycles or 0) / 400e6 + plain.costs.cpu / 160e6
+    assert report.costs.seconds == pytest.approx(seconds, rel=1e-4)
+    assert plain.costs.seconds is None
+    assert sum(layer.share or 0 for layer in report.layers) == pytest.approx(1, abs=1e-4)
 
 
 def test_layers_have_the_networks_own_names_in_order() -> None:

@@ -1,10 +1,15 @@
 """Memory over time: blocks lie in their areas, and live ones share no byte."""
 
+from pathlib import Path
+
 import pytest
 
+from ethosgen.report.assembly import assemble
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.network_report import Block
 from tests.support.needs import needs_models
+from tests.support.networks import NetworkBuilder
+from tests.support.recurrent_networks import lstm
 from tests.support.reports import CUT, observe, report_of
 from tests.support.small_models import SHARED_MODELS
 
@@ -23,7 +28,15 @@ def clashes(blocks: tuple[Block, ...]) -> list[tuple[Block, Block]]:
 
 
 @pytest.mark.parametrize(
-    ("npu", "cpu_ops"), [("ethos-u55-128", ()), ("ethos-u55-128", CUT), (NO_NPU, ())]
+    ("npu", "cpu_ops"),
+    [
+        (NO_NPU, ()),
+        ("ethos-u55-128", ()),
+        ("ethos-u55-128", CUT),
+        ("ethos-u55-128", ("CONV_2D",)),
+        ("ethos-u65-256", ("DEPTHWISE_CONV_2D",)),
+        ("ethos-u85-512", ("ADD", "MAX_POOL_2D")),
+    ],
 )
 def test_blocks_fit_and_do_not_clash(npu: str, cpu_ops: tuple[str, ...]) -> None:
     report = report_of(npu=npu, cpu_ops=cpu_ops)
@@ -43,6 +56,20 @@ def test_blocks_of_published_networks(name: str) -> None:
     assert max(block.offset + block.bytes for block in arena.blocks) <= arena.bytes
     assert len(arena.blocks) > len(report.layers) // 2
     assert not [c for c in clashes(arena.blocks) if c[0].operator != c[1].operator]
+
+
+def test_a_state_is_in_use_all_the_time(tmp_path: Path) -> None:
+    net = NetworkBuilder("net")
+    x = net.input((1, 4, 8), "int8", 0.05, 3)
+    path = tmp_path / "lstm.tflite"
+    path.write_bytes(net.build(lstm(net, x, 6)))
+    observed = observe(path, "ethos-u85-256")
+    states = [one for one in observed.program.variables if one.memory == "arena"]
+    report = assemble(observed)
+    (arena,) = report.memory.areas
+    drawn = [block for block in arena.blocks if block.kind == "variable"]
+    assert states and len(drawn) == len(states)
+    assert {(b.first, b.last) for b in drawn} == {(0, len(report.memory.slots) - 1)}
 
 
 def test_every_planned_tensor_is_there_once() -> None:

@@ -3,19 +3,22 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ethosgen.report.assembly import assemble
 from ethosgen.report.page import render_page, shown_text
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.network_report import NetworkReport
 from tests.support.browser import Browser, start_browser
 from tests.support.needs import needs_browser, needs_models
-from tests.support.reports import CUT, DIGITS, report_of
+from tests.support.reports import CUT, DIGITS, observe, report_of
 from tests.support.small_models import SHARED_MODELS
 
+CLOCKED = {"clock_hz": 400_000_000, "cpu_clock_hz": 160_000_000, "doubts": ("it is a guess",)}
 CASES = {
     "cut": (DIGITS, "ethos-u55-128", CUT),
     "whole": (DIGITS, "ethos-u85-256", ()),
@@ -26,7 +29,10 @@ KWS = SHARED_MODELS / "kws_dscnn_int8.tflite"
 
 def report_for(case: str) -> NetworkReport:
     path, npu, cpu_ops = CASES[case]
-    return report_of(path, npu, cpu_ops)
+    if case != "cut":
+        return report_of(path, npu, cpu_ops)
+    observed = observe(path, npu, cpu_ops)
+    return assemble(replace(observed, setting=replace(observed.setting, **CLOCKED)))
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +68,8 @@ def expected(value: float, style: str) -> str:
         return f"{value * 100:.1f}%"
     if style == "ms":
         return f"{value * 1000:,.3f}"
+    if style == "mhz":
+        return format(value / 1_000_000, ",.6g")
     return format(value, ",d") if isinstance(value, int) else format(value, ",.4g")
 
 
@@ -202,12 +210,10 @@ def test_without_javascript_the_tables_are_there(pages: dict[str, Path], browser
 
 
 def test_a_name_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    import dataclasses
-
     report = report_for("cut")
     evil = "</script><script>alert(1)</script><b>&amp;"
-    layers = (dataclasses.replace(report.layers[0], output=evil, reason=evil), *report.layers[1:])
-    text = render_page(dataclasses.replace(report, layers=layers, command=evil))
+    layers = (replace(report.layers[0], output=evil, reason=evil), *report.layers[1:])
+    text = render_page(replace(report, layers=layers, command=evil))
     assert "<script>alert" not in text and "<b>&" not in text
     (data,) = re.findall(r'<script type="application/json" id="report">(.*?)</script>', text)
     assert json.loads(data)["layers"][0]["output"] == evil

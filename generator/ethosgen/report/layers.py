@@ -100,7 +100,10 @@ class _Figures:
     def _place(self, operator: Operator) -> tuple[str, str]:
         placing = self._placings.get(operator.index)
         if placing is not None:
-            return (NPU if placing.on == self._plan.npu else placing.on), placing.reason
+            if placing.on != self._plan.npu:
+                return placing.on, placing.reason
+            is_asked = self._plan.shares or self._plan.choices
+            return NPU, placing.reason if is_asked else f"{self._plan.compiler} can place it there"
         if operator.custom_code in compiled_operators():
             return NPU, "the file is compiled already"
         return CPU, "the file is compiled already, and leaves it to the CPU"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.report.calls import CallFacts
 from ethosgen.values.network_report import Area, Block, MemoryUse, Slot
-from ethosgen.values.program import ArenaTensor, Program
+from ethosgen.values.program import ArenaTensor, Program, Variable
 from ethosgen.values.timeline import ARENA, FAST, Buffer
 
 _FAST_AREA = "fast scratch"
@@ -36,7 +36,13 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     inner = {memory: list(_inner(program, spans, memory)) for memory in (ARENA, FAST)}
     blocks, used = _placed(program, spans, inner[ARENA])
     base = starts.get("scratch", 0)
-    blocks += [replace(one, offset=base + one.offset) for one in inner[ARENA] if one not in used]
+    # What nothing wrote and no tensor has is a gap between the elements of a strided one.
+    others = [one for one in inner[ARENA] if one not in used and one.kind != "input"]
+    held = [one for one in program.variables if one.memory == ARENA]
+    others = [one for one in others if not any(_overlap(one, variable) for variable in held)]
+    blocks += [replace(one, offset=base + one.offset) for one in others]
+    always = 0, len(slots) - 1
+    blocks += [Block(v.name, "variable", v.offset, v.bytes, *always, None) for v in held]
     blocks += [
         Block(place.name, "workspace", place.offset, place.bytes, *_life(spans, place), None)
         for place in program.workspaces
@@ -136,8 +142,8 @@ def _placed(
         kind, maker = ends.get(place.name, "tensor"), makers.get(place.name)
         same = [one for one in inner if _overlap(one, place) and one.kind != "weights"]
         given = [o for o in same if o.kind == "input" and first <= o.first and o.last <= last]
-        is_ours = maker is not None
-        made = [o for o in same if is_ours and o.kind != "input" and first <= o.first <= last]
+        is_npus = maker is not None and any(s.first == first and s.call.timeline for s in spans)
+        made = [o for o in same if is_npus and o.kind != "input" and first <= o.first <= last]
         made = [o for o in made if o.operator == maker] or [o for o in made if _is_whole(o, place)]
         made = _latest(made)
         used.update(given, made)
@@ -162,7 +168,7 @@ def _latest(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _overlap(one: Block, place: ArenaTensor) -> bool:
+def _overlap(one: Block, place: ArenaTensor | Variable) -> bool:
     return one.offset < place.offset + place.bytes and place.offset < one.offset + one.bytes
 
 

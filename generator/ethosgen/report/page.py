@@ -47,13 +47,15 @@ class Shown:
 
 
 def shown_text(value: float | None, style: str) -> str:
-    """Return a number as the page shows it; styles are "number", "percent" and "ms"."""
+    """Return a number as the page shows it; styles are "number", "percent", "ms", "mhz"."""
     if value is None:
         return UNKNOWN
     if style == "percent":
         return f"{100 * value:.1f}%"
     if style == "ms":
         return f"{1e3 * value:,.3f}"
+    if style == "mhz":
+        return f"{value / 1e6:,.6g}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 

@@ -48,7 +48,8 @@ class Setting:
     """What the network was planned for; `board` is None for any board.
 
     `on` is what ran it: "simulate", or a target. The clocks are the board's, None where it does not
-    say; the first is that of the NPU, or of the processor without one.
+    say; the first is that of the NPU, or of the processor without one. `doubts` are sentences about
+    facts of the board that nobody has verified.
     """
 
     npu: str
@@ -62,6 +63,7 @@ class Setting:
     offload: str
     compiler: str
     on: str
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,8 @@ class Event:
 class Block:
     """Bytes in use from slot `first` to slot `last`, both included.
 
-    `kind` is "input", "output", "tensor", "weights" (copied from flash) or "workspace".
+    `kind` is "input", "output", "tensor", "variable" (keeps its value), "weights" (copied from
+    flash) or "workspace".
     """
 
     name: str

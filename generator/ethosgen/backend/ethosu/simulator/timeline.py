@@ -89,7 +89,10 @@ def _events(
 
 @dataclass
 class _Open:
-    """A buffer that later operations may still read; `parts` are the constants copied to it."""
+    """A buffer that later operations may still read.
+
+    `parts` are the constants copied to it, `reader` the operator that first read an input.
+    """
 
     memory: str
     start: int
@@ -101,6 +104,7 @@ class _Open:
     copier: int | None = None
     is_read: bool = False
     is_given: bool = False
+    reader: int | None = None
 
     def overlaps(self, memory: str, start: int, end: int) -> bool:
         return self.memory == memory and self.start < end and start < self.end
@@ -182,12 +186,15 @@ class _Watched:
     def _is_given(self, index: int, memory: str, part: tuple[int, int]) -> None:
         """Record a read of bytes that no operation has written: they hold an input."""
         start, end = part
+        reader = self.operators[index]
         for one in self.buffers:
-            if one.is_given and one.memory == memory and one.start <= end and start <= one.end:
+            touches = one.start <= end and start <= one.end
+            if one.is_given and one.memory == memory and touches and one.reader == reader:
                 one.start, one.end = min(one.start, start), max(one.end, end)
                 one.last = index
                 return
         given = _Open(memory, start, end, 0, index, None, is_read=True, is_given=True)
+        given.reader = reader
         self.buffers.insert(0, given)
 
     def _writes(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from bench import cpu_only, frontends, npu_model, pipeline, tables
+from bench import comparison, cpu_only, frontends, npu_model, pipeline, tables
 from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 from tests import ROOT
@@ -68,6 +68,15 @@ def test_the_figures_of_pipelines_are_what_the_generator_writes() -> None:
     assert all(row["mismatches"] == 0 for row in rows)
     assert {row["count"] for row in rows} == set(pipeline.ELEMENTS)
     assert "digits_int8" in {row["network"] for row in rows}
+
+
+def test_the_tables_of_comparisons_are_what_the_generator_writes() -> None:
+    results = json.loads(comparison.RESULTS.read_text())
+    page = comparison.PAGE.read_text()
+    assert page == comparison.with_tables(page, results), "run python -m bench.comparison --render"
+    assert comparison.misses(results) == []
+    assert results.keys() == comparison.PARTS.keys()
+    assert all(part["passed"] for part in results.values())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -13,7 +13,7 @@ def completed(words: list[str], typed: str = "") -> list[str]:
     return [item.value for item in shell.get_completions(words, typed)]
 
 
-@pytest.mark.parametrize("command", ["verify", "project", "attach", "pipeline"])
+@pytest.mark.parametrize("command", ["verify", "project", "attach", "pipeline", "compare"])
 def test_boards(command: str) -> None:
     assert completed([command, "--board"]) == board_names()
     assert completed([command, "--board"], "corstone31") == ["corstone310", "corstone315"]
@@ -25,7 +25,9 @@ def test_a_board_may_be_a_file() -> None:
     assert (item.type, item.value) == ("file", "./mine")
 
 
-@pytest.mark.parametrize("command", ["verify", "project", "attach", "simulate", "disasm", "place"])
+@pytest.mark.parametrize(
+    "command", ["verify", "project", "attach", "simulate", "disasm", "place", "compare"]
+)
 def test_npus(command: str) -> None:
     assert completed([command, "--npu"]) == [*accelerators(), "none"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ethosgen import frontend
-from ethosgen.pipeline.fronts import GRAIN, STEPS, explore
+from ethosgen.pipeline.fronts import GRAIN, STEPS, STUCK, explore
 from ethosgen.pipeline.points import measure_front
 from ethosgen.values.comparison import Cost, Point, Setting
 from ethosgen.values.plan import OffloadOptions
@@ -39,11 +39,31 @@ def test_the_front_begins_with_the_smallest() -> None:
 
 
 def test_limits_are_whole_and_below_the_usual_need() -> None:
-    compiler = Compiler()
+    compiler = Compiler(least=16)
     explore(compiler, USUAL_SCHEDULE)
     limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
     assert len(limits) == STEPS and max(limits) < 16000
     assert all(limit % GRAIN == 0 for limit in limits)
+
+
+def test_limits_that_save_nothing_end_the_search() -> None:
+    compiler = Compiler(least=12000)
+    explore(compiler, USUAL_SCHEDULE)
+    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    assert sum(limit < 12000 for limit in limits) in (STUCK, STUCK + 1)
+
+
+def test_a_limit_that_is_met_already_is_not_tried() -> None:
+    compiler = Compiler()
+
+    def coarse(schedule: Schedule) -> Cost:
+        cost = compiler(schedule)
+        arena = cost.arena_bytes // 4000 * 4000
+        return make_cost(100_000_000 // arena, arena, arena_bytes=arena)
+
+    explore(coarse, USUAL_SCHEDULE)
+    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    assert sum(limit > 12000 for limit in limits) == 1  # the first leads to 12000
 
 
 def test_an_aim_is_met_exactly_if_possible() -> None:

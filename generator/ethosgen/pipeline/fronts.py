@@ -1,15 +1,17 @@
 """Tries strategies and arena limits of the NPU's compiler: less SRAM for more time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from ethosgen.values.comparison import Cost, Tried, front
 from ethosgen.values.schedule import Schedule, Strategy
 
-RATIO = 0.8
+RATIO = 0.9
 """The ratio of one arena limit to the next larger one that is tried."""
-STEPS = 12
-"""The most limits that are tried: down to a fourteenth."""
+STEPS = 24
+"""The most limits that are tried: down to a twelfth."""
+STUCK = 3
+"""The search ends after so many limits in a row that save nothing."""
 GRAIN = 16
 """Limits are multiples of so many bytes, as Vela's allocations are."""
 
@@ -21,33 +23,49 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
     """Return the Pareto front of SRAM against time, by SRAM.
 
     It tries the usual schedule, Vela's strategy "size", and limits below what the usual one needs;
-    with an `aim`, also limits that may bring the SRAM just below it.
+    with an `aim`, also a limit that may bring the SRAM just below it.
     """
-    first = attempt(usual)
-    tried = [Tried(usual, first)] if first else []
-    for schedule in _schedules(usual, first, aim):
+    tried: list[Tried] = []
+
+    def try_out(schedule: Schedule) -> Cost | None:
         cost = attempt(schedule)
         if cost is not None:
             tried.append(Tried(schedule, cost))
+        return cost
+
+    first = try_out(usual)
+    if usual.strategy is not Strategy.SIZE:
+        try_out(replace(usual, strategy=Strategy.SIZE))
+    if first is not None and first.partitions:
+        if aim is not None and first.sram_bytes > aim:
+            _try_limit(try_out, near_bytes(first) - (first.sram_bytes - aim))
+        _descend(try_out, near_bytes(first))
     return [tried[index] for index in front([one.cost for one in tried])]
 
 
-def _schedules(usual: Schedule, first: Cost | None, aim: int | None) -> Iterator[Schedule]:
-    """Yield the other schedules in the order in which they are tried."""
-    if usual.strategy is not Strategy.SIZE:
-        yield replace(usual, strategy=Strategy.SIZE)
-    if first is None or first.partitions == 0:
-        return
-    needed = near_bytes(first)
-    fast = Strategy.PERFORMANCE
-    if aim is not None and first.sram_bytes > aim:
-        rest = needed - (first.sram_bytes - aim)  # if the parts besides the arena stay as they are
-        if rest >= GRAIN:
-            yield Schedule(fast, rest // GRAIN * GRAIN)
+def _descend(try_out: Attempt, needed: int) -> None:
+    """Try smaller and smaller limits; one that the last result meets already would change nothing.
+
+    The arena has the CPU's tensors too, so that it may be larger than a limit that Vela has met.
+    """
+    reached, stuck = needed, 0
     for step in range(1, STEPS + 1):
-        limit = int(needed * RATIO**step) // GRAIN * GRAIN
-        if limit >= GRAIN:
-            yield Schedule(fast, limit)
+        limit = int(needed * RATIO**step)
+        if limit >= reached:
+            continue
+        cost = _try_limit(try_out, limit)
+        is_less = cost is not None and near_bytes(cost) < reached
+        stuck = 0 if is_less else stuck + 1
+        if cost is not None and is_less:
+            reached = near_bytes(cost)
+        if stuck == STUCK:
+            return
+
+
+def _try_limit(try_out: Attempt, limit: int) -> Cost | None:
+    """Try the strategy "performance" with a limit, in whole grains."""
+    whole = limit // GRAIN * GRAIN
+    return try_out(Schedule(Strategy.PERFORMANCE, whole)) if whole > 0 else None
 
 
 def near_bytes(cost: Cost) -> int:

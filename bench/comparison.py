@@ -1,0 +1,198 @@
+"""Compares networks, NPUs and boards: `python -m bench.comparison` writes docs/compare.md's tables.
+
+    .venv/bin/python -m bench.comparison                  # all, and docs/compare.svg
+    .venv/bin/python -m bench.comparison fronts           # one part, the others are kept
+    .venv/bin/python -m bench.comparison --render         # only the page, from docs/compare.json
+
+The networks are those of the bench. Exit status 1 if an output differs from the oracle's.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from bench.markdown import table
+from bench.measure import MODELS
+from ethosgen.commands.sizes import size_text
+from ethosgen.pipeline.comparison import ComparisonRequest, compare
+from ethosgen.plots.comparison import draw
+from ethosgen.values.comparison import ComparisonReport, Cost, Result, Setting
+from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.watch import Watch
+
+DOCS = Path(__file__).parent.parent / "docs"
+RESULTS, PAGE, PLOT = (DOCS / f"compare.{suffix}" for suffix in ("json", "md", "svg"))
+CHOICE = DOCS / "choice.json"
+FRONTS = "fronts"
+KWS, VWW, AD = "kws_dscnn_int8", "vww_mobilenet_int8", "ad_autoencoder_int8"
+END = "<!-- end -->"
+
+Row = dict[str, Any]
+Rows = Sequence[Row]
+
+
+def _files(*names: str) -> tuple[Path, ...]:
+    return tuple(MODELS / f"{name}.tflite" for name in names)
+
+
+PARTS: Mapping[str, ComparisonRequest] = {
+    "npus": ComparisonRequest(_files(KWS), npus=("all", "none"), memory_modes=("all",)),
+    "boards": ComparisonRequest(
+        _files(KWS, VWW, AD),
+        boards=(
+            *("alif-e7-he", "alif-e7-hp", "ra8p1", "imx93-m33"),
+            *("nrf52840dk", "nucleo-f446re", "rpi-pico2", "microbit"),
+        ),
+        npus=("all", "none"),
+    ),
+    FRONTS: ComparisonRequest(
+        _files(KWS, VWW),
+        npus=("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"),
+        memory_modes=("shared_sram", "dedicated_sram"),
+        front=True,
+    ),
+}
+"""What each table of the page compares."""
+
+
+def measure(part: str) -> Row:
+    """Return a part's results."""
+    found: Row = compare(PARTS[part], Watch(_say)).as_json()
+    return found
+
+
+def picture(results: Mapping[str, Row]) -> bytes:
+    """Return the picture of the fronts."""
+    return draw(ComparisonReport(tuple(map(_result, results[FRONTS]["results"])), {}), ".svg")
+
+
+def _result(row: Row) -> Result:
+    """Return a result with what the picture shows."""
+    schedule = Schedule(Strategy(row["strategy"]), row["arena_limit_bytes"])
+    setting = Setting(row["network"], row["board"], row["npu"], row["memory_mode"], schedule)
+    if row["cycles"] is None:
+        return Result(setting, refusal=row["refusal"])
+    names = {field.name for field in fields(Cost)} - {"model_cycles", "energy"}
+    figures = {name: row[name] for name in names}
+    cost = Cost(**figures, model_cycles=row["npu_model_cycles"])
+    return Result(setting, cost, misfit=row["misfit"] or "", on_front=row["on_front"])
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _mark(part: str) -> str:
+    return f"<!-- {part}: written by python -m bench.comparison -->"
+
+
+def with_tables(page: str, results: Mapping[str, Row]) -> str:
+    """Return the page with each table between its marks."""
+    made = {part: _table(part, results[part]["results"]) for part in PARTS}
+    made["estimates"] = _estimates(results["boards"]["results"] + results["npus"]["results"])
+    for part, text in made.items():
+        head, rest = page.split(_mark(part))
+        page = f"{head}{_mark(part)}\n\n{text}\n\n{END}{rest.split(END, 1)[1]}"
+    return page
+
+
+def _table(part: str, rows: Rows) -> str:
+    """Return the rows with figures, then the reasons of the others."""
+    several = {key for key in ("network", "board") if len({row[key] for row in rows}) > 1}
+    titles = [*several_titles(several), "NPU", "memory mode"]
+    if part == FRONTS:
+        titles += ["schedule", "Vela's cycles", "NPU model's"]
+    titles += ["cycles", "ms", "SRAM", "flash", "energy", "outputs"]
+    lines = [_cells(part, row, several) for row in rows if row["cycles"] is not None]
+    refused = [row for row in rows if row["refusal"]]
+    told = [
+        f"- {row['network']}, {row['npu']}, {row['memory_mode']}: {row['refusal']}"
+        for row in refused
+    ]
+    return "\n".join([table(titles, lines), *(["", "Refused:", "", *told] if told else [])])
+
+
+def several_titles(several: set[str]) -> Iterator[str]:
+    """Yield the columns that name the network and the board, where there are several."""
+    yield from (key for key in ("network", "board") if key in several)
+
+
+def _cells(part: str, row: Row, several: set[str]) -> list[str]:
+    star = "**" if row["on_front"] else ""
+    cells = [*(row[key] for key in several_titles(several)), f"{star}{row['npu']}{star}"]
+    cells.append(row["memory_mode"] + (" (too large)" if row["misfit"] else ""))
+    if part == FRONTS:
+        limit = row["arena_limit_bytes"]
+        cells += [row["strategy"] + (f" ≤ {size_text(limit)}" if limit else "")]
+        cells += [_number(row["npu_cycles"]), _number(row["npu_model_cycles"])]
+    bound = "≥ " if row["unknown_operators"] else ""
+    flash, energy = row["constant_bytes"] + (row["code_bytes"] or 0), row["energy_microjoules"]
+    equal = f"{row['elements']:,} equal" if row["exact"] else f"{row['mismatches']} differ"
+    return [
+        *cells,
+        f"{bound}{row['cycles']:,}",
+        "-" if row["milliseconds"] is None else f"{bound}{row['milliseconds']:.4g}",
+        size_text(row["sram_bytes"]),
+        size_text(flash),
+        "-" if energy is None else f"{energy:,.0f} µJ",
+        equal if row["exact"] is not None else "-",
+    ]
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _estimates(rows: Rows) -> str:
+    """Return estimates of the CPU alone beside the instructions that docs/choice.md counted."""
+    counted: Mapping[str, Row] = json.loads(CHOICE.read_text())["runs"]
+    lines = []
+    for core, board, run in (
+        ("Cortex-M55 with Helium", "alif-e7-he", "cpu"),
+        ("Cortex-M33 with DSP instructions", "rpi-pico2", "m33"),
+    ):
+        for row in rows:
+            if (row["board"], row["npu"]) == (board, "none") and row["network"] in counted[run]:
+                real = counted[run][row["network"]]["instructions"]
+                lines.append(
+                    [
+                        *(core, row["network"], f"{row['cpu_cycles']:,}", f"{real:,}"),
+                        f"{row['cpu_cycles'] / real - 1:+.1%}",
+                    ]
+                )
+    return table(["core", "network", "estimate", "counted on QEMU", "difference"], lines)
+
+
+def misses(results: Mapping[str, Row]) -> list[str]:
+    """Return the rows whose outputs differ, or were not compared."""
+    rows = [row for part in results.values() for row in part["results"]]
+    return [
+        f"{row['network']} on {row['board']}, {row['npu']}, {row['memory_mode']}"
+        for row in rows
+        if row["cycles"] is not None and not row["exact"]
+    ]
+
+
+def main() -> int:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m bench.comparison")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
+    arguments = parser.parse_args()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    for part in () if arguments.render else arguments.parts or PARTS:
+        results[part] = measure(part)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(with_tables(PAGE.read_text(), results))
+    PLOT.write_bytes(picture(results))
+    for missed in misses(results):
+        sys.stderr.write(f"DIFFERS  {missed}\n")
+    return 1 if misses(results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -23,7 +23,7 @@ def make_report(**changes: object) -> AccuracyReport:
         "npu": "ethos-u55-128",
         "samples": 2,
         "silent": 0,
-        "pixels": "",
+        "taken": "",
         "output": None,
         "classification": classify(np.eye(2), np.array([0, 0]), ("cat", "dog"), (1, 2)),
         "detection": None,
@@ -94,8 +94,8 @@ def test_a_difference_is_shown() -> None:
 
 
 def test_outputs_and_waiting_samples_are_named() -> None:
-    shown = text(output="scores", silent=3, pixels="p as uint8")
-    assert "pixels    p as uint8" in shown
+    shown = text(output="scores", silent=3, taken="p as uint8")
+    assert "taken as  p as uint8" in shown
     assert "net, ethos-u55-128, output 'scores': 2 samples" in shown
     assert "3 samples without an output, not judged" in shown
 
@@ -146,7 +146,7 @@ def test_pictures_and_their_scale(tmp_path: Path) -> None:
     scale = ("--resize", "stretch", "--mean", "1,2,3", "--std", "64")
     done = CliRunner().invoke(cli, [*asked, *scale], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "pixels    (p - 1,2,3) / 64, quantized" in done.stdout
+    assert "taken as  (p - 1,2,3) / 64, quantized" in done.stdout
     assert "accuracy  " in done.stdout and " of 2)" in done.stdout
     wrong = CliRunner().invoke(cli, [*asked, "--mean", "1;2"])
     assert wrong.exit_code == 2 and "must be a number, or one for each channel" in wrong.output

@@ -1,9 +1,12 @@
 """`ethosgen accuracy`: how often is a network right on labelled data?"""
 
+import functools
 import json
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,6 +33,49 @@ def _numbers(
     return found
 
 
+_PREPARING = (
+    click.option(
+        "--mean",
+        callback=_numbers,
+        metavar="M[,M…]",
+        help="Of pictures: a pixel p from 0 to 255 becomes (p - mean) / std, for all channels or "
+        "each, and is quantized [default: p is the integer of a uint8 input, p - 128 that of an "
+        "int8 one].",
+    ),
+    click.option("--std", callback=_numbers, metavar="S[,S…]", help="See --mean."),
+    click.option(
+        "--resize",
+        type=click.Choice(RESIZES),
+        help="Resize pictures to the input: stretch them, or first crop them to its proportions.",
+    ),
+    click.option(
+        "--pad",
+        is_flag=True,
+        help="Add silence to sounds that are shorter than the input, and cut off the end of longer "
+        "ones.",
+    ),
+)
+
+
+def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for pictures and sounds to a command, which gets them as `given`."""
+
+    @functools.wraps(command)
+    def run(
+        *arguments: Any,
+        mean: tuple[float, ...],
+        std: tuple[float, ...],
+        resize: str | None,
+        pad: bool,
+        **more: Any,
+    ) -> None:
+        command(*arguments, given=Preparation(mean, std, resize, pad), **more)
+
+    for option in reversed(_PREPARING):
+        run = option(run)
+    return run
+
+
 @click.command()
 @click.argument("network", metavar="MODEL", type=click.Path(path_type=Path))
 @click.option(
@@ -38,7 +84,8 @@ def _numbers(
     metavar="DATA",
     type=click.Path(path_type=Path),
     help="Samples as .npz: an array for each input, by name, or x, and the labels as y; or a "
-    "folder of .npy files or pictures, in a subfolder for each class, or listed by --labels.",
+    "folder of .npy files, pictures or sounds, in a subfolder for each class, or listed by "
+    "--labels.",
 )
 @click.option(
     "--labels",
@@ -47,19 +94,7 @@ def _numbers(
     help="Labels of the samples (.npy); or the classes' names, one in each line (.txt); or a "
     "folder's files and their labels, in lines FILE,LABEL (.csv).",
 )
-@click.option(
-    "--mean",
-    callback=_numbers,
-    metavar="M[,M…]",
-    help="Of pictures: a pixel p from 0 to 255 becomes (p - mean) / std, for all channels or each, "
-    "and is quantized [default: p is the integer of a uint8 input, p - 128 that of an int8 one].",
-)
-@click.option("--std", callback=_numbers, metavar="S[,S…]", help="See --mean.")
-@click.option(
-    "--resize",
-    type=click.Choice(RESIZES),
-    help="Resize pictures to the input: stretch them, or first crop them to its proportions.",
-)
+@_with_preparation
 @click.option(
     "--on",
     metavar="TARGET[,TARGET…]",
@@ -134,9 +169,7 @@ def accuracy(
     network: Path,
     data: Path,
     labels: Path | None,
-    mean: tuple[float, ...],
-    std: tuple[float, ...],
-    resize: str | None,
+    given: Preparation,
     on: str,
     board: str | None,
     npu: str | None,
@@ -164,7 +197,7 @@ def accuracy(
         network,
         data,
         labels,
-        Preparation(mean, std, resize),
+        given,
         targets,
         board,
         npu,

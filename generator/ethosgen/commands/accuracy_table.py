@@ -29,8 +29,8 @@ def report_lines(report: AccuracyReport) -> Iterator[str]:
     """Yield the report for people."""
     of = f", output '{report.output}'" if report.output is not None else ""
     yield f"{report.network}, {report.npu}{of}: {counted(report.samples, 'sample')}"
-    if report.pixels:
-        yield f"  pixels    {report.pixels}"
+    if report.taken:
+        yield f"  taken as  {report.taken}"
     if report.silent:
         yield f"  waiting   {counted(report.silent, 'sample')} without an output, not judged"
     if report.classification is not None:

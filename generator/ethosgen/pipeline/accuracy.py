@@ -48,18 +48,18 @@ _WORTH_PROCESSES = 4_000_000_000
 class AccuracyRequest:
     """The network and the data, the targets in order, and what makes a score of the outputs.
 
-    `pictures` says what inputs become of pictures. `output` is the name or index of the output to
-    judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an element of
-    the output, None for a classifier. The right class must be among the best k for each k in
-    `tops`. `state` says when a network's state is initial again. `results` keeps the outputs. QEMU
-    needs a board, which also decides the default of `npu`. `processes` are the worker processes of
-    a target, by default as many as are worth it.
+    `given` says what inputs become of pictures and sounds. `output` is the name or index of the
+    output to judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an
+    element of the output, None for a classifier. The right class must be among the best k for each
+    k in `tops`. `state` says when a network's state is initial again. `results` keeps the outputs.
+    QEMU needs a board, which also decides the default of `npu`. `processes` are the worker
+    processes of a target, by default as many as are worth it.
     """
 
     network: Path
     data: Path
     labels: Path | None = None
-    pictures: Preparation = AS_IT_IS
+    given: Preparation = AS_IT_IS
     on: tuple[str, ...] = (SIMULATE,)
     board: str | None = None
     npu: str | None = None
@@ -81,8 +81,8 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     _require_choices(asked)
     network = read(asked.network, None, watch, asked.reading)
     with watch.stage("data", f"reading {asked.data.name}"):
-        is_sequence, pixels = asked.state == SEQUENCE, asked.pictures
-        data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, pixels)
+        is_sequence, given = asked.state == SEQUENCE, asked.given
+        data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, given)
     judge = make_judge(network, data, asked.output, asked.score, asked.tops)
     outputs, work = {}, []
     with ExitStack() as stack:
@@ -105,7 +105,7 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
         network=network.name,
         npu=job.npu,
         samples=len(judged),
-        pixels=data.note,
+        taken=data.note,
         silent=len(data) - len(judged),
         output=judge.output.name if len(network.outputs) > 1 else None,
         classification=judge.classify(judged),

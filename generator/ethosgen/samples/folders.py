@@ -1,4 +1,4 @@
-"""Labelled samples in the files of a folder: arrays and pictures."""
+"""Labelled samples in the files of a folder: arrays, pictures and sounds."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.samples import sounds
 from ethosgen.samples.files import load_array, stack_inputs
 from ethosgen.samples.pictures import SUFFIXES, Preparation, meaning, read_picture, require_usable
 from ethosgen.samples.quantizing import quantized
@@ -17,14 +18,15 @@ from ethosgen.values.network import Tensor
 Array = np.ndarray[Any, Any]
 
 ARRAYS = ".npy"
-KINDS = f"{ARRAYS}, {', '.join(SUFFIXES)}"
+ALL = (ARRAYS, *SUFFIXES, sounds.SUFFIX)
+KINDS = ", ".join(ALL)
 
 
 @dataclass(frozen=True)
 class Found:
     """Steps of samples with a label and a number of steps for each sample, and classes' names.
 
-    `note` says what became of pixels, "" without pictures.
+    `note` says what became of pixels or of a sound's values, "" without any.
     """
 
     steps: Array
@@ -57,17 +59,26 @@ def read_folder(
         require_usable(tensor, preparation)
     parts: list[Array] = []
     labels: list[int] = []
+    rates: set[int] = set()
     for file, label in files:
-        parts.append(_read(file, tensor, preparation))
+        part, rate_hz = _read(file, tensor, preparation, is_sequence)
+        parts.append(part)
+        rates.add(rate_hz)
         if parts[-1].shape[1:] != parts[0].shape[1:]:
             raise InputError(f"{path}: its files hold samples of different shapes")
         labels += [label] * (1 if is_sequence else len(parts[-1]))
+    rates.discard(0)
+    if len(rates) > 1:
+        few, many = min(rates), max(rates)
+        raise InputError(f"{path}: has sounds of {few:,} Hz and of {many:,} Hz; resample them")
+    notes = [meaning(tensor, preparation)] if has_pictures else []
+    notes += (sounds.meaning(tensor, rate_hz) for rate_hz in rates)
     return Found(
         np.concatenate(parts),
         np.array(labels, np.int64),
         names,
         tuple(map(len, parts)) if is_sequence else (1,) * len(labels),
-        meaning(tensor, preparation) if has_pictures else "",
+        "; ".join(notes),
     )
 
 
@@ -75,16 +86,22 @@ def _is_picture(file: Path) -> bool:
     return file.suffix.lower() in SUFFIXES
 
 
-def _read(file: Path, tensor: Tensor, preparation: Preparation) -> Array:
-    """Return a file's samples, stacked."""
+def _read(
+    file: Path, tensor: Tensor, preparation: Preparation, is_sequence: bool
+) -> tuple[Array, int]:
+    """Return a file's samples, stacked, and the rate of a sound in Hz, 0 for others."""
     if _is_picture(file):
-        return read_picture(file, tensor, preparation)[np.newaxis]
+        return read_picture(file, tensor, preparation)[np.newaxis], 0
+    if file.suffix.lower() == sounds.SUFFIX:
+        sound = sounds.read_sound(file)
+        steps = sounds.as_steps(file, sound, tensor, is_sequence, preparation.pad)
+        return steps, sound.rate_hz
     given = load_array(file)
     try:
         array = quantized(given, tensor)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
-    return stack_inputs(file, [tensor], {tensor.name: array}, "input")[tensor.name]
+    return stack_inputs(file, [tensor], {tensor.name: array}, "input")[tensor.name], 0
 
 
 def _by_class(path: Path, names: tuple[str, ...]) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
@@ -95,7 +112,7 @@ def _by_class(path: Path, names: tuple[str, ...]) -> tuple[list[tuple[Path, int]
         (file, label)
         for folder, label in zip(folders, labels, strict=True)
         for file in sorted(folder.iterdir())
-        if file.suffix.lower() in (ARRAYS, *SUFFIXES)
+        if file.suffix.lower() in ALL
     ]
     if not files:
         raise InputError(
@@ -127,7 +144,7 @@ def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[st
     files = []
     for (line, name), label in rows:
         file = path / name
-        if file.suffix.lower() not in (ARRAYS, *SUFFIXES) or not file.is_file():
+        if file.suffix.lower() not in ALL or not file.is_file():
             raise InputError(f"{table}, line {line}: '{file}' is no file of these: {KINDS}")
         files.append((file, int(label) if is_numbers else names.index(label)))
     return files, names

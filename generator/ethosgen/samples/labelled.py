@@ -1,4 +1,4 @@
-"""Labelled data: an .npz file, or a folder of arrays and pictures."""
+"""Labelled data: an .npz file, or a folder of arrays, pictures or sounds."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ DATA, LABELS = "x", "y"
 class Labelled:
     """Samples in the inputs' types, a label for each, and the classes' names where data have any.
 
-    `note` says what became of the pixels of pictures.
+    `note` says what became of pictures' pixels or sounds' values.
 
     The first axis of each array counts the steps of all samples in order. `lengths` are the
     samples' numbers of steps; None is one each.

@@ -33,12 +33,14 @@ class Preparation:
 
     Each has one value, or one for each channel. Without both, p is the integer of a uint8 input,
     and p - 128 that of an int8 one. A picture of another size is refused, unless `resize` says to
-    STRETCH it, or to CROP it to the input's proportions from the middle first.
+    STRETCH it, or to CROP it to the input's proportions from the middle first. `pad` is for sounds:
+    add silence, or cut off the end.
     """
 
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     resize: str | None = None
+    pad: bool = False
 
 
 AS_IT_IS = Preparation()

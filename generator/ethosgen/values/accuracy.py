@@ -158,14 +158,14 @@ class AccuracyReport:
 
     It has passed if the targets agree in every sample. One of `classification` and `detection` is
     None. They are of `output`, None for the only one, in `samples`; `silent` samples had none,
-    because the network waited for more inputs. `pixels` says what a pixel p became, "" without
-    pictures.
+    because the network waited for more inputs. `taken` says what a pixel p or a sound's value v
+    became, "" without pictures and sounds.
     """
 
     network: str
     npu: str
     samples: int
-    pixels: str
+    taken: str
     silent: int
     output: str | None
     classification: Classification | None
@@ -188,7 +188,7 @@ class AccuracyReport:
             "network": self.network,
             "npu": self.npu,
             "samples": self.samples,
-            "pixels": self.pixels or None,
+            "taken_as": self.taken or None,
             "silent": self.silent,
             "output": self.output,
             "classification": self.classification.as_json() if self.classification else None,

@@ -28,7 +28,7 @@ INPUT, OUTPUT = "serving/input:0", "serving/output:0"
 ALLOWED = 0
 """The probes, chosen by the input's first element: this one, GUARDED and LAST_FAULT are legal."""
 (SECURE_CODE, SECURE_ALIAS, SECURE_DATA, NO_VENEER, GUARDED, SECURE_PERIPHERAL, NOTHING,
- LAST_FAULT) = range(1, 9)  # fmt: skip
+ UNDEFINED, LAST_FAULT) = range(1, 10)  # fmt: skip
 PROBE = """
 #include "partition.h"
 
@@ -55,6 +55,9 @@ static uint32_t probe(int which)
         return *(volatile uint32_t *)({unlisted}u | SECURE_BIT);
     case {nothing}:
         return *(volatile uint32_t *){nowhere}u;
+    case {undefined}:
+        __asm volatile("udf #0");
+        return 0;
     case {last_fault}:
         /* The veneer refuses to write where its caller may not. */
         if (secure_last_fault((struct secure_fault *)SECURE_DATA_START)) {{
@@ -103,7 +106,8 @@ def probing(board: Board, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     assert head
     probe = PROBE.format(
         code=SECURE_CODE, alias=SECURE_ALIAS, data=SECURE_DATA, no_veneer=NO_VENEER,
-        guarded=GUARDED, peripheral=SECURE_PERIPHERAL, nothing=NOTHING, last_fault=LAST_FAULT,
+        guarded=GUARDED, peripheral=SECURE_PERIPHERAL, nothing=NOTHING, undefined=UNDEFINED,
+        last_fault=LAST_FAULT,
         unlisted=hex(UNLISTED), console=hex(console_addr(board)), nowhere=hex(NOWHERE),
     )  # fmt: skip
     main.write_text(text.replace(head[0], probe, 1))
@@ -165,6 +169,14 @@ def test_a_bus_fault_is_the_secure_images_to_report(probing: tuple[Path, Project
     told = rf"BusFault: non-secure code .*refused, 0x{NOWHERE:08x} .*PRECIS"
     with pytest.raises(TargetError, match=told):
         run(probing, NOTHING)
+
+
+@needs_qemu
+def test_so_is_every_other_fault(probing: tuple[Path, ProjectInfo]) -> None:
+    undefinstr = 1 << 16
+    told = rf"processor fault of non-secure code at 0x\w+ \(CFSR 0x{undefinstr:08x}\)"
+    with pytest.raises(TargetError, match=told):
+        run(probing, UNDEFINED)
 
 
 @needs_qemu

@@ -288,6 +288,7 @@ enum secure_cause trustzone_init(void)
 {% endif %}
     open_peripherals();
     open_interrupts();
+    __asm volatile("dsb\n\tisb" ::: "memory"); /* all of it comes before the first non-secure access */
     return sau != SECURE_FAULT ? sau : memories;
 }
 

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* A digest of what the library was generated from; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "cc6831329bad8bd8"
+#define ETHOSGEN_DIGEST "d89589428746abe3"
 
 #define ETHOSGEN_NETWORKS 1
 

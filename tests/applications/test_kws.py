@@ -82,6 +82,11 @@ def test_words_are_detected_and_every_bit_is_the_oracles(project: Path) -> None:
     checks = [line for line in report.lines if "check:" in line]
     hops = (report.items * 320 - 480) // 320 + 1
     assert len(checks) == -(-hops // 50)
+    assert report.work is not None and report.work.seconds == report.items * 0.02
+    each_second = report.work.count / report.work.seconds
+    # 50 times the front end, which takes 31,268 instructions; the rest is the application's own
+    assert 1.0 < each_second / (50 * 31_268) < 1.5
+    assert report.work.share is not None and report.work.share < 0.1
 
 
 @needs_build

@@ -24,12 +24,20 @@ DIGEST = "0123456789abcdef"
 INFO: Any = SimpleNamespace(digest=DIGEST)
 ITEM_BYTES = 3000
 PROGRAM = """
+#include "busy.h"
 #include "feed.h"
 #include "frames.h"
 #include "report.h"
 #include "services.h"
 #include <stdio.h>
 #include <unistd.h>
+
+static uint64_t turns;
+
+void busy_restart(void) { turns = 0; }
+void busy_begin(void) { turns++; }
+void busy_end(void) {}
+uint64_t busy_ticks(void) { return turns << 32 | turns; }
 
 void console_put(uint8_t byte) { putchar(byte); }
 
@@ -98,7 +106,7 @@ class NoisyRequests(NoisyFrames):
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("feed")
     (place / "main.c").write_text(PROGRAM)
-    (place / "board.h").write_text('#include "services.h"\n')
+    (place / "board.h").write_text('#include "services.h"\n#define BOARD_TICKS_HZ 1000u\n')
     (place / "ethosgen_networks.h").write_text(f'#define ETHOSGEN_DIGEST "{DIGEST}"\n')
     common, app = TEMPLATES / "apps" / "common", TEMPLATES / "common" / "app"
     sources = [place / "main.c", common / "feed.c", common / "report.c", app / "frames.c"]
@@ -177,7 +185,10 @@ def test_failures_are_counted(program: Path) -> None:
         talk = session(console)
         talk.start(INFO, ITEM_BYTES, 20)
         talk.send(0, bytes(ITEM_BYTES), 20)
-        assert talk.finish(20) == Ending(1, 2, 1)
+        ending = talk.finish(20)
+        assert ending == Ending(1, 2, 1)
+        # it worked on the item, and when the input had ended
+        assert (ending.ticks_hz, ending.ticks) == (1000, 2 << 32 | 2)
         assert talk.lines == ["   0        00.000", "FAILED: a sum, with status 7"]
 
 

@@ -69,6 +69,10 @@ class Anomaly:
         """Return the size of a vector of floats."""
         return 4 * networks[0].inputs[0].elements
 
+    def item_s(self, settings: Settings) -> float | None:
+        """Return the sensor's period."""
+        return settings["SENSOR_PERIOD_MS"] / _THOUSAND
+
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read the vectors of all files, one file after the other."""
         size = networks[0].inputs[0].elements

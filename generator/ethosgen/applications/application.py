@@ -52,6 +52,9 @@ class Application(Protocol):
     def item_bytes(self, networks: Networks) -> int:
         """Return the size of what the host sends at a time."""
 
+    def item_s(self, settings: Settings) -> float | None:
+        """Return the time from one item to the next in reality, None if that is open."""
+
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read files as items; InputError names the wrong file."""
 

@@ -76,6 +76,10 @@ class Image:
         """Return the size of a frame."""
         return networks[0].inputs[0].elements
 
+    def item_s(self, settings: Settings) -> float | None:
+        """Return None: cameras differ."""
+        return None
+
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read images as frames of the camera."""
         _, height, width, channels = networks[0].inputs[0].shape

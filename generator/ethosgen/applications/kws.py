@@ -95,6 +95,10 @@ class Kws:
         """Return the size of a block of samples."""
         return 2 * _BLOCK
 
+    def item_s(self, settings: Settings) -> float | None:
+        """Return the time of a block of samples."""
+        return _BLOCK / RATE
+
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read the sound of all files, one after the other."""
         return _blocks(np.concatenate([load_sound(path) for path in paths]))

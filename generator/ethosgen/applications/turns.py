@@ -49,6 +49,10 @@ class Turns:
         """Return the size of both inputs."""
         return sum(network.inputs[0].bytes for network in networks)
 
+    def item_s(self, settings: Settings) -> float | None:
+        """Return the time from one round to the next."""
+        return settings["PERIOD_MS"] / 1000
+
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read a file for each network; the first samples of both are a round, and so on."""
         if len(paths) != len(networks):

@@ -255,9 +255,10 @@ def application_lines(application: ApplicationReport | None) -> list[str]:
 def application_text(application: ApplicationReport) -> str:
     """Describe the run of an application, whose lines were shown as they came."""
     names = " and ".join(application.networks)
+    work = f"  {application.work.text(application.items)}\n" if application.work else ""
     return (
         f"{application.app} with {names} on {application.board} ({application.on}), input "
-        f"{application.source}\n  {application.text()}\n{application.verdict}"
+        f"{application.source}\n  {application.text()}\n{work}{application.verdict}"
     )
 
 

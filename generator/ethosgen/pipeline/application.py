@@ -75,7 +75,7 @@ def run_and_compare(
     settings = read_settings(info.directory / FOLDER)
     known = replace(info, devices=devices_of(info, on))
     with watch.stage("application", f"running the application on {on}"):
-        lines = run_application(
+        lines, work = run_application(
             elf,
             known,
             items,
@@ -103,8 +103,15 @@ def run_and_compare(
         lines=tuple(lines),
         expected=expected,
         oracle=oracle,
+        work=replace(work, seconds=_seconds(application, len(items), settings)),
         wall_s=watch.wall_s,
     )
+
+
+def _seconds(application: Application, items: int, settings: Settings) -> float | None:
+    """Return how long the input lasts in reality."""
+    each = application.item_s(settings)
+    return None if each is None else each * items
 
 
 class _Oracles:

@@ -21,7 +21,9 @@ STAND_IN = "stand_in"
 """The folder with the facts of the board that stands in on QEMU, as board/ has those of its own."""
 APPLICATION = "application"
 """The folder of the application that a project has besides the one that serves inferences."""
-_APPLICATION = ("application.h", "feed.c", "feed.h", "main.c", "report.c", "report.h")
+_APPLICATION = (
+    "application.h", "busy.c", "busy.h", "feed.c", "feed.h", "main.c", "report.c", "report.h",
+)  # fmt: skip
 """The files that all applications have."""
 _LINKS = 2
 """A line to the element before, and one to the element behind."""

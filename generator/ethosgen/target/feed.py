@@ -5,24 +5,26 @@ We send the items that a sensor would give, and it prints lines of text between 
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ethosgen.backend import Attach
 from ethosgen.target.console import Console
 from ethosgen.target.frames import Decoder
-from ethosgen.target.kinds import Firmware, Line, require_target
+from ethosgen.target.kinds import Firmware, Line, TargetKind, require_target
+from ethosgen.target.profiling import unit_of
 from ethosgen.target.session import Request, RestartError, Session
+from ethosgen.values.application import Work
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.project_info import ProjectInfo
 
-PROTOCOL = 257
+PROTOCOL = 258
 """The protocol's version, which no version of the server's has."""
 
 _HELLO = struct.Struct("<III16s")
 _PLACE = struct.Struct("<II")
-_ENDING = struct.Struct("<III")
+_ENDING = struct.Struct("<IIIIQ")
 _ANSWER_S = 10.0
 _HELLO_RETRY_S = 0.03
 
@@ -32,11 +34,16 @@ OnLine = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Ending:
-    """The application's own account: items, lines printed, and those that tell failures."""
+    """The application's own account: items, lines printed, and those that tell failures.
+
+    `ticks` of a clock of `ticks_hz` were work, without waits for its input and for the NPU.
+    """
 
     items: int
     lines: int
     failures: int
+    ticks_hz: int = field(default=0, compare=False)
+    ticks: int = field(default=0, compare=False)
 
 
 class FeedSession(Session):
@@ -119,8 +126,8 @@ def run_application(
     timeout_s: float = 120.0,
     on_item: Callable[[int, int], None] = lambda _done, _all: None,
     on_line: OnLine = lambda _line: None,
-) -> list[str]:
-    """Feed an application with items and return the lines that it prints.
+) -> tuple[list[str], Work]:
+    """Feed an application with items and return the lines that it prints, and its work.
 
     `timeout_s` is for the work on one item. TargetError if the application or the target fails, or
     if a line was lost; NpuFault if the NPU model stopped at a command.
@@ -154,4 +161,11 @@ def run_application(
         )
     if status not in (None, ending.failures):
         raise TargetError(f"the application exited with status {status} after its end marker")
-    return session.lines
+    return session.lines, _work(ending, info, kind)
+
+
+def _work(ending: Ending, info: ProjectInfo, kind: TargetKind) -> Work:
+    """Return an application's work in the unit that its clock counts on the target."""
+    unit = unit_of(info.board, kind, ending.ticks_hz)
+    rate = info.board.cpu.clock_hz if kind.counts_instructions else ending.ticks_hz
+    return Work(round(ending.ticks / unit.ticks), unit.name, rate)

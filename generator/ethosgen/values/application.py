@@ -9,6 +9,48 @@ from ethosgen.values.grammar import counted
 
 
 @dataclass(frozen=True)
+class Work:
+    """What an application did on the CPU, without waits for its input and for the NPU.
+
+    `count` is of `unit`, "instructions" on QEMU; `rate_hz` are how many a second has, for
+    instructions at one in a cycle, None if the board's clock is unknown. `seconds` is the time
+    that the input lasts in reality, None if that is open.
+    """
+
+    count: int
+    unit: str
+    rate_hz: int | None = None
+    seconds: float | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The part of real time that the work takes; None if it is unknown."""
+        if self.rate_hz is None or self.seconds is None:
+            return None
+        return self.count / self.rate_hz / self.seconds
+
+    def text(self, items: int) -> str:
+        """Return the work, for people."""
+        if self.seconds is None:
+            return f"{self.count // items:,} {self.unit} for each item, without waits"
+        told = f"{self.count / self.seconds:,.0f} {self.unit} for each second of input"
+        if self.share is None or self.rate_hz is None:
+            return f"{told}, without waits"
+        cycle = ", at one in a cycle" if self.unit == "instructions" else ""
+        return f"{told}: {self.share:.1%} of the time at {self.rate_hz / 1e6:g} MHz{cycle}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the work as an object of JSON types."""
+        return {
+            "count": self.count,
+            "unit": self.unit,
+            "rate_hz": self.rate_hz,
+            "input_s": self.seconds,
+            "share": self.share,
+        }
+
+
+@dataclass(frozen=True)
 class ApplicationReport:
     """An application's lines for its input, and what they must be.
 
@@ -25,6 +67,7 @@ class ApplicationReport:
     lines: tuple[str, ...]
     expected: tuple[str, ...] | None
     oracle: str = ""
+    work: Work | None = None
     wall_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -82,5 +125,6 @@ class ApplicationReport:
             "differing": None if self.expected is None else self.differing,
             "first_difference": (self.first or None) if self.expected is not None else None,
             "lines": list(self.lines),
+            "work": self.work.as_json() if self.work else None,
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }

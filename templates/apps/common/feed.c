@@ -10,6 +10,7 @@
 #include "feed.h"
 
 #include "board.h"
+#include "busy.h"
 #include "frames.h"
 #include "report.h"
 
@@ -18,7 +19,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FEED_PROTOCOL 257u /* other than SERVER_PROTOCOL of server.h */
+#define FEED_PROTOCOL 258u /* other than SERVER_PROTOCOL of server.h */
 
 /* Requests; an answer has the request's type with the highest bit set. */
 enum {
@@ -47,6 +48,8 @@ struct ending {
     uint32_t items;
     uint32_t lines;
     uint32_t failures;
+    uint32_t ticks_hz;
+    uint32_t ticks[2]; /* of work, the lower half first */
 };
 
 static struct {
@@ -91,6 +94,7 @@ static void say_hello(const struct frame *frame)
     feed.received = 0;
     feed.has_ended = false;
     report_restart();
+    busy_restart();
     answer(frame, &hello, sizeof hello);
 }
 
@@ -127,7 +131,14 @@ static bool take(const struct frame *frame, uint8_t *item)
 
 static void tell_ending(const struct frame *frame)
 {
-    const struct ending ending = {feed.items, report_lines(), report_failures()};
+    const uint64_t ticks = busy_ticks();
+    const struct ending ending = {
+        .items = feed.items,
+        .lines = report_lines(),
+        .failures = report_failures(),
+        .ticks_hz = BOARD_TICKS_HZ,
+        .ticks = {(uint32_t)ticks, (uint32_t)(ticks >> 32)},
+    };
 
     feed.has_ended = true;
     answer(frame, &ending, sizeof ending);
@@ -136,6 +147,7 @@ static void tell_ending(const struct frame *frame)
 bool feed_start(uint32_t item_bytes)
 {
     feed.item_bytes = item_bytes;
+    busy_end();
     if (feed.is_ending) {
         feed.is_ending = false;
         tell_ending(&feed.ending);
@@ -165,6 +177,7 @@ bool feed_start(uint32_t item_bytes)
 
 bool feed_receive(void *item)
 {
+    busy_end();
     for (;;) {
         struct frame frame;
 
@@ -176,12 +189,14 @@ bool feed_receive(void *item)
             return false;
         case DATA:
             if (take(&frame, item)) {
+                busy_begin();
                 return true;
             }
             break;
         case END:
             feed.ending = frame;
             feed.is_ending = true;
+            busy_begin();
             return false;
         default:
             decline(&frame, REFUSED);

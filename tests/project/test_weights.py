@@ -11,15 +11,18 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.board.any_board import any_board
+from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import GCC
-from ethosgen.project import CSOLUTION, LIBRARY_ONLY, Project, open_project, render, write
+from ethosgen.project import CSOLUTION, LIBRARY_ONLY, ZEPHYR, Project, open_project, render, write
 from ethosgen.project.weights import code_text
+from ethosgen.target.slots import find_slots
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Program
 from ethosgen.values.status import Status
 from ethosgen.values.weights import FORMAT, HEADER_BYTES, read_weights
 from tests import ROOT
+from tests.project.test_linking import memory_of
 from tests.support.needs import needs_arm_gcc, needs_gcc
 from tests.support.programs import COMMANDS, READ_ONLY, make_program, with_weights
 from tests.support.snippets import snippets
@@ -135,6 +138,74 @@ def test_the_library_compiles_without_a_warning(tmp_path: Path, io: IoStyle, lan
         return
     for source in ("plus_one.c", "ethosgen_weights.c", "ethosgen_networks.c"):
         subprocess.run([str(GCC.find()), *FLAGS, *standard, str(model / source)], check=True)
+
+
+def slots(folder: Path, *gcc: str) -> Path:
+    """Compile the slots of a Zephyr application; return the object."""
+    program = apart(make_program(IoStyle.CALLER))
+    write(render(program, load_board("corstone300"), platform=ZEPHYR), folder / "p")
+    source, out = folder / "p" / "src" / "board_weights.c", folder / "slots.o"
+    subprocess.run([*gcc, *FLAGS, f"-I{folder}/p/model", "-c", source, "-o", out], check=True)
+    return out
+
+
+ZEPHYR_SCRIPT = """
+MEMORY
+{
+    FLASH (rx) : ORIGIN = 0, LENGTH = 64K
+    ethosgen_weights (r) : ORIGIN = 0x70000000, LENGTH = 64K
+}
+SECTIONS
+{
+#define ROMABLE_REGION FLASH
+#include "rom_sections.ld"
+    rest : { *(.rodata .rodata.*) } > FLASH
+#include "sections.ld"
+}
+"""
+
+
+@needs_arm_gcc
+@pytest.mark.parametrize(("chosen", "start"), [(1, 0x70000000), (0, 0)])
+@pytest.mark.parametrize("inside", [False, True])
+def test_zephyr_places_slots_and_images(
+    tmp_path: Path, chosen: int, start: int, inside: bool
+) -> None:
+    gcc = str(GCC.find())
+    model = f'-DETHOSGEN_WEIGHTS_INSIDE="{tmp_path}/p/model"'
+    made = slots(tmp_path, gcc, "-mcpu=cortex-m55", *([model] if inside else []))
+    lib = resource_folder("zephyr_app") / "lib"
+    named = ["LINKER_DT_NODE_REGION_NAME_TOKEN(x)=x", "DT_CHOSEN(x)=x"]
+    defined = [f"-D{macro}" for macro in (*named, f"DT_HAS_CHOSEN(x)={chosen}")]
+    command = [gcc, "-E", "-P", "-x", "c", f"-I{lib}", *defined, "-", "-o", f"{tmp_path}/z.ld"]
+    subprocess.run(command, input=ZEPHYR_SCRIPT, text=True, check=True)
+    out = tmp_path / "z.elf"
+    link = [gcc, "-nostdlib", f"-T{tmp_path}/z.ld", "-Wl,-eboard_weights", str(made)]
+    subprocess.run([*link, "-o", str(out)], check=True)
+    kind, address = memory_of(out, "board_slot_plus_one")
+    assert (kind, address) == ("SHT_PROGBITS" if inside else "SHT_NOBITS", start)
+    info = open_project(tmp_path / "p")
+    assert info.network.weights is not None
+    assert find_slots(out, info) == ({} if inside else {start: info.network.weights.file})
+
+
+@needs_gcc
+def test_a_program_for_this_machine_has_the_file_inside(tmp_path: Path) -> None:
+    made = slots(tmp_path, "gcc", f'-DETHOSGEN_WEIGHTS_INSIDE="{tmp_path}/p/model"')
+    assert (tmp_path / "p" / FILE).read_bytes() in made.read_bytes()
+
+
+def test_zephyr_compiles_the_check_and_the_slots() -> None:
+    program = apart(make_program(IoStyle.CALLER))
+    files = render(program, load_board("corstone300"), platform=ZEPHYR).files
+    assert b"ethosgen_weights.c" in files["model/CMakeLists.txt"]
+    assert b"src/board_weights.c" in files["CMakeLists.txt"]
+    assert b"ethosgen_networks[i].init(slot->start" in files["src/main.c"]
+    code = files["model/plus_one.c"].decode()
+    init = code[code.index("ethosgen_status plus_one_init(") :]
+    assert init.index("plus_one_lock();") < init.index("plus_one_weights_file =")
+    run = code[code.index("ethosgen_status plus_one_run(") :]
+    assert run.index("plus_one_lock();") < run.index("return ETHOSGEN_NO_WEIGHTS;")
 
 
 @needs_arm_gcc

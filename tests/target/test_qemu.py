@@ -308,6 +308,14 @@ def test_a_missing_qemu(firmware: Firmwares, monkeypatch: pytest.MonkeyPatch) ->
 
 CRASH = "    *(volatile unsigned *)0xF0000000u = 1; /* no memory */\n"
 SPIN = "    for (;;) {\n    }\n"
+CRASH_OF_A_THREAD = """    static uint32_t stack[64];
+    for (uint32_t i = 0; i < 64; i++) {
+        stack[i] = 0x2000u; /* no address of code, wherever the handler reads */
+    }
+    __asm volatile("msr psp, %0\\n\\tmovs r0, #2\\n\\tmsr control, r0\\n\\tisb\\n\\t"
+                   "ldr r0, =0xF0000000\\n\\tstr r0, [r0]" : : "r"(&stack[32]) : "r0", "memory");
+"""
+"""Threads of an RTOS have a stack pointer of their own."""
 
 
 @pytest.mark.parametrize(
@@ -317,6 +325,7 @@ SPIN = "    for (;;) {\n    }\n"
             CRASH,
             r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\)",
         ),
+        (CRASH_OF_A_THREAD, r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\)"),
         (SPIN, "did not answer on its console within 1 s"),
     ],
 )

@@ -111,7 +111,7 @@ uint32_t board_stack_bytes(void)
 }
 
 /* Every fault ends here: faults that are not enabled escalate. `frame` contains the registers that the
- * processor stacked: r0 to r3, r12, lr, pc, xpsr. */
+ * processor stacked: r0 to r3, r12, lr, pc, xpsr. An RTOS's threads have the other stack pointer. */
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
     console_init(); /* the fault may have occurred before main() did this */
@@ -129,9 +129,10 @@ __attribute__((naked)) static void Fault_Handler(void)
 {
 {% if board.cpu.is_baseline %}
     /* A branch might not reach it. */
-    __asm volatile("mov r0, sp\n\tldr r1, =report_fault\n\tbx r1\n\t.ltorg");
+    __asm volatile(".syntax unified\n\tmrs r0, msp\n\tmov r1, lr\n\tlsrs r1, r1, #3\n\tbcc 1f\n\t"
+                   "mrs r0, psp\n1:\tldr r1, =report_fault\n\tbx r1\n\t.ltorg");
 {% else %}
-    __asm volatile("mov r0, sp\n\tb report_fault");
+    __asm volatile("tst lr, #4\n\tite eq\n\tmrseq r0, msp\n\tmrsne r0, psp\n\tb report_fault");
 {% endif %}
 }
 

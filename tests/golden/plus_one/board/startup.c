@@ -85,7 +85,7 @@ uint32_t board_stack_bytes(void)
 }
 
 /* Every fault ends here: faults that are not enabled escalate. `frame` contains the registers that the
- * processor stacked: r0 to r3, r12, lr, pc, xpsr. */
+ * processor stacked: r0 to r3, r12, lr, pc, xpsr. An RTOS's threads have the other stack pointer. */
 __attribute__((used)) static void report_fault(const uint32_t *frame)
 {
     console_init(); /* the fault may have occurred before main() did this */
@@ -101,7 +101,7 @@ __attribute__((used)) static void report_fault(const uint32_t *frame)
 
 __attribute__((naked)) static void Fault_Handler(void)
 {
-    __asm volatile("mov r0, sp\n\tb report_fault");
+    __asm volatile("tst lr, #4\n\tite eq\n\tmrseq r0, msp\n\tmrsne r0, psp\n\tb report_fault");
 }
 
 /* Unused interrupts have no vector: they are never enabled. */

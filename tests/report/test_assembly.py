@@ -7,6 +7,7 @@ import pytest
 
 from ethosgen.report.assembly import assemble
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.profile import Profile, StepCost
 from tests.support.needs import needs_models
 from tests.support.reports import CUT, DIGITS, observe, pmu_cycles, report_of
 from tests.support.small_models import SHARED_MODELS
@@ -33,6 +34,15 @@ def test_clocks_make_one_axis_of_time() -> None:
     assert report.costs.seconds == pytest.approx(seconds, rel=1e-4)
     assert plain.costs.seconds is None
     assert sum(layer.share or 0 for layer in report.layers) == pytest.approx(1, abs=1e-4)
+
+
+def test_what_counts_nanoseconds_needs_no_clock() -> None:
+    observed = observe(npu=NO_NPU)
+    steps = observed.program.steps
+    profile = Profile("nanoseconds", tuple(StepCost(step, 500, 0) for step in steps), 7, 0.0)
+    report = assemble(replace(observed, report=replace(observed.report, profile=profile)))
+    assert (report.costs.time_unit, report.costs.cpu_kind) == ("nanoseconds", "measured")
+    assert report.costs.seconds == pytest.approx(500e-9 * len(steps))
 
 
 def test_layers_have_the_networks_own_names_in_order() -> None:

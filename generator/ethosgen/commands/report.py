@@ -127,7 +127,7 @@ def _lines(made: NetworkReport, written: list[Path]) -> Iterator[str]:
     costs = made.costs
     time = "" if costs.seconds is None else ", " + f"{1e3 * costs.seconds:,.3f}" + " ms"
     unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
-    yield f"  time      {counted(costs.cycles, 'cycle')}{time}{unknown}"
+    yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
     if costs.npu_cycles is not None:
         yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
     yield f"  CPU       {costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"

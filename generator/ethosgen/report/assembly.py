@@ -30,6 +30,11 @@ from ethosgen.values.program import Program
 from ethosgen.values.report import Report
 from ethosgen.values.timeline import NpuTimeline
 
+_CYCLES = "cycles"
+_OF_A_CLOCK = (_CYCLES, "instructions")
+"""What a profile may count that takes a cycle each."""
+_NANOSECONDS = "nanoseconds"
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -104,17 +109,20 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
     npu = [call.timeline.cycles for call in calls if call.timeline]
     unknown = sum(call.cpu is None for call in calls if call.is_top)
     cycles = end_of(timeline)
-    is_ticking = profile is None or profile.unit in ("cycles", "instructions")
+    is_ticking = profile is None or profile.unit in _OF_A_CLOCK
     seconds = cycles / clock if clock and is_ticking and not unknown else None
+    if profile is not None and profile.unit == _NANOSECONDS and not npu:
+        seconds = cycles / 1e9
     return Costs(
         npu_cycles=sum(npu) if npu else None,
         unassigned_cycles=_unassigned(calls) if npu else None,
         compiler_cycles=plan.npu_cycles if npu else None,
         cpu=sum(call.cpu or 0 for call in calls),
         cpu_kind=ESTIMATED if profile is None else MEASURED,
-        cpu_unit="cycles" if profile is None else profile.unit,
+        cpu_unit=_CYCLES if profile is None else profile.unit,
         cpu_unknown=unknown,
         cycles=cycles,
+        time_unit=profile.unit if profile and not is_ticking and not npu else _CYCLES,
         seconds=seconds,
         arena_bytes=program.arena_bytes,
         fast_bytes=plan.fast_bytes,

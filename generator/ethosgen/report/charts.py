@@ -125,17 +125,18 @@ def make_lanes(report: NetworkReport) -> list[Lane]:
         Lane(
             LANES.get(lane, lane),
             sum(event.end - event.start for event in events) / whole,
-            tuple(_event_box(event, whole, report.layers) for event in events),
+            tuple(_event_box(event, report) for event in events),
         )
         for lane, events in found.items()
         if events
     ]
 
 
-def _event_box(event: Event, whole: int, layers: Sequence[Layer]) -> Box:
-    layer = layers[event.operator] if event.operator is not None else None
+def _event_box(event: Event, report: NetworkReport) -> Box:
+    whole = max(report.costs.cycles, 1)
+    layer = report.layers[event.operator] if event.operator is not None else None
     what = f"{layer.code} ({short(layer.output)}): {event.name}" if layer else event.name
-    cycles = counted(event.end - event.start, "cycle")
+    cycles = f"{event.end - event.start:,} {report.costs.time_unit}"
     moved = f", reads {_bytes(event.read)}, writes {_bytes(event.written)}" if event.read else ""
     return Box(
         x=_part(event.start, whole),
@@ -188,7 +189,7 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
                 height=_part(block.bytes, size),
                 style=block.kind,
                 title=f"{name}\n{block.kind}, {counted(block.bytes, 'byte')} at {block.offset:,}, "
-                f"from cycle {start:,} to {end:,}",
+                f"from {start:,} to {end:,} {report.costs.time_unit}",
                 label=name if block.bytes / size > _LEAST_HEIGHT else "",
                 layer=block.operator,
             )

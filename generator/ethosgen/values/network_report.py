@@ -206,8 +206,9 @@ class Costs:
     `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own;
     `unassigned_cycles` are those of operations that the compiler assigns to no operator.
     `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, and `cpu_unknown` the number of
-    steps without a figure. `cycles` is the end of the timeline, `seconds` the same at the board's
-    clock. `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
+    steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", but what
+    the target counts where that is a time, as on Linux. `seconds` is the same at the board's clock.
+    `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
     """
 
     npu_cycles: int | None
@@ -218,6 +219,7 @@ class Costs:
     cpu_unit: str
     cpu_unknown: int
     cycles: int
+    time_unit: str
     seconds: float | None
     arena_bytes: int
     fast_bytes: int

@@ -75,3 +75,9 @@ def test_a_plot_that_cannot_be_written_is_refused_first(
     path = place / name if not said else tmp_path / name
     with pytest.raises(InputError, match=said or "is not a folder"):
         run(network, "--plot", str(path))
+
+
+def test_a_board_without_firmware_gets_a_library(network: str) -> None:
+    done = run(network, "--board", "ra8p1", "--npu", "none", "--samples", "0", "--no-check")
+    assert "project" in done.stderr and "--platform library" in done.stderr
+    assert "\n* " not in done.stdout  # a single row is on the front anyway

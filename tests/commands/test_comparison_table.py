@@ -86,3 +86,11 @@ def test_a_choice_names_its_neighbours() -> None:
     shown = list(choice_lines(SramChoice("net", 5120, chosen, tried(3000, 2048), None)))
     assert "smaller: performance: 2.0 KiB of SRAM, 3,000 cycles, 3 ms (+50.0%)" in shown[1]
     assert shown[2].strip() == "more SRAM would not make it faster"
+
+
+def test_a_table_without_figures_explains_none() -> None:
+    refused = make_result(cost=None, exactness=None, refusal="no")
+    assert text(refused).splitlines() == [
+        "net on corstone300",
+        "  refused: ethos-u55-128, shared_sram: no",
+    ]

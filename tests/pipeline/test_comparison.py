@@ -83,6 +83,7 @@ def test_networks_of_the_same_name_have_their_paths(path: Path, tmp_path: Path) 
     ("changes", "said"),
     [
         ({"npus": ("ethos-u55-12",)}, "unknown NPU 'ethos-u55-12'"),
+        ({"memory_modes": ("shared",)}, "unknown memory mode 'shared' .did you mean 'shared_sram'"),
         ({"boards": ("corstone3",)}, "unknown board 'corstone3'"),
     ],
 )

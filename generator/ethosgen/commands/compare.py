@@ -205,13 +205,23 @@ def _width(wide: bool | None) -> int:
 
 
 def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
-    """Return the command for the fastest configuration that fits."""
-    able = [one for one in report.results if one.cost and not one.misfit and not one.differs]
+    """Return the command for the first network's fastest configuration that fits."""
+    from ethosgen.board import load_board
+
+    first = report.results[0].setting.network
+    able = [
+        one
+        for one in report.results
+        if one.setting.network == first and one.cost and not one.misfit and not one.differs
+    ]
     if not able:
         return "ethosgen boards"
     times = durations([one.cost for one in able])
     setting = able[times.index(min(times))].setting
     words = ["ethosgen", "verify", str(networks[0]), "--board", setting.board, "--npu", setting.npu]
+    if not load_board(setting.board).platforms:
+        words[1] = "project"
+        words += ["--platform", "library"]
     if setting.memory_mode is not None:
         words += ["--memory-mode", setting.memory_mode]
     if setting.schedule.strategy is not Strategy.PERFORMANCE:

@@ -55,9 +55,10 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
         yield from _table(results, is_wide)
         yield from _reasons(results)
         yield ""
-    if any(result.on_front for result in report.results):
+    if any(_has_stars(results) for results in found.values()):
         yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
-    yield from QUALITY
+    if any(one.cost for one in report.results):
+        yield from QUALITY
     if any(one.cost and one.cost.code_bytes is None for one in report.results):
         yield "Flash is weights, constants and commands; --build adds the library's code."
     energies = {one.cost.energy for one in report.results if one.cost}
@@ -99,11 +100,16 @@ def _columns(results: Sequence[Result], is_wide: bool) -> list[Column]:
         idle.add("schedule")
     if all(cost.model_cycles is None for cost in costs):
         idle |= {"NPU (Vela)", "NPU (model)", "CPU"}
-    if len({one.on_front for one in results}) == 1:
+    if not _has_stars(results):
         idle.add("")
     return [
         column for column in COLUMNS if column.title not in idle and (is_wide or column.is_narrow)
     ]
+
+
+def _has_stars(results: Sequence[Result]) -> bool:
+    """Return whether some rows, and not all of them, are on the front."""
+    return len({one.on_front for one in results if one.cost is not None}) == 2
 
 
 def _is_usual(result: Result) -> bool:

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import get_args
 
 from ethosgen import __version__
 from ethosgen.backend import accelerators, backend_of, compiled_for, find_accelerator
-from ethosgen.board import Board, board_names, load_board
+from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
 from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline.points import measure_front, measure_point
@@ -30,6 +31,7 @@ from ethosgen.values.watch import Watch
 ALL = "all"
 """What stands for every board, NPU, memory mode or strategy."""
 DEFAULT_BOARD = "corstone300"
+MODES: tuple[str, ...] = get_args(MemoryMode)
 _WORTH_PROCESSES = 4
 """Points that are worth worker processes, each of which takes some seconds to start."""
 
@@ -109,6 +111,9 @@ def processes_for(asked: int | None, points: int) -> int:
 
 def points_of(asked: ComparisonRequest) -> list[Point]:
     """Return the points of a request, ordered by network, board, NPU, memory mode and schedule."""
+    unknown_mode = next((one for one in asked.memory_modes if one not in (*MODES, ALL)), None)
+    if unknown_mode is not None:
+        raise InputError(unknown("memory mode", unknown_mode, [*MODES, ALL]))
     sources = [open_source(path, None, asked.reading) for path in asked.networks]
     names = _names(asked.networks)
     boards = [load_board(name) for name in _boards(asked.boards)]

@@ -1,3 +1,59 @@
-"""ethosgen: a quantized network to Cortex-M + Ethos-U firmware, checked bit for bit."""
+"""ethosgen: a quantized network to Cortex-M + Ethos-U firmware, checked bit for bit.
+
+The functions of `ethosgen.api` are here too, and imported on first use: compilers take seconds.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from ethosgen.values.errors import EthosgenError
+
+if TYPE_CHECKING:
+    from ethosgen.api import (
+        OffloadMode,
+        OffloadOptions,
+        Run,
+        Schedule,
+        Strategy,
+        accuracy,
+        build_project,
+        compare,
+        create_project,
+        draw_samples,
+        read,
+        run_project,
+        simulate,
+        verify,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "EthosgenError",
+    "OffloadMode",
+    "OffloadOptions",
+    "Run",
+    "Schedule",
+    "Strategy",
+    "__version__",
+    "accuracy",
+    "build_project",
+    "compare",
+    "create_project",
+    "draw_samples",
+    "read",
+    "run_project",
+    "simulate",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
+    from ethosgen import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -203,6 +203,7 @@ def verify(
     criteria: Criteria = USUAL,
     line: "Line | None" = None,
     flasher: str | None = None,
+    output_path: Path | None = None,
     profile: bool = False,
     feed: Feed = NO_FILES,
     watch: Watch,
@@ -218,7 +219,7 @@ def verify(
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
     remedy = "create a project, and choose one with: ethosgen run --network"
-    _check_one(len(recipe.networks), inputs, None, criteria.golden, remedy)
+    _check_one(len(recipe.networks), inputs, output_path, criteria.golden, remedy)
     board = load_board(recipe.board).in_state(recipe.security)
     _check_target(board.for_platform(recipe.platform), on, recipe.platform)
     if recipe.app is not None and on == "serial":
@@ -239,7 +240,9 @@ def verify(
             flash_project(directory, tool=flasher, watch=watch)
         networks = [program.plan.network for program in written.programs]
         turns = [Turn(i, network) for i, network in enumerate(networks)]
-        report = run_and_judge(turns, info, built, inputs, None, criteria, watch, line, profile)
+        report = run_and_judge(
+            turns, info, built, inputs, output_path, criteria, watch, line, profile
+        )
         if info.app is None:
             return report
         elf = _find_app(info, require_target(on).variant, None, on)
@@ -251,10 +254,10 @@ def _check_one(
     count: int, inputs: Inputs, output: Path | None, golden: Path | None, remedy: str
 ) -> None:
     """Refuse options for one network if there are several, and those that lack another."""
-    require_inputs(golden, inputs.path)
-    given = (("--input", inputs.path), ("--output", output), ("--golden", golden))
-    for option, path in given:
-        if count > 1 and path is not None:
+    require_inputs(golden, inputs.are_given)
+    given = (("--input", inputs.path or inputs.arrays), ("--output", output), ("--golden", golden))
+    for option, value in given:
+        if count > 1 and value is not None:
             raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
 
 

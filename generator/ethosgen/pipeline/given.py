@@ -22,9 +22,9 @@ def holds_outputs(path: Path | None) -> bool:
     return path is not None and path.suffix.lower() == SUFFIX
 
 
-def require_inputs(golden: Path | None, inputs: Path | None) -> None:
-    """Raise InputError for golden outputs without the file of the inputs that they belong to."""
-    if holds_outputs(golden) and inputs is None:
+def require_inputs(golden: Path | None, are_given: bool) -> None:
+    """Raise InputError for golden outputs without the inputs that they belong to."""
+    if holds_outputs(golden) and not are_given:
         raise InputError(
             f"'{golden}' holds golden outputs, which random inputs do not have; pass the inputs "
             "that they belong to with --input"

@@ -1,10 +1,11 @@
 """Chooses samples, and compares outputs with the oracles'."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ethosgen.backend import is_compiled
 from ethosgen.frontend import read
@@ -14,7 +15,7 @@ from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import take_apart, undefined_outputs
 from ethosgen.pipeline.given import compare_given, holds_outputs
 from ethosgen.samples.drawing import count_distributions, draw_samples
-from ethosgen.samples.files import load_samples
+from ethosgen.samples.files import load_samples, samples_of
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
@@ -30,7 +31,7 @@ SECOND_S = 30.0
 
 @dataclass(frozen=True)
 class Inputs:
-    """The source of samples: a file, or `count` random ones from `seed`.
+    """The source of samples: a file, arrays by input, or `count` random ones from `seed`.
 
     Without a count, the network's size determines the number of samples.
     """
@@ -38,10 +39,16 @@ class Inputs:
     path: Path | None
     count: int | None
     seed: int
+    arrays: Mapping[str, Any] | None = None
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the user passes the samples; if not, they are drawn."""
+        return self.path is not None or self.arrays is not None
 
     def drawn(self, count: int) -> Drawn | None:
-        """Describe `count` random samples; None if they come from a file."""
-        if self.path is not None:
+        """Describe `count` random samples; None if the user passes them."""
+        if self.are_given:
             return None
         is_short = self.count is None and count < SAMPLES
         return Drawn(self.seed, count_distributions(count), is_short)
@@ -71,6 +78,8 @@ def choose_samples(network: Network, inputs: Inputs) -> list[Arrays]:
     """Load the user's samples, or draw random ones."""
     if inputs.path is not None:
         return load_samples(inputs.path, network.inputs)
+    if inputs.arrays is not None:
+        return samples_of(inputs.arrays, network.inputs)
     return draw_samples(network, inputs.count or default_samples(network), inputs.seed)
 
 

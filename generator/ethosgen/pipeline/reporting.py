@@ -80,7 +80,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             f"a report is about one network but got {len(recipe.networks)}; run it once for each"
         )
     on = asked.on or _usual_target(recipe)
-    require_inputs(asked.criteria.golden, asked.inputs.path)
+    require_inputs(asked.criteria.golden, asked.inputs.are_given)
     if on == SIMULATE:
         board = _board(recipe) if recipe.board else any_board()
         network, program, report = _simulated(asked, board, watch)

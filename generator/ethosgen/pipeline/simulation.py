@@ -41,7 +41,7 @@ def simulate(
     accelerator = choose_accelerator(network, npu, None)
     if accelerator is not None:
         require_simulator(accelerator)
-    require_inputs(criteria.golden, inputs.path)
+    require_inputs(criteria.golden, inputs.are_given)
     require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
     io = IoStyle.ARENA

@@ -55,6 +55,28 @@ def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> l
         batches = _read_folder(path, inputs, what)
     else:
         batches = stack_inputs(path, inputs, read_archive(path), what)
+    return _split(path, batches, what)
+
+
+def samples_of(arrays: Mapping[str, Array], inputs: Sequence[Tensor]) -> list[Arrays]:
+    """Return samples from arrays in memory, one for each input, as `load_samples` from a file."""
+    return _split("inputs", stack_inputs("inputs", inputs, arrays, "input"), "input")
+
+
+def stack_samples(samples: Sequence[Arrays]) -> dict[str, Array]:
+    """Return an array of shape (N, *shape) for each tensor of N samples.
+
+    A sample without outputs, because the network waits for more inputs, is 0.
+    """
+    like = next(filter(None, samples), {})
+    return {
+        name: np.stack([sample.get(name, np.zeros_like(array)) for sample in samples])
+        for name, array in like.items()
+    }
+
+
+def _split(path: Path | str, batches: Mapping[str, Array], what: str) -> list[Arrays]:
+    """Return the samples of stacked arrays; InputError if these disagree in their number."""
     counts = {name: len(batch) for name, batch in batches.items()}
     if len(set(counts.values())) > 1:
         raise InputError(f"{path}: the {what}s hold different numbers of samples: {counts}")
@@ -72,17 +94,10 @@ def load_array(path: Path) -> Array:
 
 
 def save_samples(path: Path, samples: Sequence[Arrays]) -> None:
-    """Write samples to `path` as one array per tensor, of shape (N, *shape).
-
-    A sample without outputs, because the network waits for more inputs, is 0.
-    """
+    """Write samples to `path` as one array per tensor, as `stack_samples` makes them."""
     if path.suffix != ".npz":
         raise InputError(f"{path}: an output file must end in .npz")
-    like = next(filter(None, samples), {})
-    stacked: dict[str, Any] = {
-        name: np.stack([s.get(name, np.zeros_like(array)) for s in samples])
-        for name, array in like.items()
-    }
+    stacked: dict[str, Any] = stack_samples(samples)
     partial = path.with_name(f".{path.name}.partial")
     try:
         with partial.open("wb") as file:
@@ -99,9 +114,12 @@ def _list(names: Sequence[str]) -> str:
 
 
 def stack_inputs(
-    path: Path, inputs: Sequence[Tensor], arrays: Mapping[str, Array], what: str
+    path: Path | str, inputs: Sequence[Tensor], arrays: Mapping[str, Array], what: str
 ) -> dict[str, Array]:
-    """Return each input's samples, stacked; InputError for a wrong name, type or shape."""
+    """Return each input's samples, stacked; InputError for a wrong name, type or shape.
+
+    `path` is what messages call the arrays' origin.
+    """
     names = [tensor.name for tensor in inputs]
     wrong = sorted(set(arrays) - set(names))
     if wrong:
@@ -162,7 +180,7 @@ def _plain(member: Any) -> Array:
     return member
 
 
-def _as_batch(path: Path, tensor: Tensor, array: Array, what: str) -> Array:
+def _as_batch(path: Path | str, tensor: Tensor, array: Array, what: str) -> Array:
     if array.dtype != np.dtype(tensor.dtype):
         raise InputError(
             f"{path}: {what} '{tensor.name}' is {array.dtype}, but must be {tensor.dtype}"

@@ -1,0 +1,38 @@
+"""ethosgen in scripts and notebooks: what the commands do, as functions with values in and out.
+
+    import ethosgen
+
+    run = ethosgen.simulate("model.tflite", npu="ethos-u55-128")
+    run.report.passed, run.outputs
+
+`ethosgen` itself exports all of it, and imports it on first use. Every function raises an
+EthosgenError for what a user can fix, with the command's sentence, and prints nothing: pass
+`announce=print` to follow long work.
+"""
+
+from ethosgen.api.firmware import FirmwareOptions
+from ethosgen.api.networks import NetworkLike, draw_samples, read
+from ethosgen.api.projects import build_project, create_project, run_project
+from ethosgen.api.runs import Run, simulate, verify
+from ethosgen.api.studies import accuracy, compare
+from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.schedule import Schedule, Strategy
+
+__all__ = [
+    "FirmwareOptions",
+    "NetworkLike",
+    "OffloadMode",
+    "OffloadOptions",
+    "Run",
+    "Schedule",
+    "Strategy",
+    "accuracy",
+    "build_project",
+    "compare",
+    "create_project",
+    "draw_samples",
+    "read",
+    "run_project",
+    "simulate",
+    "verify",
+]

@@ -1,0 +1,134 @@
+"""Networks and samples as values."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ethosgen import pipeline
+from ethosgen.samples import drawing
+from ethosgen.samples.files import stack_samples
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.source import AS_GIVEN, AS_IS, ReadOptions
+from ethosgen.values.watch import Announce, Watch
+
+Array = np.ndarray[Any, Any]
+Choice = TypeVar("Choice", bound=Enum)
+
+NetworkLike = str | os.PathLike[str] | Network
+"""A network: the path of its file, or the value that `read` returns."""
+
+InputsLike = str | os.PathLike[str] | Array | Mapping[str, Array]
+"""Samples: the path of an .npz file or folder, an array for each input by name, or one array."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    input_layout: str = AS_IS,
+) -> Network:
+    """Read a network in any format that the commands read.
+
+    `shapes` are those of inputs whose file leaves sizes open. With `input_layout` "nhwc", inputs of
+    channels-first networks have their channels last. `name` is the prefix of the C functions, by
+    default the file's. The network has `inputs` and `outputs`: tensors with a name, a shape, a
+    dtype and a quantization.
+    """
+    given = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
+    return pipeline.read(Path(path), name, Watch(), ReadOptions(given, input_layout))
+
+
+def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[str, Array]:
+    """Return the random samples of the commands: an array of shape (count, *shape) by input."""
+    if not isinstance(network, Network):
+        network = read(network)
+    return stack_samples(drawing.draw_samples(network, count, seed))
+
+
+@contextmanager
+def files_of(networks: Sequence[NetworkLike]) -> Iterator[tuple[tuple[Path, ...], ReadOptions]]:
+    """Yield the networks' files, and the options that they are read with.
+
+    A network that was read before is its source again, in a temporary folder.
+    """
+    if not networks:
+        raise InputError("name at least one network: the path of its file, or what read() returns")
+    options = {_options_of(network) for network in networks}
+    if len(options) > 1:
+        raise InputError("the networks were read with different options; read all with the same")
+    with TemporaryDirectory(prefix="ethosgen-") as folder:
+        places = [_file_of(one, Path(folder) / str(index)) for index, one in enumerate(networks)]
+        yield tuple(places), options.pop()
+
+
+def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names for the C functions: the given ones, else those of networks as values."""
+    if names or not any(isinstance(network, Network) for network in networks):
+        return tuple(names)
+    return tuple(
+        network.name if isinstance(network, Network) else read(network).name for network in networks
+    )
+
+
+def pipeline_inputs(
+    network: NetworkLike | None, given: InputsLike | None, samples: int | None, seed: int
+) -> pipeline.Inputs:
+    """Return the source of samples; a single array is for the only input of the network."""
+    if given is None:
+        return pipeline.Inputs(None, samples, seed)
+    if isinstance(given, (str, os.PathLike)):
+        return pipeline.Inputs(Path(given), samples, seed)
+    if isinstance(given, Mapping):
+        arrays = {name: np.asarray(array) for name, array in given.items()}
+        return pipeline.Inputs(None, samples, seed, arrays)
+    if network is None:
+        raise InputError("a single array needs a single network; pass a mapping by input")
+    known = network if isinstance(network, Network) else read(network)
+    names = [tensor.name for tensor in known.inputs]
+    if len(names) != 1:
+        raise InputError(
+            f"'{known.name}' has {counted(len(names), 'input')}; pass an array for each by name: "
+            + ", ".join(f"'{name}'" for name in names)
+        )
+    return pipeline.Inputs(None, samples, seed, {names[0]: np.asarray(given)})
+
+
+def choice(kind: type[Choice], value: str, argument: str) -> Choice:
+    """Return the member with a value; InputError names the argument and what it may be."""
+    known = [str(member.value) for member in kind]
+    if value not in known:
+        raise InputError(f"{argument}: '{value}' is none of {', '.join(known)}")
+    return kind(value)
+
+
+def watch_of(announce: Announce | None) -> Watch:
+    """Return a watch that reports stages to `announce`, if there is one."""
+    return Watch() if announce is None else Watch(announce)
+
+
+def _options_of(network: NetworkLike) -> ReadOptions:
+    source = network.source if isinstance(network, Network) else None
+    return source.options if source is not None else AS_GIVEN
+
+
+def _file_of(network: NetworkLike, folder: Path) -> Path:
+    if not isinstance(network, Network):
+        return Path(network)
+    if network.source is None:
+        raise InputError(
+            f"'{network.name}' was made from another network and has no file; pass what read() "
+            "returned, or a path"
+        )
+    folder.mkdir()
+    place = folder / Path(network.source.name).name
+    place.write_bytes(network.source.data)
+    return place

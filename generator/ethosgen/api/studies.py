@@ -1,0 +1,136 @@
+"""Figures over many runs: accuracy on labelled data, and configurations side by side."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
+from ethosgen.pipeline import comparison
+from ethosgen.pipeline.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
+from ethosgen.pipeline.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
+from ethosgen.samples.labelled import DATA, LABELS
+from ethosgen.samples.pictures import Preparation
+from ethosgen.values.accuracy import RESET, AccuracyReport
+from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.errors import InputError
+from ethosgen.values.plan import EXACT, OffloadOptions
+from ethosgen.values.schedule import Strategy
+from ethosgen.values.watch import Announce
+
+
+def compare(
+    *networks: NetworkLike,
+    boards: Sequence[str] = (DEFAULT_BOARD,),
+    npus: Sequence[str] = (ALL,),
+    memory_modes: Sequence[str] = (),
+    strategies: Sequence[str] = (Strategy.PERFORMANCE.value,),
+    arena_limits: Sequence[int] = (),
+    front: bool = False,
+    build: bool = False,
+    samples: int | None = None,
+    seed: int = 0,
+    processes: int | None = None,
+    options: OffloadOptions = EXACT,
+    announce: Announce | None = None,
+) -> ComparisonReport:
+    """Compare networks on boards, NPUs and memory modes: `ethosgen compare`.
+
+    `results` of the report has one for each combination, in order; `as_json()` of a result is a
+    flat object, so `pandas.DataFrame(one.as_json() for one in report.results)` is the table. What
+    refuses a combination is a result with its reason. `arena_limits` are in bytes.
+    """
+    with files_of(networks) as (paths, reading):
+        asked = ComparisonRequest(
+            networks=paths,
+            boards=_listed(boards),
+            npus=_listed(npus),
+            memory_modes=_listed(memory_modes),
+            strategies=tuple(choice(Strategy, one, "strategies") for one in _listed(strategies)),
+            arena_limits=tuple(arena_limits),
+            front=front,
+            build=build,
+            options=options,
+            reading=reading,
+            samples=samples,
+            seed=seed,
+            processes=processes,
+        )
+        return comparison.compare(asked, watch_of(announce))
+
+
+def accuracy(
+    network: NetworkLike,
+    data: str | os.PathLike[str] | Array | Mapping[str, Array],
+    labels: str | os.PathLike[str] | Array | Sequence[int] | None = None,
+    *,
+    on: Sequence[str] = (SIMULATE,),
+    board: str | None = None,
+    npu: str | None = None,
+    mean: Sequence[float] = (),
+    std: Sequence[float] = (),
+    resize: str | None = None,
+    pad: bool = False,
+    output: str | None = None,
+    score: str | None = None,
+    state: str = RESET,
+    tops: Sequence[int] = (),
+    results: str | os.PathLike[str] | None = None,
+    processes: int | None = None,
+    options: OffloadOptions = EXACT,
+    announce: Announce | None = None,
+) -> AccuracyReport:
+    """Measure a network's accuracy on labelled data: `ethosgen accuracy`.
+
+    `data` is a file or folder as the command takes it, or an array for each input with the labels
+    in another. Floats are quantized as TFLite does; `mean`, `std` and `resize` are for pictures.
+    The first target of `on` gives the figures, and the others must agree with it in each sample.
+    """
+    with (
+        files_of([network]) as ((path,), reading),
+        TemporaryDirectory(prefix="ethosgen-") as folder,
+    ):
+        given, names = _data_files(data, labels, Path(folder))
+        asked = AccuracyRequest(
+            path,
+            given,
+            names,
+            Preparation(tuple(mean), tuple(std), resize, pad),
+            _listed(on),
+            board,
+            npu,
+            options=options,
+            reading=reading,
+            output=output,
+            score=score,
+            state=state,
+            tops=tuple(dict.fromkeys((1, *tops))),
+            results=None if results is None else Path(results),
+            processes=processes,
+        )
+        return measure_accuracy(asked, watch_of(announce))
+
+
+def _listed(values: Sequence[str]) -> tuple[str, ...]:
+    """Return several values, also of one that is passed alone."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def _data_files(
+    data: str | os.PathLike[str] | Array | Mapping[str, Array],
+    labels: str | os.PathLike[str] | Array | Sequence[int] | None,
+    folder: Path,
+) -> tuple[Path, Path | None]:
+    """Return the files of labelled data; arrays in memory get theirs in a folder."""
+    if isinstance(data, (str, os.PathLike)):
+        if labels is None or isinstance(labels, (str, os.PathLike)):
+            return Path(data), None if labels is None else Path(labels)
+        np.save(folder / "labels.npy", np.asarray(labels))
+        return Path(data), folder / "labels.npy"
+    if labels is None or isinstance(labels, (str, os.PathLike)):
+        raise InputError("data in memory need their labels in memory: pass an array of integers")
+    arrays = dict(data) if isinstance(data, Mapping) else {DATA: np.asarray(data)}
+    np.savez(folder / "data.npz", **arrays | {LABELS: np.asarray(labels)})
+    return folder / "data.npz", None

@@ -1,0 +1,73 @@
+"""The package's functions: they are the commands', with the same options."""
+
+import dataclasses
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ethosgen
+from ethosgen import api
+from ethosgen.cli import cli
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "simulate": api.simulate,
+    "verify": api.verify,
+    "project": api.create_project,
+    "build": api.build_project,
+    "run": api.run_project,
+    "compare": api.compare,
+    "accuracy": api.accuracy,
+}
+RENAMED = {"input_path": "inputs", "strategy": "strategies"}
+OPTIONS = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
+"""Fields of OffloadOptions; `strategy` and `arena_limit` are those of its schedule."""
+SCHEDULE = {"strategy", "arena_limit"}
+READING = {"shapes", "input_layout"}
+FOR_TERMINALS_AND_FILES = {
+    *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
+    *("with_ci", "ci_ethosgen", "trace", "no_times", "dumps"),
+}
+"""The values have what these print or write."""
+FOR_BOARDS = {"host", "ports", "baud", "reset", "flasher", "build_directory", "files", "harness"}
+"""Commands alone reach a board on a line, or run an application by itself."""
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_a_function_has_its_commands_options(command: str) -> None:
+    parameters = set(inspect.signature(FUNCTIONS[command]).parameters)
+    if "firmware" in parameters:
+        parameters = parameters - {"firmware"} | set(api.FirmwareOptions.__annotations__)
+    known = {option.name or "" for option in cli.commands[command].params}
+    missing = known - FOR_TERMINALS_AND_FILES - FOR_BOARDS - READING - parameters
+    if "options" in parameters:
+        missing -= OPTIONS | SCHEDULE
+    assert not {name for name in missing if RENAMED.get(name) not in parameters}
+    own = parameters - known - set(RENAMED.values())
+    assert own <= {"announce", "options"}, "a parameter that the command lacks"
+
+
+def test_the_options_of_a_division_are_fields() -> None:
+    assert {one.name for one in dataclasses.fields(api.OffloadOptions)} >= {"cpu_ops", "schedule"}
+    assert set(inspect.signature(api.read).parameters) >= READING
+
+
+def test_the_package_exports_what_api_does() -> None:
+    assert set(ethosgen.__all__) - {"EthosgenError", "__version__"} == set(api.__all__) - {
+        "FirmwareOptions",
+        "NetworkLike",
+    }
+    for name in set(ethosgen.__all__) & set(api.__all__):
+        assert getattr(ethosgen, name) is getattr(api, name)
+    assert set(dir(ethosgen)) == set(ethosgen.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+        ethosgen.simulat  # noqa: B018
+
+
+def test_importing_the_package_imports_no_compiler() -> None:
+    told = "import sys, ethosgen; print([m for m in ('tvm', 'numpy', 'click') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,47 @@
+"""Accuracy and comparisons through the package."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ethosgen
+from tests import ROOT
+
+DIGITS = ROOT / "demo" / "digits_int8.tflite"
+NPU = "ethos-u55-128"
+
+
+def test_compare_returns_a_result_for_each_combination() -> None:
+    report = ethosgen.compare(ethosgen.read(DIGITS), npus=[NPU, "none"], samples=2, processes=1)
+    assert report.passed
+    assert [one.setting.npu for one in report.results] == [NPU, "none"]
+    rows = [one.as_json() for one in report.results]
+    assert all(row["exact"] and row["elements"] > 0 for row in rows)
+    assert rows[0]["cycles"] < rows[1]["cycles"]
+    with pytest.raises(ethosgen.EthosgenError, match="strategies: 'speed' is none of"):
+        ethosgen.compare(DIGITS, strategies="speed")
+
+
+def test_accuracy_takes_arrays_as_it_takes_files(tmp_path: Path) -> None:
+    images = next(iter(ethosgen.draw_samples(DIGITS, 12).values()))
+    answers = ethosgen.simulate(DIGITS, npu=NPU, inputs=images)
+    best = np.argmax(next(iter(answers.outputs.values())).reshape(12, -1), axis=1)
+    labels = np.where(np.arange(12) < 9, best, (best + 1) % 10)
+    np.savez(tmp_path / "data.npz", x=images, y=labels)
+    np.save(tmp_path / "labels.npy", labels)
+    told = []
+    for data, given in (
+        (images, labels),
+        ({"image": images}, list(map(int, labels))),
+        (tmp_path / "data.npz", None),
+    ):
+        report = ethosgen.accuracy(DIGITS, data, given, npu=NPU, processes=1)
+        assert report.classification is not None
+        figures = report.as_json()
+        figures.pop("work", None)
+        told.append(figures["classification"])
+    assert told[0] == told[1] == told[2]
+    assert told[0]["top"]["1"] == {"right": 9, "accuracy": 0.75}
+    with pytest.raises(ethosgen.EthosgenError, match="labels in memory"):
+        ethosgen.accuracy(DIGITS, images)

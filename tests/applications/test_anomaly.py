@@ -10,12 +10,12 @@ import vibration
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.vectors import load_vectors
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Feed, Inputs, build_project, verify
+from ethosgen.pipeline import Feed, Inputs, verify
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
 from tests import ROOT
-from tests.support.application_projects import create, run
+from tests.support.application_projects import create, edited, run
 from tests.support.needs import needs_build, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
@@ -93,19 +93,11 @@ def test_a_damaged_bearing_is_heard_when_it_begins_and_when_it_ends(tmp_path: Pa
 
 @needs_qemu
 def test_settings_are_read_where_the_application_has_them(project: Path) -> None:
-    settings = project / "application" / "settings.h"
-    before = settings.read_text()
-    try:
-        settings.write_text(
-            before.replace("SENSOR_PERIOD_MS 1000", "SENSOR_PERIOD_MS 250").replace(
-                "FIXED_THRESHOLD 0", "FIXED_THRESHOLD 1"
-            )
-        )
-        build_project(project, watch=Watch())
+    with (
+        edited(project, "settings.h", "SENSOR_PERIOD_MS 1000", "SENSOR_PERIOD_MS 250"),
+        edited(project, "settings.h", "FIXED_THRESHOLD 0", "FIXED_THRESHOLD 1"),
+    ):
         report = run(project)
-    finally:
-        settings.write_text(before)
-        build_project(project, watch=Watch())
     assert report.passed
     assert report.lines[1].startswith("     0.250 s") and "ANOMALY BEGINS" in report.lines[1]
 
@@ -113,15 +105,8 @@ def test_settings_are_read_where_the_application_has_them(project: Path) -> None
 @needs_build
 @needs_qemu
 def test_a_wrong_application_fails(project: Path) -> None:
-    detector = project / "application" / "detector.c"
-    before = detector.read_text()
-    try:
-        detector.write_text(before.replace("error > detector->threshold", "false"))
-        build_project(project, watch=Watch())
+    with edited(project, "detector.c", "error > detector->threshold", "false"):
         report = run(project)
-    finally:
-        detector.write_text(before)
-        build_project(project, watch=Watch())
     assert report.verdict == "FAIL" and not report.passed
     assert "not" in report.first and "ANOMALY BEGINS" in report.first
 

@@ -12,7 +12,7 @@ from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError
 from tests import ROOT
-from tests.support.application_projects import create, run
+from tests.support.application_projects import create, edited, run
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 
@@ -66,6 +66,13 @@ def test_labels_name_the_classes(tmp_path: Path) -> None:
     report = run(place, seed=4)
     assert report.passed
     assert {word for line in report.lines for word in line.split()[3::2]} <= set(names)
+
+
+@needs_qemu
+def test_an_application_that_shows_the_wrong_frame_fails(project: Path) -> None:
+    with edited(project, "camera.c", "buffers[filling];", "buffers[(filling + 1u) % BUFFERS];"):
+        report = run(project)
+    assert report.verdict == "FAIL" and "frame" in report.first
 
 
 @needs_zephyr

@@ -8,11 +8,9 @@ import pytest
 from ethosgen.applications import APPLICATIONS
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import build_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
-from ethosgen.values.watch import Watch
-from tests.support.application_projects import create, run
+from tests.support.application_projects import create, edited, run
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import two_inputs
@@ -61,19 +59,22 @@ def test_files_give_the_samples_of_both(project: Path, tmp_path: Path) -> None:
 
 @needs_qemu
 def test_the_second_one_sleeps_until_the_first_wakes_it(project: Path) -> None:
-    settings = project / "application" / "settings.h"
-    before = settings.read_text()
     woken = run(project).lines[0].split("watch: class ")[1][0]
-    try:
-        settings.write_text(before.replace("WAKING_CLASS -1", f"WAKING_CLASS {woken}"))
-        build_project(project, watch=Watch())
+    with edited(project, "settings.h", "WAKING_CLASS -1", f"WAKING_CLASS {woken}"):
         report = run(project)
-    finally:
-        settings.write_text(before)
-        build_project(project, watch=Watch())
     assert report.passed
     asleep = ["asleep" in line for line in report.lines]
     assert any(asleep) and not all(asleep)
+
+
+@needs_qemu
+def test_an_application_that_mixes_up_the_arena_fails(project: Path) -> None:
+    late = "report_round(time_ms, &first, &second);"
+    again = "first.score = *watch_{}(); report_round(time_ms, &first, &second);"
+    label = parsed()[0].outputs[0].name
+    with edited(project, "application.c", late, again.format(label)):
+        report = run(project)
+    assert report.verdict == "FAIL" and "watch: class" in report.first
 
 
 @needs_zephyr

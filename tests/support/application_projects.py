@@ -1,6 +1,7 @@
 """Projects with an application: created, built, and run on QEMU."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ethosgen.pipeline import Feed, build_project, create_project, run_app
@@ -28,6 +29,21 @@ def create(
     if build:
         build_project(place, watch=Watch())
     return place
+
+
+@contextmanager
+def edited(place: Path, file: str, old: str, new: str) -> Iterator[None]:
+    """Build the application with another text in a file of it; restore it at the end."""
+    path = place / "application" / file
+    before = path.read_text()
+    assert old in before
+    path.write_text(before.replace(old, new))
+    try:
+        build_project(place, watch=Watch())
+        yield
+    finally:
+        path.write_text(before)
+        build_project(place, watch=Watch())
 
 
 def run(place: Path, *files: Path, seed: int = 0) -> ApplicationReport:

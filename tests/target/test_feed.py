@@ -1,23 +1,30 @@
 """The conversation with an application: its own C, on this machine, behind bad lines."""
 
 import os
+import pty
 import subprocess
+import tty
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ethosgen.board import load_board
+from ethosgen.project import open_project, render, write
+from ethosgen.target import SerialLine
 from ethosgen.target.console import Console
-from ethosgen.target.feed import Ending, FeedSession
+from ethosgen.target.feed import Ending, FeedSession, run_application
 from ethosgen.target.frames import Decoder, Frame
 from ethosgen.target.session import RestartError
 from ethosgen.values.errors import ProtocolError, TargetError
 from tests import ROOT
 from tests.support.needs import needs_gcc
 from tests.support.noisy_line import NoisyFrames
+from tests.support.programs import make_program
 
 TEMPLATES = ROOT / "templates"
 DIGEST = "0123456789abcdef"
@@ -214,6 +221,27 @@ def test_data_without_a_greeting_tells_a_restart(program: Path) -> None:
         with running(program) as restarted, pytest.raises(RestartError):
             talk._console = restarted
             talk.send(0, items(1)[0], 20)
+
+
+@needs_gcc
+def test_a_board_on_a_serial_line_is_fed_too(program: Path, tmp_path: Path) -> None:
+    write(render(make_program(), load_board("corstone300")), tmp_path / "p")
+    info = replace(open_project(tmp_path / "p"), digest=DIGEST)
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    board = subprocess.Popen([program], stdin=ours, stdout=ours)
+    shown: list[str] = []
+    try:
+        line = SerialLine(os.ttyname(theirs))
+        printed = run_application(
+            program, info, items(4), on="serial", attach=None, line=line, on_line=shown.append
+        )
+    finally:
+        board.kill()
+        board.wait()
+        for end in (ours, theirs):
+            os.close(end)
+    assert printed == shown == lines(4)
 
 
 def test_text_between_frames_is_kept_whole() -> None:

@@ -1,8 +1,55 @@
-"""The report of an application's run: what it makes of the work that the application counted."""
+"""An application's report: it passes on equal lines only; the work that the application counted."""
+
+from typing import Any
 
 import pytest
 
-from ethosgen.values.application import Work
+from ethosgen.commands.junit import make_suite
+from ethosgen.commands.wording import application_text
+from ethosgen.values.application import ApplicationReport, Work
+
+LINES = ("one", "two")
+
+
+def report(lines: tuple[str, ...], expected: tuple[str, ...] | None = LINES) -> ApplicationReport:
+    return ApplicationReport(
+        "image", ("net",), "corstone300", "qemu", "a.png", len(LINES), lines, expected, "TFLM"
+    )
+
+
+def test_equal_lines_pass() -> None:
+    made = report(LINES)
+    assert made.passed and made.verdict == "PASS" and not made.differing and not made.first
+    assert made.as_json()["differing"] == 0 and made.as_json()["passed"] is True
+    assert "2 lines for 2 items: equal to what follows from TFLM" in application_text(made)
+
+
+def test_wrong_missing_and_further_lines_fail() -> None:
+    for lines, first in (
+        (("one", "three"), "line 2 is 'three', not 'two'"),
+        (("one",), "line 2 is 'nothing', not 'two'"),
+        ((*LINES, "more"), "line 3 is 'more', not 'nothing'"),
+    ):
+        made = report(lines)
+        assert not made.passed and made.verdict == "FAIL" and made.differing == 1
+        assert made.first == first and made.as_json()["first_difference"] == first
+
+
+def test_silence_never_passes() -> None:
+    assert report((), ()).verdict == "FAIL"
+    assert report((), None).verdict == report(LINES, None).verdict == "NOT COMPARED"
+
+
+def test_junit_has_the_lines() -> None:
+    def case(made: ApplicationReport) -> Any:
+        (suite,) = make_suite("net", made, None)
+        (only,) = suite.findall("testcase")
+        return only
+
+    assert case(report(LINES)).find("failure") is None
+    assert case(report(LINES)).findtext("system-out") == "one\ntwo"
+    assert "line 2 is 'nothing'" in case(report(("one",))).find("failure").get("message")
+    assert case(report(LINES, None)).find("skipped") is not None
 
 
 def test_work_is_a_share_of_the_inputs_time_at_the_boards_clock() -> None:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ethosgen.commands.answers import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import require_board
@@ -66,7 +64,7 @@ def run_application(
             feed=pipeline.Feed(files, seed),
             build=build,
             line=line,
-            on_line=(lambda _line: None) if as_json else click.echo,
+            on_line=(lambda _line: None) if as_json else progress.show,
             watch=progress.watch(),
         )
         junit.record(report)

@@ -42,6 +42,14 @@ class Progress:
 
         return Watch(self._announce)
 
+    def show(self, line: str) -> None:
+        """Print a line of the command's answer while it works."""
+        if self._status is not None:
+            self._status.stop()  # else both would be on one line of the terminal
+        click.echo(line)
+        if self._status is not None:
+            self._status.start()
+
     def _announce(self, text: str) -> None:
         logging.getLogger("ethosgen").info(text)
         self._text = text

@@ -42,6 +42,6 @@ int main(void)
         report_failure("the start", (uint32_t)status); /* each inference will fail too */
     }
     application_run();
-    board_exit(report_failures());
+    board_exit(report_failures() != 0);
     return 0;
 }

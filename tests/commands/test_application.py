@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from ethosgen.applications import APPLICATIONS
 from ethosgen.cli import cli
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
@@ -31,10 +32,13 @@ def fault(*words: str | Path) -> str:
     return str(result.exception)
 
 
-def test_the_help_lists_the_applications() -> None:
+def test_the_applications_are_listed() -> None:
     for name in ("project", "verify"):
-        shown = " ".join(command(name, "--help").output.split())
-        assert "[anomaly|image|turns" in shown and "detect anomalies in a stream" in shown
+        assert "[anomaly|image|" in " ".join(command(name, "--help").output.split())
+        listed = command(name, "--app", "list")
+        assert listed.exit_code == 0
+        for one in APPLICATIONS.values():
+            assert f"{one.name:<9} {one.title}\n          input: {one.accepts}\n" in listed.output
 
 
 def test_an_unknown_application_gets_the_known_ones(tmp_path: Path) -> None:

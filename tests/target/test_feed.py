@@ -233,7 +233,7 @@ def test_a_board_on_a_serial_line_is_fed_too(program: Path, tmp_path: Path) -> N
     shown: list[str] = []
     try:
         line = SerialLine(os.ttyname(theirs))
-        printed = run_application(
+        printed, _ = run_application(
             program, info, items(4), on="serial", attach=None, line=line, on_line=shown.append
         )
     finally:

@@ -1,15 +1,48 @@
-"""The part of `ethosgen run` that runs a project's application."""
+"""Applications on the command line: their options, and the part of `ethosgen run` that runs one."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
+from ethosgen.applications import APPLICATIONS
 from ethosgen.commands.answers import answer
+from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.junit import JUnitFile
-from ethosgen.commands.options import require_board
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import application_text
 from ethosgen.values.errors import InputError
+
+LIST = "list"
+"""The value of --app that lists the applications."""
+
+
+def _tell_applications(
+    context: click.Context, _option: click.Parameter, name: str | None
+) -> str | None:
+    """Print the applications and end, if the user asks for them."""
+    if name != LIST or context.resilient_parsing:
+        return name
+    for one in APPLICATIONS.values():
+        click.echo(f"{one.name:<9} {one.title}\n          input: {one.accepts}")
+    return context.exit(0)
+
+
+APP = click.option(
+    "--app",
+    type=ValueChoice((*APPLICATIONS, LIST)),
+    is_eager=True,
+    callback=_tell_applications,
+    help="Add a whole application around the networks; list shows what there is.",
+)
+LABELS = click.option(
+    "--app-labels",
+    "labels",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="With --app: a text file with a class's name in each line, in the order of the outputs.",
+)
 
 FOR_SAMPLES = "network input output golden fidelity samples oracle profile".split()
 """The options of `run` that are for networks on samples."""
@@ -56,7 +89,6 @@ def run_application(
     """Run the application, show its lines when they come, and end with status 0 if it passed."""
     from ethosgen import pipeline
 
-    require_board(line)
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = pipeline.run_app(
             directory,

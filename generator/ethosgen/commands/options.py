@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ethosgen.applications import APPLICATIONS
 from ethosgen.commands import completion
+from ethosgen.commands.application import APP, LABELS
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.memory_options import ARENA_LIMIT, SRAM_LIMIT, STRATEGY
 from ethosgen.oracle import CHOICES
@@ -145,24 +145,6 @@ GOLDEN = click.option(
     type=click.Path(path_type=Path),
     help="Golden outputs (.npz) for the samples in --input, or the uncompiled original (.tflite) "
     "of a network that is compiled already.",
-)
-
-
-APP = click.option(
-    "--app",
-    type=ValueChoice(tuple(APPLICATIONS)),
-    help="Add a whole application around the networks: "
-    + "; ".join(f"{one.name}: {one.title}" for one in APPLICATIONS.values())
-    + ".",
-)
-
-
-LABELS = click.option(
-    "--app-labels",
-    "labels",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="With --app: a text file with a class's name in each line, in the order of the outputs.",
 )
 
 

@@ -90,6 +90,7 @@ def run(
     if not is_pipeline(directory) and runs_application(
         directory, files, harness, dict(zip(FOR_SAMPLES, given, strict=True))
     ):
+        require_board(line)
         run_application(directory, files, on, seed, build_directory, line, junit_path, as_json)
         return
     inputs = pipeline.Inputs(input_path, samples, seed)

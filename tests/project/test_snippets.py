@@ -34,6 +34,8 @@ PLACES = {
     ("Time", "c"),
     ("RTOS", "cmake"),
     ("RTOS", "c"),
+    ("Power", "c"),
+    ("Several networks and threads", "c"),
     ("Real values", "c"),
     ("C++", "cpp"),
     ("Run your firmware on QEMU", "sh"),
@@ -52,6 +54,13 @@ float classify(int8_t *input, const int8_t *output, const float *samples)
 }
 """
 CLOCK = '#include "ethosgen_npu.h"\nuint32_t HAL_GetTick(void);\n%s'
+DRIVERS = "#define NPU_IRQn 56\n#define NPU_BASE_ADDR 0x58102000u\n"
+POWER = f"""
+#include "ethosgen_npu.h"
+{DRIVERS}{DECLARED}
+void NVIC_DisableIRQ(int irq), NVIC_EnableIRQ(int irq);
+void turn_npu_off(void), turn_npu_on(void), wait_for_work(void), rest(void);
+%s"""
 CPP = "%s\nvoid classify(const float (&samples)[PLUS_ONE_INPUT_ELEMENTS])\n{\n%s}\n"
 
 
@@ -60,11 +69,16 @@ def named(text: str) -> str:
     return re.sub(r"NAME(?=_[A-Z])", "PLUS_ONE", text).replace("NAME", "plus_one")
 
 
-def compiles(folder: Path, text: str, language: str, *options: str) -> None:
-    write(render(make_program(), any_board(), platform=LIBRARY_ONLY), folder / "lib")
+def compiles(
+    folder: Path, text: str, language: str, *options: str, library: Path | None = None
+) -> None:
+    """Compile a text with a library's headers, by default those of one network."""
+    if library is None:
+        library = folder / "lib" / "model"
+        write(render(make_program(), any_board(), platform=LIBRARY_ONLY), folder / "lib")
     (folder / f"snippet.{language}").write_text(text)
     standard = {"c": "c11", "cpp": "c++14"}[language]
-    folders = [f"-I{folder}/lib/model", f"-I{folder}/lib/model/rtos"]
+    folders = [f"-I{library}", f"-I{library}/rtos"]
     command = [str(GCC.find()), f"-std={standard}", *STRICT, *folders, *options]
     subprocess.run([*command, str(folder / f"snippet.{language}")], check=True)
 
@@ -92,6 +106,26 @@ def test_the_clock_compiles(tmp_path: Path) -> None:
 def test_the_real_values_compile(tmp_path: Path) -> None:
     (lines,) = snippets("c", "Real values")
     compiles(tmp_path, VALUES % named(lines), "c")
+
+
+@needs_arm_gcc
+def test_the_power_cycle_compiles(tmp_path: Path) -> None:
+    (lines,) = snippets("c", "Power")
+    compiles(tmp_path, POWER % lines, "c")
+
+
+@needs_arm_gcc
+def test_two_networks_compile(tmp_path: Path) -> None:
+    (lines,) = snippets("c", "Several networks and threads")
+    programs = [make_program(name="plus_one"), make_program(name="plus_two")]
+    write(render(programs, any_board(), platform=LIBRARY_ONLY), tmp_path / "lib")
+    for letter, program in zip("AB", programs, strict=True):
+        lines = re.sub(rf"\b{letter}(?=[._])", program.name, lines)
+    first, rest = lines.split("\n\n", 1)
+    text = f"{first}\n{DRIVERS}bool prepare_both(void);\n{rest}"
+    model = tmp_path / "lib" / "model"
+    more = [f"-I{model / program.name}" for program in programs]
+    compiles(tmp_path, text, "c", *more, library=model)
 
 
 @needs_arm_gcc

@@ -21,7 +21,7 @@
 /* A word is detected if its average is above this, of 255; the same word again only after this time,
  * unless another label was best meanwhile. */
 #define THRESHOLD 150
-#define SUPPRESSION_MS 1000
+#define SUPPRESSION_MS 1500
 
 /* Each so many hops a line tells the CRC-32 of all features and scores since the last one, so that
  * "ethosgen run" finds one wrong bit; 0: no such lines, and only the detections are compared. */

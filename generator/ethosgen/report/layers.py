@@ -103,7 +103,10 @@ class _Figures:
             if placing.on != self._plan.npu:
                 return placing.on, placing.reason
             is_asked = self._plan.shares or self._plan.choices
-            return NPU, placing.reason if is_asked else f"{self._plan.compiler} can place it there"
+            return (
+                NPU,
+                placing.reason if is_asked else f"{self._plan.compiler} can compile it for the NPU",
+            )
         if operator.custom_code in compiled_operators():
             return NPU, "the file is compiled already"
         return CPU, "the file is compiled already, and leaves it to the CPU"

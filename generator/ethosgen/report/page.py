@@ -81,6 +81,9 @@ def render_page(report: NetworkReport) -> str:
             ticks=charts.make_ticks(report.costs.cycles),
             memories=charts.make_memory_charts(report),
             roof=charts.make_roof_chart(roofline, report.layers) if roofline else None,
+            most_bytes=max(
+                [max(x.constant_bytes, x.encoded_bytes or 0) for x in report.layers] or [1]
+            ),
             most_share=max([layer.share or 0 for layer in report.layers] or [0]) or 1,
         )
     )

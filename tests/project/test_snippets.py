@@ -34,6 +34,7 @@ PLACES = {
     ("Time", "c"),
     ("RTOS", "cmake"),
     ("RTOS", "c"),
+    ("Interrupts", "c"),
     ("Power", "c"),
     ("Several networks and threads", "c"),
     ("Real values", "c"),
@@ -60,6 +61,12 @@ POWER = f"""
 {DRIVERS}{DECLARED}
 void NVIC_DisableIRQ(int irq), NVIC_EnableIRQ(int irq);
 void turn_npu_off(void), turn_npu_on(void), wait_for_work(void), rest(void);
+%s"""
+INTERRUPT = f"""
+#include "plus_one.h"
+{DRIVERS}{DECLARED}
+void NVIC_EnableIRQ(int irq);
+void NPU_IRQHandler(void), start_networks(void);
 %s"""
 CPP = "%s\nvoid classify(const float (&samples)[PLUS_ONE_INPUT_ELEMENTS])\n{\n%s}\n"
 
@@ -106,6 +113,12 @@ def test_the_clock_compiles(tmp_path: Path) -> None:
 def test_the_real_values_compile(tmp_path: Path) -> None:
     (lines,) = snippets("c", "Real values")
     compiles(tmp_path, VALUES % named(lines), "c")
+
+
+@needs_arm_gcc
+def test_the_interrupt_compiles(tmp_path: Path) -> None:
+    (lines,) = snippets("c", "Interrupts")
+    compiles(tmp_path, INTERRUPT % named(lines), "c")
 
 
 @needs_arm_gcc

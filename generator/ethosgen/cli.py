@@ -17,6 +17,7 @@ from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
 from ethosgen.commands.choices import Group
 from ethosgen.commands.compare import compare
+from ethosgen.commands.demo import demo
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
@@ -73,6 +74,7 @@ for _command in (
     flash,
     ops,
     doctor,
+    demo,
     serve_npu,
 ):
     cli.add_command(_command)

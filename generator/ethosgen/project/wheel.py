@@ -10,12 +10,13 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from ethosgen import __version__
+from ethosgen.host.demos import DEMO_FILES, DEMO_FOLDER
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
 
 WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 
-_DATA = ("templates", "boards", "zephyr_app")
+_DATA = ("templates", "boards", "accelerators", "zephyr_app")
 """Folders that are in the package when installed, and next to it in the repository."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every file, so that equal files produce equal wheels."""
@@ -32,7 +33,7 @@ def make_wheel() -> bytes:
     files = _package_files()
     info = f"ethosgen-{__version__}.dist-info"
     installed = _distribution()
-    for name in ("METADATA", "entry_points.txt"):
+    for name in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
         files[f"{info}/{name}"] = (installed.read_text(name) or "").encode()
     files[f"{info}/WHEEL"] = _WHEEL.encode()
     files[f"{info}/RECORD"] = _record(files, f"{info}/RECORD")
@@ -51,6 +52,8 @@ def _package_files() -> dict[str, bytes]:
     for name in _DATA:
         folder = resource_folder(name)
         found |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
+    demo = resource_folder(DEMO_FOLDER)
+    found |= {Path("ethosgen") / DEMO_FOLDER / name: demo / name for name in DEMO_FILES}
     return {
         place.as_posix(): path.read_bytes()
         for place, path in sorted(found.items())

@@ -1,0 +1,52 @@
+"""`ethosgen demo`: list the demos, or copy one to try."""
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from ethosgen.commands.options import JSON
+from ethosgen.host.demos import DEMOS, copy_demo, find_demo
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The folder [default: NAME-demo]."
+)
+@JSON
+def demo(name: str | None, output: Path | None, as_json: bool) -> None:
+    """List the demos, or copy the files of one: its networks, and what they run on.
+
+    Nothing of yours is overwritten. The commands that run the demo are printed.
+    """
+    if name is None:
+        if as_json:
+            click.echo(json.dumps([_summary(one.name) for one in DEMOS], indent=2))
+            return
+        for one in DEMOS:
+            click.echo(f"{one.name:<8}  {one.title}")
+        click.echo(f"next: ethosgen demo {DEMOS[0].name}", err=True)
+        return
+    chosen = find_demo(name)
+    folder = output or Path(f"{name}-demo")
+    copies = copy_demo(chosen, folder)
+    if as_json:
+        click.echo(json.dumps(_summary(name) | {"files": list(map(str, copies))}, indent=2))
+        return
+    for path in copies:
+        click.echo(path)
+    click.echo("next:", err=True)
+    for command in (f"cd {shlex.quote(str(folder))}", *chosen.commands):
+        click.echo(f"  {command}", err=True)
+
+
+def _summary(name: str) -> dict[str, object]:
+    one = find_demo(name)
+    return {
+        "name": one.name,
+        "title": one.title,
+        "files": list(one.files),
+        "commands": list(one.commands),
+    }

@@ -11,6 +11,7 @@ from ethosgen.toolchain import build_zephyr, find_zephyr
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.errors import BuildError, InputError, ToolError
+from tests.support.needs import needs_build
 from tests.support.programs import make_program
 
 BOARD = load_board("corstone300")
@@ -120,6 +121,26 @@ def test_without_a_compiler_one_sentence_says_what_to_install(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=r"arm-none-eabi-gcc.*install"):
         build_zephyr(open_project(tmp_path / "app"))
+
+
+@needs_build
+def test_native_sim_takes_the_compiler_of_this_machine_without_zephyrs_sdk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(render(make_program(), BOARD, platform=ZEPHYR), tmp_path / "app")
+    monkeypatch.setenv("ZEPHYR_BASE", str(write_version(tmp_path / "zephyr", 4, 3)))
+    for variable in ("ZEPHYR_TOOLCHAIN_VARIANT", "ZEPHYR_SDK_INSTALL_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    for program in ("cmake", "ninja"):
+        text = "#!/bin/sh\necho variant ${ZEPHYR_TOOLCHAIN_VARIANT-none}.\nexit 1\n"
+        (tmp_path / program).write_text(text)
+        (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    for chosen, variant in ((None, "host"), ("llvm", "llvm")):
+        if chosen:
+            monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", chosen)
+        with pytest.raises(BuildError, match=rf"variant {variant}\."):
+            build_zephyr(open_project(tmp_path / "app"), "native")
 
 
 def test_what_kconfig_said_is_told(tmp_path: Path) -> None:

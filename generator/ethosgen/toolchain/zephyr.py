@@ -151,10 +151,11 @@ def choose_target(board: Board, version: Version, on: str) -> str:
 
 def _toolchain(on: str) -> dict[str, str]:
     """Return Zephyr's toolchain variables (our own compiler), unless the user has set them."""
-    if on == _NATIVE or "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ:
+    if "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ or "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
         return {}
-    if "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
-        return {}
+    if on == _NATIVE:
+        # Zephyr chooses this compiler by itself, but only after it has found its SDK.
+        return {"ZEPHYR_TOOLCHAIN_VARIANT": "host"}
     gcc = GCC.find()
     prefix = str(gcc).removesuffix("gcc")
     return {"ZEPHYR_TOOLCHAIN_VARIANT": "cross-compile", "CROSS_COMPILE": prefix}

@@ -16,6 +16,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.layout import BAREMETAL
+from ethosgen.project.migration import FORMAT, migrate
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
@@ -34,7 +35,7 @@ from ethosgen.values.plan import (
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
 from ethosgen.values.project_info import ApartInfo, NetworkInfo, ProjectInfo
-from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
+from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.weights import SUFFIX, read_weights
@@ -44,11 +45,6 @@ LIBRARY = "model"
 MANIFEST = f"{LIBRARY}/ethosgen.json"
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
-FORMAT = 12
-"""The manifest's format. Increment it with each field that an older ethosgen does not expect: an
-ethosgen refuses formats newer than its own."""
-_READABLE = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, FORMAT)
-"""Older formats whose missing fields have defaults; until 4, trust_compiler was trust_vela."""
 
 
 @dataclass(frozen=True)
@@ -205,12 +201,7 @@ def open_project(directory: Path) -> ProjectInfo:
         raise InputError(f"'{directory}' is not an ethosgen project: it has no {MANIFEST}")
     try:
         content = json.loads(path.read_bytes())
-        if content["format"] not in _READABLE:
-            raise InputError(
-                f"'{path}' has format {content['format']}, but this ethosgen reads {FORMAT}; "
-                f"use ethosgen {content['ethosgen']}, or generate the project again elsewhere"
-            )
-        return _read_manifest(directory, content)
+        return _read_manifest(directory, migrate(content, str(path)))
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
@@ -232,14 +223,14 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         digest=str(content["digest"]),
         files={str(path): str(digest) for path, digest in content["files"].items()},
         platform=str(content.get("platform", BAREMETAL)),
-        memory_mode=str(content.get("memory_mode", DEFAULT_MEMORY_MODE)),
+        memory_mode=str(content["memory_mode"]),
         accelerators=tuple(_below(directory, name) for name in content.get("accelerators", ())),
         app=content.get("app"),
     )
 
 
 def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
-    source = network.get("source") or {"format": "tflite", "file": network["model"]}
+    source = network["source"]
     path = _below(directory, source["file"])
     return NetworkInfo(
         name=str(network["name"]),
@@ -255,18 +246,16 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),
-            trust_compiler=bool(network.get("trust_compiler", network.get("trust_vela"))),
-            check=bool(network.get("check", True)),
-            oracle=network.get("oracle"),
-            steps=float(network.get("steps", 0)),
-            schedule=_read_schedule(network.get("schedule")),
+            trust_compiler=bool(network["trust_compiler"]),
+            check=bool(network["check"]),
+            oracle=network["oracle"],
+            steps=float(network["steps"]),
+            schedule=_read_schedule(network["schedule"]),
         ),
     )
 
 
-def _read_schedule(schedule: Mapping[str, Any] | None) -> Schedule:
-    if schedule is None:
-        return USUAL_SCHEDULE
+def _read_schedule(schedule: Mapping[str, Any]) -> Schedule:
     limit = schedule["arena_bytes"]
     return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit))
 

@@ -5,7 +5,9 @@ appended to the flatbuffer. That is where TensorFlow Lite's own tools find them.
 """
 
 import io
+import lzma
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +18,16 @@ from ethosgen.values.network import Network
 FILE = "labels.txt"
 NO_WORDS = ("silence", "unknown", "noise", "background", "other")
 """Labels that name no word, in any case, with or without underscores around them."""
+MOST_BYTES = 1 << 20
+"""A larger labels.txt in a network's file is none: a small archive may unpack to gigabytes."""
+
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, UnicodeDecodeError, EOFError),
+    *(KeyError, NotImplementedError, OSError, RuntimeError, ValueError),
+)
+"""What zipfile raises for a file that is no archive, or has none of that name, or is damaged."""
+_NOT_IN_C = ('"', "\\", "??", "/*", "*/")
+"""What would end a C string or a comment; two question marks begin a trigraph of C11."""
 
 
 def load_labels(path: Path, count: int) -> tuple[str, ...]:
@@ -45,10 +57,11 @@ def _labels(text: str, count: int, where: str) -> tuple[str, ...]:
             f"{counted(count, 'class', 'classes')}: write one in each line"
         )
     for number, label in enumerate(labels, 1):
-        if not label or not label.isascii() or not label.isprintable() or set(label) & set('"\\'):
+        is_plain = label.isascii() and label.isprintable()
+        if not label or not is_plain or any(part in label for part in _NOT_IN_C):
             raise InputError(
-                f"line {number} of {where} must be a label of plain ASCII, without quotes and "
-                "backslashes"
+                f"line {number} of {where} must be a label of plain ASCII, without quotes, "
+                "backslashes, '??', '/*' and '*/'"
             )
     return tuple(labels)
 
@@ -56,9 +69,10 @@ def _labels(text: str, count: int, where: str) -> tuple[str, ...]:
 def read_labels(data: bytes) -> str:
     """Return the labels.txt in a .tflite file; "" if there is none."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return archive.read(FILE).decode("utf-8")
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, NotImplementedError, RuntimeError):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(FILE) as file:
+            text = file.read(MOST_BYTES + 1)
+        return text.decode("utf-8") if len(text) <= MOST_BYTES else ""
+    except _DAMAGE:
         return ""
 
 

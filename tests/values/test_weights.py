@@ -89,3 +89,40 @@ def test_the_causes_have_sentences_of_their_own() -> None:
     ):
         with pytest.raises(InputError, match=words):
             read_weights(given, "it")
+
+
+def with_words(data: bytes, *words: tuple[int, int]) -> bytes:
+    """Return a file with other 32-bit words at some places, whose CRCs are right."""
+    changed = bytearray(data)
+    for place, value in words:
+        struct.pack_into("<I", changed, place, value)
+    total = struct.unpack_from("<I", changed, 12)[0]
+    struct.pack_into("<I", changed, 16, zlib.crc32(changed[HEADER_BYTES:total]))
+    return with_crc(bytes(changed))
+
+
+def test_regions_that_share_bytes_are_refused_before_they_are_copied() -> None:
+    data = write_weights(WEIGHTS, 16)
+    first = struct.unpack_from("<I", data, HEADER_BYTES)[0]
+    whole = len(data) - first
+    assert read_weights(with_words(data, (HEADER_BYTES, first)), "it") == WEIGHTS
+    for words in (
+        ((HEADER_BYTES + 4, whole),),  # the first reaches over the second
+        ((HEADER_BYTES, 0),),  # in the header
+        ((HEADER_BYTES, HEADER_BYTES),),  # in the table
+        ((HEADER_BYTES + 8, 0xFFFFFFF0), (HEADER_BYTES + 12, 0x20)),
+    ):
+        with pytest.raises(InputError, match="a region is outside the file, or in another one"):
+            read_weights(with_words(data, *words), "it")
+    regions = read_weights(data, "it").regions
+    assert regions[0] is regions[2]
+
+
+def test_a_header_with_right_crcs_may_still_be_hostile() -> None:
+    data = write_weights(replace(WEIGHTS, regions=()), 16)
+    short = with_words(data, (12, HEADER_BYTES - 1))
+    escape = with_crc(data[:48] + b"net\x1b]0;x\x07".ljust(NAME_BYTES, b"\0") + data[96:])
+    inner = with_crc(data[:48] + b"net\0net".ljust(NAME_BYTES, b"\0") + data[96:])
+    for given in (short, escape, inner):
+        with pytest.raises(InputError, match="no right size, or no name in ASCII"):
+            read_weights(given, "it")

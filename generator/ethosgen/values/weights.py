@@ -19,8 +19,10 @@ A header, a table of regions, the regions. All numbers are 32-bit words, little 
 Each region begins at a multiple of the alignment; regions of equal content share their bytes.
 """
 
+import string
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.values.errors import InputError
@@ -39,6 +41,8 @@ HEADER_BYTES = _HEADER.size
 _CRC = slice(8, 12)
 """The header's CRC, which is not a part of what it covers."""
 _REGION = struct.Struct("<II")
+_NAME_BYTES = f"{string.ascii_letters}{string.digits}_~".encode()
+"""What a name has: a C identifier, and the mark of a long one. Others might command a terminal."""
 _NAME_END = "~%08x"
 """The end of a name that is too long: the CRC-32 of the whole name."""
 
@@ -119,16 +123,28 @@ def read_weights(data: bytes, what: str) -> Weights:
         raise InputError(f"{what} is truncated: it has {len(data):,} of {counted(total, 'byte')}")
     if payload_crc != zlib.crc32(data[HEADER_BYTES:total]):
         raise InputError(f"{what} is damaged: the CRC-32 of its content is wrong")
+    if total < HEADER_BYTES or (name := name.rstrip(b"\0")).translate(None, _NAME_BYTES):
+        raise InputError(f"{what} is damaged: its header has no right size, or no name in ASCII")
     table_end = HEADER_BYTES + _REGION.size * count
     places = list(_REGION.iter_unpack(data[HEADER_BYTES:table_end])) if table_end <= total else []
-    if len(places) < count or any(offset + size > total for offset, size in places):
-        raise InputError(f"{what} is damaged: a region is outside the file")
+    if len(places) < count or not _are_apart(places, table_end, total):
+        raise InputError(f"{what} is damaged: a region is outside the file, or in another one")
+    regions = {place: data[place[0] : sum(place)] for place in set(places)}
     return Weights(
-        name.rstrip(b"\0").decode("ascii", "replace"),
-        digest.hex(),
-        tuple(data[offset : offset + size] for offset, size in places),
-        revision,
+        name.decode("ascii"), digest.hex(), tuple(regions[place] for place in places), revision
     )
+
+
+def _are_apart(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    """Return whether regions are in a range, and no two different ones share bytes.
+
+    A small file could otherwise unpack to gigabytes.
+    """
+    for offset, size in sorted(set(places)):
+        if offset < start or offset + size > end:
+            return False
+        start = offset + size
+    return True
 
 
 def _header_crc(header: bytes | bytearray) -> int:

@@ -119,6 +119,24 @@ def test_pictures_get_the_cameras_size(tmp_path: Path) -> None:
         load_picture(tmp_path / "missing.png", 8, 8, 1)
 
 
+def test_a_picture_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_seven(tmp_path / "seven.png")
+    monkeypatch.setattr("PIL.Image.MAX_IMAGE_PIXELS", 10)
+    with pytest.raises(InputError, match="has more than 10 pixels; make it smaller"):
+        load_picture(path, 8, 8, 1)
+
+
+def test_no_other_decoder_of_pillow_gets_a_picture(tmp_path: Path) -> None:
+    from PIL import Image
+
+    path = tmp_path / "seven.png"
+    Image.new("RGB", (8, 8)).save(path, "EPS")  # Pillow's decoder starts Ghostscript
+    with pytest.raises(InputError, match="is no image"):
+        load_picture(path, 8, 8, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [("a\nb\n", "has 2 labels, but the network has 3 classes"), ('a\n"b"\nc', "line 2 of")],

@@ -340,7 +340,11 @@ def test_files_that_are_no_sound_get_a_sentence(tmp_path: Path) -> None:
         tmp_path / "missing.wav": "cannot read '.*missing.wav' as a WAV file of PCM: No such file",
         tmp_path / "text.wav": "cannot read '.*text.wav' as a WAV file of PCM: file does not start",
         tmp_path / "short.wav": "the file ends early",
+        write_wav(tmp_path / "long.wav", sound): "cannot read '.*long.wav' as a WAV file of PCM",
     }
+    data = bytearray((tmp_path / "long.wav").read_bytes())
+    data[16:20] = b"\xff\xff\xff\xff"  # the size of the first chunk
+    (tmp_path / "long.wav").write_bytes(data)
     (tmp_path / "text.wav").write_text("no sound at all")
     (tmp_path / "short.wav").write_bytes(b"RIFF")
     for path, fault in cases.items():

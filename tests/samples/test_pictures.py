@@ -191,3 +191,22 @@ def test_a_table_goes_with_a_folder(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("a.png,1\n")
     with pytest.raises(InputError, match="goes with a folder as --data"):
         load_labelled(tmp_path / "d.npz", [RGB], tmp_path / "labels.csv")
+
+
+@pytest.mark.parametrize("most", [7, 3])
+def test_a_picture_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    path = picture(tmp_path / "p.png")  # 8 pixels; Pillow warns above its limit, and fails at twice
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
+    with pytest.raises(InputError, match=rf"p.png: has more than {most} pixels; make it smaller"):
+        read_picture(path, RGB, AS_IT_IS)
+
+
+def test_a_name_chooses_no_decoder(tmp_path: Path) -> None:
+    picture(tmp_path / "p.ppm")
+    (tmp_path / "p.ppm").rename(tmp_path / "p.png")
+    with pytest.raises(InputError, match="not a readable picture"):
+        read_picture(tmp_path / "p.png", RGB, AS_IT_IS)
+    picture(tmp_path / "q.jpg").rename(tmp_path / "q.png")
+    assert read_picture(tmp_path / "q.png", RGB, AS_IT_IS).shape == RGB.shape

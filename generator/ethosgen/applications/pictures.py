@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.samples.pictures import open_picture
 from ethosgen.values.errors import InputError, ToolError
+
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
 
 def load_picture(
@@ -22,7 +25,7 @@ def load_picture(
             "reading images needs Pillow; install it with: pip install 'ethosgen[images]'"
         ) from None
     try:
-        with Image.open(path) as image:
+        with open_picture(path, _FORMATS) as image:
             whole = Image.new("RGBA", image.size, "black")
             whole.alpha_composite(image.convert("RGBA"))
             shown = whole.convert("L" if channels == 1 else "RGB")
@@ -33,5 +36,5 @@ def load_picture(
         raise InputError(f"there is no image '{path}'") from None
     except UnidentifiedImageError:
         raise InputError(f"'{path}' is no image that Pillow reads, such as a .png") from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, MemoryError) as error:
         raise InputError(f"cannot read the image '{path}': {error}") from None

@@ -26,7 +26,7 @@ def load_sound(path: Path) -> Array:
         with wave.open(str(path), "rb") as file:
             found = (file.getframerate(), file.getnchannels(), file.getsampwidth())
             data = file.readframes(file.getnframes())
-    except (OSError, EOFError, wave.Error) as error:
+    except (OSError, EOFError, wave.Error, RuntimeError, MemoryError) as error:  # by a wrong header
         reason = getattr(error, "strerror", None) or str(error) or "the file ends early"
         raise InputError(f"cannot read '{path}' as a WAV file of PCM: {reason}") from None
     if found != (RATE, 1, _BYTES):

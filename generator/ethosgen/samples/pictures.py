@@ -1,6 +1,8 @@
 """Pictures as samples: decoded by Pillow, in the input's size, channels and scale."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp")
+_FORMATS = ("PNG", "JPEG", "BMP")
 STRETCH, CROP = "stretch", "crop"
 RESIZES = (STRETCH, CROP)
 _MODES = {1: "L", 3: "RGB"}
@@ -115,6 +118,26 @@ def _layout(tensor: Tensor) -> _Layout:
     )
 
 
+@contextmanager
+def open_picture(path: Path, formats: tuple[str, ...]) -> Iterator["Image"]:
+    """Open a picture of one of Pillow's formats, whatever its name says.
+
+    Other decoders never see the file: that of EPS would start Ghostscript. Pillow's exceptions
+    pass; InputError for a picture that would unpack to more pixels than Pillow thinks safe.
+    """
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        try:
+            with Image.open(path, formats=formats) as file:
+                yield file
+        except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+            most = counted(Image.MAX_IMAGE_PIXELS or 0, "pixel")
+            raise InputError(f"{path}: has more than {most}; make it smaller") from None
+
+
 def _open(path: Path, layout: _Layout, resize: str | None) -> "Image":
     """Return a picture in the input's size and channels."""
     try:
@@ -124,14 +147,14 @@ def _open(path: Path, layout: _Layout, resize: str | None) -> "Image":
             "reading pictures needs Pillow; install it with: pip install 'ethosgen[images]'"
         ) from None
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as file:
+        with open_picture(path, _FORMATS) as file:
             if file.mode not in _EIGHT_BITS:
                 raise InputError(
                     f"{path}: has pixels of more than 8 bits (Pillow's mode {file.mode}); save it "
                     "with 8 bits for each channel"
                 )
             picture = ImageOps.exif_transpose(file).convert(_MODES[layout.channels])
-    except (OSError, ValueError, SyntaxError, MemoryError, Image.DecompressionBombError):
+    except (OSError, ValueError, SyntaxError, MemoryError):
         raise InputError(f"{path}: not a readable picture") from None
     size = (layout.width, layout.height)
     if picture.size == size:

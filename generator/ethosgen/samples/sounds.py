@@ -33,7 +33,7 @@ def read_sound(path: Path) -> Sound:
         with wave.open(str(path), "rb") as file:
             kind = file.getnchannels(), file.getsampwidth()
             rate_hz, data = file.getframerate(), file.readframes(file.getnframes())
-    except (OSError, EOFError, wave.Error, RuntimeError):
+    except (OSError, EOFError, wave.Error, RuntimeError, MemoryError):
         raise InputError(f"{path}: not a readable .wav file of plain PCM") from None
     if kind != (1, _BYTES):
         channels, size = counted(kind[0], "channel"), 8 * kind[1]

@@ -4,7 +4,6 @@ An environment is an interpreter that has the packages of one of ethosgen's extr
 in the variable that names one, in the interpreter that runs ethosgen, and where `install` puts it.
 """
 
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -201,9 +200,11 @@ def _declared(extra: str) -> Iterator[str]:
         project = tomllib.loads((_CHECKOUT / "pyproject.toml").read_text())["project"]
         yield from project["optional-dependencies"][extra] if extra else project["dependencies"]
         return
+    from importlib import metadata  # it imports email's packages
+
     try:
-        lines = importlib.metadata.requires("ethosgen") or []
-    except importlib.metadata.PackageNotFoundError:
+        lines = metadata.requires("ethosgen") or []
+    except metadata.PackageNotFoundError:
         lines = []
     for line in lines:
         requirement, _, marker = line.partition(";")

@@ -8,7 +8,6 @@ TOSA's operators, without a second opinion; `own_oracle` is the only place that 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Protocol
 
 from ethosgen.oracle import litert, pieces, tflm, tosa
@@ -61,6 +60,8 @@ class Oracle:
         """Return the installed version."""
         if self.find_version:
             return self.find_version()
+        from importlib.metadata import version  # it imports email's packages
+
         return " and ".join(map(version, self.packages))
 
     def opinion(self, network: Network, samples: Sequence[Arrays]) -> list[Arrays] | None:

@@ -3,29 +3,34 @@
     .tflite ──▶ Model ──▶ Plan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
 
 Every function takes a Watch, which times the stages and reports the current one. Stages are
-imported on first use: compilers take seconds to load.
+imported on first use: compilers take seconds to load. So are the names below, as a worker process
+needs only its own module.
 """
 
-from ethosgen.pipeline.application import Feed
-from ethosgen.pipeline.creation import Written, create_project
-from ethosgen.pipeline.firmware import (
-    build_project,
-    flash_project,
-    run_app,
-    run_project,
-    verify,
-)
-from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
-from ethosgen.pipeline.npu_model import attach_model, serve_npu
-from ethosgen.pipeline.planning import (
-    choose_accelerator,
-    choose_npu,
-    make_plan,
-    make_program,
-    read,
-)
-from ethosgen.pipeline.quantization import quantize
-from ethosgen.pipeline.simulation import simulate
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ethosgen.pipeline.application import Feed
+    from ethosgen.pipeline.creation import Written, create_project
+    from ethosgen.pipeline.firmware import (
+        build_project,
+        flash_project,
+        run_app,
+        run_project,
+        verify,
+    )
+    from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
+    from ethosgen.pipeline.npu_model import attach_model, serve_npu
+    from ethosgen.pipeline.planning import (
+        choose_accelerator,
+        choose_npu,
+        make_plan,
+        make_program,
+        read,
+    )
+    from ethosgen.pipeline.quantization import quantize
+    from ethosgen.pipeline.simulation import simulate
 
 __all__ = [
     "Criteria",
@@ -50,3 +55,26 @@ __all__ = [
     "simulate",
     "verify",
 ]
+
+_NAMES_OF = {
+    "application": ("Feed",),
+    "creation": ("Written", "create_project"),
+    "firmware": ("build_project", "flash_project", "run_app", "run_project", "verify"),
+    "judgement": ("Criteria", "Inputs", "choose_samples", "judge"),
+    "npu_model": ("attach_model", "serve_npu"),
+    "planning": ("choose_accelerator", "choose_npu", "make_plan", "make_program", "read"),
+    "quantization": ("quantize",),
+    "simulation": ("simulate",),
+}
+
+if not TYPE_CHECKING:  # mypy would accept any name
+
+    def __getattr__(name: str) -> object:
+        for module, names in _NAMES_OF.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

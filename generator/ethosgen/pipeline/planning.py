@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ethosgen import frontend
 from ethosgen.backend import (
@@ -15,7 +16,6 @@ from ethosgen.backend import (
     find_accelerator,
     is_compiled,
 )
-from ethosgen.board import Board, Placement
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
@@ -29,9 +29,12 @@ from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.program import Program
-from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
+
+if TYPE_CHECKING:  # pydantic's models take a quarter of a second
+    from ethosgen.board import Board, Placement
+    from ethosgen.values.project_info import NetworkInfo
 
 
 def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:
@@ -42,7 +45,7 @@ def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_G
     return replace(network, name=chosen)
 
 
-def read_stored(network: NetworkInfo, watch: Watch) -> Network:
+def read_stored(network: "NetworkInfo", watch: Watch) -> Network:
     """Read a network from the source that its project stores."""
     with watch.stage("read", f"reading {network.source.name}"):
         read = frontend.read(network.source, network.format, network.reading)
@@ -58,7 +61,7 @@ def choose_npu(network: Network, npu: str | None) -> str | None:
 
 
 def choose_accelerator(
-    network: Network, npu: str | None, board: Board | None
+    network: Network, npu: str | None, board: "Board | None"
 ) -> Accelerator | None:
     """Return the NPU to compile for: the named one, else the file's, else the board's.
 
@@ -166,7 +169,7 @@ def make_program(plan: Plan, watch: Watch) -> Program:
             return compile_program(plan, plan.network.name)
 
 
-def compile_placed(plan: Plan, placement: Placement, watch: Watch) -> Program:
+def compile_placed(plan: Plan, placement: "Placement", watch: Watch) -> Program:
     """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)

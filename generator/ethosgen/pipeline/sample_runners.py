@@ -11,10 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ethosgen.oracle import ORACLES
-from ethosgen.pipeline.creation import create_project
 from ethosgen.pipeline.execution import PlanRunner
-from ethosgen.pipeline.firmware import build_project
-from ethosgen.pipeline.turns import devices_of, simulator_for
 from ethosgen.pipeline.workers import RunSamples, Steps
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -81,6 +78,7 @@ class FirmwareMaker:
     @contextmanager
     def __call__(self) -> Iterator[RunSamples]:
         """Yield the function that runs samples."""
+        from ethosgen.pipeline.turns import devices_of, simulator_for
         from ethosgen.project import open_project
         from ethosgen.target import running
 
@@ -102,6 +100,9 @@ def build_firmware(
     recipe: Recipe, network: Network, stack: ExitStack, watch: Watch
 ) -> FirmwareMaker:
     """Generate and compile a firmware in a folder that lives as long as `stack`."""
+    from ethosgen.pipeline.creation import create_project  # the workers do not need them
+    from ethosgen.pipeline.firmware import build_project
+
     folder = stack.enter_context(TemporaryDirectory(prefix="ethosgen-"))
     directory = Path(folder) / "project"
     create_project(recipe, directory=directory, watch=watch)

@@ -36,6 +36,9 @@ config MAIN_STACK_SIZE
 config COMMON_LIBC_MALLOC_ARENA_SIZE
 	int "malloc"
 	default 0
+config MINIMAL_LIBC_OPTIMIZE_STRING_FOR_SIZE
+	bool "bytes"
+	default y
 config DT_HAS_ETHOSGEN_NPU_BELL_ENABLED
 	def_bool y
 config DT_HAS_ETHOSGEN_DEVICE_ENABLED

@@ -9,7 +9,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from ethosgen import __version__
 from ethosgen.host.demos import DEMO_FILES
+from ethosgen.project.migration import FORMAT
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from tests import ROOT
 
@@ -73,7 +75,7 @@ def test_the_sdist_has_sources_tests_and_documents(built: Path, tmp_path: Path) 
         assert wanted, name
         missing = wanted - {one.as_posix() for one in files_below(folder / name)}
         assert not missing, f"{name}: {sorted(missing)[:5]}"
-    assert all((folder / name).is_file() for name in ("LICENSE", "Makefile", "pyproject.toml"))
+    assert all((folder / name).is_file() for name in ("CHANGELOG.md", "LICENSE", "Makefile"))
 
 
 @pytest.mark.slow
@@ -103,6 +105,17 @@ def test_the_wheel_that_projects_store_has_the_same_files(built: Path, tmp_path:
     stored = names_in(tmp_path)
     assert stored == names_in(built)
     assert not [name for name in stored if CACHES & set(PurePosixPath(name).parts)]
+
+
+def test_the_version_is_one() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert settings["project"]["version"] == __version__
+
+
+def test_the_changelog_states_the_manifest_format() -> None:
+    newest = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1]
+    assert newest.startswith("[Unreleased]") or newest.startswith(f"[{__version__}]")
+    assert f"manifests of format {FORMAT}." in newest
 
 
 def test_the_package_names_the_demo_files() -> None:

@@ -15,7 +15,8 @@ from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 from tests import ROOT
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+PAGES = sorted([*AT_THE_ROOT, *ROOT.glob("docs/**/*.md")])
 CODE = re.compile(r"^ {4}(.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`")

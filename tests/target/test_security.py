@@ -35,6 +35,7 @@ PROBE = """
 static uint32_t probe(int which)
 {{
     struct secure_fault fault = {{0}};
+    static uint8_t space[sizeof fault + 4];
 
     switch (which) {{
     case {code}:
@@ -60,8 +61,12 @@ static uint32_t probe(int which)
         return 0;
     case {last_fault}:
         /* The veneer refuses to write where its caller may not. */
-        if (secure_last_fault((struct secure_fault *)SECURE_DATA_START)) {{
+        if (secure_last_fault((struct secure_fault *)SECURE_DATA_START) ||
+            secure_last_fault((struct secure_fault *)(NS_DTCM_LAST + 1u - sizeof fault / 2u))) {{
             return 1;
+        }}
+        if (secure_last_fault((struct secure_fault *)((uintptr_t)&space[1]))) {{
+            return 3;
         }}
         if (!secure_last_fault(&fault) || fault.pc != 42 || secure_version() != SECURE_VERSION) {{
             return 2;
@@ -79,6 +84,18 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
         return;
     }}
 """
+SEALED = """
+    extern const volatile uint32_t __stack_top[];
+    uint32_t top = (uint32_t)(uintptr_t)__stack_top, stack, limit;
+
+    __asm volatile("mrs %0, psp\\n\\tmrs %1, psplim" : "=r"(stack), "=r"(limit));
+    if (stack != top || limit != top || __stack_top[0] != 0xFEF5EDA5u ||
+        __stack_top[1] != 0xFEF5EDA5u || (*(volatile uint32_t *)0xE000EF34u >> 26 & 7u) != 7u) {
+        return 0;
+    }
+    return SECURE_VERSION;
+"""
+"""The secure side's own look at its stacks' seals, and at who sees its floating-point registers."""
 UNLISTED = 0x49307000
 """UART4, which the board file does not hand over."""
 NOWHERE = 0x4F000000
@@ -115,6 +132,10 @@ def probing(board: Board, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
     assert mark in text
     seeded = f"    kept.mark = FAULT_KEPT;\n    kept.fault.pc = 42;\n{mark}"
     startup.write_text(text.replace(mark, seeded, 1))
+    veneers = directory / "secure" / "veneers.c"
+    text, mark = veneers.read_text(), "    return SECURE_VERSION;"
+    assert mark in text
+    veneers.write_text(text.replace(mark, SEALED, 1))
     return build(directory).elf, open_project(directory)
 
 

@@ -43,6 +43,10 @@ enum { FRAME_TYPE_FAULT = 0xFF, FAULT_REPORTS = 8 };
 
 #define FAULT_KEPT 0x5EC0FA17u
 
+/* Neither an address nor a mark of a frame: a forged return that takes it from a stack ends in a fault.
+ * See Arm's "Armv8-M secure stack sealing" (CVE-2020-16273). */
+#define STACK_SEAL 0xFEF5EDA5u
+
 /* Neither cleared nor loaded at start, so it outlasts a reset. */
 __attribute__((section(".noinit"))) static struct {
     uint32_t mark;
@@ -114,9 +118,18 @@ __attribute__((naked)) static void Fault_Handler(void)
     __asm volatile("mov r0, lr\n\tmov r1, sp\n\tb report_fault");
 }
 
+/* Seal the end of the stack; the process stack, which nobody uses, has nothing but the seal. */
+static void seal_stacks(void)
+{
+    __stack_top[0] = STACK_SEAL;
+    __stack_top[1] = STACK_SEAL;
+    __asm volatile("msr psplim, %0\n\tmsr psp, %0" ::"r"(__stack_top));
+}
+
 void Reset_Handler(void)
 {
     __asm volatile("msr msplim, %0" ::"r"(__stack_limit));
+    seal_stacks();
 {% if board.cpu.has_fpu or board.cpu.has_mve %}
     CPACR |= CPACR_CP10_CP11_FULL;
     __asm volatile("dsb\n\tisb" ::: "memory");

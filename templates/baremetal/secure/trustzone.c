@@ -36,6 +36,10 @@ enum { AIRCR_BFHFNMINS = 1u << 13, AIRCR_PRIS = 1u << 14 };
 enum { SHCSR_MEMFAULTENA = 1u << 16, SHCSR_BUSFAULTENA = 1u << 17, SHCSR_USGFAULTENA = 1u << 18,
        SHCSR_SECUREFAULTENA = 1u << 19 };
 enum { NSACR_CP10 = 1u << 10, NSACR_CP11 = 1u << 11 };
+{% if board.cpu.has_fpu or board.cpu.has_mve %}
+#define FPCCR REGISTER(0xE000EF34u)
+enum { FPCCR_TS = 1u << 26, FPCCR_CLRONRETS = 1u << 27, FPCCR_CLRONRET = 1u << 28 };
+{% endif %}
 {% if board.counter.kind == "sse300" %}
 
 /* System counter of the SSE-300: its control frame is secure. */
@@ -280,6 +284,10 @@ enum secure_cause trustzone_init(void)
     AIRCR = AIRCR_KEY | (AIRCR & ~(AIRCR_KEY_MASK | AIRCR_BFHFNMINS)) | AIRCR_PRIS;
     SHCSR |= SHCSR_MEMFAULTENA | SHCSR_BUSFAULTENA | SHCSR_USGFAULTENA | SHCSR_SECUREFAULTENA;
     NSACR |= NSACR_CP10 | NSACR_CP11; /* floating-point{{ " and vector" if board.cpu.has_mve }} registers */
+{% if board.cpu.has_fpu or board.cpu.has_mve %}
+    /* No interrupt finds in them what the secure side computed. */
+    FPCCR |= FPCCR_TS | FPCCR_CLRONRETS | FPCCR_CLRONRET;
+{% endif %}
 
     enum secure_cause memories = open_memories();
     enum secure_cause sau = set_up_sau();

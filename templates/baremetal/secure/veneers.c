@@ -55,7 +55,7 @@ __attribute__((cmse_nonsecure_entry)) bool secure_last_fault(struct secure_fault
     struct secure_fault *checked = cmse_check_pointed_object(to, CMSE_NONSECURE | CMSE_MPU_READWRITE);
     const struct secure_fault *last = trustzone_last_fault();
 
-    if (checked == NULL || last == NULL) {
+    if (checked == NULL || last == NULL || (uintptr_t)to % _Alignof(struct secure_fault) != 0) {
         return false;
     }
     memcpy(checked, last, sizeof *checked);

@@ -51,7 +51,7 @@ uint32_t secure_version(void);
 uint32_t secure_evidence(void);
 
 /* Copy the fault that ended the last run, if memory has kept it over the reset; false if there is none,
- * or if the caller may not write to *to. */
+ * or if the caller may not write to all of *to, or it is misaligned. */
 bool secure_last_fault(struct secure_fault *to);
 
 #endif /* VENEERS_H */

@@ -1,5 +1,6 @@
 """The kinds of targets, and one more that is added as CONTRIBUTING says."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -78,6 +79,21 @@ def test_a_registered_target_runs_firmware(project: Path, monkeypatch: pytest.Mo
     assert outcome.ended
     assert np.array_equal(outcome.samples[0].outputs[target.name], sample + np.int8(1))
     assert outcome.samples[0].cpu_instructions is None, "its counter measures time"
+
+
+def test_a_clock_that_stands_still_gives_no_figures(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TARGETS, "toy", replace(TOY, counts_instructions=True, has_clock=False))
+    info = open_project(project)
+    (source,) = info.networks[0].inputs
+    sample = np.zeros(source.shape, np.int8)
+    outcome = run(project / "none.elf", info, [{source.name: sample}], on="toy", attach=None)
+    assert outcome.ended
+    (target,) = info.networks[0].outputs
+    done = outcome.samples[0]
+    assert np.array_equal(done.outputs[target.name], sample + np.int8(1))
+    assert (done.cpu_instructions, done.init_instructions, done.stack_bytes) == (None, None, None)
 
 
 def test_the_rest_knows_a_registered_target(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,3 +88,4 @@ def test_weights_apart_run_without_an_npu_and_on_native_sim(board: str, on: str)
     report = verify(wanted, on=on, inputs=SAMPLES, watch=Watch())
     assert isinstance(report, Report)
     require_equal(report)
+    assert (report.cpu_instructions is None) == (on == "native")  # its clock stands still

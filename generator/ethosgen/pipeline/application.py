@@ -103,7 +103,7 @@ def run_and_compare(
         lines=tuple(lines),
         expected=expected,
         oracle=oracle,
-        work=replace(work, seconds=_seconds(application, len(items), settings)),
+        work=work and replace(work, seconds=_seconds(application, len(items), settings)),
         wall_s=watch.wall_s,
     )
 

@@ -22,7 +22,7 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
     """Raise InputError for a target without a counter, or a project that cannot count steps."""
     from ethosgen.target import require_target
 
-    if require_target(on).variant == "native":
+    if not require_target(on).has_clock:
         raise InputError(
             "--profile has nothing to count with --on native: the clock of native_sim stands still "
             "while a network runs; use --on qemu"

@@ -244,6 +244,8 @@ def _run_sample(
     if info.board.linux is not None:
         tick_ns = NANOSECONDS // hello.ticks_hz
         return Sample(outputs=outputs, run_ns=reply.cpu_ticks * tick_ns)
+    if not kind.has_clock:  # its stack is not the board's either
+        return Sample(outputs=outputs)
     if not kind.counts_instructions:  # on hardware the counter measures time
         return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
     ticks_per_instruction = unit_of(info.board, kind, hello.ticks_hz).ticks

@@ -126,11 +126,12 @@ def run_application(
     timeout_s: float = 120.0,
     on_item: Callable[[int, int], None] = lambda _done, _all: None,
     on_line: OnLine = lambda _line: None,
-) -> tuple[list[str], Work]:
+) -> tuple[list[str], Work | None]:
     """Feed an application with items and return the lines that it prints, and its work.
 
-    `timeout_s` is for the work on one item. TargetError if the application or the target fails, or
-    if a line was lost; NpuFault if the NPU model stopped at a command.
+    The work is None on a target whose clock stands still. `timeout_s` is for the work on one item.
+    TargetError if the application or the target fails, or if a line was lost; NpuFault if the NPU
+    model stopped at a command.
     """
     kind = require_target(on)
     with kind.start(Firmware(elf, info, attach, line)) as target:
@@ -164,8 +165,10 @@ def run_application(
     return session.lines, _work(ending, info, kind)
 
 
-def _work(ending: Ending, info: ProjectInfo, kind: TargetKind) -> Work:
+def _work(ending: Ending, info: ProjectInfo, kind: TargetKind) -> Work | None:
     """Return an application's work in the unit that its clock counts on the target."""
+    if not kind.has_clock:
+        return None
     unit = unit_of(info.board, kind, ending.ticks_hz)
     rate = info.board.cpu.clock_hz if kind.counts_instructions else ending.ticks_hz
     return Work(round(ending.ticks / unit.ticks), unit.name, rate)

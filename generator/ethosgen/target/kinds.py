@@ -76,13 +76,15 @@ class TargetKind:
     """A kind of target: how a firmware is built for it, started on it, and measured.
 
     `start` makes a target for a firmware. `variant` names the build: "board" as for the board
-    itself. `counts_instructions` is false where the firmware's counter measures time. `can_run`
-    says whether it runs a board's firmware, `platform` names the only one that it runs.
+    itself. `counts_instructions` is false where the firmware's counter measures time, `has_clock`
+    where it stands still while a network runs. `can_run` says whether it runs a board's firmware,
+    `platform` names the only one that it runs.
     """
 
     start: Callable[[Firmware], Target]
     variant: str = "board"
     counts_instructions: bool = False
+    has_clock: bool = True
     can_run: Callable[[Board], bool] = lambda _board: True
     platform: str | None = None
 
@@ -119,7 +121,7 @@ TARGETS: Mapping[str, TargetKind] = {
     "native": TargetKind(
         lambda firmware: NativeTarget(firmware.elf),
         variant="native",
-        counts_instructions=True,
+        has_clock=False,
         platform="zephyr",
     ),
 }

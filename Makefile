@@ -6,7 +6,7 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments browser demo check test lint format bench exactness fuzz clean
+.PHONY: help setup environments browser demo check test lint format bench exactness fuzz docs clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,7 +15,7 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 	@tools/setup.sh
 
 environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,convert,images]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,convert,images,docs]'
 	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl browser
 
 environment-%:
@@ -55,6 +55,11 @@ exactness: setup  ## compare the NPU model with both oracles; writes docs/exactn
 
 fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.support.npu_fuzz --count $(COUNT)
+
+docs: setup  ## build the documentation as a site that needs no network: build/site/index.html
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 clean:  ## remove generated files, but not .venv
 	@rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

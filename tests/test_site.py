@@ -1,0 +1,73 @@
+"""The documentation as a site: every page has a place, and it builds without a warning."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from ethosgen.cli import cli
+from tests import ROOT
+from tests.support.needs import EXTRAS
+
+SETTINGS: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+DOCS = ROOT / "docs"
+
+
+def pages(entry: object) -> Iterator[str]:
+    """Yield the pages of a part of the navigation."""
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, dict):
+        for below in entry.values():
+            yield from pages(below)
+    elif isinstance(entry, list):
+        for below in entry:
+            yield from pages(below)
+
+
+def test_every_page_has_one_place_in_four_parts() -> None:
+    parts = [name for entry in SETTINGS["nav"] for name in entry]
+    assert parts[1:] == ["Tutorial", "How-tos", "Reference", "Explanation"]
+    named = list(pages(SETTINGS["nav"]))
+    assert sorted(named) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of the site, built strictly."""
+    for package in ("material", "mkdocs_click"):
+        pytest.importorskip(package, reason=f"install ethosgen[{EXTRAS[package]}]")
+    place = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(place)]
+    built = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return place
+
+
+@pytest.mark.slow
+def test_the_site_has_every_page_and_command(site: Path) -> None:
+    for page in pages(SETTINGS["nav"]):
+        assert (site / page).with_suffix(".html").is_file(), page
+    text = (site / "commands.html").read_text()
+    assert isinstance(cli, click.Group)
+    for name, command in cli.commands.items():
+        assert (f'id="ethosgen-{name}"' in text) is not command.hidden, name
+        for option in (one for one in command.params if isinstance(one, click.Option)):
+            assert command.hidden or option.hidden or option.opts[0] in text, (name, option.opts)
+
+
+@pytest.mark.slow
+def test_a_reader_needs_no_network(site: Path) -> None:
+    read = re.compile(r"<(?:script|img|iframe)\b[^>]*\bsrc=\"?https?://|@import|url\(\"?https?://")
+    styles = re.compile(r"<link\b[^>]*stylesheet[^>]*href=\"?https?://")
+    files = [*site.glob("*.html"), *site.glob("assets/**/*.css")]
+    assert len(files) > 30
+    for file in files:
+        text = file.read_text()
+        assert not read.search(text) and not styles.search(text), file.name

@@ -28,7 +28,11 @@ void cache_invalidate(const void *start, size_t bytes)
 }
 void cache_clean(const void *start, size_t bytes) { (void)start; (void)bytes; }
 bool camera_dma_init(void) { return true; }
-void camera_dma_start(uint8_t *buffer) { filling = buffer; }
+void camera_dma_start(uint8_t *buffer)
+{
+    assert(invalidated == buffer); /* or its lines could be written over the frame */
+    filling = buffer;
+}
 bool camera_dma_wait(const volatile bool *is_ready)
 {
     assert(!*is_ready);

@@ -30,6 +30,8 @@ static void capture(uint32_t buffer)
 {
     filling = buffer;
     is_ready = false;
+    /* A line that something wrote earlier must not go to memory over the frame. */
+    cache_invalidate(buffers[buffer], BUFFER_BYTES);
     camera_dma_start(buffers[buffer]);
 }
 

@@ -1,6 +1,7 @@
 """The plot of a comparison."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -56,6 +57,12 @@ def test_the_same_figures_give_the_same_bytes(two: ComparisonReport) -> None:
 def test_cycles_stand_in_for_an_unknown_clock() -> None:
     found = texts(draw(report(make_result(cost=make_cost(npu_hz=None))), ".svg"))
     assert "cycles by estimate" in found
+
+
+def test_a_boards_name_is_no_formula(two: ComparisonReport) -> None:
+    board = "a$x_{$"
+    results = [replace(one, setting=replace(one.setting, board=board)) for one in two.results]
+    assert f"net on {board}" in texts(draw(report(*results), ".svg"))
 
 
 def test_a_png_is_one(two: ComparisonReport) -> None:

@@ -111,7 +111,7 @@ def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, 
                 markersize=8 if result.on_front else 5,
                 markeredgecolor="black" if result.on_front else colour,
             )
-    axis.set_title(title)
+    axis.set_title(title, parse_math=False)  # a board's name may have dollar signs
     axis.set_xlabel("SRAM, KiB")
     axis.set_ylabel("time by estimate, ms" if in_seconds else "cycles by estimate")
     axis.set_yscale("log")

@@ -154,6 +154,15 @@ def test_networks_that_do_not_fit_are_refused(networks: tuple[bytes, ...], fault
         ANOMALY.check([parse_network(one, f"net{i}") for i, one in enumerate(networks)])
 
 
+@pytest.mark.parametrize("scales", [(0.1, 1e20), (1e-30, 0.1), (0.0, 0.1), (1e-3, 1e5)])
+def test_scales_too_far_apart_are_refused(scales: tuple[float, float]) -> None:
+    net = NetworkBuilder("far")
+    content = net.build(net.quantize(net.input((1, SIZE), scale=scales[0]), "int8", scales[1], 0))
+    with pytest.raises(InputError, match=r"cannot compute the error of 'far' in 64 bits: its sca"):
+        ANOMALY.check([parse_network(content, "far")])
+    ANOMALY.check([parse_network(autoencoder(), "near")])
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [

@@ -91,6 +91,10 @@ def test_networks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         IMAGE.check([flat])
     with pytest.raises(InputError, match="one network, which classifies images, but got 2"):
         IMAGE.check([flat, flat])
+    huge = NetworkBuilder("huge")
+    scores = huge.reshape(huge.input((1, 2, 2, 1), scale=1e12), (1, 4))
+    with pytest.raises(InputError, match=r"cannot show the scores of 'huge' in 64 bits"):
+        IMAGE.check([parse_network(huge.build(scores), "huge")])
     wide = NetworkBuilder("wide")
     x = wide.quantize(wide.input((1, 4, 4, 1), dtype="int16"), "int8", 0.1, 0)
     with pytest.raises(InputError, match="the input of 'wide' is int16"):

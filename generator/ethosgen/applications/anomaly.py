@@ -59,6 +59,13 @@ class Anomaly:
         for tensor in (given, found):
             if tensor.quantization is None or not tensor.quantization.is_per_tensor:
                 raise InputError(f"--app {self.name} needs a scale, but '{tensor.name}' has none")
+        if not _fits(given, found):
+            scales = (one.quantization.scale[0] for one in (given, found) if one.quantization)
+            raise InputError(
+                f"--app {self.name} cannot compute the error of '{networks[0].name}' in 64 bits: "
+                f"its scales are {' and '.join(f'{scale:g}' for scale in scales)}, for "
+                f"{counted(given.elements, 'value')}"
+            )
 
     def facts(self, networks: Networks) -> dict[str, Any]:
         """Return the output's step in parts of the input's, and the suffix of the type."""
@@ -115,6 +122,17 @@ def _output_parts(given: Tensor, found: Tensor) -> int:
     return round(found.quantization.scale[0] / given.quantization.scale[0] * _PART_OF_STEP)
 
 
+def _fits(given: Tensor, found: Tensor) -> bool:
+    """Return whether the C's sums and products fit into 64 bits, and its parts into 32."""
+    assert given.quantization is not None
+    if given.quantization.scale[0] == 0:
+        return False
+    parts = _output_parts(given, found)
+    spans = [high - low for low, high in map(_limits, (given, found))]
+    most = spans[0] * _PART_OF_STEP + spans[1] * parts
+    return parts < 1 << 31 and most**2 * max(given.elements, _THOUSAND) < 1 << 64
+
+
 def _mean_squared_error(
     wanted: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], given: Tensor, found: Tensor
 ) -> int:
@@ -123,7 +141,7 @@ def _mean_squared_error(
     here = wanted.astype(np.int64).ravel() - given.quantization.zero_point[0]
     there = answered.astype(np.int64).ravel() - found.quantization.zero_point[0]
     difference = here * _PART_OF_STEP - there * _output_parts(given, found)
-    total = int((difference * difference).sum())
+    total = int((difference * difference).sum(dtype=np.uint64))
     return total // len(here) * _THOUSAND // _PART_OF_STEP**2
 
 

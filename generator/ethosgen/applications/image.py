@@ -21,6 +21,8 @@ from ethosgen.values.network import Tensor
 _TYPES = ("int8", "uint8")
 _PART_OF_SCORE = 65536
 """A score's step is a number of these parts of a thousandth; as in application.c."""
+_MOST_PARTS = 1 << 54
+"""Times the 9 bits of a score without its zero point, these fit into an int64."""
 _THOUSAND = 1000
 _TOP = 3
 _DRAWN = 4
@@ -60,6 +62,11 @@ class Image:
             raise InputError(
                 f"the scores of --app {self.name} need a scale, but the output of "
                 f"'{networks[0].name}' has none"
+            )
+        if _score_parts(networks[0].outputs[0]) > _MOST_PARTS:
+            raise InputError(
+                f"--app {self.name} cannot show the scores of '{networks[0].name}' in 64 bits: "
+                f"their scale is {found.scale[0]:g}"
             )
 
     def facts(self, networks: Networks) -> dict[str, Any]:

@@ -15,7 +15,7 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 	@tools/setup.sh
 
 environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,convert,images,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,sweep,convert,images,docs]'
 	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl browser
 
 environment-%:

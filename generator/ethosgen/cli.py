@@ -30,6 +30,7 @@ from ethosgen.commands.report import report
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
+from ethosgen.commands.sweep import sweep
 from ethosgen.commands.verify import verify
 from ethosgen.commands.weights import weights
 from ethosgen.host.storage import explain_storage
@@ -64,6 +65,7 @@ for _command in (
     simulate,
     accuracy,
     compare,
+    sweep,
     report,
     quantize,
     place,

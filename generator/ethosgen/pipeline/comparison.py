@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import get_args
@@ -15,6 +16,7 @@ from ethosgen import __version__
 from ethosgen.backend import accelerators, backend_of, compiled_for, find_accelerator
 from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
+from ethosgen.host.resources import resource_folder
 from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline.points import measure_front, measure_point
 from ethosgen.pipeline.workers import Chunk, run_chunks
@@ -34,6 +36,8 @@ DEFAULT_BOARD = "corstone300"
 MODES: tuple[str, ...] = get_args(MemoryMode)
 _WORTH_PROCESSES = 4
 """Points that are worth worker processes, each of which takes some seconds to start."""
+_RESOURCES = "templates", "accelerators"
+"""The folders beside the modules that results depend on."""
 
 
 @dataclass(frozen=True)
@@ -220,23 +224,43 @@ def find_versions() -> dict[str, str]:
     }
 
 
-def key_of(point: Point) -> str:
+def key_of(point: Point, facts: str | None = None, kind: str = "point") -> str:
     """Return a digest of all that a point's result depends on: a key for caches.
 
-    It covers the network's bytes, the board's facts, all options and the versions.
+    It covers the network's bytes, the board's facts, all options, the versions and ethosgen's own
+    sources. `facts` are the board's as JSON, which are read if they are not given. `kind` is
+    "front" for the results of measure_front.
     """
     total = hashlib.sha256(point.source.data)
-    board = load_board(point.setting.board)
+    if facts is None:
+        facts = load_board(point.setting.board).model_dump_json()
     rest = (
         point.source.format,
+        point.source.name,
         point.source.options,
-        board.model_dump_json(),
+        facts,
         point.setting,
         point.options,
         point.samples,
         point.seed,
         point.build,
-        sorted(find_versions().items()),
+        kind,
+        sources_digest(),
     )
     total.update(repr(rest).encode())
+    return total.hexdigest()
+
+
+@cache
+def sources_digest() -> str:
+    """Return a digest of ethosgen's modules and templates, and of its tools' versions."""
+    total = hashlib.sha256(repr(sorted(find_versions().items())).encode())
+    package = Path(__file__).parent.parent
+    folders = [one for one in package.iterdir() if (one / "__init__.py").is_file()]
+    for folder in (*sorted(folders), *map(resource_folder, _RESOURCES)):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                data = path.read_bytes()
+                total.update(f"{path.relative_to(folder)}\0{len(data)}\0".encode())
+                total.update(data)
     return total.hexdigest()

@@ -76,7 +76,8 @@ def measure_point(point: Point) -> Result:
         cost = cost_of(program, place)
         exactness, unmeasured = _measure_exactness(point, place, program.plan)
     except EthosgenError as error:
-        return Result(setting, refusal=str(error))
+        is_elsewhere = isinstance(error, ToolError)
+        return Result(setting, refusal=str(error), may_pass=is_elsewhere)
     lack, notes = misfit(program, place), list(_notes(place))
     if point.build and not lack:
         size, note = _code_bytes(program, place)

@@ -161,6 +161,8 @@ class Result:
     on_front: bool = False
     """Whether no other configuration of the network on the board is faster with as little SRAM."""
     notes: tuple[str, ...] = ()
+    may_pass: bool = False
+    """Whether a refusal is this machine's, so that another may measure the point."""
 
     @property
     def differs(self) -> bool:

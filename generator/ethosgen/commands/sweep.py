@@ -1,0 +1,180 @@
+"""`ethosgen sweep`: all points of a study, on several processes or machines."""
+
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.compare import csv_text
+from ethosgen.commands.comparison_table import report_lines
+from ethosgen.commands.options import JSON
+from ethosgen.commands.progress import Progress
+from ethosgen.values.grammar import counted
+from ethosgen.values.sweep import SweepCounts, SweepReport
+
+_WIDTH_OF_FILES = 200
+"""The width of a table that no terminal shows."""
+_MOST_ROWS = 40
+"""Results that a terminal shows whole; of more, it shows those on a front."""
+
+
+def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    """Print the schema of study files and end."""
+    if not value or context.resilient_parsing:
+        return
+    from ethosgen.sweep.study import study_schema
+
+    click.echo(study_schema(), nl=False)
+    context.exit()
+
+
+@click.command()
+@click.argument("study", metavar="STUDY.toml", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    "directory",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Folder for results.parquet, results.csv and report.html [default: STUDY_sweep].",
+)
+@click.option(
+    "--store",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Folder with results of all sweeps, where nothing is computed twice [default: "
+    "ethosgen/sweeps in the user's cache].",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Use the workers of dask's scheduler there, e.g. tcp://HOST:8786 [default: workers on "
+    "this machine].",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Worker processes on this machine [default: one for each processor].",
+)
+@click.option("--retry-refused", is_flag=True, help="Also measure again what was refused earlier.")
+@click.option("--dry-run", is_flag=True, help="Only count the points, and those in the store.")
+@JSON
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Only print the JSON schema of study files.",
+)
+def sweep(
+    study: Path,
+    directory: Path | None,
+    dry_run: bool,
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Measure every point of a study: networks, boards, NPUs, memory modes, schedules.
+
+    \b
+        ethosgen sweep study.toml --dry-run
+        ethosgen sweep study.toml
+        ethosgen sweep study.toml --scheduler tcp://HOST:8786
+
+    Each result is kept in a store at once, under a digest of all that it depends on. After
+    whatever ended a sweep, the same command goes on from there.
+
+    Exit status 0: every point has a result, and no output differs; 1: an output differs, or
+    points have none; 2: the study, or a file that it names, is wrong.
+    """
+    from ethosgen.pipeline.sweeping import SweepRequest, count_points
+    from ethosgen.pipeline.sweeping import sweep as run
+
+    if asked["scheduler"] is not None and asked["workers"] is not None:
+        raise click.UsageError("--workers are on this machine; a --scheduler has its own")
+    request = SweepRequest(study, **asked)
+    if dry_run:
+        counts = count_points(request)
+        click.echo(json.dumps(counts.as_json(), indent=2) if as_json else _counts_text(counts))
+        suggest_next(shlex.join(["ethosgen", "sweep", str(study)]), quiet=as_json)
+        return
+    folder = directory or Path(f"{study.stem}_sweep")
+    write = _writer(folder)
+    with Progress() as progress:
+        report = run(request, progress.watch())
+    names = write(report)
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+    else:
+        _show(report)
+        click.echo(f"\nwritten to {folder}: {', '.join(names)}")
+    if not report.passed:
+        sys.exit(1)
+
+
+def _show(report: SweepReport) -> None:
+    """Print the table, or of a long one the fronts."""
+    comparison, counts = report.comparison, report.counts
+    shown, many = comparison, len(comparison.results)
+    if many > _MOST_ROWS:
+        best = tuple(one for one in comparison.results if one.on_front)
+        shown = replace(comparison, results=best)
+    width = shutil.get_terminal_size((_WIDTH_OF_FILES, 24)).columns
+    if shown.results:
+        for line in report_lines(shown, width):
+            click.echo(line)
+    click.echo("")
+    if shown is not comparison:
+        click.echo(f"shown is what is on a front; the files have all {counted(many, 'result')}")
+    refused = sum(bool(one.refusal) for one in comparison.results) - counts.failed
+    if refused:
+        click.echo(f"{counted(refused, 'result is a refusal', 'results are refusals')}, with why")
+    if counts.failed:
+        fault = next(one for one in comparison.results if one.may_pass)
+        click.echo(
+            f"{counted(counts.failed, 'point')} failed; the same command tries again. The first: "
+            f"{fault.refusal}"
+        )
+    click.echo(_counts_text(counts) + f" in {comparison.seconds:.1f} s")
+
+
+def _counts_text(counts: SweepCounts) -> str:
+    """Return the counts as words."""
+    parts = [f"{counts.kept:,} were in the store"]
+    if counts.computed:
+        parts.append(f"{counts.computed:,} computed")
+    if counts.missing:
+        parts.append(f"{counts.missing:,} to compute")
+    return f"{counted(counts.points, 'point')}: {', '.join(parts)}"
+
+
+def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
+    """Return a function that writes the files; InputError at once if that is impossible."""
+    from ethosgen.sweep.output import claim, write_files
+
+    claim(folder)
+
+    def write(report: SweepReport) -> list[str]:
+        files = {"results.csv": csv_text(report.comparison).encode(), **_page(report)}
+        return write_files(folder, report, files)
+
+    return write
+
+
+def _page(report: SweepReport) -> dict[str, bytes]:
+    """Return the page with the plot; none without Matplotlib, or if there is nothing to draw."""
+    from ethosgen.plots.comparison import check_format, draw
+    from ethosgen.values.errors import EthosgenError
+
+    command = shlex.join(["ethosgen", *sys.argv[1:]])
+    try:
+        return {"report.html": draw(report.comparison, check_format("report.html"), command)}
+    except EthosgenError:
+        return {}

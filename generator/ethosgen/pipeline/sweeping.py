@@ -1,0 +1,267 @@
+"""Measures all points of a study on dask's workers; what a store has is not measured again."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from ethosgen.board import load_board
+from ethosgen.pipeline.comparison import (
+    ComparisonRequest,
+    find_versions,
+    key_of,
+    points_of,
+    sources_digest,
+    with_front,
+)
+from ethosgen.pipeline.points import measure_front, measure_point
+from ethosgen.sweep.cluster import Cluster, connected, require_dask
+from ethosgen.sweep.jobs import Answer, Batch, Job, Made
+from ethosgen.sweep.records import read_results, results_bytes
+from ethosgen.sweep.store import Store
+from ethosgen.sweep.study import Study, find_networks, load_study
+from ethosgen.values.comparison import ComparisonReport, Point, Result
+from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.grammar import counted
+from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.source import ReadOptions, Source
+from ethosgen.values.sweep import SweepCounts, SweepReport
+from ethosgen.values.watch import Watch
+
+_LARGEST_BATCH = 16
+"""Points of a network that one worker does in order: it reads the network, and asks the oracle,
+once for them."""
+_BATCHES_FOR_EACH = 8
+"""The least number of batches for each worker, so that none waits long for the last."""
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """A study to measure, and who does: `workers` processes of this machine, or a scheduler's.
+
+    `store` is the folder with results of earlier sweeps, by default the user's. With
+    `retry_refused`, what was refused earlier is tried again.
+    """
+
+    study: Path
+    store: Path | None = None
+    scheduler: str | None = None
+    workers: int | None = None
+    retry_refused: bool = False
+
+
+def default_store() -> Path:
+    """Return the user's folder for results of sweeps."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "ethosgen" / "sweeps"
+
+
+class _Sweep:
+    """A study's points by key, and what is known of them."""
+
+    def __init__(self, asked: SweepRequest) -> None:
+        self.study = load_study(asked.study)
+        self.asked = asked
+        self.points = points_of(comparison_of(self.study, asked.study))
+        boards = {point.setting.board for point in self.points}
+        facts = {name: load_board(name).model_dump_json() for name in boards}
+        kind = "front" if self.study.front else "point"
+        self.keys = [f"{key_of(point, facts[point.setting.board], kind)}" for point in self.points]
+        self.store = Store.make(asked.store or default_store())
+        self.found: dict[str, tuple[Result, ...]] = {}
+        for key in self.keys:
+            results = self._kept(key)
+            if results is not None:
+                self.found[key] = results
+        self.kept = len(self.found)
+        self.faults: dict[str, str] = {}
+
+    def _kept(self, key: str) -> tuple[Result, ...] | None:
+        data = self.store.get(key)
+        results = read_results(data) if data is not None else None
+        if results and self.asked.retry_refused and any(one.refusal for one in results):
+            self.store.drop(key)
+            return None
+        return results
+
+    @property
+    def total(self) -> int:
+        """The number of points to compute, equal ones counted once."""
+        return len(set(self.keys))
+
+    def counts(self) -> SweepCounts:
+        """Return what is done so far."""
+        computed = len(self.found) - self.kept
+        return SweepCounts(self.total, self.kept, computed, len(self.faults))
+
+    def missing(self) -> list[tuple[str, Point]]:
+        """Return keys and points that are still to be computed, each once."""
+        pairs = zip(self.keys, self.points, strict=True)
+        return [(key, one) for key, one in dict(pairs).items() if key not in self.found]
+
+    def batches(self, workers: int) -> Iterator[Batch]:
+        """Yield what is missing: some points of one network in each batch."""
+        missing = self.missing()
+        size = len(missing) // (_BATCHES_FOR_EACH * max(workers, 1))
+        size = min(max(size, 1), _LARGEST_BATCH)
+        for source, some in groupby(missing, lambda one: one[1].source):
+            same = list(some)
+            for first in range(0, len(same), size):
+                jobs = tuple(Job(key, _without(point)) for key, point in same[first : first + size])
+                yield Batch(jobs, source)
+
+    def take(self, answer: Answer) -> None:
+        """Keep an answer; one that is no result becomes the point's fault."""
+        results = read_results(answer.value) if answer.value is not None else None
+        if results is None:
+            self.faults[answer.key] = answer.fault or "its worker sent no result"
+            return
+        if answer.lasting and answer.value is not None and not answer.was_there:
+            self.store.put(answer.key, answer.value)
+        self.found[answer.key] = results
+
+    def report(self, seconds: float) -> SweepReport:
+        """Return all results in the order of the points."""
+        results: list[Result] = []
+        for key, point in zip(self.keys, self.points, strict=True):
+            lost = (Result(point.setting, refusal=self.faults.get(key, ""), may_pass=True),)
+            results += self.found.get(key, lost)
+        report = ComparisonReport(tuple(with_front(results)), find_versions(), seconds)
+        return SweepReport(report, self.counts())
+
+
+def count_points(asked: SweepRequest) -> SweepCounts:
+    """Return the number of a study's points, and how many of them the store has."""
+    require_dask()
+    return _Sweep(asked).counts()
+
+
+def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
+    """Measure what the store lacks of a study's points; return all results in order.
+
+    InputError for a faulty study. TargetError if the scheduler goes away: what was done until then
+    is in the store, so the next sweep goes on from there.
+    """
+    require_dask()
+    started = time.perf_counter()
+    with watch.stage("study", f"reading {asked.study.name}"):
+        sweep = _Sweep(asked)
+    if sweep.missing():
+        count = asked.workers or len(os.sched_getaffinity(0))
+        with (
+            watch.stage("workers", f"starting {counted(count, 'worker')}"),
+            connected(asked.scheduler, min(count, len(sweep.missing()))) as cluster,
+        ):
+            _measure(sweep, cluster, watch)
+    return sweep.report(time.perf_counter() - started)
+
+
+def _measure(sweep: _Sweep, cluster: Cluster, watch: Watch) -> None:
+    """Have all that is missing computed; announce progress."""
+    workers = cluster.workers()
+    watch.say(f"dask's dashboard: {cluster.dashboard}")
+    compute = Measure(sources_digest(), sweep.study.front)
+    progress = _Progress(sweep, cluster, watch)
+    runs = cluster.run(compute, list(sweep.batches(workers)), sweep.store.shelf())
+    try:
+        with closing(runs):
+            for answers in runs:
+                for answer in answers:
+                    sweep.take(answer)
+                progress.say()
+    except TargetError as error:
+        counts = sweep.counts()
+        raise TargetError(
+            f"{error}; {counted(counts.points - counts.missing, 'point')} of {counts.points:,} "
+            "are kept: start the scheduler and the sweep again, and it goes on from there"
+        ) from None
+
+
+class _Progress:
+    """Announces how many points are done, by how many workers, and the time that is left."""
+
+    def __init__(self, sweep: _Sweep, cluster: Cluster, watch: Watch) -> None:
+        self._sweep, self._cluster, self._watch = sweep, cluster, watch
+        self._started = time.monotonic()
+
+    def say(self) -> None:
+        """Announce the current state."""
+        counts = self._sweep.counts()
+        seconds = time.monotonic() - self._started
+        left = seconds / max(counts.computed + counts.failed, 1) * (counts.missing - counts.failed)
+        refused = sum(any(r.refusal for r in one) for one in self._sweep.found.values())
+        parts = [
+            f"{counts.points - counts.missing:,} of {counted(counts.points, 'point')}",
+            *([f"{refused:,} refused"] if refused else []),
+            *([f"{counts.failed:,} failed"] if counts.failed else []),
+            counted(self._cluster.workers(), "worker"),
+            f"about {left:.0f} s left",
+        ]
+        self._watch.say(f"sweeping: {', '.join(parts)}")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Computes a point in a worker, which must have the same ethosgen: `expected` digests it."""
+
+    expected: str
+    front: bool = False
+
+    def __call__(self, shared: Source, given: Point) -> Made:
+        """Return a point's results; ToolError in a worker with another version."""
+        if sources_digest() != self.expected:
+            raise ToolError(
+                "a worker has another version of ethosgen or of what it uses than this machine; "
+                "install the same on all"
+            )
+        point = replace(given, source=shared)
+        results = measure_front(point) if self.front else (measure_point(point),)
+        return Made(results_bytes(results), all(_is_lasting(point, one) for one in results))
+
+
+def _is_lasting(point: Point, result: Result) -> bool:
+    """Return whether every machine with the same ethosgen would give the same result."""
+    if result.may_pass:
+        return False
+    is_built = result.cost is None or result.cost.code_bytes is not None
+    return is_built or not point.build or bool(result.misfit)
+
+
+def _without(point: Point) -> Point:
+    """Return a point without its network's bytes."""
+    return replace(point, source=replace(point.source, data=b""))
+
+
+def comparison_of(study: Study, path: Path) -> ComparisonRequest:
+    """Return the comparison that has the points of a study; InputError for missing files."""
+    return ComparisonRequest(
+        networks=find_networks(study, path),
+        boards=tuple(_beside(path, name) for name in study.boards),
+        npus=tuple(study.npus),
+        memory_modes=tuple(study.memory_modes),
+        strategies=tuple(study.strategies),
+        arena_limits=tuple(map(int, study.arena_limits)),
+        front=study.front,
+        options=OffloadOptions(
+            tuple(study.cpu_ops),
+            OffloadMode(study.offload),
+            study.trust_compiler,
+            study.check,
+            study.oracle,
+            study.allow_difference,
+        ),
+        reading=ReadOptions(
+            tuple((name, tuple(shape)) for name, shape in study.shapes.items()), study.input_layout
+        ),
+        samples=study.samples,
+        seed=study.seed,
+        build=study.build,
+    )
+
+
+def _beside(path: Path, board: str) -> str:
+    """Return a board's name, or its file relative to the study."""
+    return str(path.parent / board) if board.endswith(".toml") else board

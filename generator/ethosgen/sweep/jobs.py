@@ -1,0 +1,71 @@
+"""Jobs of a sweep, and what a worker does with them: plain functions of values."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.sweep.store import Shelf
+from ethosgen.values.errors import EthosgenError
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to compute: `key` names its value in the store, `given` says what it is."""
+
+    key: str
+    given: Any
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Jobs that a worker does in order; all of them need `shared`, which it is sent once."""
+
+    jobs: tuple[Job, ...]
+    shared: Any
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value; `lasting` if everybody would compute the same, so that a store may keep it."""
+
+    value: bytes
+    lasting: bool = True
+
+
+Compute = Callable[[Any, Any], Made]
+"""Computes a value from what jobs share and what one is given; it must be picklable."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A job's value, or why there is none. `was_there` if a store had it already."""
+
+    key: str
+    value: bytes | None
+    fault: str = ""
+    lasting: bool = True
+    was_there: bool = False
+
+
+def do_jobs(compute: Compute, jobs: Sequence[Job], shared: Any, shelf: Shelf) -> list[Answer]:
+    """Do jobs in order. What the store has is not computed again; a fault ends one job only.
+
+    Each value is kept at once, so the death of this process costs the job that it works on.
+    """
+    return [_do(compute, job, shared, shelf) for job in jobs]
+
+
+def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
+    store = shelf.open()
+    value = store.get(job.key) if store else None
+    if value is not None:
+        return Answer(job.key, value, was_there=True)
+    try:
+        made = compute(shared, job.given)
+        if store and made.lasting:
+            store.put(job.key, made.value)
+    except EthosgenError as error:
+        return Answer(job.key, None, str(error))
+    except Exception as error:  # one job's bug is that job's row
+        return Answer(job.key, None, f"a bug of ethosgen's: {type(error).__name__}: {error}")
+    return Answer(job.key, made.value, lasting=made.lasting)

@@ -1,0 +1,58 @@
+"""The folder with a sweep's results."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ethosgen.host.storage import require_writable
+from ethosgen.sweep.tables import COLUMNS, parquet_bytes
+from ethosgen.values.errors import InputError, cannot_write
+from ethosgen.values.sweep import SweepReport
+
+SUMMARY = "sweep.json"
+"""What `--json` prints; it also marks a folder as a sweep's."""
+
+
+def claim(folder: Path) -> None:
+    """Raise InputError if a folder cannot take results, or holds something else."""
+    require_writable(folder)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
+        raise InputError(
+            f"'{folder}' has files that are no sweep's, which stay as they are; choose another "
+            "folder with --output"
+        )
+
+
+def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) -> list[str]:
+    """Write the results and the other files, each in one step; return all names."""
+    told = report.as_json()
+    rows = [one.as_json() for one in report.results]
+    notes = {name: str(version) for name, version in told["versions"].items()}
+    files = {
+        SUMMARY: (json.dumps(told, indent=1) + "\n").encode(),
+        "results.parquet": parquet_bytes(rows, COLUMNS, notes),
+        **others,
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            _write(folder / name, data)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    return sorted(files)
+
+
+def _write(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise

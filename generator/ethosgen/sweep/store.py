@@ -1,0 +1,91 @@
+"""A store of values by the digest of all that they depend on: a folder with a file for each."""
+
+import hashlib
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.values.errors import cannot_write
+
+_NAME = "ethosgen-store"
+"""The file with the store's name: two processes with the same name see the same folder."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where a store is, for other processes: they use it only if they see the same folder."""
+
+    folder: Path
+    name: str
+
+    def open(self) -> "Store | None":
+        """Return the store, None if this machine does not see its folder."""
+        try:
+            seen = (self.folder / _NAME).read_text()
+        except OSError:
+            return None
+        return Store(self.folder) if seen == self.name else None
+
+
+class Store:
+    """Values by key. A value appears whole or not at all, whoever is killed when."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def make(cls, folder: Path) -> "Store":
+        """Return the store in a folder, which is made if need be; InputError if it cannot be."""
+        store = cls(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / _NAME).exists():
+                store._write(folder / _NAME, secrets.token_hex(16).encode())
+        except OSError as error:
+            raise cannot_write(folder, error) from None
+        return store
+
+    def shelf(self) -> Shelf:
+        """Return the store's place, which can be pickled."""
+        return Shelf(self.folder.absolute(), (self.folder / _NAME).read_text())
+
+    def get(self, key: str) -> bytes | None:
+        """Return a value, None if it is not there, or damaged."""
+        try:
+            digest, _, value = self._path(key).read_bytes().partition(b"\n")
+        except OSError:
+            return None
+        return value if digest.decode("latin-1") == hashlib.sha256(value).hexdigest() else None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep a value; InputError if that is impossible."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            self._write(path, hashlib.sha256(value).hexdigest().encode() + b"\n" + value)
+        except OSError as error:
+            raise cannot_write(path, error) from None
+
+    def drop(self, key: str) -> None:
+        """Forget a value, if it is there."""
+        with suppress(OSError):
+            self._path(key).unlink()
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key
+
+    @staticmethod
+    def _write(path: Path, data: bytes) -> None:
+        """Write a file in one step."""
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            Path(name).replace(path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise

@@ -1,0 +1,84 @@
+"""Sweeps end to end: equal to a serial run, whoever is killed, and nothing computed twice."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
+
+import psutil
+
+from ethosgen.pipeline import sweeping
+from ethosgen.pipeline.comparison import compare
+from ethosgen.pipeline.sweeping import Measure, SweepRequest, count_points, default_store, sweep
+from ethosgen.sweep.study import load_study
+from ethosgen.values.errors import ToolError
+from ethosgen.values.watch import Watch
+from tests.support.small_models import image_net
+
+STUDY = """
+networks = ["image_net.tflite"]
+npus = ["ethos-u55-128", "ethos-u85-256"]
+memory_modes = ["shared_sram", "dedicated_sram"]
+arena_limits = [4096, "64KiB"]
+samples = 1
+check = false
+"""
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    image_net(folder / "image_net.tflite")
+    (folder / "study.toml").write_text(STUDY)
+    return folder / "study.toml"
+
+
+def workers() -> list[int]:
+    """Return the process ids of dask's workers on this machine that this process started."""
+    children = psutil.Process().children(recursive=True)
+    return [one.pid for one in children if "spawn_main" in " ".join(one.cmdline())]
+
+
+@pytest.mark.slow  # workers import the compilers
+def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
+    asked = SweepRequest(study, tmp_path / "store", workers=2)
+    assert count_points(asked).as_json() == {
+        "points": 12, "kept": 0, "computed": 0, "failed": 0, "missing": 12
+    }  # fmt: skip
+    killed: list[int] = []
+
+    def kill_one(text: str) -> None:
+        if text.startswith("sweeping: ") and not killed:
+            killed.append(workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    swept = sweep(asked, Watch(kill_one))
+    assert killed and swept.counts.computed == 12 and not swept.counts.failed
+    serial = replace(sweeping.comparison_of(load_study(study), study), processes=1)
+    alone = compare(serial, Watch())
+    assert swept.results == alone.results and swept.passed
+    assert len([one for one in swept.results if one.refusal]) == 3
+
+    said: list[str] = []
+    again = sweep(asked, Watch(said.append))
+    assert again.results == swept.results
+    assert again.counts.kept == 12 and again.counts.computed == 0
+    assert not any("starting" in line for line in said), "no worker is needed for what is kept"
+    assert count_points(asked).missing == 0
+    assert count_points(SweepRequest(study, asked.store, retry_refused=True)).missing == 3
+
+
+def test_a_worker_with_another_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolError, match="another version of ethosgen"):
+        Measure("another digest")(None, None)  # type: ignore[arg-type]
+
+
+def test_the_store_is_in_the_user_s_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert default_store() == Path("/somewhere/ethosgen/sweeps")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_store() == Path.home() / ".cache" / "ethosgen" / "sweeps"

@@ -1,0 +1,1 @@
+"""Large systems on paper: task graphs, placements, their simulation."""

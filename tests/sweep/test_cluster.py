@@ -1,0 +1,67 @@
+"""dask's workers on this machine: a killed worker costs a retry; one job may be its fault."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
+
+import dask
+
+from ethosgen.sweep import cluster as module
+from ethosgen.sweep.cluster import connected
+from ethosgen.sweep.jobs import Answer, Batch, Job, Made
+from ethosgen.sweep.store import Store
+from ethosgen.values.errors import InputError, ToolError
+
+GOOD, KILLS_ONCE, KILLS = range(3)
+
+
+def compute(shared: Path, given: Any) -> Made:
+    """Kill this process once or always; a file counts the attempts."""
+    name, kind = given
+    attempts = shared / name
+    attempts.write_text(attempts.read_text() + "." if attempts.exists() else ".")
+    if kind == KILLS or (kind == KILLS_ONCE and attempts.read_text() == "."):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Made(name.encode())
+
+
+@pytest.mark.slow  # starts workers again and again
+def test_a_killed_worker_costs_a_retry_and_a_killer_is_an_answer(tmp_path: Path) -> None:
+    counts = tmp_path / "counts"
+    counts.mkdir()
+    kinds = [GOOD, KILLS_ONCE, GOOD, GOOD, KILLS, GOOD]
+    jobs = [Job(f"{number:064x}", (f"job{number}", kind)) for number, kind in enumerate(kinds)]
+    batches = [Batch(tuple(jobs[:3]), counts), Batch(tuple(jobs[3:]), counts)]
+    store = Store.make(tmp_path / "store")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        connected(None, 2) as cluster,
+    ):
+        assert cluster.workers() == 2
+        assert cluster.dashboard.startswith("http://127.0.0.1:")
+        answers = [one for some in cluster.run(compute, batches, store.shelf()) for one in some]
+    by_key: dict[str, Answer] = {one.key: one for one in answers}
+    assert len(answers) == len(by_key) == len(jobs)
+    values = [by_key[job.key].value for job in jobs]
+    assert values == [b"job0", b"job1", b"job2", b"job3", None, b"job5"]
+    assert "its worker failed" in by_key[jobs[4].key].fault
+    attempts = [len((counts / f"job{number}").read_text()) for number in range(6)]
+    assert attempts[:4] == [1, 2, 1, 1] and attempts[5] == 1  # what was done is not done again
+
+
+def test_a_scheduler_that_is_not_there_is_an_input_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_CONNECT_S", 1)
+    said = "no scheduler of dask answers at 'tcp://127.0.0.1:1'"
+    with pytest.raises(InputError, match=said), connected("tcp://127.0.0.1:1", 1):
+        pass
+
+
+def test_missing_packages_are_named_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(ToolError, match=r"pip install 'ethosgen\[sweep\]'"):
+        module.require_dask()

@@ -1,0 +1,38 @@
+"""The files of a sweep: Parquet has each column's type, and nobody else's files are touched."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow is missing: install ethosgen[sweep]")
+
+from pyarrow import parquet
+
+from ethosgen.sweep.output import SUMMARY, claim, write_files
+from ethosgen.sweep.tables import COLUMNS
+from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.errors import InputError
+from ethosgen.values.sweep import SweepCounts, SweepReport
+from tests.support.costs import make_result
+
+RESULTS = (make_result(), make_result(cost=None, refusal="no"))
+REPORT = SweepReport(ComparisonReport(RESULTS, {"Vela": "5"}), SweepCounts(2, 2))
+
+
+def test_parquet_has_the_rows_of_the_json(tmp_path: Path) -> None:
+    names = write_files(tmp_path / "out", REPORT, {"other.csv": b"x"})
+    assert names == ["other.csv", "results.parquet", SUMMARY]
+    table = parquet.read_table(tmp_path / "out" / "results.parquet")
+    assert table.to_pylist() == [one.as_json() for one in RESULTS]
+    assert {one.name: str(one.type) for one in table.schema} == dict(COLUMNS)
+    assert table.schema.metadata[b"Vela"] == b"5"
+    claim(tmp_path / "out")  # a sweep's folder takes its next results
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="files that are no sweep's"):
+        claim(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is not a folder"):
+        claim(tmp_path / "file")

@@ -11,6 +11,7 @@ import click
 import pytest
 import yaml
 
+import ethosgen
 from ethosgen.cli import cli
 from tests import ROOT
 from tests.support.needs import EXTRAS
@@ -41,7 +42,7 @@ def test_every_page_has_one_place_in_four_parts() -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, built strictly."""
-    for package in ("material", "mkdocs_click"):
+    for package in ("material", "mkdocs_click", "mkdocstrings_handlers.python"):
         pytest.importorskip(package, reason=f"install ethosgen[{EXTRAS[package]}]")
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(place)]
@@ -60,6 +61,14 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
         assert (f'id="ethosgen-{name}"' in text) is not command.hidden, name
         for option in (one for one in command.params if isinstance(one, click.Option)):
             assert command.hidden or option.hidden or option.opts[0] in text, (name, option.opts)
+
+
+@pytest.mark.slow
+def test_the_site_has_every_function_for_python(site: Path) -> None:
+    text = (site / "api.html").read_text()
+    elsewhere = {"EthosgenError", "__version__"}
+    for name in set(ethosgen.__all__) - elsewhere:
+        assert re.search(rf'id="ethosgen\.[\w.]*\b{name}"', text), name
 
 
 @pytest.mark.slow

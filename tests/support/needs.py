@@ -41,6 +41,7 @@ EXTRAS = {
     "material": "docs",
     "matplotlib": "plot",
     "mkdocs_click": "docs",
+    "mkdocstrings_handlers.python": "docs",
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "playwright": "dev",

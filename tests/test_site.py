@@ -42,7 +42,7 @@ def test_every_page_has_one_place_in_four_parts() -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, built strictly."""
-    for package in ("material", "mkdocs_click", "mkdocstrings_handlers.python"):
+    for package in ("material", "mkdocstrings_handlers.python"):
         pytest.importorskip(package, reason=f"install ethosgen[{EXTRAS[package]}]")
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(place)]
@@ -61,6 +61,7 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
         assert (f'id="ethosgen-{name}"' in text) is not command.hidden, name
         for option in (one for one in command.params if isinstance(one, click.Option)):
             assert command.hidden or option.hidden or option.opts[0] in text, (name, option.opts)
+    assert "Sentinel" not in text, "click's own value for no default"
 
 
 @pytest.mark.slow

@@ -40,7 +40,6 @@ EXTRAS = {
     "litert_quantizer": "quantize",
     "material": "docs",
     "matplotlib": "plot",
-    "mkdocs_click": "docs",
     "mkdocstrings_handlers.python": "docs",
     "onnx": "onnx",
     "onnxruntime": "onnx",

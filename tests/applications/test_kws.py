@@ -158,6 +158,9 @@ def test_the_checks_are_crc_32_of_features_and_scores() -> None:
     first = zlib.crc32(b"".join(bytes([i % 50] * 40) for i in range(50)))
     scores = zlib.crc32(bytes([128] * 10) + bytes([129] * 10))
     assert lines[0] == f"     1.010 s  check: features {first:08x}, scores {scores:08x}"
+    for name in ("HOP_SAMPLES", "INFERENCE_HOPS"):
+        with pytest.raises(InputError, match=f"settings.h: {name} is 0; make it 1 or more"):
+            KWS.expect(items, [front, words], answer, Settings({**SETTINGS, name: 0}, NAMES))
     assert len(lines) == 2 and lines[1].startswith("     1.190 s  check: features ")
 
 

@@ -67,6 +67,19 @@ def test_folders_that_are_numbers_are_the_labels(tmp_path: Path) -> None:
     assert (firsts(data), data.labels.tolist(), data.names) == ([1, 2], [10, 2], ())
 
 
+@pytest.mark.parametrize("digits", [10, 20, 5000])
+def test_a_label_beyond_any_class_is_refused(tmp_path: Path, digits: int) -> None:
+    path = folder(tmp_path / "d", cat=[3])
+    table = tmp_path / "labels.csv"
+    table.write_text(f"cat/3.npy,{'9' * digits}\n")
+    with pytest.raises(InputError, match=r"the label 999999999\.\.\. is larger than any class"):
+        load_labelled(path, [IMAGE], table)
+    if digits < 255:  # the longest name of a folder
+        numbers = folder(tmp_path / "n", **{"9" * digits: [3]})
+        with pytest.raises(InputError, match="is larger than any class"):
+            load_labelled(numbers, [IMAGE], None)
+
+
 def test_the_digest_changes_with_data_and_labels(tmp_path: Path) -> None:
     plain = Labelled({"image": np.zeros((2, 1, 2), np.int8)}, np.array([0, 1]))
     others = [

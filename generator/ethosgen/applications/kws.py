@@ -121,7 +121,7 @@ class Kws:
         front, _ = _ordered(networks)
         sound = np.frombuffer(b"".join(items), "<i2")
         audio, size = front.inputs[0], front.inputs[0].elements
-        starts = range(0, len(sound) - size + 1, settings["HOP_SAMPLES"])
+        starts = range(0, len(sound) - size + 1, _step(settings, "HOP_SAMPLES"))
         windows = [sound[start : start + size].reshape(audio.shape) for start in starts]
         answers = run(networks.index(front), [{audio.name: window} for window in windows])
         features = [answer[front.outputs[0].name].ravel() for answer in answers]
@@ -135,7 +135,7 @@ class Kws:
         front, words = _ordered(networks)
         given, found = words.inputs[0], words.outputs[0]
         hops = given.elements // front.outputs[0].elements
-        turns = range(hops - 1, len(features), settings["INFERENCE_HOPS"])
+        turns = range(hops - 1, len(features), _step(settings, "INFERENCE_HOPS"))
         samples = [
             {given.name: np.concatenate(features[hop + 1 - hops : hop + 1]).reshape(given.shape)}
             for hop in turns
@@ -232,3 +232,10 @@ def _blocks(sound: Array) -> list[bytes]:
 
 
 KWS = Kws()
+
+
+def _step(settings: Settings, name: str) -> int:
+    """Return a number that counts steps; InputError for one that never gets further."""
+    if settings[name] < 1:
+        raise InputError(f"application/settings.h: {name} is {settings[name]}; make it 1 or more")
+    return settings[name]

@@ -20,6 +20,8 @@ Array = np.ndarray[Any, Any]
 ARRAYS = ".npy"
 ALL = (ARRAYS, *SUFFIXES, sounds.SUFFIX)
 KINDS = ", ".join(ALL)
+_DIGITS = 9
+"""The most digits of a label."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,19 @@ def _number(
 ) -> tuple[list[int], tuple[str, ...]]:
     """Return each folder's label, and the classes' names; folders named by numbers are labels."""
     if not names and folders and all(name.isdecimal() for name in folders):
-        return [int(name) for name in folders], ()
+        return [_number_of(name, path) for name in folders], ()
     names = names or tuple(folders)
     unknown = next((name for name in folders if name not in names), None)
     if unknown is not None:
         raise InputError(f"{path}: no class is called '{unknown}'; add it to --labels")
     return [names.index(name) for name in folders], names
+
+
+def _number_of(label: str, where: Path) -> int:
+    """Return the number that a label is; InputError if no network has so many classes."""
+    if len(label) > _DIGITS:
+        raise InputError(f"{where}: the label {label[:_DIGITS]}... is larger than any class")
+    return int(label)
 
 
 def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
@@ -146,7 +155,7 @@ def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[st
         file = path / name
         if file.suffix.lower() not in ALL or not file.is_file():
             raise InputError(f"{table}, line {line}: '{file}' is no file of these: {KINDS}")
-        files.append((file, int(label) if is_numbers else names.index(label)))
+        files.append((file, _number_of(label, table) if is_numbers else names.index(label)))
     return files, names
 
 

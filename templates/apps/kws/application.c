@@ -42,6 +42,7 @@
 #define HIGHEST_SCORE 255u
 
 static_assert(HOP_SAMPLES > 0 && HOP_SAMPLES <= WINDOW_SAMPLES, "windows do not leave out samples");
+static_assert(INFERENCE_HOPS > 0, "the network for words runs");
 static_assert({{ given.MACRO }}_ELEMENTS % FEATURES == 0, "the network takes whole hops");
 static_assert({{ found.MACRO }}_ELEMENTS == LABELS, "each score has a label");
 

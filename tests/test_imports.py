@@ -68,10 +68,10 @@ OWNERS = {
     "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
     "matplotlib": "plots",
-    "distributed": "sweep",
+    "distributed": "sweeps",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
-    "pyarrow": "sweep",
+    "pyarrow": "sweeps",
     "pydantic": "board",
     "pymetis": "mesh",
     "rich": "commands",
@@ -98,7 +98,7 @@ SHARED = {
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files
-    ("pydantic", "sweep"),  # and studies
+    ("pydantic", "sweeps"),  # and studies
     ("jinja2", "report"),  # the page of `ethosgen report` is a template too
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "relax"),  # for programs that use TVM

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         read,
         run_project,
         simulate,
+        sweep,
         verify,
     )
 
@@ -43,6 +44,7 @@ __all__ = [
     "read",
     "run_project",
     "simulate",
+    "sweep",
     "verify",
 ]
 

@@ -20,6 +20,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build": api.build_project,
     "run": api.run_project,
     "compare": api.compare,
+    "sweep": api.sweep,
     "accuracy": api.accuracy,
 }
 RENAMED = {"input_path": "inputs", "strategy": "strategies"}
@@ -29,6 +30,7 @@ SCHEDULE = {"strategy", "arena_limit"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
+    *("dry_run", "schema"),
     *("with_ci", "ci_ethosgen", "trace", "no_times", "dumps"),
 }
 """The values have what these print or write."""

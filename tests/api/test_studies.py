@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import ethosgen
+from ethosgen.pipeline.comparison import sources_digest
+from ethosgen.pipeline.sweeping import Measure, SweepRequest, Todo
+from ethosgen.sweeps.jobs import do_jobs
 from tests import ROOT
 
 DIGITS = ROOT / "demo" / "digits_int8.tflite"
@@ -45,3 +48,29 @@ def test_accuracy_takes_arrays_as_it_takes_files(tmp_path: Path) -> None:
     assert told[0]["top"]["1"] == {"right": 9, "accuracy": 0.75}
     with pytest.raises(ethosgen.EthosgenError, match="labels in memory"):
         ethosgen.accuracy(DIGITS, images)
+
+
+def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
+    study = tmp_path / "study.toml"
+    study.write_text(
+        f'networks = ["{DIGITS.as_posix()}"]\nnpus = ["{NPU}", "none"]\n'
+        "samples = 1\ncheck = false\n"
+    )
+    asked = SweepRequest(study, tmp_path / "store")
+    todo = Todo(asked)
+    compute = Measure(sources_digest())
+    for batch in todo.batches(1):
+        for answer in do_jobs(compute, batch.jobs, batch.shared, todo.store.shelf()):
+            todo.take(answer)
+    said: list[str] = []
+    report = ethosgen.sweep(study, store=tmp_path / "store", announce=said.append)
+    assert report.passed and report.counts.kept == 2 and report.counts.computed == 0
+    assert not any("worker" in line for line in said)
+    compared = ethosgen.compare(
+        DIGITS, npus=[NPU, "none"], samples=1, processes=1,
+        options=ethosgen.OffloadOptions(check=False),
+    )  # fmt: skip
+    assert report.results == compared.results
+    with pytest.raises(ethosgen.EthosgenError, match="cannot read study"):
+        ethosgen.sweep(tmp_path / "none.toml")

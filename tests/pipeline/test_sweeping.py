@@ -14,7 +14,7 @@ import psutil
 from ethosgen.pipeline import sweeping
 from ethosgen.pipeline.comparison import compare
 from ethosgen.pipeline.sweeping import Measure, SweepRequest, count_points, default_store, sweep
-from ethosgen.sweep.study import load_study
+from ethosgen.sweeps.study import load_study
 from ethosgen.values.errors import ToolError
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net

@@ -14,7 +14,7 @@ from ethosgen.api.firmware import FirmwareOptions
 from ethosgen.api.networks import NetworkLike, draw_samples, read
 from ethosgen.api.projects import build_project, create_project, run_project
 from ethosgen.api.runs import Run, simulate, verify
-from ethosgen.api.studies import accuracy, compare
+from ethosgen.api.studies import accuracy, compare, sweep
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
 
@@ -34,5 +34,6 @@ __all__ = [
     "read",
     "run_project",
     "simulate",
+    "sweep",
     "verify",
 ]

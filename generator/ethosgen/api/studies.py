@@ -8,9 +8,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
-from ethosgen.pipeline import comparison
+from ethosgen.pipeline import comparison, sweeping
 from ethosgen.pipeline.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.pipeline.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
+from ethosgen.pipeline.sweeping import SweepRequest
 from ethosgen.samples.labelled import DATA, LABELS
 from ethosgen.samples.pictures import Preparation
 from ethosgen.values.accuracy import RESET, AccuracyReport
@@ -18,6 +19,7 @@ from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import Strategy
+from ethosgen.values.sweep import SweepReport
 from ethosgen.values.watch import Announce
 
 
@@ -59,6 +61,26 @@ def compare(
             processes=processes,
         )
         return comparison.compare(asked, watch_of(announce))
+
+
+def sweep(
+    study: str | os.PathLike[str],
+    *,
+    store: str | os.PathLike[str] | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    retry_refused: bool = False,
+    announce: Announce | None = None,
+) -> SweepReport:
+    """Measure every point of a study file on several processes or machines: `ethosgen sweep`.
+
+    `results` of the report are as those of `compare`. `store` is the folder with results of earlier
+    sweeps, where nothing is computed twice. A script needs the guard `if __name__ == "__main__":`,
+    since workers import it. ToolError without the packages of ethosgen[sweep].
+    """
+    kept = None if store is None else Path(store)
+    asked = SweepRequest(Path(study), kept, scheduler, workers, retry_refused)
+    return sweeping.sweep(asked, watch_of(announce))
 
 
 def accuracy(

@@ -29,7 +29,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     """Print the schema of study files and end."""
     if not value or context.resilient_parsing:
         return
-    from ethosgen.sweep.study import study_schema
+    from ethosgen.sweeps.study import study_schema
 
     click.echo(study_schema(), nl=False)
     context.exit()
@@ -40,7 +40,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
 @click.option(
     "-o",
     "--output",
-    "directory",
+    "output_path",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
     help="Folder for results.parquet, results.csv and report.html [default: STUDY_sweep].",
@@ -76,7 +76,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
 )
 def sweep(
     study: Path,
-    directory: Path | None,
+    output_path: Path | None,
     dry_run: bool,
     as_json: bool,
     **asked: Any,
@@ -105,7 +105,7 @@ def sweep(
         click.echo(json.dumps(counts.as_json(), indent=2) if as_json else _counts_text(counts))
         suggest_next(shlex.join(["ethosgen", "sweep", str(study)]), quiet=as_json)
         return
-    folder = directory or Path(f"{study.stem}_sweep")
+    folder = output_path or Path(f"{study.stem}_sweep")
     write = _writer(folder)
     with Progress() as progress:
         report = run(request, progress.watch())
@@ -157,7 +157,7 @@ def _counts_text(counts: SweepCounts) -> str:
 
 def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
     """Return a function that writes the files; InputError at once if that is impossible."""
-    from ethosgen.sweep.output import claim, write_files
+    from ethosgen.sweeps.output import claim, write_files
 
     claim(folder)
 

@@ -18,11 +18,11 @@ from ethosgen.pipeline.comparison import (
     with_front,
 )
 from ethosgen.pipeline.points import measure_front, measure_point
-from ethosgen.sweep.cluster import Cluster, connected, require_dask
-from ethosgen.sweep.jobs import Answer, Batch, Job, Made
-from ethosgen.sweep.records import read_results, results_bytes
-from ethosgen.sweep.store import Store
-from ethosgen.sweep.study import Study, find_networks, load_study
+from ethosgen.sweeps.cluster import Cluster, connected, require_dask
+from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
+from ethosgen.sweeps.records import read_results, results_bytes
+from ethosgen.sweeps.store import Store
+from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
 from ethosgen.values.errors import TargetError, ToolError
 from ethosgen.values.grammar import counted
@@ -59,7 +59,7 @@ def default_store() -> Path:
     return Path(cache) / "ethosgen" / "sweeps"
 
 
-class _Sweep:
+class Todo:
     """A study's points by key, and what is known of them."""
 
     def __init__(self, asked: SweepRequest) -> None:
@@ -136,7 +136,7 @@ class _Sweep:
 def count_points(asked: SweepRequest) -> SweepCounts:
     """Return the number of a study's points, and how many of them the store has."""
     require_dask()
-    return _Sweep(asked).counts()
+    return Todo(asked).counts()
 
 
 def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
@@ -148,32 +148,32 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     require_dask()
     started = time.perf_counter()
     with watch.stage("study", f"reading {asked.study.name}"):
-        sweep = _Sweep(asked)
-    if sweep.missing():
+        todo = Todo(asked)
+    if todo.missing():
         count = asked.workers or len(os.sched_getaffinity(0))
         with (
             watch.stage("workers", f"starting {counted(count, 'worker')}"),
-            connected(asked.scheduler, min(count, len(sweep.missing()))) as cluster,
+            connected(asked.scheduler, min(count, len(todo.missing()))) as cluster,
         ):
-            _measure(sweep, cluster, watch)
-    return sweep.report(time.perf_counter() - started)
+            _measure(todo, cluster, watch)
+    return todo.report(time.perf_counter() - started)
 
 
-def _measure(sweep: _Sweep, cluster: Cluster, watch: Watch) -> None:
+def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
     """Have all that is missing computed; announce progress."""
     workers = cluster.workers()
     watch.say(f"dask's dashboard: {cluster.dashboard}")
-    compute = Measure(sources_digest(), sweep.study.front)
-    progress = _Progress(sweep, cluster, watch)
-    runs = cluster.run(compute, list(sweep.batches(workers)), sweep.store.shelf())
+    compute = Measure(sources_digest(), todo.study.front)
+    progress = _Progress(todo, cluster, watch)
+    runs = cluster.run(compute, list(todo.batches(workers)), todo.store.shelf())
     try:
         with closing(runs):
             for answers in runs:
                 for answer in answers:
-                    sweep.take(answer)
+                    todo.take(answer)
                 progress.say()
     except TargetError as error:
-        counts = sweep.counts()
+        counts = todo.counts()
         raise TargetError(
             f"{error}; {counted(counts.points - counts.missing, 'point')} of {counts.points:,} "
             "are kept: start the scheduler and the sweep again, and it goes on from there"
@@ -183,16 +183,16 @@ def _measure(sweep: _Sweep, cluster: Cluster, watch: Watch) -> None:
 class _Progress:
     """Announces how many points are done, by how many workers, and the time that is left."""
 
-    def __init__(self, sweep: _Sweep, cluster: Cluster, watch: Watch) -> None:
-        self._sweep, self._cluster, self._watch = sweep, cluster, watch
+    def __init__(self, todo: Todo, cluster: Cluster, watch: Watch) -> None:
+        self._todo, self._cluster, self._watch = todo, cluster, watch
         self._started = time.monotonic()
 
     def say(self) -> None:
         """Announce the current state."""
-        counts = self._sweep.counts()
+        counts = self._todo.counts()
         seconds = time.monotonic() - self._started
         left = seconds / max(counts.computed + counts.failed, 1) * (counts.missing - counts.failed)
-        refused = sum(any(r.refusal for r in one) for one in self._sweep.found.values())
+        refused = sum(any(r.refusal for r in one) for one in self._todo.found.values())
         parts = [
             f"{counts.points - counts.missing:,} of {counted(counts.points, 'point')}",
             *([f"{refused:,} refused"] if refused else []),

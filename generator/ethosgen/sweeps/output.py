@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.host.storage import require_writable
-from ethosgen.sweep.tables import COLUMNS, parquet_bytes
+from ethosgen.sweeps.tables import COLUMNS, parquet_bytes
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.sweep import SweepReport
 

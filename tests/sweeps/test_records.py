@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ethosgen.sweep.records import read_results, results_bytes
+from ethosgen.sweeps.records import read_results, results_bytes
 from ethosgen.values.comparison import Energy, Exactness
 from ethosgen.values.schedule import Schedule, Strategy
 from tests.support.costs import make_cost, make_result

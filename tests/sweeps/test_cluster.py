@@ -11,10 +11,10 @@ pytest.importorskip("distributed", reason="distributed is missing: install ethos
 
 import dask
 
-from ethosgen.sweep import cluster as module
-from ethosgen.sweep.cluster import connected
-from ethosgen.sweep.jobs import Answer, Batch, Job, Made
-from ethosgen.sweep.store import Store
+from ethosgen.sweeps import cluster as module
+from ethosgen.sweeps.cluster import connected
+from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
+from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError, ToolError
 
 GOOD, KILLS_ONCE, KILLS = range(3)

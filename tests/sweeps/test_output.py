@@ -8,8 +8,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is missing: install ethosgen[swee
 
 from pyarrow import parquet
 
-from ethosgen.sweep.output import SUMMARY, claim, write_files
-from ethosgen.sweep.tables import COLUMNS
+from ethosgen.sweeps.output import SUMMARY, claim, write_files
+from ethosgen.sweeps.tables import COLUMNS
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.sweep import SweepCounts, SweepReport

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.sweep.jobs import Job, Made, do_jobs
-from ethosgen.sweep.store import Store
+from ethosgen.sweeps.jobs import Job, Made, do_jobs
+from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError
 
 KEYS = ["aa" * 32, "bb" * 32, "cc" * 32]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.sweep.store import Shelf, Store
+from ethosgen.sweeps.store import Shelf, Store
 from ethosgen.values.errors import InputError
 
 KEY = "ab" * 32

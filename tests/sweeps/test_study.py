@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
-from ethosgen.sweep.study import find_networks, load_study, study_schema
+from ethosgen.sweeps.study import find_networks, load_study, study_schema
 from ethosgen.values.errors import InputError
 from ethosgen.values.schedule import Strategy
 from tests import ROOT

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from ethosgen.sweep.jobs import Answer, Batch, Compute, do_jobs
-from ethosgen.sweep.store import Shelf
+from ethosgen.sweeps.jobs import Answer, Batch, Compute, do_jobs
+from ethosgen.sweeps.store import Shelf
 from ethosgen.values.errors import InputError, TargetError, ToolError
 
 _NEEDED = ("distributed", "pyarrow")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.sweep.store import Shelf
+from ethosgen.sweeps.store import Shelf
 from ethosgen.values.errors import EthosgenError
 
 

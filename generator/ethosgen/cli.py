@@ -55,31 +55,11 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
 
 
-for _command in (
-    project,
-    build,
-    run,
-    verify,
-    attach,
-    pipeline,
-    simulate,
-    accuracy,
-    compare,
-    sweep,
-    report,
-    quantize,
-    place,
-    weights,
-    disasm,
-    boards,
-    accelerators,
-    flash,
-    ops,
-    doctor,
-    demo,
-    serve_npu,
-):
-    cli.add_command(_command)
+cli.add_section("Firmware", verify, project, build, run, flash, attach, weights)
+cli.add_section("Networks", simulate, accuracy, compare, sweep, report, quantize, disasm, ops)
+cli.add_section("Several elements", pipeline, place)
+cli.add_section("Setup", demo, doctor, boards, accelerators)
+cli.add_command(serve_npu)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ import vibration
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.vectors import load_vectors
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Feed, Inputs, verify
+from ethosgen.pipeline import Feed, Inputs, build_project, verify
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
@@ -55,6 +55,31 @@ def test_every_line_follows_from_the_oracles_outputs(project: Path) -> None:
     assert told.count("ANOMALY BEGINS") == told.count("ANOMALY ENDS") == 1
     errors = [float(re.split(r"error +| of", line)[1]) for line in report.lines]
     assert max(errors[:LEARNING]) * 1.5 == pytest.approx(float(report.lines[-1].split()[5]), 0.001)
+
+
+@needs_build
+@needs_qemu
+def test_a_build_that_counts_steps_has_the_application_too(project: Path) -> None:
+    try:
+        build_project(project, profile=True, watch=Watch())
+        assert run(project).passed
+    finally:
+        build_project(project, watch=Watch())
+
+
+@needs_build
+@needs_qemu
+def test_settings_that_changed_after_the_build_are_named(project: Path) -> None:
+    path = project / "application" / "settings.h"
+    before = path.read_text()
+    assert not run(project).changed
+    try:
+        path.write_text(before.replace("SENSOR_PERIOD_MS 1000", "SENSOR_PERIOD_MS 500"))
+        report = run(project)
+        assert not report.passed and report.changed == ("application/settings.h",)
+    finally:
+        path.write_text(before)
+        build_project(project, watch=Watch())
 
 
 @needs_build

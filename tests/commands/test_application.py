@@ -54,6 +54,21 @@ def test_options_for_samples_need_the_harness(project: Path) -> None:
     assert "was not built for qemu yet" in fault("run", project, "some.csv")
 
 
+def test_an_application_has_its_weights_in_the_code(tmp_path: Path) -> None:
+    place = tmp_path / "none"
+    asked = ("project", DIGITS, "--board", "corstone300", "--app", "image", "--weights", "blob")
+    for more in ((), ("--io", "arena"), ("--io", "caller")):
+        assert "leave out --weights blob" in fault(*asked, *more, "-o", place)
+    assert not place.exists()
+
+
+def test_files_that_are_missing_are_told_without_numbers_of_errors(tmp_path: Path) -> None:
+    missing = tmp_path / "none.txt"
+    asked = ("project", DIGITS, "--board", "corstone300", "--app", "image", "--no-check")
+    told = fault(*asked, "--app-labels", missing, "-o", tmp_path / "none")
+    assert told == f"cannot read the labels '{missing}': No such file or directory"
+
+
 def test_files_and_labels_need_an_application(tmp_path: Path) -> None:
     place, labels = tmp_path / "plain", tmp_path / "labels.txt"
     made = command("project", DIGITS, "--board", "corstone300", "--no-check", "-o", place)

@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from ethosgen.cli import cli
 from tests.support.command_line import ethosgen
 from tests.support.networks import NetworkBuilder
 from tests.support.said import sentences
@@ -60,6 +62,21 @@ def test_help_is_there_for_every_command() -> None:
     for command in ("project", "build", "run", "verify", "simulate", "doctor"):
         done = ethosgen(command, "--help")
         assert done.returncode == 0 and "Usage:" in done.stdout
+
+
+def test_the_help_has_each_command_once_on_a_line_of_its_own() -> None:
+    told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
+    lines = told[told.index("\nFirmware:") :].splitlines()
+    entries = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
+    shown = {name for name, command in cli.commands.items() if not command.hidden}
+    assert sorted(name for name, _ in entries) == sorted(shown)
+    assert not any(about.endswith("...") for _, about in entries)
+
+
+def test_an_unknown_command_gets_no_hidden_ones() -> None:
+    told = ethosgen("serve")
+    assert told.returncode == 2 and "verify" in told.stderr
+    assert "serve-npu" not in told.stderr.split("choose one of")[1]
 
 
 @pytest.mark.slow

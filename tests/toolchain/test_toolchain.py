@@ -36,6 +36,16 @@ def project(tmp_path: Path) -> Path:
     return tmp_path / "p"
 
 
+def test_a_missing_function_is_named(project: Path) -> None:
+    main = project / "app" / "main.c"
+    text = main.read_text().replace(
+        "int main(void)\n{", "void lost(void);\n\nint main(void)\n{\n    lost();", 1
+    )
+    main.write_text(text)
+    with pytest.raises(BuildError, match="undefined reference to `lost'"):
+        build(project)
+
+
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-512"])
 @pytest.mark.parametrize("io", IoStyle)
 @pytest.mark.parametrize("on", ["qemu", "board"])

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 
@@ -35,7 +35,7 @@ def load_labels(path: Path, count: int) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the labels '{path}': {error}") from None
+        raise InputError(f"cannot read the labels '{path}': {reason_of(error)}") from None
     return _labels(text, count, f"'{path}'")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.samples.pictures import open_picture
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError, ToolError, reason_of
 
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
@@ -37,4 +37,4 @@ def load_picture(
     except UnidentifiedImageError:
         raise InputError(f"'{path}' is no image that Pillow reads, such as a .png") from None
     except (OSError, ValueError, SyntaxError, MemoryError) as error:
-        raise InputError(f"cannot read the image '{path}': {error}") from None
+        raise InputError(f"cannot read the image '{path}': {reason_of(error)}") from None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.samples.files import load_array, read_archive
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +50,7 @@ def _read_csv(path: Path) -> Array:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read '{path}': {error}") from None
+        raise InputError(f"cannot read '{path}': {reason_of(error)}") from None
     rows = [(number, line.split(",")) for number, line in enumerate(lines, 1) if line.strip()]
     if rows and not _is_number(rows[0][1][0]):
         rows = rows[1:]

@@ -16,7 +16,7 @@ MOST_FINDINGS = 6
 """The number of differing networks that are described."""
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, short_help="List accelerators, start your own, and try it")
 def accelerators() -> None:
     """List accelerators that accelerator.toml describes, start your own, and try it."""
 

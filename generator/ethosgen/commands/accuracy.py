@@ -76,7 +76,7 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-@click.command()
+@click.command(short_help="Measure a network's accuracy on labelled data")
 @click.argument("network", metavar="MODEL", type=click.Path(path_type=Path))
 @click.option(
     "--data",

@@ -12,7 +12,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
 
-@click.command()
+@click.command(short_help="Run any firmware on stock QEMU with the NPU model")
 @click.option(
     "--elf",
     required=True,

@@ -15,7 +15,11 @@ LINUX_WAYS = ("qemu", "ssh", "serial")
 """The targets that run every program for Linux."""
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(
+    cls=Group,
+    invoke_without_command=True,
+    short_help="List boards, show one, or start a board file of your own",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def boards(context: click.Context, as_json: bool) -> None:

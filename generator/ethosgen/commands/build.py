@@ -11,7 +11,7 @@ from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines
 
 
-@click.command()
+@click.command(short_help="Compile a project with its platform's compiler")
 @DIR
 @ON_THE_BOARDS
 @click.option("--profile", is_flag=True, help="Count each step of a network, for run --profile.")

@@ -20,7 +20,28 @@ class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since 
 
 
 class Group(click.Group):
-    """Commands by name; for a wrong name, suggests the likely one."""
+    """Commands by name, in sections; for a wrong name, suggests the likely one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections: dict[str, list[str]] = {}
+
+    def add_section(self, title: str, *commands: click.Command) -> None:
+        """Add commands that the help shows together, in this order."""
+        for command in commands:
+            self.add_command(command)
+            self._sections.setdefault(title, []).append(str(command.name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their sections if there are any, a line for each."""
+        if not self._sections:
+            super().format_commands(ctx, formatter)
+            return
+        width = max(map(len, self.commands))
+        for title, names in self._sections.items():
+            rows = [(one.ljust(width), self.commands[one].get_short_help_str()) for one in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -28,5 +49,6 @@ class Group(click.Group):
         """Find a command; InputError names the likely command and the valid ones."""
         name = args[0]
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
-            raise InputError(unknown("command", name, self.commands))
+            shown = [known for known, command in self.commands.items() if not command.hidden]
+            raise InputError(unknown("command", name, shown))
         return super().resolve_command(ctx, args)

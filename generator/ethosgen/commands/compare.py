@@ -36,7 +36,7 @@ def _listed(
     return tuple(dict.fromkeys(filter(None, found)))
 
 
-@click.command()
+@click.command(short_help="Compare boards, NPUs and memory modes: time, memory")
 @click.argument(
     "networks", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

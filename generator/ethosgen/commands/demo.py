@@ -10,7 +10,7 @@ from ethosgen.commands.options import JSON
 from ethosgen.host.demos import DEMOS, copy_demo, find_demo
 
 
-@click.command()
+@click.command(short_help="List the demos, or copy one to try")
 @click.argument("name", required=False)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The folder [default: NAME-demo]."

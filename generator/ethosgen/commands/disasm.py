@@ -11,7 +11,7 @@ from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
 
 
-@click.command()
+@click.command(short_help="Show the NPU's commands in a file")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--npu",

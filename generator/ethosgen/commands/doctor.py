@@ -12,7 +12,7 @@ from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS
 
 
-@click.command()
+@click.command(short_help="List what is installed and what is missing")
 @click.option(
     "--install",
     "wanted",

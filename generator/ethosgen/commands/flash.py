@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Write the firmware to the board with the board's flash tool")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--harness",

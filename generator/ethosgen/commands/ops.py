@@ -5,7 +5,7 @@ import json
 import click
 
 
-@click.command()
+@click.command(short_help="List the operators that run on an NPU or on the CPU")
 @click.argument("names", nargs=-1, metavar="[OPERATOR]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ops(names: tuple[str, ...], as_json: bool) -> None:

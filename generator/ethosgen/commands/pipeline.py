@@ -37,7 +37,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     context.exit()
 
 
-@click.command()
+@click.command(short_help="Cut a network into stages, with a project for each element")
 @MODEL
 @click.option("--stages", type=click.IntRange(1), metavar="K", help="Number of equal elements.")
 @click.option(

@@ -50,7 +50,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
     context.exit()
 
 
-@click.command()
+@click.command(short_help="Place a network on a large mesh, and simulate it")
 @click.argument("source", metavar="GRAPH", type=click.Path(path_type=Path))
 @click.option(
     "--mesh",

@@ -13,7 +13,7 @@ from ethosgen.commands.wording import written_text
 from ethosgen.values.recipe import Recipe
 
 
-@click.command()
+@click.command(short_help="Generate a project: the model as a C library, and firmware")
 @with_recipe(BOARD_OR_NONE, PLATFORM_OR_LIBRARY)
 @click.option(
     "-o",

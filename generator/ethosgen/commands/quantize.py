@@ -19,7 +19,7 @@ from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 _LONGEST_NAME = 40
 
 
-@click.command()
+@click.command(short_help="Quantize a float network to int8 or int16")
 @click.argument("network", metavar="FLOAT", type=click.Path(path_type=Path))
 @click.option(
     "--data",

@@ -35,7 +35,7 @@ _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command()
+@click.command(short_help="Write a page: what runs where and why, time, memory")
 @with_recipe(BOARD_OR_NONE, PLATFORM)
 @click.option(
     "--on",

@@ -31,7 +31,7 @@ from ethosgen.commands.wording import edits_line
 from ethosgen.values.errors import InputError
 
 
-@click.command()
+@click.command(short_help="Run a built project, and compare what it computes")
 @DIR
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @ON_THE_BOARDS

@@ -23,7 +23,7 @@ from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
 
 
-@click.command()
+@click.command(short_help="Run a network on the NPU model: no compiler, no QEMU")
 @MODEL
 @click.option(
     "--npu",

@@ -27,7 +27,7 @@ from ethosgen.commands.progress import Progress
 from ethosgen.values.recipe import Recipe
 
 
-@click.command()
+@click.command(short_help="Generate, build and run firmware: does my network work?")
 @with_recipe(BOARD, PLATFORM)
 @ON
 @INPUT

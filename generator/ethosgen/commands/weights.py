@@ -19,7 +19,7 @@ FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 _PROJECT = click.Path(path_type=Path)
 
 
-@click.group(cls=Group)
+@click.group(cls=Group, short_help="Make, show and check files of weights for --weights blob")
 def weights() -> None:
     """Make, show and check files of weights for projects with --weights blob."""
 

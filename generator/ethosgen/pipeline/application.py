@@ -11,7 +11,7 @@ from ethosgen.backend import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.pipeline.turns import devices_of, simulator_for
 from ethosgen.values.application import ApplicationReport
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FOLDER = "application"
 """The application's folder in a project."""
+_SETTINGS, _LABELS = "settings.h", "labels.h"
+"""The files that the host reads too."""
 _SETTING = re.compile(r"^#define ([A-Z][A-Z0-9_]*) +\(?(-?\d+)\)?[ \t]*(?:/\*.*)?$", re.MULTILINE)
 
 _LABEL = re.compile(r'^ *"([^"\\]*)",', re.MULTILINE)
@@ -104,7 +106,17 @@ def run_and_compare(
         expected=expected,
         oracle=oracle,
         work=work and replace(work, seconds=_seconds(application, len(items), settings)),
+        changed=_changed_since(elf, info.directory / FOLDER),
         wall_s=watch.wall_s,
+    )
+
+
+def _changed_since(elf: Path, folder: Path) -> tuple[str, ...]:
+    """Return the files with settings that are newer than the application's ELF."""
+    built = elf.stat().st_mtime
+    files = [folder / name for name in (_SETTINGS, _LABELS)]
+    return tuple(
+        f"{FOLDER}/{file.name}" for file in files if file.exists() and file.stat().st_mtime > built
     )
 
 
@@ -135,8 +147,8 @@ class _Oracles:
 
 def read_settings(folder: Path) -> Settings:
     """Return the numbers of an application's settings.h and its labels, as they are now."""
-    numbers = {name: int(value) for name, value in _SETTING.findall(_read(folder / "settings.h"))}
-    labels = folder / "labels.h"
+    numbers = {name: int(value) for name, value in _SETTING.findall(_read(folder / _SETTINGS))}
+    labels = folder / _LABELS
     return Settings(numbers, _LABEL.findall(_read(labels)) if labels.exists() else ())
 
 
@@ -144,4 +156,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the application's '{path}': {error}") from None
+        raise InputError(f"cannot read the application's '{path}': {reason_of(error)}") from None

@@ -128,6 +128,11 @@ def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
             f"--app {recipe.app} is for --platform {BAREMETAL} or {ZEPHYR}, not {recipe.platform}; "
             "choose one of these, or leave out --app"
         )
+    if recipe.apart:
+        raise InputError(
+            f"--app {recipe.app} has its weights in the code; leave out --weights blob, or "
+            "--app for an application of yours"
+        )
     if recipe.io is not IoStyle.ARENA:
         raise InputError(
             f"--app {recipe.app} writes inputs into the arena; leave out --io {recipe.io.value}"

@@ -35,6 +35,11 @@ def cannot_write(path: Path, error: OSError) -> InputError:
     )
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a file cannot be read, without the number of the system's error."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class UnsupportedError(InputError):
     """A well-formed network that this version cannot compile."""
 

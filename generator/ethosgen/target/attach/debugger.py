@@ -73,7 +73,10 @@ class Conversation:
             waiting.append(self._listener)
         found = ready or select.select(waiting, [], [], _CHECK_S)[0]
         if self._stub in found:
-            self._hear(self._stub.receive() or b"")
+            # Acknowledgements alone are no packet: do not wait for one, or nobody checks the time.
+            reply = self._stub.receive(0)
+            if reply is not None:
+                self._hear(reply)
         elif self._debugger is not None and self._debugger in found:
             self._obey(self._debugger)
         elif self._listener is not None and self._listener in found:
@@ -108,9 +111,11 @@ class Conversation:
     def _obey(self, debugger: Packets) -> None:
         """Pass a request of the user's GDB on."""
         try:
-            request = debugger.receive() or b""
+            request = debugger.receive(0)
         except Closed:
             self._leave()
+            return
+        if request is None:  # an acknowledgement
             return
         if request == INTERRUPT:
             self._stub.interrupt()

@@ -35,7 +35,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     context.exit()
 
 
-@click.command()
+@click.command(short_help="Measure every point of a study: networks, NPUs, modes")
 @click.argument("study", metavar="STUDY.toml", type=click.Path(path_type=Path))
 @click.option(
     "-o",

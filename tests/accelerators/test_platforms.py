@@ -104,7 +104,7 @@ def test_a_board_without_its_address_has_no_node(tmp_path: Path) -> None:
 @needs_zephyr
 @needs_qemu
 @needs_gcc
-@pytest.mark.parametrize("npu", ["none", "ethos-u55-64"])  # ethos-u55-128 is faster in all operators
+@pytest.mark.parametrize("npu", ["none", "ethos-u55-64"])  # a larger one is faster in all
 def test_it_runs_on_zephyr(npu: str) -> None:
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe(

@@ -76,5 +76,7 @@ def test_wrong_arrays_are_named(path: Path, two_inputs: Path) -> None:
         choose_samples(network, pipeline_inputs(network, {"y": np.zeros(1)}, None, 0))
     with pytest.raises(InputError, match="has 2 inputs; pass an array for each"):
         pipeline_inputs(two_inputs, np.zeros((1, 4), np.int8), None, 0)
+    with pytest.raises(InputError, match="samples=0: nothing to compare"):
+        pipeline_inputs(path, None, 0, 0)
     with pytest.raises(InputError, match="a single network"):
         pipeline_inputs(None, np.zeros((1, 4), np.int8), None, 0)

@@ -45,7 +45,7 @@ def test_a_classifier_is_a_table() -> None:
     assert cat.split() == ["cat", "2", "1", "1", "100.0%", "50.0%"]
     assert "2 samples in 0.5 s (4 a second)" in shown
     assert "unchecked" not in shown
-    assert "each sample with the oracle's: --on simulate,tflm" in text(check_with="tflm")
+    assert "each sample with the oracle's by --on simulate,tflm" in text(check_with="tflm")
 
 
 @pytest.mark.parametrize("count", [2, 12, MOST_CLASSES])
@@ -132,6 +132,25 @@ def test_the_command(tmp_path: Path, more: tuple[str, ...]) -> None:
         assert top["1"] == {"right": 1, "accuracy": 0.25} and "2" in top
     else:
         assert "accuracy  25.00% (1 of 4)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--top", "99"), "--top 99 is more than the output has, 4 classes"),
+        (("--top", "2", "--score", "0"), "--top 2 is for a classifier"),
+        (("--mean", "127.5"), "prepare pictures and sounds in a folder"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    tmp_path: Path, more: tuple[str, ...], why: str
+) -> None:
+    network = str(image_net(tmp_path / "image_net.tflite"))
+    np.savez(tmp_path / "d.npz", x=np.zeros((4, 8, 8, 3)), y=range(4))
+    asked = ["accuracy", network, "--data", str(tmp_path / "d.npz"), "--no-check", *more]
+    refused = CliRunner().invoke(cli, asked)
+    assert refused.exit_code != 0
+    assert why in str(refused.exception)
 
 
 def test_pictures_and_their_scale(tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def pipeline_inputs(
     network: NetworkLike | None, given: InputsLike | None, samples: int | None, seed: int
 ) -> pipeline.Inputs:
     """Return the source of samples; a single array is for the only input of the network."""
+    if samples is not None and samples < 1:
+        raise InputError(f"samples={samples}: nothing to compare; pass 1 or more, or none")
     if given is None:
         return pipeline.Inputs(None, samples, seed)
     if isinstance(given, (str, os.PathLike)):

@@ -40,7 +40,7 @@ def report_lines(report: AccuracyReport) -> Iterator[str]:
     yield from map(_agreement, report.agreements)
     if report.check_with is not None:
         targets = ",".join((*(one.on for one in report.work), report.check_with))
-        yield f"  unchecked to compare each sample with the oracle's: --on {targets}"
+        yield f"  unchecked compare each sample with the oracle's by --on {targets}"
     yield from map(_work, report.work)
 
 

@@ -43,8 +43,7 @@ class Judge:
         if self.score is not None:
             return None
         scores = self._outputs(made)
-        tops = tuple(top for top in self.tops if top <= self.output.elements)
-        return classify(scores, self.data.labels[list(made)], self.names, tops)
+        return classify(scores, self.data.labels[list(made)], self.names, self.tops)
 
     def detect(self, made: Mapping[int, Arrays]) -> Detection | None:
         """Return a detector's figures from the outputs by sample, None for a classifier."""
@@ -93,6 +92,12 @@ def make_judge(
 ) -> Judge:
     """Choose the output by name or index; InputError if labels or score do not fit it."""
     judged = _choose(network, output)
+    most = max(tops)
+    if score is not None and most > 1:
+        raise InputError(f"--top {most} is for a classifier, but --score makes a detector's score")
+    if score is None and most > judged.elements:
+        has = counted(judged.elements, "class", "classes")
+        raise InputError(f"--top {most} is more than the output has, {has}")
     names: tuple[str, ...] = ()
     if score == RECONSTRUCTION:
         _require_autoencoder(network, judged)

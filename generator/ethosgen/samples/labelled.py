@@ -92,6 +92,11 @@ def load_labelled(
         return _read_folder(path, inputs, table, names, preparation, is_sequence)
     if table is not None:
         raise InputError(f"{table}: a table of files and labels goes with a folder as --data")
+    if preparation != AS_IT_IS:
+        raise InputError(
+            f"{path}: --mean, --std, --resize and --pad prepare pictures and sounds in a folder; "
+            "the arrays of an archive are taken as they are"
+        )
     arrays = read_archive(path)
     wanted = {tensor.name for tensor in inputs}
     if LABELS in arrays and LABELS not in wanted:

@@ -18,6 +18,7 @@ from ethosgen.sweeps.study import load_study
 from ethosgen.values.errors import ToolError
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
+from tests.support.time_limit import time_limit
 
 STUDY = """
 networks = ["image_net.tflite"]
@@ -56,7 +57,8 @@ def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    swept = sweep(asked, Watch(kill_one))
+    with time_limit(300):
+        swept = sweep(asked, Watch(kill_one))
     assert killed and swept.counts.computed == 12 and not swept.counts.failed
     serial = replace(sweeping.comparison_of(load_study(study), study), processes=1)
     alone = compare(serial, Watch())

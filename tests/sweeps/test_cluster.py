@@ -16,6 +16,7 @@ from ethosgen.sweeps.cluster import connected
 from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
 from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError, ToolError
+from tests.support.time_limit import time_limit
 
 GOOD, KILLS_ONCE, KILLS = range(3)
 
@@ -39,6 +40,7 @@ def test_a_killed_worker_costs_a_retry_and_a_killer_is_an_answer(tmp_path: Path)
     batches = [Batch(tuple(jobs[:3]), counts), Batch(tuple(jobs[3:]), counts)]
     store = Store.make(tmp_path / "store")
     with (
+        time_limit(300),
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         connected(None, 2) as cluster,
     ):

@@ -49,12 +49,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
-    from ethosgen import api
+if not TYPE_CHECKING:  # for type checkers a misspelled name must stay an error
 
-    return getattr(api, name)
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
+        from ethosgen import api
+
+        return getattr(api, name)
 
 
 def __dir__() -> list[str]:

@@ -71,7 +71,7 @@ def accuracy(network: bytes, windows: Windows) -> float:
 
 
 def detect(network: bytes, sound: Array, settings: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return what the application detects in a stream: the sample at which it knows, the word."""
+    """Return the detections in a stream: the sample at which each is made, and the word."""
     features = features_of(sound)
     turns = range(HOPS - 1, len(features), settings["INFERENCE_HOPS"])
     windows = np.array([features[hop + 1 - HOPS : hop + 1] for hop in turns])

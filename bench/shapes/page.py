@@ -47,9 +47,9 @@ functions that the layer's network reaches by calls, shared kernels included, wi
 **Theirs.** {theirs} Their sources are not part of this repository. From each figure that of an
 empty network is taken off ({empty}), so that the interpreter does not count; our figures contain
 the call of the network. CMSIS-NN counts as absent where TFLM built with it takes the
-instructions of the reference kernel within 2 % or 100. CMSIS-NN's LSTM gets the state of the
-layer, as it can: TFLM gives it none, so it would start each inference anew, skip the recurrent
-products of the first step and return other outputs than the reference kernel. GCC 12.2 cannot
+instructions of the reference kernel within 2 % or 100. CMSIS-NN's LSTM is measured with
+the layer's state. TFLM calls it without: each inference then starts from zero, skips the recurrent
+products of the first step and returns other outputs than the reference kernel. GCC 12.2 cannot
 compile CMSIS-NN's Helium variant of int8 SOFTMAX (its sources leave it out for this compiler), so
 the plain one is measured.
 

@@ -37,7 +37,7 @@ def executed(notebook: Any) -> Any:
 
 
 def texts(notebook: Any) -> list[str]:
-    """Return what each cell of code printed and returned."""
+    """Return the text output of each code cell."""
     return [
         "".join(
             output.get("text", "") or output.get("data", {}).get("text/plain", "")

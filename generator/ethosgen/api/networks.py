@@ -15,6 +15,7 @@ from ethosgen.samples import drawing
 from ethosgen.samples.files import stack_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, AS_IS, ReadOptions
 from ethosgen.values.watch import Announce, Watch
@@ -75,7 +76,7 @@ def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str
     if names or not any(isinstance(network, Network) for network in networks):
         return tuple(names)
     return tuple(
-        network.name if isinstance(network, Network) else read(network).name for network in networks
+        one.name if isinstance(one, Network) else name_from_file(Path(one).stem) for one in networks
     )
 
 

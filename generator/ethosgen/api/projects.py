@@ -17,7 +17,6 @@ from ethosgen.api.networks import (
     watch_of,
 )
 from ethosgen.api.runs import Run, criteria_of, load_outputs
-from ethosgen.values.network import Network
 from ethosgen.values.watch import Announce, Watch
 
 if TYPE_CHECKING:
@@ -74,35 +73,25 @@ def run_project(
 
     All its networks run in turn, or only the one that is called `network`.
     """
+    from ethosgen.pipeline.planning import read_stored
+    from ethosgen.project import open_project
+
     project = Path(directory)
-    alone = _network_of(project, network, isinstance(inputs, np.ndarray))
+    info = open_project(project)
+    is_alone = network is not None or len(info.networks) == 1
+    only = None
+    if is_alone and isinstance(inputs, np.ndarray):
+        only = read_stored(info.networks[0 if network is None else info.index(network)], Watch())
     with TemporaryDirectory(prefix="ethosgen-") as folder:
         outputs = Path(folder) / "outputs.npz"
         report = pipeline.run_project(
             project,
             on=on,
-            inputs=pipeline_inputs(alone, inputs, samples, seed),
+            inputs=pipeline_inputs(only, inputs, samples, seed),
             network=network,
-            output_path=outputs if network is not None or _is_single(project) else None,
+            output_path=outputs if is_alone else None,
             criteria=criteria_of(golden, fidelity, oracle),
             profile=profile,
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))
-
-
-def _is_single(directory: Path) -> bool:
-    from ethosgen.project import open_project
-
-    return len(open_project(directory).networks) == 1
-
-
-def _network_of(directory: Path, name: str | None, is_needed: bool) -> Network | None:
-    """Return the network that a single array is for, if there is one array and one network."""
-    from ethosgen.pipeline.planning import read_stored
-    from ethosgen.project import open_project
-
-    if not is_needed or (name is None and not _is_single(directory)):
-        return None
-    info = open_project(directory)
-    return read_stored(info.networks[0 if name is None else info.index(name)], Watch())

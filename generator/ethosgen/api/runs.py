@@ -117,7 +117,7 @@ def verify(
 def criteria_of(
     golden: str | os.PathLike[str] | None, fidelity: float | None, oracle: str | None = None
 ) -> pipeline.Criteria:
-    """Return what outputs are compared with, apart from the usual oracles."""
+    """Return the criteria for the outputs, from the caller's arguments."""
     return pipeline.Criteria(None if golden is None else Path(golden), oracle, fidelity)
 
 

@@ -163,6 +163,12 @@ class Board(BoardFacts):
             )
         return found
 
+    def clock_doubts(self, *units: str) -> Iterator[str]:
+        """Yield a sentence for each unit, "cpu" or "npu", whose clock is unverified."""
+        for fact in (f"{unit}.clock_hz" for unit in units):
+            if fact in self.unverified:
+                yield f"{fact} of board '{self.name}' is unverified"
+
     def doubts(self) -> Iterator[tuple[str, Any]]:
         """Yield path and value of each unverified fact."""
         facts = self.model_dump()

@@ -457,6 +457,24 @@ def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str 
     }
 
 
+def schema_option(files: str, schema: Callable[[], str]) -> Callable[..., Any]:
+    """Return --schema, which prints the JSON schema of some files and ends the command."""
+
+    def print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:
+        if value and not context.resilient_parsing:
+            click.echo(schema(), nl=False)
+            context.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=print_schema,
+        help=f"Only print the JSON schema of {files}.",
+    )
+
+
 def require_board(line: Any) -> None:
     """Raise InputError for ports of elements, where one board runs."""
     if isinstance(line, dict):

@@ -16,6 +16,7 @@ from ethosgen.commands.options import (
     MEMORY_MODE,
     MODEL,
     NPU,
+    schema_option,
     with_offloading,
     with_reading,
 )
@@ -27,14 +28,10 @@ from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
 
 
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:
-    """Print the schema of system files and end."""
-    if not value or context.resilient_parsing:
-        return
+def _schema() -> str:
     from ethosgen.board.system import system_schema
 
-    click.echo(system_schema(), nl=False)
-    context.exit()
+    return system_schema()
 
 
 @click.command(short_help="Cut a network into stages, with a project for each element")
@@ -79,14 +76,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
     type=click.Path(path_type=Path),
     help="Output directory [default: NAME_pipeline].",
 )
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Only print the JSON schema of --system's files.",
-)
+@schema_option("--system's files", _schema)
 @JSON
 @with_offloading
 @with_reading

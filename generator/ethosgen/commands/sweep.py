@@ -14,7 +14,7 @@ import click
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
-from ethosgen.commands.options import JSON
+from ethosgen.commands.options import JSON, schema_option
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
 from ethosgen.values.sweep import SweepCounts, SweepReport
@@ -25,14 +25,10 @@ _MOST_ROWS = 40
 """Results that a terminal shows whole; of more, it shows those on a front."""
 
 
-def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:
-    """Print the schema of study files and end."""
-    if not value or context.resilient_parsing:
-        return
+def _schema() -> str:
     from ethosgen.sweeps.study import study_schema
 
-    click.echo(study_schema(), nl=False)
-    context.exit()
+    return study_schema()
 
 
 @click.command(short_help="Measure every point of a study: networks, NPUs, modes")
@@ -66,14 +62,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: bool)
 @click.option("--retry-refused", is_flag=True, help="Also measure again what was refused earlier.")
 @click.option("--dry-run", is_flag=True, help="Only count the points, and those in the store.")
 @JSON
-@click.option(
-    "--schema",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Only print the JSON schema of study files.",
-)
+@schema_option("study files", _schema)
 def sweep(
     study: Path,
     output_path: Path | None,

@@ -121,7 +121,7 @@ def _changed_since(elf: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _seconds(application: Application, items: int, settings: Settings) -> float | None:
-    """Return how long the input lasts in reality."""
+    """Return the duration of the input in seconds, None if it has none."""
     each = application.item_s(settings)
     return None if each is None else each * items
 

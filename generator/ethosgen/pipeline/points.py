@@ -5,7 +5,6 @@ ethosgen, gives the same result.
 """
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -78,7 +77,8 @@ def measure_point(point: Point) -> Result:
     except EthosgenError as error:
         is_elsewhere = isinstance(error, ToolError)
         return Result(setting, refusal=str(error), may_pass=is_elsewhere)
-    lack, notes = misfit(program, place), list(_notes(place))
+    units = ("cpu", "npu") if place.accelerator else ("cpu",)
+    lack, notes = misfit(program, place), list(place.board.clock_doubts(*units))
     if point.build and not lack:
         size, note = _code_bytes(program, place)
         cost, notes = replace(cost, code_bytes=size), notes + note
@@ -86,20 +86,12 @@ def measure_point(point: Point) -> Result:
 
 
 def misfit(program: Program, place: Place) -> str:
-    """Return which memory of the board is too small, "" if none is."""
+    """Return an error that names the memory that is too small, "" if all have room."""
     try:
         check_capacity([program], place.board, place.mode)
     except CapacityError as error:
         return str(error)
     return ""
-
-
-def _notes(place: Place) -> Iterator[str]:
-    """Yield what a reader of the times must know about the board's clocks."""
-    units = ("cpu", "npu") if place.accelerator else ("cpu",)
-    for fact in (f"{unit}.clock_hz" for unit in units):
-        if fact in place.board.unverified:
-            yield f"{fact} of board '{place.board.name}' is unverified"
 
 
 def _code_bytes(program: Program, place: Place) -> tuple[int | None, list[str]]:

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,7 +73,7 @@ class ReportRequest:
 
 
 def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
-    """Plan a network, run it, and return what there is to say about it."""
+    """Plan and run a network; return its report."""
     recipe = asked.recipe
     if len(recipe.networks) != 1:
         raise InputError(
@@ -225,14 +225,8 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
         offload=plan.options.mode.value,
         compiler=compiler,
         on=on,
-        doubts=tuple(_doubts(board)) if recipe.board else (),
+        doubts=tuple(board.clock_doubts("cpu", "npu")) if recipe.board else (),
     )
-
-
-def _doubts(board: Board) -> Iterator[str]:
-    """Yield what a reader of the times must know about a board's clocks."""
-    for fact in sorted({"cpu.clock_hz", "npu.clock_hz"} & set(board.unverified)):
-        yield f"{fact} of board '{board.name}' is unverified"
 
 
 def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:

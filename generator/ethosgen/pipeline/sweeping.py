@@ -93,7 +93,7 @@ class Todo:
         return len(set(self.keys))
 
     def counts(self) -> SweepCounts:
-        """Return what is done so far."""
+        """Return the number of points in each state."""
         computed = len(self.found) - self.kept
         return SweepCounts(self.total, self.kept, computed, len(self.faults))
 
@@ -103,7 +103,7 @@ class Todo:
         return [(key, one) for key, one in dict(pairs).items() if key not in self.found]
 
     def batches(self, workers: int) -> Iterator[Batch]:
-        """Yield what is missing: some points of one network in each batch."""
+        """Yield the missing points, some of one network in each batch."""
         missing = self.missing()
         size = len(missing) // (_BATCHES_FOR_EACH * max(workers, 1))
         size = min(max(size, 1), _LARGEST_BATCH)

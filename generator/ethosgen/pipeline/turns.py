@@ -117,7 +117,7 @@ def _stand_in(board: "Board") -> str | None:
 
 
 def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
-    """Return what the run has confirmed: without that, it would have failed."""
+    """Return the evidence of a non-secure run, which fails without it; None for a secure one."""
     from ethosgen.target import expected_evidence, secure_image
     from ethosgen.toolchain import measure_elf
 

@@ -67,7 +67,7 @@ def _kept(board: Board, trustzone: Trustzone, part: str) -> dict[str, int]:
 
 
 def _regions(board: Board, trustzone: Trustzone) -> list[dict[str, Any]]:
-    """Return what the SAU makes non-secure: all memories, and the peripherals."""
+    """Return the SAU's non-secure regions: all memories, and the peripherals."""
     found = [
         {"name": name.upper(), "start": memory.start_addr, "last": memory.end_addr - 1}
         for name, memory in board.memories.items()

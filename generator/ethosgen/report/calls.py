@@ -93,7 +93,7 @@ def calls_of(
 
 
 def _offered(plan: Plan, partition: Partition) -> int | None:
-    """Return what a user's accelerator offered for a partition, None if that is not known.
+    """Return the cycles that an accelerator estimates for a partition, None if unknown.
 
     The NPU's own work is not the CPU's, and nobody estimates its start.
     """

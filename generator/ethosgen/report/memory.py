@@ -159,7 +159,7 @@ def _is_whole(one: Block, place: ArenaTensor) -> bool:
 
 
 def _latest(blocks: Sequence[Block]) -> list[Block]:
-    """Return what holds the final values: of blocks that share bytes, the latest."""
+    """Return the blocks with final values: of those that share bytes, the latest."""
     found: list[Block] = []
     for one in sorted(blocks, key=lambda block: -block.first):
         ends = one.offset + one.bytes

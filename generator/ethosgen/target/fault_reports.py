@@ -103,7 +103,7 @@ def _secure_text(fault: _SecureFault) -> str:
 
 
 def _named(known: Mapping[int, tuple[str, str]], value: int, valid: int, addr: int) -> str:
-    """Return what the code did, with the address if the register has it."""
+    """Return the offending access in words, with the address if the register has it."""
     done = " and ".join(what for bit, (_, what) in known.items() if value & bit)
     return f"{done}, 0x{addr:08x}" if value & valid else done
 

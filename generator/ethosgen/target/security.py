@@ -48,7 +48,7 @@ _FOUND = {
 
 
 def expected_evidence(info: ProjectInfo) -> dict[Evidence, str]:
-    """Return what a project's secure image must confirm, with words; {} for secure firmware."""
+    """Return the evidence that the secure image must give, in words; {} for secure firmware."""
     of_npu = Evidence.NPU | Evidence.NPU_IRQ
     if not info.board.is_non_secure:
         return {}

@@ -48,7 +48,7 @@ def write_library(folder: Path, npu: str | None = None) -> str:
 
 
 def shorthands(library: Path) -> str:
-    """Return what the application calls the parts of a library of the small image network."""
+    """Return macros that give short names to the library of the small image network."""
     output = next(
         line.split("image_net_")[1].split("(")[0]
         for line in (library / "model" / "image_net.h").read_text().splitlines()

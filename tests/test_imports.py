@@ -36,6 +36,7 @@ VALUES = {
     "device",
     "host",
     "samples",
+    "toml",
     "values",
 }
 """Values and plain functions of them: they know errors, the standard library, numpy, each other."""
@@ -95,6 +96,7 @@ SHARED = {
     ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
+    ("pydantic", "toml"),  # reads board files and others, and describes what is wrong
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files

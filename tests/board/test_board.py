@@ -62,14 +62,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         load_board(str(tmp_path / "none.toml"))
 
 
-@pytest.mark.parametrize("content", [b"[cpu", b"\xff\xfe\x00", b"a = 1\na = 2"])
-def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "broken.toml"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=r"broken\.toml' is not TOML"):
-        load_board(str(file))
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -83,18 +75,18 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes) -> None:
         (("irq = 56", 'irq = "56"'), r"npu\.irq: .*integer"),
         (("irq = 56", "irq = 481"), r"npu\.irq: .*less than 480"),
         (("irq = 56", ""), r"npu\.irq: missing, but platforms has \"baremetal\""),
-        (("\nsecure = true", ""), r"npu\.secure: Field required"),
+        (("\nsecure = true", ""), r"npu\.secure: it is missing; add it"),
         (('(MPS3 AN547)"', '\\nAN547"'), "description: must be one line of plain text"),
         (('(MPS3 AN547)"', '*/"'), "description: must be one line of plain text"),
         (('(MPS3 AN547)"', '\\"\\"\\""'), "description: must be one line of plain text"),
-        (("[memories.dtcm]", '[memories."d tcm"]'), r"memories\.d tcm: String should match"),
+        (("[memories.dtcm]", '[memories."d tcm"]'), r"memories\.d tcm: it must match"),
         (
             ("[memories.dtcm]", '[memories."dtc\u00e9"]'),
-            r"memories\.dtc\u00e9: String should match",
+            r"memories\.dtc\u00e9: it must match",
         ),
         (("[memories.dtcm]", "[memories.ITCM]"), r"memories\.ITCM: differs from memories\.itcm"),
-        (('device = "ARM::', 'device = "ARM::A\\n'), r"cmsis\.device: String should match"),
-        (("[cpu]", "[cpu]\ncolour = 1"), r"cpu\.colour: Extra inputs"),
+        (('device = "ARM::', 'device = "ARM::A\\n'), r"cmsis\.device: it must match"),
+        (("[cpu]", "[cpu]\ncolour = 1"), r"cpu\.colour: there is no such field .*; remove it"),
         (("size_bytes = 0x00080000", "size_bytes = 0"), r"memories\.itcm\.size_bytes: .*greater"),
         (("base_addr = 0x58102000", "base_addr = 0x58102001"), r"npu\.base_addr: .*multiple of 4"),
         (
@@ -192,7 +184,7 @@ LINUX = (ROOT / "boards" / "aarch64-linux.toml").read_text()
         (('core = "aarch64"', 'core = "cortex-m55"'), r"cpu\.core: must be aarch64 for a board"),
         (('["linux"]', '["linux", "baremetal"]'), r'platforms: a board with "linux" has no other'),
         (("[linux]", "dcache = true\n[linux]"), r"cpu\.dcache: Linux sees to the caches"),
-        (('"aarch64-linux-gnu"', '"gcc; rm"'), r"linux\.compiler: String should match"),
+        (('"aarch64-linux-gnu"', '"gcc; rm"'), r"linux\.compiler: it must match"),
         (
             ("[memories.ram]", '[console]\nuart = "dw"\nbaud = 9600\n[memories.ram]'),
             r"console: Linux has its own driver for it; delete the table",
@@ -215,7 +207,7 @@ def test_a_register_to_await_needs_a_mask_and_possible_bits(tmp_path: Path) -> N
         ("await_addr = 0x40000000", "await_mask: set await_addr and await_mask together"),
         ("await_addr = 0\nawait_mask = 2\nawait_bits = 1", "await_bits: has bits that await_mask"),
     ):
-        with pytest.raises(InputError, match=rf"cpu\.setup\.0\.{said}"):
+        with pytest.raises(InputError, match=rf"cpu\.setup\[0\]\.{said}"):
             load_board(write_board(tmp_path, ("[npu]", write.format(more))))
 
 

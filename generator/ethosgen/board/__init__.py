@@ -3,13 +3,12 @@
 import json
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import ValidationError, model_validator
+from pydantic import model_validator
 
 from ethosgen.backend import Memories, backend_of, find_accelerator
 from ethosgen.board.blanks import ask_for_blanks
@@ -25,11 +24,11 @@ from ethosgen.board.facts import (
 from ethosgen.board.rules import faults, trustzone_faults
 from ethosgen.board.trustzone import non_secure_facts
 from ethosgen.host.resources import resource_folder
+from ethosgen.toml.files import check_tables, read_text, read_toml, schema_text
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
 from ethosgen.values.security import Security
-from ethosgen.values.toml_lines import describe_fault
 
 __all__ = [
     "DEFAULT_MEMORY_MODE",
@@ -48,7 +47,7 @@ __all__ = [
 ]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
+_KIND = "board file"
 
 
 class Board(BoardFacts):
@@ -198,17 +197,10 @@ def load_board(name_or_path: str) -> Board:
 def _load(name_or_path: str) -> Board:
     """Read a board without its stand-in."""
     path = find_board_file(name_or_path)
-    text = _read(path)
-    try:
-        facts = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"board file '{path}' is not TOML: {error}") from None
+    text, facts = read_toml(path, _KIND)
     if question := ask_for_blanks(str(path), text, facts):
         raise InputError(question)
-    try:
-        return Board.model_validate({"name": path.stem, **facts})
-    except ValidationError as error:
-        raise InputError(f"board file '{path}'{describe_fault(error.errors()[0], text)}") from None
+    return check_tables({"name": path.stem, **facts}, Board, f"{_KIND} '{path}'", text)
 
 
 @cache
@@ -231,8 +223,7 @@ def _stand_in(name: str, of: str, has_npu: bool) -> Board:
 def find_blanks(name_or_path: str) -> str | None:
     """Return the question for the blanks of a board file, None if it has none."""
     path = find_board_file(name_or_path)
-    text = _read(path)
-    return ask_for_blanks(str(path), text, tomllib.loads(text))
+    return ask_for_blanks(str(path), *read_toml(path, _KIND))
 
 
 def find_board_file(name_or_path: str) -> Path:
@@ -255,7 +246,7 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
             f"'{name}' is not a valid board name; use lower case letters, digits, '-' and '_'"
         )
     board = load_board(like)
-    source = _read(find_board_file(like))
+    source = read_text(find_board_file(like), _KIND)
     path = folder / f"{name}.toml"
     quoted = json.dumps(f"{name} (started as a copy of {board.name})", ensure_ascii=False)
     body = re.sub(r"(?m)^description = .*$", lambda _: f"description = {quoted}", source, count=1)
@@ -277,22 +268,9 @@ def start_board_file(name: str, like: str, folder: Path) -> Path:
 
 def board_schema() -> str:
     """Return the JSON schema of board files, for editors."""
-    schema = Board.model_json_schema()
-    schema["properties"].pop("name")
-    schema["required"].remove("name")
-    schema["title"] = "ethosgen board file"
-    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+    return schema_text(Board, "ethosgen board file", own_field="name")
 
 
 def board_folder() -> Path:
     """Return the folder of the board files that come with ethosgen."""
     return resource_folder("boards")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read board file '{path}': {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"board file '{path}' is not TOML: {error}") from None

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ethosgen.toml.lines import find_line
 from ethosgen.values.grammar import counted
-from ethosgen.values.toml_lines import find_line
 
 BLANK = "?"
 """The placeholder for a fact to fill in."""

@@ -1,7 +1,5 @@
 """Systems: the elements of a pipeline in order, each a board, and the links between them."""
 
-import json
-import tomllib
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -9,12 +7,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ethosgen.board import SCHEMA_ADDRESS, Board, load_board
+from ethosgen.board import Board, load_board
 from ethosgen.board.facts import Memory, MemoryMode
 from ethosgen.board.fields import Addr, Facts, Size
+from ethosgen.toml.faults import describe_error
+from ethosgen.toml.files import load_toml, schema_text
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.toml_lines import describe_fault
 
 LinkKind = Literal["serial", "shared"]
 LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared")
@@ -191,17 +190,7 @@ def _require_apart(system: System) -> None:
 
 def load_system(path: Path) -> System:
     """Read a system file; InputError names the file, the line and the field that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        facts = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot read system file '{path}': {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"system file '{path}' is not TOML: {error}") from None
-    try:
-        found = SystemFacts.model_validate(facts)
-    except ValidationError as error:
-        raise InputError(f"system file '{path}'{describe_fault(error.errors()[0], text)}") from None
+    found = load_toml(path, "system file", SystemFacts)
     elements = [_element(one, path) for one in found.elements]
     return _complete(found.link, elements, list(found.links), found.shared)
 
@@ -261,10 +250,10 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
     try:
         return Board.model_validate(facts)
     except ValidationError as error:
-        said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        why = describe_error(error.errors()[0], Board)
         raise InputError(
             f"element '{element}': its part of '{name}', 0x{region.start_addr:08x} to "
-            f"0x{region.end_addr - 1:08x}, cannot be a memory of board '{board.name}': {said}"
+            f"0x{region.end_addr - 1:08x}, cannot be a memory of board '{board.name}': {why}"
         ) from None
 
 
@@ -327,5 +316,4 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
 
 def system_schema() -> str:
     """Return the JSON schema of system files, for editors."""
-    schema = {**SystemFacts.model_json_schema(), "title": "ethosgen system file"}
-    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+    return schema_text(SystemFacts, "ethosgen system file")

@@ -44,9 +44,9 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
     """Print a format's schema and end."""
     if value is None or context.resilient_parsing:
         return
-    from ethosgen.mesh.files import schema_text
+    from ethosgen.mesh.files import format_schema
 
-    click.echo(schema_text(value), nl=False)
+    click.echo(format_schema(value), nl=False)
     context.exit()
 
 

@@ -1,7 +1,6 @@
 """The tables of an accelerator.toml: a class for each, with documented fields."""
 
 import difflib
-import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,10 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ethosgen.backend.wrapped.expressions import Expression
 from ethosgen.backend.wrapped.site import ORDERS, known_pointers, known_terms
+from ethosgen.toml.files import schema_text
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import nearest
-
-SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
@@ -276,9 +274,7 @@ class Declaration(Table):
 
 def declaration_schema() -> str:
     """Return the JSON schema of accelerator.toml."""
-    schema = Declaration.model_json_schema()
-    schema["title"] = "ethosgen accelerator.toml"
-    return json.dumps({"$schema": SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+    return schema_text(Declaration, "ethosgen accelerator.toml")
 
 
 def _field_of(operation: Operation) -> str:

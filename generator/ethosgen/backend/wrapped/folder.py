@@ -1,18 +1,17 @@
 """Accelerators' folders: the file accelerator.toml, and what it names."""
 
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from pydantic import ValidationError
-
 from ethosgen.backend.wrapped.declaration import Declaration
 from ethosgen.host.resources import resource_folder
+from ethosgen.toml.faults import describe_place
+from ethosgen.toml.files import check_tables, read_toml
+from ethosgen.toml.lines import find_line
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted, unknown
-from ethosgen.values.toml_lines import describe_fault, find_line
 
 FILE = "accelerator.toml"
 MOST_BYTES = 16 << 20
@@ -79,17 +78,8 @@ def find_folder(name_or_path: str) -> Path:
 def read_folder(path: Path) -> AcceleratorFolder:
     """Read a folder; InputError names the file, the line and the field that is wrong."""
     toml = path / FILE
-    try:
-        text = toml.read_text(encoding="utf-8")
-        facts = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot read '{toml}': {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"'{toml}' is not TOML: {error}") from None
-    try:
-        declaration = Declaration.model_validate(facts)
-    except ValidationError as error:
-        raise InputError(f"'{toml}'{describe_fault(error.errors()[0], text)}") from None
+    text, tables = read_toml(toml, "accelerator file")
+    declaration = check_tables(tables, Declaration, f"accelerator file '{toml}'", text)
     name = path.resolve().name
     if not all(c.isalnum() or c in "-_." for c in name) or not name.isascii():
         raise InputError(
@@ -124,8 +114,7 @@ def _named(declaration: Declaration, path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: Path, file: str, field_name: str, text: str) -> bytes:
-    line = find_line(text, field_name)
-    where = f"'{path / FILE}'{f', line {line}' if line else ''}: {field_name}"
+    where = f"accelerator file '{path / FILE}'{describe_place(text, field_name.split('.'))}"
     pure = PurePosixPath(file)
     if pure.is_absolute() or ".." in pure.parts or "\\" in file:
         raise InputError(f"{where}: '{file}' is outside the folder; copy the file into it")

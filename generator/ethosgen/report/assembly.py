@@ -13,8 +13,10 @@ from ethosgen.report.timeline import end_of, make_timeline
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.network_report import (
+    CYCLES,
     ESTIMATED,
     MEASURED,
+    NANOSECONDS,
     Costs,
     Event,
     Layer,
@@ -30,10 +32,8 @@ from ethosgen.values.program import Program
 from ethosgen.values.report import Report
 from ethosgen.values.timeline import NpuTimeline
 
-_CYCLES = "cycles"
-_OF_A_CLOCK = (_CYCLES, "instructions")
+_OF_A_CLOCK = (CYCLES, "instructions")
 """What a profile may count that takes a cycle each."""
-_NANOSECONDS = "nanoseconds"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
     cycles = end_of(timeline)
     is_ticking = profile is None or profile.unit in _OF_A_CLOCK
     seconds = cycles / clock if clock and is_ticking and not unknown else None
-    if profile is not None and profile.unit == _NANOSECONDS and not npu:
+    if profile is not None and profile.unit == NANOSECONDS and not npu:
         seconds = cycles / 1e9
     return Costs(
         npu_cycles=sum(npu) if npu else None,
@@ -119,10 +119,10 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
         compiler_cycles=plan.npu_cycles if npu else None,
         cpu=sum(call.cpu or 0 for call in calls),
         cpu_kind=ESTIMATED if profile is None else MEASURED,
-        cpu_unit=_CYCLES if profile is None else profile.unit,
+        cpu_unit=CYCLES if profile is None else profile.unit,
         cpu_unknown=unknown,
         cycles=cycles,
-        time_unit=profile.unit if profile and not is_ticking and not npu else _CYCLES,
+        time_unit=profile.unit if profile and not is_ticking and not npu else CYCLES,
         seconds=seconds,
         arena_bytes=program.arena_bytes,
         fast_bytes=plan.fast_bytes,

@@ -13,6 +13,10 @@ from typing import Any
 FORMAT = 1
 """Grows if a key disappears or changes its meaning."""
 
+CYCLES = "cycles"
+NANOSECONDS = "nanoseconds"
+"""Units of time; others are the ticks of a board's timer."""
+
 ESTIMATED = "estimated"
 MEASURED = "measured"
 

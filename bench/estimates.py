@@ -15,7 +15,7 @@ from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
 from tests.support.eager_accelerator import eager_copy
 
-WIDE = ("ADD", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D")
+INT16_CODES = ("ADD", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D")
 """The operators that are measured with int16 too."""
 
 
@@ -54,7 +54,7 @@ def measure() -> Iterator[Figures]:
     with tempfile.TemporaryDirectory(prefix="ethosgen-estimates-") as name:
         folder = Path(name)
         layers = [*layers_of(networks(), folder), *drawn(folder)]
-        layers += [one for one in drawn(folder, "int16") if one.code in WIDE]
+        layers += [one for one in drawn(folder, "int16") if one.code in INT16_CODES]
         for subject in SUBJECTS:
             known = [(one, subject.estimate(one)) for one in layers]
             taken = [one for one, estimate in known if estimate is not None]

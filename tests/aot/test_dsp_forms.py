@@ -90,7 +90,7 @@ WINDOWS: dict[str, Build] = {
         n.input((1, 3, 4, 6)), (3, 3), dilation=(3, 4)
     ),
 }
-WIDE = "lstm, cell of most bits"
+MOST_BITS = "lstm, cell of most bits"
 """Its products have more than the 31 bits that the kernel multiplies."""
 GROUPS: dict[str, dict[str, Build]] = {
     "transposed": TRANSPOSED,
@@ -99,11 +99,11 @@ GROUPS: dict[str, dict[str, Build]] = {
     "planes": WINDOWS,
     "pads": PADS,
     "products": PRODUCTS | DEEP_PRODUCTS,
-    "recurrent": {name: build for name, build in RECURRENT.items() if name != WIDE} | DEEP,
+    "recurrent": {name: build for name, build in RECURRENT.items() if name != MOST_BITS} | DEEP,
 }
 OUTSIDE = {
     name: (RECURRENT | PLAIN)[name]
-    for name in (WIDE, "lstm, cell beyond 16 bits", "svdf, state of int8")
+    for name in (MOST_BITS, "lstm, cell beyond 16 bits", "svdf, state of int8")
 }
 
 

@@ -124,7 +124,7 @@ STEEP |= {
 """Shifts beyond 15 bits, of the output and of the gate, and sums at the end of 16 bits."""
 
 
-def _wide(code: str, scale: float) -> Build:
+def _int16_unary(code: str, scale: float) -> Build:
     def build(net: NetworkBuilder) -> int:
         x = net.input((1, 16, 16, 2), "int16", scale)
         return net.operator(code, [x], [Spec((1, 16, 16, 2), "int16", 2.0**-15, 0)])[0]
@@ -136,7 +136,7 @@ STEEP |= {f"{code} {2.0**-31}": _unary(code, 2.0**-31, 3) for code in ("LOGISTIC
 STEEP |= {f"{code} {2.0**-28.5}": _unary(code, 2.0**-28.5, 3) for code in ("LOGISTIC", "TANH")}
 """TFLite Micro shifts by a negative number, so all is low, or by -1, and most is high."""
 WRAPPING = {
-    f"{code} int16 {scale}": _wide(code, scale)
+    f"{code} int16 {scale}": _int16_unary(code, scale)
     for code in ("LOGISTIC", "TANH")
     for scale in (2e9, 1e5, 5.5, 65536 / 12288, 5.3)
 }

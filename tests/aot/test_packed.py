@@ -179,7 +179,7 @@ OTHERS: dict[str, Build] = {
     "padding of batches": lambda n: n.pad(n.input((2, 19)), [(1, 1), (0, 1)]),
     "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
-WIDE: dict[str, Build] = {
+INT16: dict[str, Build] = {
     "dense": lambda n: n.fully_connected(n.input((2, 35), "int16"), 7),
     "dense, no bias": lambda n: n.fully_connected(n.input((1, 8), "int16"), 4, bias=False),
     "pixels": lambda n: n.conv2d(n.input((1, 3, 5, 9), "int16"), 5, (1, 1), activation="RELU"),
@@ -269,7 +269,7 @@ TURNED: dict[str, Build] = {
     "float32, few columns": lambda n: n.transpose(n.input((13, 2), "float32", None), (1, 0)),
 }
 GROUPS = {
-    "matrix": MATRIX | {f"int16 {name}": build for name, build in WIDE.items()},
+    "matrix": MATRIX | {f"int16 {name}": build for name, build in INT16.items()},
     "depthwise": DEPTHWISE | OTHERS,
     "recurrent": RECURRENT,
     "transposed": TRANSPOSED,

@@ -25,9 +25,9 @@ from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import transposed
 from tests.support.recipes import recipe
 
-WIDE = "lstm, cell of most bits"
+MOST_BITS = "lstm, cell of most bits"
 """The only layer with state that the kernels do not cover."""
-STATES = {name: build for name, build in RECURRENT.items() if name != WIDE}
+STATES = {name: build for name, build in RECURRENT.items() if name != MOST_BITS}
 OWN: dict[str, Callable[[NetworkBuilder], int]] = {
     "one row, blocks of channels": lambda n: n.fully_connected(n.input((1, 14)), 27),
     "padding, blocks of words": lambda n: n.pad(n.input((2, 3, 76)), [(0, 0), (1, 0), (0, 40)]),

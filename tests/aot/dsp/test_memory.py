@@ -44,7 +44,7 @@ PADDED: dict[str, Build] = {
     "windows of padding": lambda n: _beyond(n, 3),
     "depthwise windows of padding": lambda n: _depthwise_beyond(n, "int8"),
 }
-WIDE: dict[str, Build] = {"int16 windows of padding": lambda n: _depthwise_beyond(n, "int16")}
+PADDING: dict[str, Build] = {"int16 windows of padding": lambda n: _depthwise_beyond(n, "int16")}
 CASES: dict[str, tuple[Extension, dict[str, Build]]] = {
     "dsp": (
         Extension.DSP,
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[Extension, dict[str, Build]]] = {
             for name, one in many.items()
         },
     ),
-    "dsp, int16": (Extension.DSP, INT16 | WIDE),
+    "dsp, int16": (Extension.DSP, INT16 | PADDING),
     "armv7m": (Extension.THUMB2, THUMB | PADDED),
     "armv6m": (Extension.THUMB, THUMB | PADDED),
 }

@@ -119,7 +119,7 @@ def shorten(multiplier: Multiplier) -> tuple[int, int]:
     return short, 15 - multiplier.shift
 
 
-def rescale_wide(x: Any, mantissa: Any, shift: Any) -> Any:
+def rescale_int64(x: Any, mantissa: Any, shift: Any) -> Any:
     """Return an int64 times a multiplier from `shorten`, rounded once, as int32."""
     half = _int64(1) << (_int64(shift) - _int64(1))
     return tirx.Cast("int32", (x * _int64(mantissa) + half) >> _int64(shift))

@@ -96,10 +96,10 @@ class Scalar:
 
 
 class Fixed(Scalar):
-    """Fixed point with `bits` fraction bits, products in `wide`."""
+    """Fixed point with `bits` fraction bits, products of `product_dtype`."""
 
-    def __init__(self, dtype: str, bits: int, wide: str) -> None:
-        self.dtype, self.bits, self.wide = dtype, bits, wide
+    def __init__(self, dtype: str, bits: int, product_dtype: str) -> None:
+        self.dtype, self.bits, self.product_dtype = dtype, bits, product_dtype
 
     @property
     def _most(self) -> int:
@@ -119,11 +119,11 @@ class Fixed(Scalar):
 
     def plus(self, a: Any, b: Any) -> Any:
         """Return a + b, wrapped to 32 bits by a cast, since C and LLVM wrap only casts."""
-        return a + b if self.bits == 15 else int32(_wide(a, "int64") + _wide(b, "int64"))
+        return a + b if self.bits == 15 else int32(_cast(a, "int64") + _cast(b, "int64"))
 
     def minus(self, a: Any, b: Any) -> Any:
         """Return a - b, wrapped to 32 bits."""
-        return a - b if self.bits == 15 else int32(_wide(a, "int64") - _wide(b, "int64"))
+        return a - b if self.bits == 15 else int32(_cast(a, "int64") - _cast(b, "int64"))
 
     def negative(self, a: Any) -> Any:
         """Return -a, wrapped to 32 bits."""
@@ -139,11 +139,11 @@ class Fixed(Scalar):
 
     def product(self, a: Any, b: Any) -> Any:
         """Return a b."""
-        return _wide(a, self.wide) * _wide(b, self.wide)
+        return _cast(a, self.product_dtype) * _cast(b, self.product_dtype)
 
     def rounded(self, a: Any) -> Any:
         """Return a double-width number rounded to nearest (sround)."""
-        half, places = (tirx.const(x, self.wide) for x in (1 << self.bits - 1, self.bits))
+        half, places = (tirx.const(x, self.product_dtype) for x in (1 << self.bits - 1, self.bits))
         return int32((a + half) >> places)
 
     def shrink(self, a: Complex, divisor: int) -> Complex:
@@ -151,7 +151,7 @@ class Fixed(Scalar):
         return self.scale(a, self.number(self._most // divisor))
 
 
-def _wide(a: Any, dtype: str) -> Any:
+def _cast(a: Any, dtype: str) -> Any:
     return a if dtype == "int32" else tirx.Cast(dtype, a)
 
 

@@ -45,7 +45,7 @@ def square_root(nest: Nest, value: Any) -> Any:
     return nest.let("rounded", root[0])
 
 
-def wide_square_root(nest: Nest, value: Any) -> Any:
+def square_root_64(nest: Nest, value: Any) -> Any:
     """Return the square root of a uint64 of at least 2^32, rounded as in square_root_64.cc.
 
     The digit method on the upper half gives the upper half of the root, and a division the lower:

@@ -7,11 +7,12 @@ from tvm import tirx
 
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import DEPTHWISE
-from ethosgen.aot.dsp.matrix_s16 import convolution, wide_layer
+from ethosgen.aot.dsp.matrix_s16 import convolution
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.order import layer_s16
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE_FILES = frozenset({"ethosgen_dsp_depthwise_s16.c"})
@@ -20,7 +21,7 @@ DEPTHWISE_FILES = frozenset({"ethosgen_dsp_depthwise_s16.c"})
 @packed("DEPTHWISE_CONV_2D", dtype="int16", cycles=DEPTHWISE)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all channels of a pixel in one call; several of one input channel are convolved."""
-    layer = wide_layer(op, tensors)
+    layer = layer_s16(op, tensors)
     if layer is None:
         return None
     source, target, weights = layer.source, layer.target, layer.weights.array()

@@ -10,12 +10,12 @@ import numpy as np
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE
 from ethosgen.aot.dsp.matrix import is_contiguous, window_numbers
-from ethosgen.aot.loops.layer import Layer, read_layer
+from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
-from ethosgen.aot.packed.order import Array
+from ethosgen.aot.packed.order import Array, layer_s16
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix_s16.c", "ethosgen_dsp_tile_s16.h"})
@@ -27,7 +27,7 @@ ROOM = 8
 @packed("FULLY_CONNECTED", dtype="int16", cycles=DENSE)
 def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply all rows of the input in one call."""
-    layer = wide_layer(op, tensors)
+    layer = layer_s16(op, tensors)
     if layer is None:
         return None
     weights = layer.weights.array()
@@ -37,16 +37,8 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 @packed("CONV_2D", dtype="int16", cycles=CONVOLUTION)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply pixels by weights if a window is one pixel, else the pixels under each window."""
-    layer = wide_layer(op, tensors)
+    layer = layer_s16(op, tensors)
     return None if layer is None else convolution(op, layer, layer.weights.array())
-
-
-def wide_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
-    """Return an int16 layer with constant weights and 64-bit sums."""
-    layer = read_layer(op, tensors)
-    known = layer.weights.data is not None and not layer.weights_offset
-    known = known and (layer.biases is None or layer.biases.data is not None)
-    return layer if known and layer.sum_dtype == "int64" else None
 
 
 def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:

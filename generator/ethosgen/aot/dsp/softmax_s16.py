@@ -8,7 +8,7 @@ from tvm import tirx
 from ethosgen.aot.dsp.recurrent import multiplier_numbers
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.softmax import read_wide_softmax
+from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.packed import packed
 from ethosgen.values.network import Operator, Tensor
 
@@ -27,7 +27,7 @@ def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all rows by one call."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    found = read_wide_softmax(op, tensors)
+    found = read_softmax_s16(op, tensors)
     rows, depth = found.shape
     scale = multiplier_numbers(found.multiplier, MOST_DISTANCE)
     if scale is None or not 0 < depth <= MOST_DEPTH:

@@ -22,7 +22,7 @@ from ethosgen.aot.arithmetic.quantization import (
     clamp,
     plain_range,
     quantize_multiplier,
-    rescale_wide,
+    rescale_int64,
     rounding_divide_by_pot,
     saturating_rounding_doubling_high_mul,
     scale_of,
@@ -281,9 +281,9 @@ class Sums:
             return rescale_once(self.total[0], self.layer.once, self.layer.once_multiplier)
         if self.layer.sum_dtype == "int64":
             if len(multipliers) == 1:
-                return rescale_wide(self.total[0], *shorten(multipliers[0]))
+                return rescale_int64(self.total[0], *shorten(multipliers[0]))
             mantissas, shifts = self.tables
-            return rescale_wide(self.total[0], mantissas[channel], int32(shifts[channel]))
+            return rescale_int64(self.total[0], mantissas[channel], int32(shifts[channel]))
         if len(multipliers) == 1:
             return nest.rescale(self.total[0], multipliers[0])
         mantissas, right, *left = self.tables

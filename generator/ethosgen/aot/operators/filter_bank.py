@@ -14,8 +14,8 @@ from ethosgen.aot.arithmetic.unsigned import (
     above,
     bit_length,
     square_root,
+    square_root_64,
     unsigned,
-    wide_square_root,
 )
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.graph.states import SPECTRAL_SUBTRACTION
@@ -125,7 +125,7 @@ def filter_bank_square_root(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             root = square_root(nest, nest.let("low", unsigned(value)))
             nest.store(y, (channel,), root >> places)
         with nest.when(tirx.Not(small)):
-            root = wide_square_root(nest, value)
+            root = square_root_64(nest, value)
             nest.store(y, (channel,), root >> places)
     return nest.kernel()
 

@@ -9,7 +9,7 @@ from tvm import tirx
 from ethosgen.aot.arithmetic.quantization import (
     clamp,
     limits,
-    rescale_wide,
+    rescale_int64,
     scale_of,
     shorten,
     zero_point_of,
@@ -111,4 +111,4 @@ def _output(nest: Nest, total: Any, first: Tensor, second: Tensor, target: Tenso
     for tensor in (first, second, target):
         if zero_point_of(tensor):
             raise UnsupportedError(f"int16 '{tensor.name}' has a zero point other than 0")
-    return clamp(rescale_wide(total, *shorten(multiplier)), *limits("int16"))
+    return clamp(rescale_int64(total, *shorten(multiplier)), *limits("int16"))

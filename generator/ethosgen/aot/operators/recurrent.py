@@ -12,7 +12,7 @@ from ethosgen.aot.arithmetic.quantization import (
     clamp,
     limits,
     quantize_multiplier,
-    rescale_wide,
+    rescale_int64,
     scale_of,
     shorten,
     zero_point_of,
@@ -83,10 +83,10 @@ def read_svdf(op: Operator, tensors: Sequence[Tensor]) -> Svdf:
 def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute int8 with an int8 or int16 state; TFLite Micro ignores the fused activation."""
     layer = read_svdf(op, tensors)
-    wide = layer.state.dtype
+    state_dtype = layer.state.dtype
     types = [t.dtype for t in (layer.features, layer.time, layer.bias, layer.target)]
-    if wide not in ("int8", "int16") or types != ["int8", wide, "int32", "int8"]:
-        raise UnsupportedError(f"its types {', '.join([*types, wide])} are not covered")
+    if state_dtype not in ("int8", "int16") or types != ["int8", state_dtype, "int32", "int8"]:
+        raise UnsupportedError(f"its types {', '.join([*types, state_dtype])} are not covered")
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
@@ -96,7 +96,7 @@ def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return int32(weight) * (int32(x) - start)
 
     def keep(nest: Nest, total: Any) -> Any:
-        return clamp(nest.rescale(total, into), *limits(wide)) + point
+        return clamp(nest.rescale(total, into), *limits(state_dtype)) + point
 
     def recall(value: Any, weight: Any) -> Any:
         return int32(weight) * (int32(value) - point)
@@ -377,21 +377,20 @@ def _integer_gate(layer: Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]],
     into = [gate_multiplier(layer.source, weights) for weights in layer.inputs]
     back = [gate_multiplier(layer.hidden, weights) for weights in layer.recurrent]
     kind = layer.source.dtype
-    wide = "int64" if kind == "int16" else "int32"
+    sum_dtype = "int64" if kind == "int16" else "int32"
     _, _, features, units = layer.sizes
 
-    def dot(
-        nest: Nest, name: str, start: Any, x: Callable[[Any], Any], weight: Any, size: int
-    ) -> Any:
-        total = nest.local(name, start)
+    def dot(nest: Nest, name: str, x: Callable[[Any], Any], weight: Any, size: int) -> Any:
+        total = nest.local(name, tirx.const(0, sum_dtype))
         with nest.loop("i", size) as i:
             term = int32(weight(i)) * x(i)
-            term = tirx.Cast("int64", term) if wide == "int64" else term
+            term = tirx.Cast("int64", term) if sum_dtype == "int64" else term
             nest.store(total, (0,), total[0] + term)
         return total[0]
 
     def rescale(nest: Nest, total: Any, by: Multiplier) -> Any:
-        scaled = rescale_wide(total, *shorten(by)) if wide == "int64" else nest.rescale(total, by)
+        has_64_bits = sum_dtype == "int64"
+        scaled = rescale_int64(total, *shorten(by)) if has_64_bits else nest.rescale(total, by)
         return clamp(scaled, *limits("int16"))
 
     def gate(nest: Nest, views: _Views, g: int, place: tuple[Any, ...]) -> Any:
@@ -399,14 +398,14 @@ def _integer_gate(layer: Lstm) -> Callable[[Nest, _Views, int, tuple[Any, ...]],
         name, before = GATES[g], zero_point_of(layer.source)
         after = zero_point_of(layer.hidden)
         first = dot(
-            nest, f"{name}_sum", tirx.const(0, wide), lambda i: int32(views.x[(*row, i)]) - before,
+            nest, f"{name}_sum", lambda i: int32(views.x[(*row, i)]) - before,
             lambda i: views.inputs[g][unit, i], features,
         )  # fmt: skip
         forward = _hold(
             nest, f"{name}_forward", rescale(nest, first + views.biases[g][unit], into[g])
         )
         second = dot(
-            nest, f"{name}_back", tirx.const(0, wide), lambda i: int32(views.hidden[n, i]) - after,
+            nest, f"{name}_back", lambda i: int32(views.hidden[n, i]) - after,
             lambda i: views.recurrent[g][unit, i], units,
         )  # fmt: skip
         total = forward + rescale(nest, second, back[g])

@@ -153,7 +153,7 @@ FARTHEST = 10.0
 
 
 @dataclass(frozen=True)
-class WideSoftmax:
+class SoftmaxS16:
     """The parameters of an int16 SOFTMAX: rows and their length, tables, the factor of inputs."""
 
     shape: tuple[int, int]
@@ -162,13 +162,13 @@ class WideSoftmax:
     multiplier: Multiplier
 
 
-def read_wide_softmax(op: Operator, tensors: Sequence[Tensor]) -> WideSoftmax:
+def read_softmax_s16(op: Operator, tensors: Sequence[Tensor]) -> SoftmaxS16:
     """Return the parameters of an int16 SOFTMAX."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype != "int16" or zero_point_of(source):
         raise UnsupportedError("its input must have the zero point 0, and its output be int16")
     _check_output(target, 0, 1 / 32768)
-    return WideSoftmax(
+    return SoftmaxS16(
         _rows(source, target),
         _table(FARTHEST, limits("int16")[1], np.exp),
         _table(1.0, limits("int16")[0], _one_over_one_plus),
@@ -183,7 +183,7 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     The output holds the exponentials, with 15 fraction bits, until they are multiplied.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    found = read_wide_softmax(op, tensors)
+    found = read_softmax_s16(op, tensors)
     shape, multiplier = found.shape, found.multiplier
     nest = Nest()
     x = nest.read("input", source, shape)

@@ -30,13 +30,13 @@ _FAMILIES = (
     "softmax",
     "transpose",
     "transposed",
-    "wide",
-    "wide_elements",
-    "wide_matrix",
-    "wide_pool",
-    "wide_product",
-    "wide_recurrent",
-    "wide_softmax",
+    "depthwise_s16",
+    "elements_s16",
+    "matrix_s16",
+    "pool_s16",
+    "product_s16",
+    "recurrent_s16",
+    "softmax_s16",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"

@@ -19,7 +19,7 @@ MATRIX_CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
 MATRIX_DEPTH = 16
 """Products that one instruction of the matrix kernel accumulates."""
-WIDE_DEPTH = 8
+MATRIX_DEPTH_S16 = 8
 """The same for int16 rows."""
 
 MOST_SPLIT_BYTES = 1 << 15
@@ -41,6 +41,14 @@ def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
     return layer if fits else None
 
 
+def layer_s16(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
+    """Return an int16 layer with constant weights and 64-bit sums, None for others."""
+    layer = read_layer(op, tensors)
+    known = layer.weights.data is not None and not layer.weights_offset
+    known = known and (layer.biases is None or layer.biases.data is not None)
+    return layer if known and layer.sum_dtype == "int64" else None
+
+
 def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array] | None:
     """Return a uint8 layer and its weights as sums of two int8 terms, None if not applicable.
 
@@ -50,9 +58,9 @@ def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array
     weights = layer.weights
     if weights.data is None or not layer.weights_offset or weights.bytes > MOST_SPLIT_BYTES:
         return None
-    wide = layer.weights.array().astype(np.int16) - layer.weights_offset
-    near = np.clip(wide, -128, 127)
-    rest = wide - near
+    weights_s9 = layer.weights.array().astype(np.int16) - layer.weights_offset
+    near = np.clip(weights_s9, -128, 127)
+    rest = weights_s9 - near
     centred = packable_layer(op, _with_weights(tensors, layer.weights, near))
     if centred is None or rest.max() > np.iinfo(np.int8).max:
         return None
@@ -114,17 +122,17 @@ def sums_fit(weights: Array, biases: Array | int = 0) -> bool:
     return int((most + np.abs(biases)).max(initial=0)) <= np.iinfo(np.int32).max
 
 
-def wide_scales(layer: Layer) -> Array:
+def scales_s64(layer: Layer) -> Array:
     """Return (channels, 4) of an int16 layer: 64-bit addend, mantissa, right shift."""
     biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
     rows = [
-        wide_scale(bias, *shorten(multiplier))
+        scale_s64(bias, *shorten(multiplier))
         for bias, multiplier in zip(biases, each_multiplier(layer), strict=True)
     ]
     return np.array(rows, np.int32).reshape(-1, 4)
 
 
-def wide_scale(bias: int, mantissa: int, shift: int) -> tuple[int, ...]:
+def scale_s64(bias: int, mantissa: int, shift: int) -> tuple[int, ...]:
     """Return the lower and the upper half of the addend, the mantissa, and the right shift."""
     added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
     low, high = np.frombuffer(added.to_bytes(8, "little"), "<i4").tolist()

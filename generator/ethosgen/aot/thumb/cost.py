@@ -14,7 +14,7 @@ from ethosgen.aot.packed.cost import Sizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, CHANNELS = 2, 4
-WIDE = 8
+ROW_CHANNELS = 8
 """Channels of a single row that are computed at a time."""
 
 
@@ -32,10 +32,10 @@ def _products(rows: int, depth: int, channels: int) -> float:
 
 def _row(depth: int, channels: int) -> float:
     """Return the cycles of a row times weights."""
-    wides, others = divmod(channels, WIDE)
+    eights, others = divmod(channels, ROW_CHANNELS)
     fours = -(-others // CHANNELS)
     sums = fours * (45 + 1.75 * depth) + others * (26 + 2.0 * depth)
-    return 50 + wides * (40 + 26 * WIDE + 17.5 * depth) + sums
+    return 50 + eights * (40 + 26 * ROW_CHANNELS + 17.5 * depth) + sums
 
 
 def _rows(one: Sizes) -> float:
@@ -114,7 +114,7 @@ def _maxima(one: Sizes) -> float:
 
 def _sums(rows: int, depth: int) -> float:
     """Return the cycles of the sums of a row."""
-    return -(-rows // WIDE) * (65 + 17.5 * depth)
+    return -(-rows // ROW_CHANNELS) * (65 + 17.5 * depth)
 
 
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> float:

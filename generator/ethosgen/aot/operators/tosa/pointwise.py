@@ -25,7 +25,7 @@ def _ends(op: Operator, tensors: Sequence[Tensor], count: int) -> tuple[list[Ten
     return [tensors[i] for i in op.inputs[:count]], tensors[op.outputs[0]]
 
 
-def _wide(x: Any) -> Any:
+def _int64(x: Any) -> Any:
     if isinstance(x, int):
         return tirx.const(x, "int64")
     return x if dtype_of(x) == "int64" else tirx.Cast("int64", x)
@@ -51,12 +51,12 @@ def rescale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     with nest.loops(shape) as index:
         value = _value(x[index], bool(op.options["input_unsigned"]))
         if before:
-            value = value - (_wide(before) if source.dtype == "int64" else before)
+            value = value - (_int64(before) if source.dtype == "int64" else before)
         value = nest.let("value", value)
         factors = [table[index[-1]] for table in tables] if tables else list(pairs[0])
         scaled = _scaled(nest, value, factors, is_double)
-        result = nest.let("result", scaled + _wide(after) if after else scaled)
-        low, high = (_wide(bound) for bound in bounds)
+        result = nest.let("result", scaled + _int64(after) if after else scaled)
+        low, high = (_int64(bound) for bound in bounds)
         bounded = nest.let("bounded", tirx.max(tirx.min(result, high), low))
         nest.store(y, index, int32(bounded))
     return nest.kernel()
@@ -91,19 +91,19 @@ def _tables(nest: Nest, pairs: Sequence[tuple[int, int]], is_double: bool) -> li
 def _scaled(nest: Nest, value: Any, factors: Sequence[Any], is_double: bool) -> Any:
     """Return value * multiplier / 2**shift, rounded, as int64 (apply_scale_32, apply_scale_16)."""
     mantissa, shift = factors
-    product = _wide(value) * _wide(mantissa)
+    product = _int64(value) * _int64(mantissa)
     if isinstance(shift, int):
-        half: Any = _wide(1 << (shift - 1))
-        places: Any = _wide(shift)
+        half: Any = _int64(1 << (shift - 1))
+        places: Any = _int64(shift)
         twice = is_double and shift > 31
     else:
-        places = nest.let("places", _wide(shift))
-        half = _wide(1) << (places - _wide(1))
+        places = nest.let("places", _int64(shift))
+        half = _int64(1) << (places - _int64(1))
         twice = is_double
     if twice:
-        nudge = tirx.Select(_wide(value) >= _wide(0), _wide(1 << 30), _wide(-(1 << 30)))
+        nudge = tirx.Select(_int64(value) >= _int64(0), _int64(1 << 30), _int64(-(1 << 30)))
         if not isinstance(shift, int):
-            nudge = tirx.Select(places > _wide(31), nudge, _wide(0))
+            nudge = tirx.Select(places > _int64(31), nudge, _int64(0))
         half = half + nudge
     return (product + half) >> places
 
@@ -154,8 +154,8 @@ def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def formula(nest: Nest, a: Any) -> Any:
         if target.dtype == "int32":
-            value = nest.let("negative", _wide(0) - _wide(a))
-            return int32(nest.let("bounded", tirx.min(value, _wide((1 << 31) - 1))))
+            value = nest.let("negative", _int64(0) - _int64(a))
+            return int32(nest.let("bounded", tirx.min(value, _int64((1 << 31) - 1))))
         value = nest.let("negative", (before + after) - int32(a))
         return clamp(value, *limits(target.dtype))
 
@@ -251,8 +251,8 @@ def mul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     def formula(nest: Nest, a: Any, b: Any) -> Any:
         if not shift:
             return int32(a) * int32(b)
-        product = nest.let("product", _wide(a) * _wide(b) + _wide(1 << (shift - 1)))
-        return int32(product >> _wide(shift))
+        product = nest.let("product", _int64(a) * _int64(b) + _int64(1 << (shift - 1)))
+        return int32(product >> _int64(shift))
 
     return pointwise(sources, target, formula)
 

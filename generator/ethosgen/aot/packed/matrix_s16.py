@@ -12,13 +12,13 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import shorten
 from ethosgen.aot.cost import TwoForms
-from ethosgen.aot.loops.layer import Layer, read_layer
+from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import output_steps, strip_numbers, strip_order
-from ethosgen.aot.packed.order import Array
+from ethosgen.aot.packed.order import Array, layer_s16
 from ethosgen.aot.packed.strips import Products, Strips, cheapest_strips, is_point
 from ethosgen.values.network import Operator, Tensor
 
@@ -38,7 +38,7 @@ STRIPS = {
 }
 
 
-def _narrow(rows: int, row_bytes: int, channels: int) -> float:
+def _products_s32(rows: int, row_bytes: int, channels: int) -> float:
     """Estimate rows times weights with 32-bit sums."""
     blocks, vectors = -(-channels // 4), -(-row_bytes // 16)
     pairs, rest = divmod(rows, 2)
@@ -47,14 +47,14 @@ def _narrow(rows: int, row_bytes: int, channels: int) -> float:
     return 40 + (pairs and 50 + blocks * (60 + pairs * pair)) + rest * single
 
 
-def _wide(rows: int, row_bytes: int, channels: int) -> float:
+def _products_s64(rows: int, row_bytes: int, channels: int) -> float:
     """Estimate rows times weights with 64-bit sums."""
     blocks, vectors = -(-channels // 4), -(-row_bytes // 16)
     parts = -(-vectors // 63)
     return 40 + rows * (30 + blocks * (40 + 32 * parts + 10.0 * vectors) + 20.0 * channels)
 
 
-PRODUCTS: dict[str, Products] = {"": _narrow, "_wide": _wide}
+PRODUCTS: dict[str, Products] = {"": _products_s32, "_wide": _products_s64}
 
 
 @dataclass(frozen=True)
@@ -86,20 +86,12 @@ class Matrix:
     def constants(self, weights: Array, rows: int) -> tuple[Array, Array, Array]:
         """Return packed weights, scales, and struct ethosgen_matrix."""
         table, layer = self.table, self.layer
-        wide = order.wide_scales(layer).reshape(-1) if table is None else None
-        scales = wide if table is None else order.matrix_scales(table)
-        assert scales is not None
+        scales = (
+            order.scales_s64(layer).reshape(-1) if table is None else order.matrix_scales(table)
+        )
         shape = (rows, weights.shape[1], layer.channels, 0, *layer.bounds)
-        packs = order.matrix_weights(weights, order.WIDE_DEPTH)
+        packs = order.matrix_weights(weights, order.MATRIX_DEPTH_S16)
         return packs, scales, np.array(shape, np.int32)
-
-
-def wide_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
-    """Return an int16 layer with constant weights and 64-bit sums."""
-    layer = read_layer(op, tensors)
-    known = layer.weights.data is not None and not layer.weights_offset
-    known = known and (layer.biases is None or layer.biases.data is not None)
-    return layer if known and layer.sum_dtype == "int64" else None
 
 
 def narrow_table(layer: Layer, weights: Array) -> Array | None:
@@ -123,7 +115,7 @@ def narrow_factor(mantissa: int, shift: int) -> tuple[int, int] | None:
 
 def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> Matrix | None:
     """Return a layer as a matrix, None if no micro-kernel computes it."""
-    layer = wide_layer(op, tensors)
+    layer = layer_s16(op, tensors)
     if layer is None:
         return None
     weights, depth = layer.weights.array(), layer.source.shape[-1]

@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.operators.softmax import read_wide_softmax
+from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.recurrent import multiplier_numbers
 from ethosgen.values.network import Operator, Tensor
@@ -25,7 +25,7 @@ def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 @packed("SOFTMAX", dtype="int16", cycles=_cycles, for_helium=True)
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Interpolate exponentials and scale them, 4 at a time, in one call for all rows."""
-    found = read_wide_softmax(op, tensors)
+    found = read_softmax_s16(op, tensors)
     if not 0 < found.shape[1] <= MOST_DEPTH:
         return None
     nest = Nest()

@@ -37,7 +37,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         _multiplier_numbers(gate_multiplier(rows, weights))
         for rows, weights in gate_matrices(layer)
     ]
-    weights = lstm_weights(layer, order.WIDE_DEPTH)
+    weights = lstm_weights(layer, order.MATRIX_DEPTH_S16)
     numbers = lstm_numbers(layer, gates)
     return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, numbers)
 

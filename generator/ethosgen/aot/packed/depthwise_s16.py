@@ -10,7 +10,7 @@ from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
-from ethosgen.aot.packed.wide_matrix import (
+from ethosgen.aot.packed.matrix_s16 import (
     helium_cycles,
     is_spread,
     kernel_of,
@@ -64,15 +64,15 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     x, y = nest.read("input", source), nest.write("output", target)
     w = nest.read("weights", layer.weights)
     table = narrow_table(layer, layer.weights.array().reshape(-1, channels).T)
-    wide = "_wide" if table is None else ""
-    values = order.wide_scales(layer).reshape(-1) if table is None else _scales(table)
+    form = "_wide" if table is None else ""
+    values = order.scales_s64(layer).reshape(-1) if table is None else _scales(table)
     scales = nest.table("scales", values)
     shape = nest.table("shape", np.array(numbers, np.int32))
     with nest.loops(target.shape[:3]) as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
         nest.call(
-            f"ethosgen_depthwise_pixel{wide}_s16",
+            f"ethosgen_depthwise_pixel{form}_s16",
             *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
             *(tirx.address_of(w[0, top, left, 0]), bottom - top, right - left),
             *(scales.data, shape.data),

@@ -12,7 +12,7 @@ from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.loops.nest import Nest, broadcast
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.packed.order import wide_scale
+from ethosgen.aot.packed.order import scale_s64
 from ethosgen.aot.packed.product import MOST_TURNED, leading, merged_sizes
 from ethosgen.values.network import Operator, Tensor
 
@@ -42,7 +42,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if min(target.elements, depth) == 0 or max(rows, columns) > MOST_TURNED:
         return None
     (multiplier,) = multipliers_of(first, second, target)
-    numbers = (rows, depth, columns, *wide_scale(0, *shorten(multiplier)))
+    numbers = (rows, depth, columns, *scale_s64(0, *shorten(multiplier)))
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))

@@ -54,7 +54,7 @@ static struct {
     int is_done, is_faulty, is_stopped; /* the NPU, in this run */
     int was_done, was_faulty, was_stopped; /* when the hook returned last */
     int is_quiet; /* only the NPU's normal work happens */
-    int may_touch, in_reset, ends;
+    int may_touch, in_reset, begins, ends, resumes;
 } truth;
 
 static int budget, is_lazy;
@@ -309,6 +309,7 @@ void ethosgen_npu_wait_begin(void)
     if (npu_model.in_interrupt || truth.in_reset) {
         fail("wait_begin is called outside a run's thread");
     }
+    truth.begins++;
 }
 
 void ethosgen_npu_wait_end(void)
@@ -319,6 +320,14 @@ void ethosgen_npu_wait_end(void)
     if (++truth.ends > 1) {
         fail("wait_end is called twice for a run");
     }
+}
+
+void ethosgen_npu_resume(void)
+{
+    if (npu_model.in_interrupt || truth.in_reset) {
+        fail("resume is called outside a run's thread");
+    }
+    truth.resumes++;
 }
 
 void ethosgen_npu_reset_begin(void)
@@ -391,10 +400,13 @@ static void run(void)
     truth.run++;
     truth.is_done = truth.is_faulty = truth.is_stopped = 0;
     truth.was_done = truth.was_faulty = truth.was_stopped = 0;
-    truth.ends = 0;
+    truth.begins = truth.ends = truth.resumes = 0;
     truth.is_quiet = truth.run == RUNS;
     ethosgen_status status = ethosgen_npu_run(&stream, base);
     check(status);
+    if (truth.begins != 1 || truth.resumes != 1) {
+        fail("a run waits or goes on other than once");
+    }
     if (truth.is_quiet && status != ETHOSGEN_OK) {
         fail("a run fails after the trouble is over");
     }

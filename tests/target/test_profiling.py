@@ -23,6 +23,13 @@ def test_qemu_counts_instructions_by_its_clock() -> None:
     assert unit == Unit("instructions", pytest.approx(board.counter.hz / second))
 
 
+def test_qemu_believes_a_firmware_that_counts_instructions_itself() -> None:
+    board = load_board("corstone300")
+    assert board.run.qemu is not None
+    hz = 1_000_000_000 // board.run.qemu.instruction_ns
+    assert unit_of(board, TARGETS["qemu"], hz) == Unit("instructions", 1.0)
+
+
 def test_qemus_clock_counts_where_zephyr_names_another_rate() -> None:
     board = load_board("mps2-an521")
     assert board.counter is not None and board.counter.hz == 20_000_000

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
@@ -48,6 +49,7 @@ __all__ = [
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _KIND = "board file"
+_NANOSECONDS = 1_000_000_000
 
 
 class Board(BoardFacts):
@@ -68,6 +70,19 @@ class Board(BoardFacts):
         if self.run.stand_in is None:
             return self if self.run.qemu is not None else None
         return _stand_in(self.run.stand_in, self.name, self.npu is not None)
+
+    @property
+    def instructions_per_tick(self) -> Fraction | None:
+        """Instructions in a tick of the counter on QEMU, None if a tick is too long to count them.
+
+        A difference of two counts is less than a tick too large or too small. If a tick is shorter
+        than half an instruction, the nearest number of instructions is therefore the true one.
+        Firmware that waits for an NPU or a device takes many such differences, and divides itself.
+        """
+        if self.run.qemu is None or self.counter is None:
+            return None
+        tick = Fraction(_NANOSECONDS, self.counter.hz * self.run.qemu.instruction_ns)
+        return tick if tick < Fraction(1, 2) else None
 
     def for_platform(self, platform: str, is_element: bool = False) -> "Board":
         """Return the board as a platform's projects have it.

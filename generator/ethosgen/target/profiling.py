@@ -24,6 +24,8 @@ def unit_of(board: Board, kind: TargetKind, ticks_hz: int) -> Unit:
         qemu = emulated.run.qemu if emulated else None
         instruction_ns = qemu.instruction_ns if qemu else 1
         counter = emulated.counter if emulated else None
+        if ticks_hz * instruction_ns == NANOSECONDS:
+            return Unit("instructions", 1.0)  # the firmware divides itself: see board_ticks()
         hz = counter.hz if counter else ticks_hz
         return Unit("instructions", hz * instruction_ns / NANOSECONDS)
     counter = board.counter

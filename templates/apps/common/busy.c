@@ -92,10 +92,21 @@ void ethosgen_npu_reset_end(void)
     go_on();
 }
 
-/* The wait is over: the rest of the interrupt is work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     (void)base_addr;
+    go_on();
+}
+
+void ethosgen_npu_wait_end(void)
+{
+    stop();
+}
+
+/* What the thread did meanwhile depends on when the interrupt came: it counts as waiting. */
+void ethosgen_npu_resume(void)
+{
     go_on();
 }
 #endif

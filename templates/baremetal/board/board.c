@@ -92,6 +92,13 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 #define CACHE_LINE_BYTES 32u
 {% endif %}
 {% endif %}
+{% set instructions = bell and board.instructions_per_tick %}
+{% if instructions %}
+
+#ifdef BOARD_ON_QEMU
+static uint32_t clock_cost; /* the instructions of a call of board_ticks() */
+#endif
+{% endif %}
 
 void board_init(void)
 {
@@ -140,6 +147,12 @@ void board_init(void)
 {% if npu %}
     NVIC_ISER(IRQ_NPU) = NVIC_BIT(IRQ_NPU);
 {% endif %}
+{% if instructions %}
+#ifdef BOARD_ON_QEMU
+    uint32_t before = board_ticks();
+    clock_cost = board_ticks() - before;
+#endif
+{% endif %}
 }
 
 {% if board.cpu.icache or board.cpu.dcache %}
@@ -177,7 +190,11 @@ void board_enable_caches(void)
 }
 
 {% endif %}
+{% if instructions %}
+static inline uint32_t read_counter(void)
+{% else %}
 uint32_t board_ticks(void)
+{% endif %}
 {
 {% if board.counter.kind == "sse300" %}
     return COUNTER_CNTCV_LOW;
@@ -203,6 +220,32 @@ uint32_t board_ticks(void)
     return DWT_CYCCNT;
 {% endif %}
 }
+{% if instructions %}
+
+#ifdef BOARD_ON_QEMU
+/* Exactly the instructions outside this function: those between two looks at the counter are the whole
+ * number that is nearest. Ticks alone would depend on where in a tick an instruction comes, since QEMU's
+ * time goes on with real time in WFI. */
+__attribute__((noinline)) uint32_t board_ticks(void)
+{
+    static uint32_t last;
+    static uint32_t instructions;
+    uint32_t primask;
+
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask)::"memory");
+    uint64_t passed = (uint32_t)(read_counter() - last);
+    instructions += (uint32_t)((passed * {{ instructions.numerator }}u + {{ instructions.denominator // 2 }}u) / {{ instructions.denominator }}u) - clock_cost;
+    last = read_counter();
+    __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
+    return instructions;
+}
+#else
+uint32_t board_ticks(void)
+{
+    return read_counter();
+}
+#endif
+{% endif %}
 {% if board.counter.kind == "systick" %}
 
 void SysTick_Handler(void)

@@ -29,8 +29,20 @@
 #define BOARD_NPU_PRIVILEGED {{ "true" if board.npu.privileged else "false" }}
 {% endif %}
 
+{% set on_board %}
 /* The rate of board_ticks(), which wraps after {{ (4294967295 / board.counter.hz)|int|counted("second") }}. */
 #define BOARD_TICKS_HZ {{ board.counter.hz }}u
+{% endset %}
+{% if bell and board.instructions_per_tick %}
+#ifdef BOARD_ON_QEMU
+/* The rate of board_ticks(), which counts QEMU's instructions. */
+#define BOARD_TICKS_HZ {{ 1000000000 // board.run.qemu.instruction_ns }}u
+#else
+{{ on_board|trim }}
+#endif
+{% else %}
+{{ on_board|trim }}
+{% endif %}
 
 {% if board.cpu.icache or board.cpu.dcache %}
 /* Turn on the processor's caches, if it has any. */

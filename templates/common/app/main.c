@@ -32,15 +32,22 @@
 
 static uint32_t wait_started;
 static uint32_t wait_ticks;
+static volatile bool is_waiting; /* the interrupt of the NPU reads it too */
 
 static void stop_counting(void)
 {
-    wait_started = {{ ticks }}();
+    if (!is_waiting) {
+        wait_started = {{ ticks }}();
+        is_waiting = true;
+    }
 }
 
 static void go_on_counting(void)
 {
-    wait_ticks += {{ ticks }}() - wait_started;
+    if (is_waiting) {
+        is_waiting = false;
+        wait_ticks += {{ ticks }}() - wait_started;
+    }
 }
 
 {% if devices %}
@@ -91,7 +98,7 @@ void ethosgen_npu_begin(uintptr_t base_addr)
     go_on_counting();
 }
 
-/* The wait is over: the rest of the interrupt is the network's own work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is the network's own work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
 {% if platform is defined and platform == "zephyr" %}
@@ -101,6 +108,17 @@ void ethosgen_npu_end(uintptr_t base_addr)
 {% else %}
     ethosgen_npu_pmu_add(base_addr, &pmu);
 {% endif %}
+    go_on_counting();
+}
+
+void ethosgen_npu_wait_end(void)
+{
+    stop_counting();
+}
+
+/* What the thread did meanwhile depends on when the interrupt came: it counts as waiting. */
+void ethosgen_npu_resume(void)
+{
     go_on_counting();
 }
 

@@ -247,6 +247,7 @@ static bool await_end(void)
         npu.is_running = false;
     }
     ETHOSGEN_NPU_UNMASK(state);
+    ethosgen_npu_resume();
     return npu.is_finished;
 }
 

@@ -48,6 +48,10 @@ void ethosgen_npu_wait_end(void)
 {
 }
 
+void ethosgen_npu_resume(void)
+{
+}
+
 void ethosgen_npu_reset_begin(void)
 {
 }

@@ -31,6 +31,10 @@ __weak void ethosgen_npu_wait_end(void)
 {
 }
 
+__weak void ethosgen_npu_resume(void)
+{
+}
+
 __weak void ethosgen_npu_begin(uintptr_t base_addr)
 {
     ARG_UNUSED(base_addr);

@@ -97,6 +97,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     int gone = ethosgen_host_run(&run, &stream->words[HEADER_WORDS], &result);
     ethosgen_npu_wait_end();
     ethosgen_npu_end(0);
+    ethosgen_npu_resume();
     ethosgen_status status = ETHOSGEN_NPU_DRIVER;
     if (gone == 0) {
         last.status = result.status;

@@ -16,15 +16,22 @@
 
 static uint32_t wait_started;
 static uint32_t wait_ticks;
+static volatile bool is_waiting; /* the interrupt of the NPU reads it too */
 
 static void stop_counting(void)
 {
-    wait_started = board_ticks();
+    if (!is_waiting) {
+        wait_started = board_ticks();
+        is_waiting = true;
+    }
 }
 
 static void go_on_counting(void)
 {
-    wait_ticks += board_ticks() - wait_started;
+    if (is_waiting) {
+        is_waiting = false;
+        wait_ticks += board_ticks() - wait_started;
+    }
 }
 
 void ethosgen_npu_wait_begin(void)
@@ -62,10 +69,21 @@ void ethosgen_npu_begin(uintptr_t base_addr)
     go_on_counting();
 }
 
-/* The wait is over: the rest of the interrupt is the network's own work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is the network's own work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     ethosgen_npu_pmu_add(base_addr, &pmu);
+    go_on_counting();
+}
+
+void ethosgen_npu_wait_end(void)
+{
+    stop_counting();
+}
+
+/* What the thread did meanwhile depends on when the interrupt came: it counts as waiting. */
+void ethosgen_npu_resume(void)
+{
     go_on_counting();
 }
 

@@ -18,8 +18,13 @@
 #define BOARD_NPU_SECURE true
 #define BOARD_NPU_PRIVILEGED true
 
+#ifdef BOARD_ON_QEMU
+/* The rate of board_ticks(), which counts QEMU's instructions. */
+#define BOARD_TICKS_HZ 15625000u
+#else
 /* The rate of board_ticks(), which wraps after 134 seconds. */
 #define BOARD_TICKS_HZ 32000000u
+#endif
 
 /* Turn on the processor's caches, if it has any. */
 void board_enable_caches(void);

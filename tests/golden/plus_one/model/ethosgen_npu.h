@@ -124,6 +124,12 @@ void ethosgen_npu_wait_begin(void);
  * that was given up. With an RTOS, give the semaphore here. Default: does nothing. */
 void ethosgen_npu_wait_end(void);
 
+/* Called in the caller's thread when it goes on after the wait: once for each run, also for one that was
+ * given up. How many instructions the thread executes between ethosgen_npu_wait_begin() and here depends on
+ * when the interrupt comes, so a count that leaves them out is the same for each run. Default: does
+ * nothing. */
+void ethosgen_npu_resume(void);
+
 /* Called in the caller's thread before and after a reset of the NPU, to measure its time: about ten
  * cycles, and longer on a simulated NPU. Defaults: do nothing. */
 void ethosgen_npu_reset_begin(void);

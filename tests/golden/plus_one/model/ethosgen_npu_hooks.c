@@ -107,6 +107,10 @@ WEAK void ethosgen_npu_wait_end(void)
 {
 }
 
+WEAK void ethosgen_npu_resume(void)
+{
+}
+
 WEAK void ethosgen_npu_begin(uintptr_t base_addr)
 {
     (void)base_addr;

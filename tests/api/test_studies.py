@@ -55,8 +55,10 @@ def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(
         f'networks = ["{DIGITS.as_posix()}"]\nnpus = ["{NPU}", "none"]\n'
-        "samples = 1\ncheck = false\n"
+        'samples = 1\ncheck = false\n[[data]]\npath = "d.npz"\n'
     )
+    images = next(iter(ethosgen.draw_samples(DIGITS, 6).values()))
+    np.savez(tmp_path / "d.npz", x=images, y=np.arange(6))
     asked = SweepRequest(study, tmp_path / "store")
     todo = Todo(asked)
     compute = Measure(sources_digest())
@@ -72,5 +74,9 @@ def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
         options=ethosgen.OffloadOptions(check=False),
     )  # fmt: skip
     assert report.results == compared.results
+    unchecked = ethosgen.OffloadOptions(check=False)
+    for one, npu in zip(report.accuracy, (NPU, "none"), strict=True):
+        found = ethosgen.accuracy(DIGITS, images, range(6), npu=npu, options=unchecked)
+        assert one.report is not None and one.report.classification == found.classification
     with pytest.raises(ethosgen.EthosgenError, match="cannot read study"):
         ethosgen.sweep(tmp_path / "none.toml")

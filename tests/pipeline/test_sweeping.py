@@ -4,18 +4,23 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
 
+import numpy as np
 import psutil
 
+from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import sweeping
+from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.pipeline.comparison import compare
 from ethosgen.pipeline.sweeping import Measure, SweepRequest, count_points, default_store, sweep
 from ethosgen.sweeps.study import load_study
 from ethosgen.values.errors import ToolError
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
 from tests.support.time_limit import time_limit
@@ -27,6 +32,11 @@ memory_modes = ["shared_sram", "dedicated_sram"]
 arena_limits = [4096, "64KiB"]
 samples = 1
 check = false
+
+[[data]]
+path = "images.npz"
+on = ["simulate", "tflm"]
+shard_size = 16
 """
 
 
@@ -34,8 +44,21 @@ check = false
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     image_net(folder / "image_net.tflite")
+    images = np.random.default_rng(3).integers(-128, 128, (120, 8, 8, 3), np.int8)
+    np.savez(folder / "images.npz", x=images, y=np.arange(120) % 4)
     (folder / "study.toml").write_text(STUDY)
     return folder / "study.toml"
+
+
+CHECKED: dict[str, Any] = {
+    "on": ("simulate", DEFAULT.name),
+    "options": OffloadOptions(check=False),
+    "processes": 1,
+}
+
+
+def files(study: Path) -> tuple[Path, Path]:
+    return study.parent / "image_net.tflite", study.parent / "images.npz"
 
 
 def workers() -> list[int]:
@@ -47,28 +70,34 @@ def workers() -> list[int]:
 @pytest.mark.slow  # workers import the compilers
 def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
     asked = SweepRequest(study, tmp_path / "store", workers=2)
-    assert count_points(asked).as_json() == {
-        "points": 12, "kept": 0, "computed": 0, "failed": 0, "missing": 12
-    }  # fmt: skip
+    found = count_points(asked)
+    assert (found.points, found.kept, found.missing) == (12, 0, 12)
+    assert found.shards.missing == found.shards.total > 3 * 120 / 16
     killed: list[int] = []
 
     def kill_one(text: str) -> None:
-        if text.startswith("sweeping: ") and not killed:
+        is_time = text.startswith("sweeping: 12 of 12 points, ") and " 0 of" not in text
+        if is_time and not killed:
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
 
     with time_limit(300):
         swept = sweep(asked, Watch(kill_one))
     assert killed and swept.counts.computed == 12 and not swept.counts.failed
+    assert swept.counts.shards.computed == found.shards.total
     serial = replace(sweeping.comparison_of(load_study(study), study), processes=1)
     alone = compare(serial, Watch())
     assert swept.results == alone.results and swept.passed
     assert len([one for one in swept.results if one.refusal]) == 3
+    for one in swept.accuracy:
+        whole = measure_accuracy(AccuracyRequest(*files(study), npu=one.npu, **CHECKED), Watch())
+        assert one.report == replace(whole, work=())
 
     said: list[str] = []
     again = sweep(asked, Watch(said.append))
     assert again.results == swept.results
     assert again.counts.kept == 12 and again.counts.computed == 0
+    assert again.counts.shards.kept == found.shards.total and again.accuracy == swept.accuracy
     assert not any("starting" in line for line in said), "no worker is needed for what is kept"
     assert count_points(asked).missing == 0
     assert count_points(SweepRequest(study, asked.store, retry_refused=True)).missing == 3

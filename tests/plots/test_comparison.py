@@ -12,7 +12,7 @@ from ethosgen.plots.comparison import check_format, draw
 from ethosgen.values.comparison import ComparisonReport, Result
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.schedule import Schedule
-from tests.support.costs import make_cost, make_result
+from tests.support.costs import make_cost, make_labelled, make_result
 
 pytest.importorskip("matplotlib")
 
@@ -100,6 +100,19 @@ def test_a_page_has_the_figures_and_needs_no_network(two: ComparisonReport) -> N
     assert not re.search(
         r'(src|href)="(?!#)', re.sub(r"<metadata>.*?</metadata>", "", page, flags=re.S)
     )
+
+
+def test_a_page_of_a_sweep_has_the_accuracy(two: ComparisonReport) -> None:
+    refused = make_labelled(None, "none", refusal="<no>")
+    cells = Cells()
+    cells.feed(draw(two, ".html", "", (make_labelled(), refused)).decode())
+    start = next(i for i, row in enumerate(cells.rows) if row[:3] == ["data", "network", "NPU"])
+    head, first, second = cells.rows[start:]
+    told = dict(zip(head, first, strict=True))
+    assert (told["NPU"], told["samples"], told["right"]) == ("ethos-u55-128", "3", "2")
+    assert (told["accuracy"], told["in the best k"]) == ("66.67%", "100.00%")
+    assert "AUC" not in told
+    assert second == ["pets", "net", "none", "<no>"]
 
 
 def test_nothing_to_plot_is_a_sentence() -> None:

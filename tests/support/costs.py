@@ -2,8 +2,16 @@
 
 from typing import Any
 
+from ethosgen.values.accuracy import (
+    AccuracyReport,
+    Agreement,
+    ClassFigures,
+    Classification,
+    Verdict,
+)
 from ethosgen.values.comparison import Cost, Exactness, Result, Setting
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
+from ethosgen.values.sweep import LabelledResult
 
 EQUAL = Exactness("tflm", 5, 60, 0)
 
@@ -33,3 +41,29 @@ def make_result(
     """Return the result of a network that equals the oracle unless changed."""
     setting = Setting("net", "corstone300", npu, "shared_sram", schedule)
     return Result(setting, **{"cost": make_cost(), "exactness": EQUAL, **changes})
+
+
+CLASSES = (ClassFigures("cat", 2, 1, 1), ClassFigures("dog", 1, 2, 1))
+VERDICTS = (Verdict(0, 0, 0, 0.5), Verdict(1, 0, 1, 0.75), Verdict(2, 1, 1, 1.0))
+LABELLED = AccuracyReport(
+    network="net",
+    npu="ethos-u55-128",
+    samples=3,
+    taken="",
+    silent=0,
+    output=None,
+    classification=Classification(3, {1: 2, 2: 3}, CLASSES, ((1, 1), (0, 1))),
+    detection=None,
+    agreements=(Agreement("simulate", "tflm", 3, 0),),
+    work=(),
+    verdicts=VERDICTS,
+)
+"""A classifier that takes one of two cats for a dog."""
+
+
+def make_labelled(
+    report: AccuracyReport | None = LABELLED, npu: str | None = "ethos-u55-128", **changes: Any
+) -> LabelledResult:
+    """Return the accuracy of a network on pets."""
+    fields = {"board": None, "on": ("simulate", "tflm"), **changes}
+    return LabelledResult(data="pets", network="net", npu=npu, report=report, **fields)

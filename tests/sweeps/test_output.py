@@ -1,5 +1,7 @@
 """The files of a sweep: Parquet has each column's type, and nobody else's files are touched."""
 
+import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,11 @@ pytest.importorskip("pyarrow", reason="pyarrow is missing: install ethosgen[swee
 from pyarrow import parquet
 
 from ethosgen.sweeps.output import SUMMARY, claim, write_files
-from ethosgen.sweeps.tables import COLUMNS
+from ethosgen.sweeps.tables import ACCURACY_COLUMNS, COLUMNS, SAMPLE_COLUMNS
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.sweep import SweepCounts, SweepReport
-from tests.support.costs import make_result
+from tests.support.costs import make_labelled, make_result
 
 RESULTS = (make_result(), make_result(cost=None, refusal="no"))
 REPORT = SweepReport(ComparisonReport(RESULTS, {"Vela": "5"}), SweepCounts(2, 2))
@@ -27,6 +29,23 @@ def test_parquet_has_the_rows_of_the_json(tmp_path: Path) -> None:
     assert {one.name: str(one.type) for one in table.schema} == dict(COLUMNS)
     assert table.schema.metadata[b"Vela"] == b"5"
     claim(tmp_path / "out")  # a sweep's folder takes its next results
+
+
+def test_labelled_data_have_files_of_their_own(tmp_path: Path) -> None:
+    report = replace(REPORT, accuracy=(make_labelled(), make_labelled(None, refusal="no")))
+    names = write_files(tmp_path / "out", report, {})
+    assert names[:2] == ["accuracy.csv", "accuracy.parquet"] and "samples.parquet" in names
+    rows = parquet.read_table(tmp_path / "out" / "accuracy.parquet")
+    assert rows.to_pylist() == [one.as_row() for one in report.accuracy]
+    assert {one.name: str(one.type) for one in rows.schema} == dict(ACCURACY_COLUMNS)
+    assert rows.to_pylist()[0]["accuracy"] == 2 / 3 and rows.schema.metadata[b"Vela"] == b"5"
+    samples = parquet.read_table(tmp_path / "out" / "samples.parquet")
+    assert samples.to_pylist() == list(report.accuracy[0].sample_rows())
+    assert samples.column("right").to_pylist() == [True, False, True]
+    assert {one.name: str(one.type) for one in samples.schema} == dict(SAMPLE_COLUMNS)
+    with (tmp_path / "out" / "accuracy.csv").open() as file:
+        first, second = csv.DictReader(file)
+    assert (first["right"], first["network"], second["refusal"]) == ("2", "net", "no")
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -7,12 +7,20 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
-from ethosgen.sweeps.study import find_networks, load_study, study_schema
+from ethosgen.samples.pictures import AS_IT_IS, Preparation
+from ethosgen.sweeps.study import (
+    DataTable,
+    find_networks,
+    load_study,
+    networks_of,
+    study_schema,
+)
 from ethosgen.values.errors import InputError
 from ethosgen.values.schedule import Strategy
 from tests import ROOT
 
 GOOD = 'networks = ["*.tflite"]\n'
+TABLE = GOOD + '[[data]]\npath = "a.npz"\n'
 
 
 def written(folder: Path, text: str) -> Path:
@@ -45,6 +53,20 @@ def test_sizes_are_bytes_and_lists_are_read(tmp_path: Path) -> None:
     assert study.boards == ["corstone300"] and study.npus == ["all"]
 
 
+def test_labelled_data_have_the_options_of_accuracy(tmp_path: Path) -> None:
+    more = 'mean = 127.5\nstd = [1, 2]\nresize = "crop"\ntop = [3, 3, 1]\n[[data]]\npath = "b"\n'
+    first, second = load_study(written(tmp_path, TABLE + more)).data
+    assert (first.called, first.tops, first.on) == ("a", (1, 3), ["simulate"])
+    assert first.preparation == Preparation((127.5,), (1.0, 2.0), "crop")
+    assert (second.called, second.preparation) == ("b", AS_IT_IS)
+    options = {option.name for option in cli.commands["accuracy"].params}
+    elsewhere = {"network", "data", "board", "npu", "reading", "results", "tables", "processes"}
+    offloading = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
+    offloading |= {"strategy", "arena_limit"}
+    not_of_data = elsewhere | offloading | {"shapes", "input_layout", "as_json", "tops"}
+    assert options - not_of_data - set(DataTable.model_fields) == set()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -55,6 +77,15 @@ def test_sizes_are_bytes_and_lists_are_read(tmp_path: Path) -> None:
         (GOOD + 'arena_limits = ["64 apples"]', "line 2: arena_limits.*is not a size"),
         (GOOD + 'strategies = ["speed"]', "line 2: strategies.*'performance' or 'size'"),
         (GOOD + "samples = -1", "line 2: samples: .*greater than or equal to 0"),
+        (GOOD + '[data]\npath = "a"', r"line 2: data: .*write \[\[data\]\]"),
+        (TABLE + "shard_size = 0", "line 4: data.0.shard_size: .*greater than or equal to 1"),
+        (
+            TABLE + 'state = "stream"',
+            "line 4: data.0.state: a stream cannot be divided",
+        ),
+        (TABLE + "on = []", "line 4: data.0.on: is empty; name at least one"),
+        (TABLE + "mean = [nan]", "line 4: data.0.mean.0: .*finite number"),
+        (TABLE + '[[data]]\npath = "b/a.npz"', "line 2: data: two tables are called 'a'"),
     ],
 )
 def test_a_fault_is_one_sentence_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -77,3 +108,16 @@ def test_patterns_are_relative_to_the_study(tmp_path: Path) -> None:
     path = written(tmp_path, 'networks = ["*.pte"]\n')
     with pytest.raises(InputError, match=r"no file fits '\*.pte'"):
         find_networks(load_study(path), path)
+
+
+def test_data_may_be_for_some_networks(tmp_path: Path) -> None:
+    for name in ("a.tflite", "b.tflite", "c.onnx"):
+        (tmp_path / name).write_bytes(b"")
+    text = TABLE + '[[data]]\npath = "b"\nnetworks = ["b*"]\n[[data]]\npath = "c"\n'
+    path = written(tmp_path, text + 'networks = ["c.onnx"]\n')
+    study = load_study(path)
+    all_, some, stranger = study.data
+    assert {one.name for one in networks_of(all_, study, path)} == {"a.tflite", "b.tflite"}
+    assert {one.name for one in networks_of(some, study, path)} == {"b.tflite"}
+    with pytest.raises(InputError, match=r"data 'c': networks: '.*c.onnx' is none of the study's"):
+        networks_of(stranger, study, path)

@@ -74,9 +74,11 @@ def sweep(
 ) -> SweepReport:
     """Measure every point of a study file on several processes or machines: `ethosgen sweep`.
 
-    `results` of the report are as those of `compare`. `store` is the folder with results of earlier
-    sweeps, where nothing is computed twice. A script needs the guard `if __name__ == "__main__":`,
-    since workers import it. ToolError without the packages of ethosgen[sweep].
+    `results` of the report are as those of `compare`. Its `accuracy` has an item for each network,
+    NPU and table of labelled data in the study, with a `report` as that of `accuracy()`. `store` is
+    the folder with results of earlier sweeps, where nothing is computed twice. A script needs the
+    guard `if __name__ == "__main__":`, since workers import it. ToolError without the packages of
+    ethosgen[sweep].
     """
     kept = None if store is None else Path(store)
     asked = SweepRequest(Path(study), kept, scheduler, workers, retry_refused)

@@ -14,10 +14,11 @@ import click
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
+from ethosgen.commands.labelled_table import labelled_lines
 from ethosgen.commands.options import JSON, schema_option
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
-from ethosgen.values.sweep import SweepCounts, SweepReport
+from ethosgen.values.sweep import SweepCounts, SweepReport, Tally
 
 _WIDTH_OF_FILES = 200
 """The width of a table that no terminal shows."""
@@ -60,7 +61,9 @@ def _schema() -> str:
     help="Worker processes on this machine [default: one for each processor].",
 )
 @click.option("--retry-refused", is_flag=True, help="Also measure again what was refused earlier.")
-@click.option("--dry-run", is_flag=True, help="Only count the points, and those in the store.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only count points and shards, and those in the store."
+)
 @JSON
 @schema_option("study files", _schema)
 def sweep(
@@ -72,6 +75,8 @@ def sweep(
 ) -> None:
     """Measure every point of a study: networks, boards, NPUs, memory modes, schedules.
 
+    With labelled data in the study, also the accuracy of each network on each NPU.
+
     \b
         ethosgen sweep study.toml --dry-run
         ethosgen sweep study.toml
@@ -80,8 +85,8 @@ def sweep(
     Each result is kept in a store at once, under a digest of all that it depends on. After
     whatever ended a sweep, the same command goes on from there.
 
-    Exit status 0: every point has a result, and no output differs; 1: an output differs, or
-    points have none; 2: the study, or a file that it names, is wrong.
+    Exit status 0: every point and shard has a result, and no output differs; 1: an output
+    differs, or some have none; 2: the study, or a file that it names, is wrong.
     """
     from ethosgen.pipeline.sweeping import SweepRequest, count_points
     from ethosgen.pipeline.sweeping import sweep as run
@@ -119,29 +124,39 @@ def _show(report: SweepReport) -> None:
     if shown.results:
         for line in report_lines(shown, width):
             click.echo(line)
+    for line in labelled_lines(report.accuracy):
+        click.echo(line)
     click.echo("")
     if shown is not comparison:
         click.echo(f"shown is what is on a front; the files have all {counted(many, 'result')}")
     refused = sum(bool(one.refusal) for one in comparison.results) - counts.failed
     if refused:
         click.echo(f"{counted(refused, 'result is a refusal', 'results are refusals')}, with why")
-    if counts.failed:
-        fault = next(one for one in comparison.results if one.may_pass)
-        click.echo(
-            f"{counted(counts.failed, 'point')} failed; the same command tries again. The first: "
-            f"{fault.refusal}"
-        )
+    for failed, what, results in (
+        (counts.failed, "point", comparison.results),
+        (counts.shards.failed, "shard", report.accuracy),
+    ):
+        if failed:
+            why = next((one.refusal for one in results if one.may_pass), "")
+            click.echo(
+                f"{counted(failed, what)} failed; the same command tries again. The first: {why}"
+            )
     click.echo(_counts_text(counts) + f" in {comparison.seconds:.1f} s")
 
 
 def _counts_text(counts: SweepCounts) -> str:
-    """Return the counts as words."""
-    parts = [f"{counts.kept:,} were in the store"]
-    if counts.computed:
-        parts.append(f"{counts.computed:,} computed")
-    if counts.missing:
-        parts.append(f"{counts.missing:,} to compute")
-    return f"{counted(counts.points, 'point')}: {', '.join(parts)}"
+    """Return the counts as words, a line for points and one for shards."""
+    kinds = ((counts, "point"), *([(counts.shards, "shard")] if counts.shards.total else []))
+    return "\n".join(_tally_text(tally, what) for tally, what in kinds)
+
+
+def _tally_text(tally: Tally, what: str) -> str:
+    parts = [f"{tally.kept:,} were in the store"]
+    if tally.computed:
+        parts.append(f"{tally.computed:,} computed")
+    if tally.missing:
+        parts.append(f"{tally.missing:,} to compute")
+    return f"{counted(tally.total, what)}: {', '.join(parts)}"
 
 
 def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
@@ -164,6 +179,7 @@ def _page(report: SweepReport) -> dict[str, bytes]:
 
     command = shlex.join(["ethosgen", *sys.argv[1:]])
     try:
-        return {"report.html": draw(report.comparison, check_format("report.html"), command)}
+        suffix = check_format("report.html")
+        return {"report.html": draw(report.comparison, suffix, command, report.accuracy)}
     except EthosgenError:
         return {}

@@ -11,10 +11,16 @@ from typing import Any
 
 from ethosgen.backend import require_simulator
 from ethosgen.board import load_board
-from ethosgen.oracle import CHOICES, DEFAULT, ORACLES
+from ethosgen.oracle import CHOICES, ORACLES
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
-from ethosgen.pipeline.sample_runners import QEMU, OracleMaker, SimulatorMaker, build_firmware
-from ethosgen.pipeline.scoring import agree, make_judge
+from ethosgen.pipeline.sample_runners import (
+    QEMU,
+    OracleMaker,
+    SimulatorMaker,
+    build_firmware,
+    last_outputs,
+)
+from ethosgen.pipeline.scoring import make_judge, summarize
 from ethosgen.pipeline.workers import Chunk, Make, Steps, run_chunks
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
@@ -84,7 +90,8 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
         is_sequence, given = asked.state == SEQUENCE, asked.given
         data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, given)
     judge = make_judge(network, data, asked.output, asked.score, asked.tops)
-    outputs, work = {}, []
+    outputs: dict[str, list[Arrays]] = {}
+    work = []
     with ExitStack() as stack:
         job = _Job(asked, network, data, stack, watch)
         kept = None
@@ -94,29 +101,7 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
         for on in asked.on:
             outputs[on], done = job.run(on, kept)
             work.append(done)
-    first, *others = asked.on
-    judged = {sample: made for sample, made in enumerate(outputs[first]) if made}
-    if not judged:
-        raise InputError(
-            f"'{network.name}' had no output for any sample: it waits for more inputs; give it "
-            f"sequences of them with --state {SEQUENCE}, or all of them as one with {STREAM}"
-        )
-    return AccuracyReport(
-        network=network.name,
-        npu=job.npu,
-        samples=len(judged),
-        taken=data.note,
-        silent=len(data) - len(judged),
-        output=judge.output.name if len(network.outputs) > 1 else None,
-        classification=judge.classify(judged),
-        detection=judge.detect(judged),
-        agreements=tuple(
-            agree(network, (first, outputs[first]), (other, outputs[other])) for other in others
-        ),
-        work=tuple(work),
-        check_with=None if set(asked.on) & set(ORACLES) else DEFAULT.name,
-        verdicts=judge.verdicts(judged),
-    )
+    return summarize(judge, job.npu, outputs, work)
 
 
 class _Job:
@@ -199,7 +184,7 @@ class _Job:
         if self._asked.state == STREAM:
             (made,) = ([[one] for one in steps] for steps in made)
         for index, steps in zip(chunk.indices, made, strict=True):
-            yield index, next((one for one in reversed(steps) if one), {})
+            yield index, last_outputs(steps)
 
     def _processes(self, on: str, samples: int) -> int:
         if on in ORACLES or self._asked.state == STREAM:  # oracles have children of their own

@@ -119,7 +119,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
     if unknown_mode is not None:
         raise InputError(unknown("memory mode", unknown_mode, [*MODES, ALL]))
     sources = [open_source(path, None, asked.reading) for path in asked.networks]
-    names = _names(asked.networks)
+    names = names_of(asked.networks)
     boards = [load_board(name) for name in _boards(asked.boards)]
     texts = _boards(asked.boards)
     measured = asked.samples, asked.seed, asked.build
@@ -135,7 +135,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
     return list(dict.fromkeys(found))
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def names_of(paths: Sequence[Path]) -> list[str]:
     """Return a name for each file; files of the same name have their folder's before it."""
     names = [name_from_file(path.stem) for path in paths]
     times = Counter(names)

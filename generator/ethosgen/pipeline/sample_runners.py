@@ -23,6 +23,11 @@ from ethosgen.values.workload import has_state
 QEMU = "qemu"
 
 
+def last_outputs(steps: Sequence[Arrays]) -> Arrays:
+    """Return the outputs of a sample's last step that has any; none if the network waited."""
+    return next((one for one in reversed(steps) if one), {})
+
+
 @dataclass(frozen=True)
 class OracleMaker:
     """Prepares an oracle."""

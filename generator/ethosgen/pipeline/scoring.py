@@ -11,7 +11,16 @@ from ethosgen.oracle import DEFAULT, ORACLES
 from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.samples.labelled import Labelled
 from ethosgen.samples.quantizing import real
-from ethosgen.values.accuracy import Agreement, Classification, Detection, Verdict
+from ethosgen.values.accuracy import (
+    SEQUENCE,
+    STREAM,
+    AccuracyReport,
+    Agreement,
+    Classification,
+    Detection,
+    Verdict,
+    Work,
+)
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
@@ -155,6 +164,39 @@ def _classes(network: Network, data: Labelled, output: Tensor) -> tuple[str, ...
             f"{counted(classes, 'class', 'classes')}"
         )
     return (*data.names, *map(str, range(len(data.names), classes)))
+
+
+def summarize(
+    judge: Judge, npu: str, outputs: Mapping[str, Sequence[Arrays]], work: Sequence[Work] = ()
+) -> AccuracyReport:
+    """Return the figures of all samples' outputs by target: the first one's, and the agreement.
+
+    InputError if no sample has an output.
+    """
+    network, data = judge.network, judge.data
+    first, *others = outputs
+    judged = {sample: made for sample, made in enumerate(outputs[first]) if made}
+    if not judged:
+        raise InputError(
+            f"'{network.name}' had no output for any sample: it waits for more inputs; give it "
+            f"sequences of them with --state {SEQUENCE}, or all of them as one with {STREAM}"
+        )
+    return AccuracyReport(
+        network=network.name,
+        npu=npu,
+        samples=len(judged),
+        taken=data.note,
+        silent=len(data) - len(judged),
+        output=judge.output.name if len(network.outputs) > 1 else None,
+        classification=judge.classify(judged),
+        detection=judge.detect(judged),
+        agreements=tuple(
+            agree(network, (first, outputs[first]), (other, outputs[other])) for other in others
+        ),
+        work=tuple(work),
+        check_with=None if set(outputs) & set(ORACLES) else DEFAULT.name,
+        verdicts=judge.verdicts(judged),
+    )
 
 
 def agree(

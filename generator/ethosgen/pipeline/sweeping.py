@@ -18,13 +18,15 @@ from ethosgen.pipeline.comparison import (
     with_front,
 )
 from ethosgen.pipeline.points import measure_front, measure_point
+from ethosgen.pipeline.shards import ShardRun, run_shard
+from ethosgen.pipeline.study_data import StudyData
 from ethosgen.sweeps.cluster import Cluster, connected, require_dask
 from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
-from ethosgen.sweeps.records import read_results, results_bytes
+from ethosgen.sweeps.records import outputs_bytes, read_results, refusal_bytes, results_bytes
 from ethosgen.sweeps.store import Store
 from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
-from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.errors import InputError, TargetError, ToolError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.source import ReadOptions, Source
@@ -60,7 +62,7 @@ def default_store() -> Path:
 
 
 class Todo:
-    """A study's points by key, and what is known of them."""
+    """A study's points and shards by key, and what is known of them."""
 
     def __init__(self, asked: SweepRequest) -> None:
         self.study = load_study(asked.study)
@@ -78,6 +80,8 @@ class Todo:
                 self.found[key] = results
         self.kept = len(self.found)
         self.faults: dict[str, str] = {}
+        self.data = StudyData(self.study, asked.study, self.points, self.store)
+        self.data.look(asked.retry_refused)
 
     def _kept(self, key: str) -> tuple[Result, ...] | None:
         data = self.store.get(key)
@@ -93,9 +97,10 @@ class Todo:
         return len(set(self.keys))
 
     def counts(self) -> SweepCounts:
-        """Return the number of points in each state."""
+        """Return the number of points and of shards in each state."""
         computed = len(self.found) - self.kept
-        return SweepCounts(self.total, self.kept, computed, len(self.faults))
+        shards = self.data.tally()
+        return SweepCounts(self.total, self.kept, computed, len(self.faults), shards)
 
     def missing(self) -> list[tuple[str, Point]]:
         """Return keys and points that are still to be computed, each once."""
@@ -103,7 +108,7 @@ class Todo:
         return [(key, one) for key, one in dict(pairs).items() if key not in self.found]
 
     def batches(self, workers: int) -> Iterator[Batch]:
-        """Yield the missing points, some of one network in each batch."""
+        """Yield the missing points, some of one network in each batch, and then the shards."""
         missing = self.missing()
         size = len(missing) // (_BATCHES_FOR_EACH * max(workers, 1))
         size = min(max(size, 1), _LARGEST_BATCH)
@@ -112,9 +117,13 @@ class Todo:
             for first in range(0, len(same), size):
                 jobs = tuple(Job(key, _without(point)) for key, point in same[first : first + size])
                 yield Batch(jobs, source)
+        yield from self.data.batches()
 
     def take(self, answer: Answer) -> None:
-        """Keep an answer; one that is no result becomes the point's fault."""
+        """Keep an answer; one that is no result becomes the fault of its point or shard."""
+        if answer.key in self.data.runs:
+            self.data.take(answer)
+            return
         results = read_results(answer.value) if answer.value is not None else None
         if results is None:
             self.faults[answer.key] = answer.fault or "its worker sent no result"
@@ -130,17 +139,17 @@ class Todo:
             lost = (Result(point.setting, refusal=self.faults.get(key, ""), may_pass=True),)
             results += self.found.get(key, lost)
         report = ComparisonReport(tuple(with_front(results)), find_versions(), seconds)
-        return SweepReport(report, self.counts())
+        return SweepReport(report, self.counts(), self.data.results())
 
 
 def count_points(asked: SweepRequest) -> SweepCounts:
-    """Return the number of a study's points, and how many of them the store has."""
+    """Return the number of a study's points and shards, and how many of them the store has."""
     require_dask()
     return Todo(asked).counts()
 
 
 def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
-    """Measure what the store lacks of a study's points; return all results in order.
+    """Measure what the store lacks of a study's points and shards; return all results in order.
 
     InputError for a faulty study. TargetError if the scheduler goes away: what was done until then
     is in the store, so the next sweep goes on from there.
@@ -149,11 +158,11 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     started = time.perf_counter()
     with watch.stage("study", f"reading {asked.study.name}"):
         todo = Todo(asked)
-    if todo.missing():
+    if missing := todo.counts().all_missing:
         count = asked.workers or len(os.sched_getaffinity(0))
         with (
             watch.stage("workers", f"starting {counted(count, 'worker')}"),
-            connected(asked.scheduler, min(count, len(todo.missing()))) as cluster,
+            connected(asked.scheduler, min(count, missing)) as cluster,
         ):
             _measure(todo, cluster, watch)
     return todo.report(time.perf_counter() - started)
@@ -173,15 +182,14 @@ def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
                     todo.take(answer)
                 progress.say()
     except TargetError as error:
-        counts = todo.counts()
         raise TargetError(
-            f"{error}; {counted(counts.points - counts.missing, 'point')} of {counts.points:,} "
-            "are kept: start the scheduler and the sweep again, and it goes on from there"
+            f"{error}; {' and '.join(done_of(todo.counts()))} are kept: start the scheduler and "
+            "the sweep again, and it goes on from there"
         ) from None
 
 
 class _Progress:
-    """Announces how many points are done, by how many workers, and the time that is left."""
+    """Announces what is done, by how many workers, and the time that is left."""
 
     def __init__(self, todo: Todo, cluster: Cluster, watch: Watch) -> None:
         self._todo, self._cluster, self._watch = todo, cluster, watch
@@ -191,35 +199,63 @@ class _Progress:
         """Announce the current state."""
         counts = self._todo.counts()
         seconds = time.monotonic() - self._started
-        left = seconds / max(counts.computed + counts.failed, 1) * (counts.missing - counts.failed)
+        both = counts, counts.shards
+        done = sum(one.computed + one.failed for one in both)
+        left = seconds / max(done, 1) * sum(one.missing - one.failed for one in both)
         refused = sum(any(r.refusal for r in one) for one in self._todo.found.values())
         parts = [
-            f"{counts.points - counts.missing:,} of {counted(counts.points, 'point')}",
+            *done_of(counts),
             *([f"{refused:,} refused"] if refused else []),
-            *([f"{counts.failed:,} failed"] if counts.failed else []),
+            *([f"{failed:,} failed"] if (failed := sum(one.failed for one in both)) else []),
             counted(self._cluster.workers(), "worker"),
             f"about {left:.0f} s left",
         ]
         self._watch.say(f"sweeping: {', '.join(parts)}")
 
 
+def done_of(counts: SweepCounts) -> list[str]:
+    """Return how many points are done, and how many shards if there are any."""
+    shards = counts.shards
+    done = [f"{counts.points - counts.missing:,} of {counted(counts.points, 'point')}"]
+    if shards.total:
+        done.append(f"{shards.total - shards.missing:,} of {counted(shards.total, 'shard')}")
+    return done
+
+
 @dataclass(frozen=True)
 class Measure:
-    """Computes a point in a worker, which must have the same ethosgen: `expected` digests it."""
+    """Computes a point or a shard in a worker.
+
+    The worker must have the same ethosgen: `expected` digests it.
+    """
 
     expected: str
     front: bool = False
 
-    def __call__(self, shared: Source, given: Point) -> Made:
-        """Return a point's results; ToolError in a worker with another version."""
+    def __call__(self, shared: Source, given: Point | ShardRun) -> Made:
+        """Return a point's results, or a shard's outputs.
+
+        ToolError in a worker with another version.
+        """
         if sources_digest() != self.expected:
             raise ToolError(
                 "a worker has another version of ethosgen or of what it uses than this machine; "
                 "install the same on all"
             )
+        if isinstance(given, ShardRun):
+            return Made(_shard_bytes(shared, given))
         point = replace(given, source=shared)
         results = measure_front(point) if self.front else (measure_point(point),)
         return Made(results_bytes(results), all(_is_lasting(point, one) for one in results))
+
+
+def _shard_bytes(source: Source, run: ShardRun) -> bytes:
+    """Return a shard's outputs, or why it has none; other faults may pass, and are raised."""
+    try:
+        network, outputs = run_shard(source, run)
+    except InputError as error:
+        return refusal_bytes(str(error))
+    return outputs_bytes(outputs, network.outputs)
 
 
 def _is_lasting(point: Point, result: Result) -> bool:

@@ -10,6 +10,7 @@ from ethosgen.plots.page import page
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
 from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.sweep import LabelledResult
 
 FORMATS = (".svg", ".png", ".html")
 """The suffixes of the files that it can write."""
@@ -46,13 +47,18 @@ def check_format(name: str) -> str:
     return suffix
 
 
-def draw(report: ComparisonReport, suffix: str, command: str = "") -> bytes:
-    """Return a report as a picture, or as a page with the picture and its figures.
+def draw(
+    report: ComparisonReport,
+    suffix: str,
+    command: str = "",
+    accuracy: Sequence[LabelledResult] = (),
+) -> bytes:
+    """Return a report as a picture, or as a page with the picture and all figures.
 
     Raises InputError if the report has no figure.
     """
     if suffix == ".html":
-        return page(report, _picture(report, "svg").decode(), command).encode()
+        return page(report, _picture(report, "svg").decode(), command, accuracy).encode()
     return _picture(report, suffix.removeprefix("."))
 
 

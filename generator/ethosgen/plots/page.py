@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.sweep import LabelledResult
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -38,7 +39,29 @@ _COLUMNS = (
 """The keys of a result, and their titles."""
 
 
-def page(report: ComparisonReport, svg: str, command: str) -> str:
+_LABELLED = (
+    ("data", "data"),
+    ("network", "network"),
+    ("board", "board"),
+    ("npu", "NPU"),
+    ("samples", "samples"),
+    ("silent", "without an output"),
+    ("right", "right"),
+    ("accuracy", "accuracy"),
+    ("top", "k"),
+    ("top_accuracy", "in the best k"),
+    ("auc", "AUC"),
+    ("compared_with", "compared with"),
+    ("differing", "samples that differ"),
+)
+"""The keys of a labelled result, and their titles."""
+_SHARES = "accuracy", "top_accuracy"
+_NAMES_OF_LABELLED = 4
+
+
+def page(
+    report: ComparisonReport, svg: str, command: str, accuracy: Sequence[LabelledResult] = ()
+) -> str:
     """Return the page; `svg` is the picture, `command` what made it."""
     picture = svg[svg.index("<svg") :].replace(
         "<svg", '<svg role="img" aria-label="SRAM against time; the table has the figures"', 1
@@ -57,7 +80,9 @@ def page(report: ComparisonReport, svg: str, command: str) -> str:
         '<div class="rows"><table><caption>All configurations; bold ones are on the front of their '
         "network and board</caption>",
         *_rows(report.results),
-        "</table></div></body></html>",
+        "</table></div>",
+        *_labelled(accuracy),
+        "</body></html>",
     ]
     return "\n".join(filter(None, parts)) + "\n"
 
@@ -76,6 +101,33 @@ def _rows(results: Sequence[Result]) -> Iterator[str]:
         cells = "".join(f"<td>{_cell(row[key])}</td>" for key, _ in _COLUMNS)
         yield f"<tr{kind}>{cells}</tr>"
     yield "</tbody>"
+
+
+def _labelled(results: Sequence[LabelledResult]) -> Iterator[str]:
+    """Yield the table of accuracy, with the columns that have figures."""
+    if not results:
+        return
+    rows = [one.as_row() for one in results]
+    columns = [(key, title) for key, title in _LABELLED if any(row[key] for row in rows)]
+    names = [title for _, title in _LABELLED[:_NAMES_OF_LABELLED]]
+    left = sum(title in names for _, title in columns)
+    yield (
+        '<div class="rows"><table><caption>Accuracy on labelled data; memory modes, strategies and '
+        "limits change no output</caption>"
+    )
+    heads = "".join(f'<th scope="col">{escape(title)}</th>' for _, title in columns)
+    yield f"<thead><tr>{heads}</tr></thead><tbody>"
+    for row in rows:
+        if row["refusal"]:
+            cells = "".join(f"<td>{_cell(row[key])}</td>" for key, _ in columns[:left])
+            why = escape(row["refusal"])
+            yield f'<tr>{cells}<td colspan="{len(columns) - left or 1}">{why}</td></tr>'
+            continue
+        shown = (
+            f"{row[k]:.2%}" if k in _SHARES and row[k] is not None else row[k] for k, _ in columns
+        )
+        yield f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in shown)}</tr>"
+    yield "</tbody></table></div>"
 
 
 def _cell(value: object) -> str:

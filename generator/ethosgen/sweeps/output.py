@@ -8,7 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.host.storage import require_writable
-from ethosgen.sweeps.tables import COLUMNS, parquet_bytes
+from ethosgen.sweeps.tables import (
+    ACCURACY_COLUMNS,
+    COLUMNS,
+    SAMPLE_COLUMNS,
+    csv_bytes,
+    parquet_bytes,
+)
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.sweep import SweepReport
 
@@ -34,6 +40,7 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
     files = {
         SUMMARY: (json.dumps(told, indent=1) + "\n").encode(),
         "results.parquet": parquet_bytes(rows, COLUMNS, notes),
+        **_labelled(report, notes),
         **others,
     }
     try:
@@ -43,6 +50,19 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
     except OSError as error:
         raise cannot_write(folder, error) from None
     return sorted(files)
+
+
+def _labelled(report: SweepReport, notes: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files with the accuracy on labelled data, none without such."""
+    if not report.accuracy:
+        return {}
+    rows = [one.as_row() for one in report.accuracy]
+    samples = [row for one in report.accuracy for row in one.sample_rows()]
+    return {
+        "accuracy.csv": csv_bytes(rows, ACCURACY_COLUMNS),
+        "accuracy.parquet": parquet_bytes(rows, ACCURACY_COLUMNS, notes),
+        "samples.parquet": parquet_bytes(samples, SAMPLE_COLUMNS, notes),
+    }
 
 
 def _write(path: Path, data: bytes) -> None:

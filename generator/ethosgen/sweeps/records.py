@@ -1,11 +1,17 @@
 """Results as bytes, for the store and between machines."""
 
+import io
 import json
+import zipfile
+import zlib
 from collections.abc import Sequence
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from ethosgen.values.comparison import Result
+from ethosgen.values.network import Tensor
+from ethosgen.values.outcome import Arrays
 
 _RESULTS = TypeAdapter(tuple[Result, ...])
 
@@ -21,3 +27,54 @@ def read_results(data: bytes) -> tuple[Result, ...] | None:
         return _RESULTS.validate_python(json.loads(data))
     except (ValueError, ValidationError):
         return None
+
+
+_REFUSED = b"refused: "
+_MADE = "made"
+"""The array that says which samples have outputs; the others are numbered as the outputs are."""
+
+
+def outputs_bytes(outputs: Sequence[Arrays], tensors: Sequence[Tensor]) -> bytes:
+    """Return the outputs of samples as a compressed .npz; a sample may have none."""
+    made = [one for one in outputs if one]
+    arrays = {
+        str(index): np.stack([one[tensor.name].reshape(-1) for one in made])
+        for index, tensor in enumerate(tensors)
+        if made
+    }
+    data = io.BytesIO()
+    arrays[_MADE] = np.array([bool(one) for one in outputs])
+    np.savez_compressed(data, allow_pickle=False, **arrays)
+    return data.getvalue()
+
+
+def refusal_bytes(reason: str) -> bytes:
+    """Return the reason why there are no outputs, instead of them."""
+    return _REFUSED + reason.encode()
+
+
+def read_refusal(data: bytes) -> str:
+    """Return the reason why there are no outputs, "" if these are outputs."""
+    return data.removeprefix(_REFUSED).decode() if data.startswith(_REFUSED) else ""
+
+
+def read_outputs(data: bytes, tensors: Sequence[Tensor], count: int) -> list[Arrays] | None:
+    """Return the outputs of samples in the tensors' types and shapes; None if these are none."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            made = archive[_MADE]
+            found = [archive[str(index)] for index in range(len(tensors) if made.any() else 0)]
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
+        return None
+    stacks = list(zip(tensors, found, strict=False))
+    fits = all(a.dtype == t.dtype and a.shape == (made.sum(), t.elements) for t, a in stacks)
+    if made.shape != (count,) or made.dtype != np.bool_ or not fits:
+        return None
+    each = iter(zip(*found, strict=True))
+    shapes = [(tensor.name, tensor.shape) for tensor in tensors]
+    return [
+        {name: row.reshape(shape) for (name, shape), row in zip(shapes, next(each), strict=True)}
+        if has_outputs
+        else {}
+        for has_outputs in made
+    ]

@@ -7,8 +7,19 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    WithJsonSchema,
+)
 
+from ethosgen.samples.pictures import RESIZES, Preparation
+from ethosgen.values.accuracy import RESET, SEQUENCE, STREAM
 from ethosgen.values.errors import InputError
 from ethosgen.values.schedule import Strategy
 from ethosgen.values.source import AS_IS, CHANNELS_LAST
@@ -16,6 +27,8 @@ from ethosgen.values.toml_lines import describe_fault
 
 _SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20}
+_NUMBER = {"type": "number"}
+_REALS = {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}
 _SIZE = re.compile(r"(\d+)\s*(b|kib|mib)?", re.IGNORECASE)
 
 
@@ -34,12 +47,94 @@ def _some(values: list[str]) -> list[str]:
     return values
 
 
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, int | float) else value
+
+
 Names = Annotated[list[str], AfterValidator(_some)]
+Reals = Annotated[list[FiniteFloat], BeforeValidator(_listed), WithJsonSchema(_REALS)]
 Size = Annotated[int | str, AfterValidator(_bytes_of)]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _divisible(state: object) -> object:
+    if state == STREAM:
+        raise ValueError(
+            f"a {STREAM} cannot be divided into shards, as each sample needs the state after all "
+            f"before it; measure it with ethosgen accuracy --state {STREAM}"
+        )
+    return state
+
+
+class DataTable(_Table):
+    """Labelled data, and what makes a figure of the outputs, as for `ethosgen accuracy`."""
+
+    path: str = Field(
+        description="An .npz file or a folder of arrays, pictures or sounds, relative to the study."
+    )
+    name: str | None = Field(None, description="What results call it; by default the file's name.")
+    networks: list[str] = Field(
+        [], description="Those of the study's networks that it is for, as patterns; empty: all."
+    )
+    labels: str | None = Field(
+        None, description="A file of labels (.npy), classes' names (.txt) or files' labels (.csv)."
+    )
+    on: Names = Field(
+        ["simulate"],
+        description="simulate or an oracle; the first gives the figures, the others must "
+        "agree with it in each sample.",
+    )
+    shard_size: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="The most samples of a shard; by default 512, fewer if they are large."
+    )
+    mean: Reals = Field([], description="What is subtracted from a pixel, or from each channel.")
+    std: Reals = Field([], description="By what the rest is then divided.")
+    resize: Literal["stretch", "crop"] | None = Field(
+        None, description="Resize pictures to the input."
+    )
+    pad: bool = Field(False, description="Add silence to sounds, or cut off their end.")
+    state: Annotated[Literal["reset", "sequence"], BeforeValidator(_divisible)] = Field(
+        "reset", description="sequence: each sample is a sequence of inputs, whose last one counts."
+    )
+    output: str | int | None = Field(None, description="The output to judge, by name or index.")
+    score: str | int | None = Field(
+        None, description="A detector's score: reconstruction, or the index of an element."
+    )
+    top: list[Annotated[int, Field(ge=1)]] = Field(
+        [], description="Also count samples whose class is among the best k, for each k."
+    )
+
+    @property
+    def called(self) -> str:
+        """What results call the data."""
+        return self.name or Path(self.path).stem
+
+    @property
+    def preparation(self) -> Preparation:
+        """What pictures and sounds become."""
+        return Preparation(tuple(self.mean), tuple(self.std), self.resize, self.pad)
+
+    @property
+    def tops(self) -> tuple[int, ...]:
+        """Each k whose best classes are counted, 1 first."""
+        return tuple(dict.fromkeys((1, *self.top)))
+
+
+def _tables(given: object) -> object:
+    if isinstance(given, dict):
+        raise ValueError("is one table; write [[data]], since a study may have several")
+    return given
+
+
+def _distinct(tables: list[DataTable]) -> list[DataTable]:
+    names = [one.called for one in tables]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"two tables are called '{twice}'; give each its own name")
+    return tables
 
 
 class Study(_Table):
@@ -82,8 +177,14 @@ class Study(_Table):
         "as-is", description="nhwc: inputs of channels-first networks have channels last."
     )
 
+    data: Annotated[list[DataTable], BeforeValidator(_tables), AfterValidator(_distinct)] = Field(
+        [], description="Labelled data, whose accuracy is measured, too."
+    )
+
 
 assert {AS_IS, CHANNELS_LAST} == {"as-is", "nhwc"}
+assert {RESET, SEQUENCE} == {"reset", "sequence"}
+assert set(RESIZES) == {"stretch", "crop"}
 
 
 def load_study(path: Path) -> Study:
@@ -103,8 +204,27 @@ def load_study(path: Path) -> Study:
 
 def find_networks(study: Study, path: Path) -> tuple[Path, ...]:
     """Return the networks' files, each once; InputError for a pattern that fits none."""
+    found = _fitting(study.networks, path, f"study '{path}': networks")
+    return tuple(dict.fromkeys(found))
+
+
+def networks_of(table: DataTable, study: Study, path: Path) -> frozenset[Path]:
+    """Return the networks that a table of data is for; InputError for one that is no study's."""
+    networks = find_networks(study, path)
+    if not table.networks:
+        return frozenset(networks)
+    where = f"study '{path}': data '{table.called}': networks"
+    found = _fitting(table.networks, path, where)
+    stranger = next((one for one in found if one not in networks), None)
+    if stranger is not None:
+        raise InputError(f"{where}: '{stranger}' is none of the study's networks; add it there")
+    return frozenset(found)
+
+
+def _fitting(patterns: list[str], path: Path, where: str) -> list[Path]:
+    """Return the files that fit patterns, which are relative to the study."""
     found: list[Path] = []
-    for pattern in study.networks:
+    for pattern in patterns:
         whole = str(path.parent / Path(pattern).expanduser())
         if not glob.has_magic(whole) or Path(whole).exists():
             found.append(Path(whole))
@@ -112,9 +232,9 @@ def find_networks(study: Study, path: Path) -> tuple[Path, ...]:
         fitting = [Path(one) for one in sorted(glob.glob(whole, recursive=True))]  # noqa: PTH207 - absolute patterns too
         files = [one for one in fitting if one.is_file()]
         if not files:
-            raise InputError(f"study '{path}': networks: no file fits '{pattern}'")
+            raise InputError(f"{where}: no file fits '{pattern}'")
         found += files
-    return tuple(dict.fromkeys(found))
+    return found
 
 
 def study_schema() -> str:

@@ -1,5 +1,6 @@
-"""Results as Parquet."""
+"""Results as Parquet and CSV."""
 
+import csv
 import io
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -43,6 +44,46 @@ COLUMNS: Mapping[str, str] = {
     "notes": _TEXT,
 }
 """The keys of a result's JSON, and their types."""
+
+_WHERE = {"data": _TEXT, "network": _TEXT, "board": _TEXT, "npu": _TEXT, "on": _TEXT}
+ACCURACY_COLUMNS: Mapping[str, str] = {
+    **_WHERE,
+    "refusal": _TEXT,
+    "samples": _COUNT,
+    "silent": _COUNT,
+    "right": _COUNT,
+    "accuracy": _REAL,
+    "top": _COUNT,
+    "top_right": _COUNT,
+    "top_accuracy": _REAL,
+    "auc": _REAL,
+    "mean_score_of_positives": _REAL,
+    "mean_score_of_negatives": _REAL,
+    "compared_with": _TEXT,
+    "differing": _COUNT,
+    "taken_as": _TEXT,
+}
+"""The keys of a labelled result's row, and their types."""
+SAMPLE_COLUMNS: Mapping[str, str] = {
+    **_WHERE,
+    "sample": _COUNT,
+    "label": _COUNT,
+    "class": _TEXT,
+    "answer": _COUNT,
+    "answered_class": _TEXT,
+    "right": _TRUTH,
+    "score": _REAL,
+}
+"""The keys of a sample's row, and their types."""
+
+
+def csv_bytes(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> bytes:
+    """Return rows as CSV, with a line of names."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def parquet_bytes(

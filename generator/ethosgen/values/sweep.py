@@ -1,33 +1,31 @@
 """What a sweep measured, and what of it was there before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.comparison import ComparisonReport, Result
 
 
 @dataclass(frozen=True)
-class SweepCounts:
-    """The points of a sweep: those that the store had, those computed now, and without a result.
+class Tally:
+    """What workers compute: what the store had, what was computed now, and what failed."""
 
-    Points are what workers compute: with `front` in the study, each gives several results.
-    """
-
-    points: int
+    total: int = 0
     kept: int = 0
     computed: int = 0
     failed: int = 0
 
     @property
     def missing(self) -> int:
-        """The points that nobody has computed yet."""
-        return self.points - self.kept - self.computed
+        """The number that nobody has computed yet."""
+        return self.total - self.kept - self.computed
 
-    def as_json(self) -> dict[str, int]:
+    def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
         return {
-            "points": self.points,
+            "total": self.total,
             "kept": self.kept,
             "computed": self.computed,
             "failed": self.failed,
@@ -36,11 +34,126 @@ class SweepCounts:
 
 
 @dataclass(frozen=True)
+class SweepCounts(Tally):
+    """The points of a sweep, and the shards of its labelled data.
+
+    With `front` in the study, a point gives several results.
+    """
+
+    shards: Tally = Tally()
+
+    @property
+    def points(self) -> int:
+        """The number of points."""
+        return self.total
+
+    @property
+    def all_missing(self) -> int:
+        """The points and shards that nobody has computed yet."""
+        return self.missing + self.shards.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        told = super().as_json()
+        return {"points": told.pop("total"), **told, "shards": self.shards.as_json()}
+
+
+@dataclass(frozen=True)
+class LabelledResult:
+    """The accuracy of a network on labelled data, or the reason why there is none.
+
+    Memory modes, strategies and limits of the SRAM change no output, so the figures are those of
+    all points of the network on the NPU. `npu` is None if only oracles ran, `board` unless a
+    firmware ran. With `may_pass`, the same sweep may find the figures if it is run again.
+    """
+
+    data: str
+    network: str
+    board: str | None
+    npu: str | None
+    on: tuple[str, ...]
+    report: AccuracyReport | None = None
+    refusal: str = ""
+    may_pass: bool = False
+
+    @property
+    def differs(self) -> bool:
+        """Whether two targets differ in a sample."""
+        return self.report is not None and not self.report.passed
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types, with all figures."""
+        told = self.report.as_json() if self.report else {}
+        for name in ("network", "npu", "work"):
+            told.pop(name, None)
+        return {**self._where(), "refusal": self.refusal or None, **told}
+
+    def as_row(self) -> dict[str, Any]:
+        """Return a flat object of strings, numbers and None, a row of a table."""
+        report = self.report
+        found = report.classification if report else None
+        told = found.as_json()["top"] if found else {}
+        most = max(found.right) if found and len(found.right) > 1 else None
+        best = told.get(str(most), {})
+        detection = report.detection if report else None
+        agreements = report.agreements if report else ()
+        return {
+            **self._where(),
+            "refusal": self.refusal or None,
+            "samples": report.samples if report else None,
+            "silent": report.silent if report else None,
+            "right": told["1"]["right"] if found else None,
+            "accuracy": told["1"]["accuracy"] if found else None,
+            "top": most,
+            "top_right": best.get("right"),
+            "top_accuracy": best.get("accuracy"),
+            "auc": detection.auc if detection else None,
+            "mean_score_of_positives": detection.mean_positive if detection else None,
+            "mean_score_of_negatives": detection.mean_negative if detection else None,
+            "compared_with": ",".join(one.other for one in agreements) or None,
+            "differing": sum(one.differing for one in agreements) if agreements else None,
+            "taken_as": (report.taken if report else "") or None,
+        }
+
+    def sample_rows(self) -> Iterator[dict[str, Any]]:
+        """Yield a flat object for each sample: its label, and the answer or the score."""
+        if self.report is None:
+            return
+        found = self.report.classification
+        names = [one.name for one in found.classes] if found else []
+        for one in self.report.verdicts:
+            has_answer = one.answer is not None
+            yield {
+                **self._where(),
+                "sample": one.sample,
+                "label": one.label,
+                "class": names[one.label] if names else None,
+                "answer": one.answer,
+                "answered_class": names[one.answer] if one.answer is not None else None,
+                "right": one.label == one.answer if has_answer else None,
+                "score": one.score,
+            }
+
+    def _where(self) -> dict[str, Any]:
+        return {
+            "data": self.data,
+            "network": self.network,
+            "board": self.board,
+            "npu": self.npu,
+            "on": self.on[0],
+        }
+
+
+@dataclass(frozen=True)
 class SweepReport:
-    """All results in the order of the study's lists, whoever computed them when."""
+    """All results in the order of the study's lists, whoever computed them when.
+
+    `accuracy` has those on labelled data.
+    """
 
     comparison: ComparisonReport
     counts: SweepCounts
+    accuracy: tuple[LabelledResult, ...] = ()
 
     @property
     def results(self) -> Sequence[Result]:
@@ -49,8 +162,11 @@ class SweepReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every point has a result, something was measured, and no output differs."""
-        return self.comparison.passed and not self.counts.failed
+        """Whether all has a result, something was measured, and no output differs."""
+        is_judged = not self.accuracy or any(one.report for one in self.accuracy)
+        differs = any(one.differs for one in self.accuracy)
+        failed = self.counts.failed or self.counts.shards.failed
+        return self.comparison.passed and is_judged and not differs and not failed
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
@@ -61,4 +177,5 @@ class SweepReport:
             "seconds": round(self.comparison.seconds, 3),
             "versions": dict(self.comparison.versions),
             "results": [one.as_json() for one in self.results],
+            "accuracy": [one.as_json() for one in self.accuracy],
         }

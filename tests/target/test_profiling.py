@@ -38,6 +38,15 @@ def test_qemus_clock_counts_where_zephyr_names_another_rate() -> None:
     )
 
 
+def test_zephyrs_own_clock_counts_where_the_board_file_has_its_rate() -> None:
+    board = load_board("microbit")
+    assert board.run.qemu is not None
+    second = 1_000_000_000 / board.run.qemu.instruction_ns
+    for hz in (1_000_000, 16_000_000):  # Zephyr's and bare metal's
+        unit = unit_of(board, TARGETS["qemu"], hz)
+        assert unit == Unit("instructions", pytest.approx(hz / second))
+
+
 def test_hardware_counts_cycles_where_the_counter_is_the_processors() -> None:
     board = load_board("corstone300")
     assert board.counter is not None

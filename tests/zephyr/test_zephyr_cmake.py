@@ -37,10 +37,13 @@ STUB = """cmake_minimum_required(VERSION 3.20)
 project(stub NONE)
 {functions}
 {variables}
+set_property(GLOBAL PROPERTY RULE_LAUNCH_COMPILE ccache)
 set(ZEPHYR_BASE ${{CMAKE_SOURCE_DIR}})
 set(ZEPHYR_HAL_ETHOS_U_MODULE_DIR ${{CMAKE_SOURCE_DIR}})
 include({module}/CMakeLists.txt)
 message("NOTE flasher ${{BOARD_FLASH_RUNNER}}")
+get_property(launcher GLOBAL PROPERTY RULE_LAUNCH_COMPILE)
+message("NOTE launcher ${{launcher}} end")
 """
 NPU = {
     "CONFIG_ETHOSGEN": "y",
@@ -139,6 +142,27 @@ def test_a_board_without_a_runner_gets_pyocd(on: str, tmp_path: Path) -> None:
     assert status == 0
     assert ("NOTE board_runner_args pyocd;--target=mps3_an547" in said) == (on == "board")
     assert ("NOTE flasher pyocd" in said) == (on == "board")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_used"),
+    [("4.7.5", False), ("4.9.1", False), ("4.9.2", True), ("4.13.6", True), (None, True)],
+)
+def test_a_ccache_that_loses_call_graphs_is_not_used(
+    version: str | None, is_used: bool, tmp_path: Path
+) -> None:
+    """See ccache's issue 1400: it restored an object without the .ci file beside it."""
+    variables = {"CONFIG_ETHOSGEN": "y", "CONFIG_ETHOSGEN_SERVER": "y", "ETHOSGEN_ON": "board"}
+    variables |= {"CMAKE_C_COMPILER_ID": "GNU", "CONFIG_MAIN_STACK_SIZE": "1024"}
+    if version:
+        ccache = tmp_path / "ccache"
+        ccache.write_text(f"#!/bin/sh\necho ccache version {version}\n")
+        ccache.chmod(0o755)
+        variables["CCACHE_FOUND"] = str(ccache)
+    status, said = configure(tmp_path / "module", variables)
+    assert status == 0 and "NOTE zephyr_compile_options -fcallgraph-info=su" in said
+    assert f"NOTE launcher{' ccache' if is_used else ''} end" in said
+    assert (f"ccache {version} is not used: it loses the call graphs" in said) != is_used
 
 
 def test_an_application_without_zephyr_says_what_to_set(tmp_path: Path) -> None:

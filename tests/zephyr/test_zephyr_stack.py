@@ -92,6 +92,15 @@ def test_too_small_a_stack_fails_the_build(build: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().err == "ethosgen: set CONFIG_MAIN_STACK_SIZE=424 in prj.conf\n"
 
 
+def test_a_build_without_call_graphs_does_not_pass(
+    build: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An object from a compiler cache may come without the call graph beside it."""
+    (build / "main.c.ci").unlink()
+    assert load().main([str(build), "100000", str(INTERRUPT)]) == 1
+    assert "has no call graph of main(), so the main thread's stack" in capsys.readouterr().err
+
+
 @needs_arm_gcc
 def test_gcc_writes_what_is_read(tmp_path: Path) -> None:
     source = tmp_path / "main.c"

@@ -12,7 +12,7 @@ from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.errors import BuildError, InputError, ToolError
 from tests.support.needs import needs_build
-from tests.support.programs import make_program
+from tests.support.programs import make_cpu_program, make_program
 
 BOARD = load_board("corstone300")
 
@@ -141,6 +141,42 @@ def test_native_sim_takes_the_compiler_of_this_machine_without_zephyrs_sdk(
             monkeypatch.setenv("ZEPHYR_TOOLCHAIN_VARIANT", chosen)
         with pytest.raises(BuildError, match=rf"variant {variant}\."):
             build_zephyr(open_project(tmp_path / "app"), "native")
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "missing"),
+    [
+        ("corstone300", ["cmsis_6"], "hal_ethos_u"),
+        ("nrf52840dk", ["cmsis_6", "hal_ethos_u"], "hal_nordic"),
+        ("nucleo-f746zg", ["cmsis"], "cmsis_6 or hal_stm32"),
+        ("rpi-pico2", ["cmsis_6", "hal_rpi_pico"], None),
+    ],
+)
+def test_a_module_that_zephyr_lacks_is_named(
+    name: str,
+    found: list[str],
+    missing: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kconfig itself says only that options of the module are undefined, in a hundred lines."""
+    board = load_board(name)
+    program = make_program() if board.npu else make_cpu_program()
+    write(render(program, board, platform=ZEPHYR), tmp_path / "app")
+    on = "qemu" if board.run.qemu else "board"
+    place = tmp_path / "app" / "build" / on
+
+    def step(command: list[str], *_: object) -> None:
+        place.mkdir(parents=True)
+        listed = [f'"{one}":"/modules/{one}":"${{DIR}}"\n' for one in found]
+        (place / "zephyr_modules.txt").write_text("".join(listed))
+        raise BuildError("what Kconfig said")
+
+    monkeypatch.setattr("ethosgen.toolchain.zephyr.run_step", step)
+    monkeypatch.setenv("ZEPHYR_BASE", str(write_version(tmp_path / "zephyr", 4, 3)))
+    said = f"Zephyr found no module {missing}; in a west workspace" if missing else "what Kconfig"
+    with pytest.raises(BuildError, match=said):
+        build_zephyr(open_project(tmp_path / "app"), on)
 
 
 def test_what_kconfig_said_is_told(tmp_path: Path) -> None:

@@ -113,10 +113,19 @@ class Graph:
 
 
 def check(build: Path, size: int, interrupt: int) -> tuple[int, str]:
-    """Return the stack that the main thread needs, in bytes, and its deepest path."""
+    """Return the stack that the main thread needs, in bytes, and its deepest path.
+
+    LookupError if there is no call graph of main().
+    """
     graph = Graph()
     for path in sorted(build.rglob("*.ci")):
         graph.read(path)
+    if not graph.deepest("main")[1]:
+        raise LookupError(
+            f"'{build}' has no call graph of main(), so the main thread's stack is unknown; "
+            "build again in an empty directory, without a compiler cache that loses .ci files "
+            "(-DUSE_CCACHE=0 if it is ccache before 4.9.2)"
+        )
     depth, path_ = max(graph.deepest(root) for root in ROOTS)
     thread = graph.deepest(THREAD)[1][:1] or (f"{THREAD} 0",)
     need = depth + int(thread[0].split()[1]) + interrupt
@@ -126,7 +135,11 @@ def check(build: Path, size: int, interrupt: int) -> tuple[int, str]:
 def main(arguments: list[str]) -> int:
     """Print the stack that is needed, and how to correct a size that is too small."""
     size = int(arguments[1])
-    need, path = check(Path(arguments[0]), size, int(arguments[2]))
+    try:
+        need, path = check(Path(arguments[0]), size, int(arguments[2]))
+    except LookupError as error:
+        sys.stderr.write(f"ethosgen: {error}\n")
+        return 1
     sys.stdout.write(f"ethosgen: the main thread needs {need} of {size} bytes of stack ({path})\n")
     if need > size:
         sys.stderr.write(f"ethosgen: set CONFIG_MAIN_STACK_SIZE={-(-need // 8) * 8} in prj.conf\n")

@@ -235,6 +235,10 @@ class ZephyrBoard(Facts):
     """The first later version without it."""
     ways: list[Literal["qemu", "board"]] = Field(min_length=1)
     """The ways to run it."""
+    counter_hz: Hz | None = None
+    """The rate of Zephyr's clock on QEMU, if it is another clock than the board's counter."""
+    module: Annotated[str, Field(pattern=r"^\w+$")] | None = None
+    """Zephyr's module with the maker's files, such as hal_nordic, if the board needs one."""
     program: str | None = None
     """The memory that is Zephyr's flash, if it also holds parts of a network."""
     program_bytes: Size | None = None

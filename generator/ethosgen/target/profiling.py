@@ -15,7 +15,7 @@ def unit_of(board: Board, kind: TargetKind, ticks_hz: int) -> Unit:
     """Return the unit of a firmware's clock on a target.
 
     `ticks_hz` is its rate as the firmware knows it. On QEMU the board file decides: for some of
-    QEMU's machines Zephyr names another rate.
+    QEMU's machines Zephyr names another rate, or reads another clock.
     """
     if board.linux is not None:
         return Unit("nanoseconds", ticks_hz / NANOSECONDS)
@@ -26,7 +26,8 @@ def unit_of(board: Board, kind: TargetKind, ticks_hz: int) -> Unit:
         counter = emulated.counter if emulated else None
         if ticks_hz * instruction_ns == NANOSECONDS:
             return Unit("instructions", 1.0)  # the firmware divides itself: see board_ticks()
-        hz = counter.hz if counter else ticks_hz
+        is_zephyrs = any(ticks_hz == known.counter_hz for known in board.run.zephyr)
+        hz = ticks_hz if is_zephyrs or counter is None else counter.hz
         return Unit("instructions", hz * instruction_ns / NANOSECONDS)
     counter = board.counter
     # An operating system may use another clock than the board file's counter.

@@ -15,11 +15,14 @@ from ethosgen.board import Board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, Sizes
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, InputError, ToolError
 from ethosgen.values.project_info import ProjectInfo
 
 _SUPPORTED = "3.7, and 4.2 or newer"
 _CACHE = "CMakeCache.txt"
+_MODULES = "zephyr_modules.txt"
+"""Where Zephyr lists the modules that it found, before it reads any Kconfig."""
 _WHICH = "ETHOSGEN_APPLICATION"
 """The cache variable that chooses between a project's application and its server."""
 _ELF = Path("zephyr") / "zephyr.elf"
@@ -59,7 +62,11 @@ def build_zephyr(
     environment = {**os.environ, **_toolchain(on), "ZEPHYR_BASE": str(base)}
     configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
     configure += [f"-D{name}={value}" for name, value in variables.items()]
-    run_step(configure, info.directory, environment)
+    try:
+        run_step(configure, info.directory, environment)
+    except BuildError:
+        _explain_modules(info, place, target, read_version(base))
+        raise
     run_step([str(cmake), "--build", str(place)], info.directory, environment)
     built = _find(info, place, on)
     if built is None:
@@ -147,6 +154,24 @@ def choose_target(board: Board, version: Version, on: str) -> str:
         f"Zephyr {version[0]}.{version[1]} has no board for '{board.name}' with --on {on}; "
         + (f"it has: {known}" if known else "name one in the board file's run.zephyr")
     )
+
+
+def _explain_modules(info: ProjectInfo, place: Path, target: str, version: Version) -> None:
+    """Raise BuildError if the configuration failed because Zephyr lacks modules."""
+    listed = place / _MODULES
+    if target == _NATIVE_BOARD or not listed.is_file():
+        return
+    wanted = ["cmsis_6" if version >= (4, 2) else "cmsis"]
+    wanted += ["hal_ethos_u"] if info.npu != NO_NPU else []
+    wanted += [one.module for one in info.board.run.zephyr if one.target == target and one.module]
+    text = listed.read_text(encoding="utf-8")
+    missing = [name for name in wanted if f'"{name}":' not in text]
+    if missing:
+        raise BuildError(
+            f"'{info.directory}' cannot be built for {target}: Zephyr found no module "
+            f"{' or '.join(missing)}; in a west workspace add its name to the name-allowlist in "
+            "west.yml and run west update, otherwise add its folder to ZEPHYR_MODULES"
+        )
 
 
 def _toolchain(on: str) -> dict[str, str]:

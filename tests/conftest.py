@@ -12,8 +12,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tests import ROOT
 from tests.support.asker import shared_asker, use_asker
+from tests.support.environment_server import EnvironmentServer, use_environment_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
-from tests.support.torch_server import TorchServer, use_torch_server
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,12 +46,12 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def children() -> Iterator[None]:
-    """Fork the children of Vela, the oracles and PyTorch, whose imports take most of their time."""
+    """Fork the children of Vela, oracles and environments: imports take most of their time."""
     use_asker(shared_asker())
-    torch = TorchServer()
-    use_torch_server(torch)
+    server = EnvironmentServer()
+    use_environment_server(server)
     yield
-    torch.close()
+    server.close()
     shared_asker().close()
 
 

@@ -1,8 +1,9 @@
-"""Runs scripts of the environment "torch" in forks of one process, which has imported PyTorch.
+"""Runs scripts of an environment in forks of one process, which has imported its packages.
 
 ethosgen starts a Python for each script, and importing PyTorch and ExecuTorch takes it ten seconds
-of processor time. A fork can crash, hang and print as a child can. All workers of a test run share
-the process: it listens at a socket, and ends after its last caller.
+of processor time, numpy and TOSA's reference model 0.2 s. A fork can crash, hang and print as a
+child can. All workers of a test run share the process of an environment: it listens at a socket,
+and ends after its last caller.
 """
 
 import contextlib
@@ -28,16 +29,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PACKAGES = (
-    "executorch.backends.arm.quantizer",
-    "executorch.backends.arm.tosa.partitioner",
-    "executorch.backends.xnnpack.quantizer.xnnpack_quantizer",
-    "executorch.exir",
-    "torch.ao.quantization.fx._decomposed",
-    "torchao.quantization.pt2e.quantize_pt2e",
-    "tvm.relax.frontend.torch.exported_program_translator",
-)
-"""What the scripts import."""
+PACKAGES = {
+    "torch": (
+        "executorch.backends.arm.quantizer",
+        "executorch.backends.arm.tosa.partitioner",
+        "executorch.backends.xnnpack.quantizer.xnnpack_quantizer",
+        "executorch.exir",
+        "torch.ao.quantization.fx._decomposed",
+        "torchao.quantization.pt2e.quantize_pt2e",
+        "tvm.relax.frontend.torch.exported_program_translator",
+    ),
+    "tosa": ("numpy", "tosa_reference_model"),
+}
+"""What the scripts of an environment import."""
 
 Wait = Callable[[list[str], Path, float], str]
 LOOK_S = 1.0
@@ -53,14 +57,14 @@ class Line:
     stream: Any
 
 
-class TorchServer:
-    """The caller's side of the process, which the first call of a test run starts."""
+class EnvironmentServer:
+    """The caller's side of the processes; the first call of a test run starts each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[Path, Line] = {}
 
-    def wait(self, command: list[str], python: Path, limit_s: float) -> str:
+    def wait(self, name: str, command: list[str], python: Path, limit_s: float) -> str:
         """Do what a Python's command for a file says, and return what it prints.
 
         Raises ChildError as ethosgen.host.worker does.
@@ -69,7 +73,7 @@ class TorchServer:
 
         assert command[:2] == [str(python), "-P"]
         with self._lock:
-            line = self._lines[python] = self._lines.get(python) or _connect(python)
+            line = self._lines[python] = self._lines.get(python) or _connect(name, python)
             pickle.dump((command[2:], limit_s), line.stream)
             line.stream.flush()
             status, said = pickle.load(line.stream)
@@ -88,29 +92,34 @@ class TorchServer:
         self._lines.clear()
 
 
-def use_torch_server(server: TorchServer) -> None:
-    """Run the scripts of the environment "torch" by a server in this process."""
+def use_environment_server(server: EnvironmentServer) -> None:
+    """Run the scripts of environments by a server in this process."""
     from ethosgen.host import worker
     from ethosgen.host.environments import ENVIRONMENTS
     from ethosgen.values.errors import ToolError
 
     in_child = worker._wait
 
-    def wait(command: list[str], python: Path, limit_s: float) -> str:
+    def is_of(name: str, python: Path) -> bool:
         try:
-            is_torch = python == ENVIRONMENTS["torch"].find()
+            return python == ENVIRONMENTS[name].find()
         except ToolError:
-            is_torch = False
-        return (server.wait if is_torch else in_child)(command, python, limit_s)
+            return False
+
+    def wait(command: list[str], python: Path, limit_s: float) -> str:
+        for name in PACKAGES:
+            if is_of(name, python):
+                return server.wait(name, command, python, limit_s)
+        return in_child(command, python, limit_s)
 
     worker._wait = wait
 
 
-def _connect(python: Path) -> Line:
+def _connect(name: str, python: Path) -> Line:
     """Connect to the process of this test run; start it if there is none."""
     run = f"{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())} {python}"
-    name = hashlib.sha256(run.encode()).hexdigest()[:16]
-    place = Path(tempfile.gettempdir()) / f"ethosgen-torch-{name}"
+    digest = hashlib.sha256(run.encode()).hexdigest()[:16]
+    place = Path(tempfile.gettempdir()) / f"ethosgen-{name}-{digest}"
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         connection = socket.socket(socket.AF_UNIX)
@@ -118,12 +127,12 @@ def _connect(python: Path) -> Line:
             connection.connect(str(place))
         except OSError:
             place.unlink(missing_ok=True)
-            _start(python, place)
+            _start(name, python, place)
             connection.connect(str(place))
     return Line(connection, connection.makefile("rwb"))
 
 
-def _start(python: Path, place: Path) -> None:
+def _start(name: str, python: Path, place: Path) -> None:
     """Start the process, which gets a socket that already listens: callers need not wait."""
     from ethosgen.host.environments import child_variables
 
@@ -131,7 +140,7 @@ def _start(python: Path, place: Path) -> None:
         listener.bind(str(place))
         listener.listen()
         subprocess.Popen(
-            [str(python), "-P", __file__, str(place)],
+            [str(python), "-P", __file__, name, str(place)],
             env=child_variables(python),
             stdin=listener.fileno(),
             stdout=subprocess.DEVNULL,
@@ -141,11 +150,11 @@ def _start(python: Path, place: Path) -> None:
 # ---- the other end -------------------------------------------------------------------------------
 
 
-def _serve(place: Path) -> None:
+def _serve(name: str, place: Path) -> None:
     """Answer each caller in a fork, until the last has left."""
     listener = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    _import_packages()
+    _import_packages(name)
     gc.freeze()  # else a fork's collector copies all pages
     callers: set[int] = set()
     end = time.monotonic() + PATIENCE_S
@@ -183,12 +192,12 @@ class _Vela:
         return getattr(sys.modules["ethosu.vela"].vela, name)
 
 
-def _import_packages() -> None:
+def _import_packages(environment: str) -> None:
     package = types.ModuleType("ethosu.vela")
     package.__dict__["vela"] = _Vela()
     stand_ins = {"ethosu": types.ModuleType("ethosu"), "ethosu.vela": package}
     sys.modules.update(stand_ins)
-    for name in PACKAGES:
+    for name in PACKAGES[environment]:
         importlib.import_module(name)
     for name in stand_ins:
         del sys.modules[name]
@@ -231,4 +240,4 @@ def _run(arguments: list[str], prints: int) -> None:
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    _serve(sys.argv[1], Path(sys.argv[2]))

@@ -10,15 +10,8 @@
 #ifndef ETHOSGEN_DSP_H
 #define ETHOSGEN_DSP_H
 
+#include "ethosgen_core.h"
 #include "ethosgen_dsp_s16.h"
-
-/* How the sums of a channel become outputs. */
-struct ethosgen_dsp_scale {
-    int32_t bias; /* doubled, except that of an even channel of a matrix */
-    int32_t mantissa;
-    int32_t addend; /* half a step of the shift, and the zero point shifted left */
-    int32_t shift;  /* to the right */
-};
 
 /* Rows times weights. */
 struct ethosgen_dsp_matrix {
@@ -40,26 +33,6 @@ struct ethosgen_dsp_matrix {
  */
 void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
-
-/* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
-struct ethosgen_dsp_window {
-    int32_t height;
-    int32_t width;
-    int32_t pixel;    /* bytes between a pixel of the input and the next */
-    int32_t channels; /* bytes of a pixel under the window */
-    int32_t taps_y;
-    int32_t taps_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t stride_y;
-    int32_t stride_x;
-    int32_t before_y; /* padding */
-    int32_t before_x;
-    int32_t zero_point; /* of the input: the value of its padding */
-    int32_t rows;
-    int32_t columns;
-    int32_t row_step; /* bytes between a row of outputs and the next */
-};
 
 /* The same for rows that are the pixels under a window, which moves over the input. */
 void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
@@ -159,15 +132,10 @@ void ethosgen_dsp_depthwise_copies_s8(int8_t *output, const int8_t *input, void 
                                       const int8_t *weights, const int32_t *blocks,
                                       const int32_t *shape);
 
-/* A pool over pixels of at least 4 `channels` bytes, and the bounds of its outputs. */
-struct ethosgen_dsp_pool {
-    int32_t row_bytes;
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
-
-/* Compute the average of at most 255 pixels; halves are rounded away from zero. */
+/*
+ * Compute the average of at most 255 pixels, which have at least 4 channels; halves are rounded away
+ * from zero.
+ */
 void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
                                   int32_t columns, const int32_t *shape);
 
@@ -190,7 +158,7 @@ struct ethosgen_dsp_product {
     int32_t parts;      /* of the depth */
     int32_t part_depth; /* places in each part but the last */
     int32_t part;       /* steps of 4 places in each part */
-    struct ethosgen_dsp_scale scales[2]; /* of an even column, and of an odd one */
+    struct ethosgen_core_scale scales[2]; /* of an even column, and of an odd one */
 };
 
 /*

@@ -27,7 +27,7 @@ static inline int32_t least(int32_t a, int32_t b)
 
 /* Copy the pixels under a window whose rows are contiguous, all of them inside. */
 static void gather_rows(int8_t *patch, const int8_t *input, struct ethosgen_dsp_place at,
-                        const struct ethosgen_dsp_window *window)
+                        const struct ethosgen_core_window *window)
 {
     int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
     const int8_t *from = input + at.y * row_bytes + at.x * window->pixel;
@@ -40,7 +40,7 @@ static void gather_rows(int8_t *patch, const int8_t *input, struct ethosgen_dsp_
 }
 
 void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp_place at,
-                         int32_t depth, const struct ethosgen_dsp_window *window)
+                         int32_t depth, const struct ethosgen_core_window *window)
 {
     int32_t channels = window->channels, row_bytes = window->width * window->pixel;
     bool is_dense = window->dilation_x == 1 && window->pixel == channels;
@@ -78,7 +78,7 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
 
 /* Widen the rows under a window where they are, whose bytes are whole words; see ethosgen_dsp_widen. */
 static int32_t widen_in_place(int32_t *to, const int8_t *input, struct ethosgen_dsp_place at, int32_t count,
-                              const struct ethosgen_dsp_window *window)
+                              const struct ethosgen_core_window *window)
 {
     int32_t row_bytes = window->width * window->pixel, bytes = window->taps_x * window->channels;
     const int8_t *from = input + at.y * row_bytes + at.x * window->pixel;
@@ -97,7 +97,7 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
                                  const int32_t *shape, const int32_t *window_shape)
 {
     const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
-    const struct ethosgen_dsp_window *window = (const struct ethosgen_dsp_window *)window_shape;
+    const struct ethosgen_core_window *window = (const struct ethosgen_core_window *)window_shape;
     int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0, some = 0;
     bool is_whole = ethosgen_dsp_has_whole_rows(window);
     int32_t *wide = room;

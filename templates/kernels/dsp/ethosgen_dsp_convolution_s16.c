@@ -8,7 +8,7 @@
 /* Channels from which it is faster to copy them in rounds. */
 enum { MANY = 8 };
 
-typedef struct ethosgen_dsp_window Window;
+typedef struct ethosgen_core_window Window;
 
 /* Append a pixel of an even number of channels to words; zeros if `from` is null. */
 static inline void append_pixel(struct ethosgen_dsp_writer *writer, const int16_t *from,

@@ -184,7 +184,7 @@ static inline void set_weights(uint32_t to[2], uint32_t word)
 /* Compute one channel of `rows` rows of outputs of 3 x 3 windows. */
 static __attribute__((noinline)) void
 run_3x3_channel(struct ethosgen_dsp_run *run, int32_t stride_x, const int8_t *weights,
-                const struct ethosgen_dsp_scale *scale)
+                const struct ethosgen_core_scale *scale)
 {
     run->scale = *scale;
     set_weights(run->weights, ethosgen_dsp_word(weights));
@@ -214,7 +214,7 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
                       int32_t row, int32_t rows, const int8_t *weights, const int32_t *scales,
                       const Layer *layer)
 {
-    const struct ethosgen_dsp_scale *scale = (const struct ethosgen_dsp_scale *)scales;
+    const struct ethosgen_core_scale *scale = (const struct ethosgen_core_scale *)scales;
     int32_t first = channel + PLANES <= layer->channels || channel < PLANES
         ? channel
         : layer->channels - PLANES;

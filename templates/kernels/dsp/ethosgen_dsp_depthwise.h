@@ -19,7 +19,7 @@ struct ethosgen_dsp_run {
     const int16_t *end; /* of the first row's pairs */
     int8_t *output;
     int32_t step;
-    struct ethosgen_dsp_scale scale;
+    struct ethosgen_core_scale scale;
     uint32_t weights[6]; /* of each row the first and the second, the second and the third */
     int32_t pair_bytes;
     int32_t output_row;
@@ -34,7 +34,7 @@ void ethosgen_dsp_run_3x3_by_2(struct ethosgen_dsp_run *run);
 
 /* Compute a channel of `rows` rows of outputs of any windows; `pairs` has room for its weights. */
 void ethosgen_dsp_run_channel(int8_t *output, const int16_t *plane, uint32_t *pairs, int32_t rows,
-                              const int8_t *weights, const struct ethosgen_dsp_scale *scale,
+                              const int8_t *weights, const struct ethosgen_core_scale *scale,
                               const struct ethosgen_dsp_depthwise *layer);
 
 #if ETHOSGEN_DSP

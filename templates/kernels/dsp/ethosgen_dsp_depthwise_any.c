@@ -36,7 +36,7 @@ static inline uint32_t load(const int16_t *from)
 
 /* Compute one output. */
 static void window(int8_t *output, const int16_t *from, const uint32_t *weights,
-                   const struct ethosgen_dsp_scale *scale, const Layer *layer)
+                   const struct ethosgen_core_scale *scale, const Layer *layer)
 {
     int32_t sum = scale->bias, down = layer->dilation_y * layer->plane_row;
 
@@ -51,7 +51,7 @@ static void window(int8_t *output, const int16_t *from, const uint32_t *weights,
 
 /* Compute 4 outputs. The compiler would keep an array of sums in memory, so each has a name. */
 static void windows(int8_t *output, const int16_t *from, const uint32_t *weights,
-                    const struct ethosgen_dsp_scale *scale, const Layer *layer)
+                    const struct ethosgen_core_scale *scale, const Layer *layer)
 {
     int32_t step = layer->stride_x, down = layer->dilation_y * layer->plane_row;
     int32_t a = scale->bias, b = a, c = a, d = a;
@@ -82,7 +82,7 @@ static void windows(int8_t *output, const int16_t *from, const uint32_t *weights
 
 /* The same for one output, whose taps may be apart. */
 static inline void scattered(int8_t *output, const int16_t *from, const uint32_t *weights,
-                             const struct ethosgen_dsp_scale *scale, const Layer *layer)
+                             const struct ethosgen_core_scale *scale, const Layer *layer)
 {
     int32_t sum = scale->bias;
 
@@ -105,7 +105,7 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
 }
 
 static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights,
-                    const struct ethosgen_dsp_scale *scale, const Layer *layer)
+                    const struct ethosgen_core_scale *scale, const Layer *layer)
 {
     int32_t left = layer->pixels;
 
@@ -136,7 +136,7 @@ static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights
 }
 
 void ethosgen_dsp_run_channel(int8_t *output, const int16_t *plane, uint32_t *pairs, int32_t rows,
-                              const int8_t *weights, const struct ethosgen_dsp_scale *scale,
+                              const int8_t *weights, const struct ethosgen_core_scale *scale,
                               const Layer *layer)
 {
     widen(pairs, weights, layer);

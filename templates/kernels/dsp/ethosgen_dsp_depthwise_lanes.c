@@ -16,7 +16,7 @@ typedef struct ethosgen_dsp_lanes Layer;
 struct block {
     int32_t from; /* their first channel, or their only one, in the input */
     int32_t to;   /* their first channel in the output */
-    struct ethosgen_dsp_scale scales[LANES];
+    struct ethosgen_core_scale scales[LANES];
 };
 
 /* In the order in which the assembly loads its fields. */
@@ -169,7 +169,7 @@ static void run_all(struct run *run, int32_t step)
         }
         run->weights += 8 * pairs;
         for (int32_t lane = 0; lane < LANES; lane++) {
-            const struct ethosgen_dsp_scale *scale = &block->scales[lane];
+            const struct ethosgen_core_scale *scale = &block->scales[lane];
 
             run->output[block->to + lane] =
                 (int8_t)ethosgen_dsp_requantize(scale->bias + 2 * sums[lane], scale);

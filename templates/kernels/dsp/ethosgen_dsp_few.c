@@ -100,7 +100,7 @@ add_whole(const int8_t *row, const int8_t *weights, int32_t depth, int32_t chann
 }
 
 static inline __attribute__((always_inline)) void
-finish(int8_t *output, struct sums sums, const struct ethosgen_dsp_scale *scales,
+finish(int8_t *output, struct sums sums, const struct ethosgen_core_scale *scales,
        const struct ethosgen_dsp_matrix *matrix, int32_t channels)
 {
     output[0] = (int8_t)ethosgen_dsp_requantize(scales[0].bias + 2 * sums.a, scales);
@@ -115,7 +115,7 @@ finish(int8_t *output, struct sums sums, const struct ethosgen_dsp_scale *scales
 
 static inline __attribute__((always_inline)) void
 multiply(int8_t *output, const int8_t *rows, int32_t count, const int8_t *weights,
-         const struct ethosgen_dsp_scale *scales, const struct ethosgen_dsp_matrix *matrix,
+         const struct ethosgen_core_scale *scales, const struct ethosgen_dsp_matrix *matrix,
          int32_t channels)
 {
     for (; count > 0; count--) {
@@ -127,7 +127,7 @@ multiply(int8_t *output, const int8_t *rows, int32_t count, const int8_t *weight
 
 /* Add the products of a window inside the input, whose rows are whole words. */
 static inline __attribute__((always_inline)) struct sums
-add_window(const int8_t *from, const int8_t *weights, const struct ethosgen_dsp_window *window,
+add_window(const int8_t *from, const int8_t *weights, const struct ethosgen_core_window *window,
            int32_t depth, int32_t channels)
 {
     int32_t bytes = window->taps_x * window->channels;
@@ -158,7 +158,7 @@ add_padding(struct sums sums, int32_t zero_point, const int8_t *weights, int32_t
 /* The same as add_window for any window, if each pixel is whole words. */
 static inline __attribute__((always_inline)) struct sums
 add_clipped(const int8_t *input, struct ethosgen_dsp_place at, const int8_t *weights,
-            const struct ethosgen_dsp_window *window, int32_t depth, int32_t channels)
+            const struct ethosgen_core_window *window, int32_t depth, int32_t channels)
 {
     int32_t words = window->channels / STEP, taps = window->taps_x, zero = window->zero_point;
     int32_t start = at.x < 0 ? -at.x : 0, room = window->width - at.x, y = at.y;
@@ -185,8 +185,8 @@ add_clipped(const int8_t *input, struct ethosgen_dsp_place at, const int8_t *wei
 
 static inline __attribute__((always_inline)) void
 convolve(int8_t *output, const int8_t *input, int8_t *patch, const int8_t *weights,
-         const struct ethosgen_dsp_scale *scales, const struct ethosgen_dsp_matrix *matrix,
-         const struct ethosgen_dsp_window *window, int32_t channels)
+         const struct ethosgen_core_scale *scales, const struct ethosgen_dsp_matrix *matrix,
+         const struct ethosgen_core_window *window, int32_t channels)
 {
     bool is_whole = ethosgen_dsp_has_whole_rows(window);
     bool is_clipped = is_whole && window->channels % STEP == 0;
@@ -221,16 +221,16 @@ convolve(int8_t *output, const int8_t *input, int8_t *patch, const int8_t *weigh
                                           const int8_t *weights, const int32_t *scales,          \
                                           const int32_t *shape)                                  \
     {                                                                                            \
-        multiply(output, rows, count, weights, (const struct ethosgen_dsp_scale *)scales,        \
+        multiply(output, rows, count, weights, (const struct ethosgen_core_scale *)scales,        \
                  (const struct ethosgen_dsp_matrix *)shape, channels);                           \
     }                                                                                            \
     void ethosgen_dsp_few_windows_##channels##_s8(                                               \
         int8_t *output, const int8_t *input, void *room, const int8_t *weights,                  \
         const int32_t *scales, const int32_t *shape, const int32_t *window)                      \
     {                                                                                            \
-        convolve(output, input, room, weights, (const struct ethosgen_dsp_scale *)scales,        \
+        convolve(output, input, room, weights, (const struct ethosgen_core_scale *)scales,        \
                  (const struct ethosgen_dsp_matrix *)shape,                                      \
-                 (const struct ethosgen_dsp_window *)window, channels);                          \
+                 (const struct ethosgen_core_window *)window, channels);                          \
     }
 
 FEW(1)

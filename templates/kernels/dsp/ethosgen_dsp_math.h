@@ -114,7 +114,7 @@ static inline uint32_t ethosgen_dsp_word(const void *from)
 }
 
 /* Requantize twice a sum; the value saturates to 8 bits. */
-static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosgen_dsp_scale *scale)
+static inline int32_t ethosgen_dsp_requantize(int32_t twice, const struct ethosgen_core_scale *scale)
 {
     int32_t product = ethosgen_dsp_high(twice, scale->mantissa);
 

@@ -398,7 +398,7 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
     tile->part_end = rows + words * matrix->first;
     tile->end = rows + words * ethosgen_dsp_steps(matrix->depth);
     tile->weights = weights;
-    tile->scales = (const struct ethosgen_dsp_scale *)scales;
+    tile->scales = (const struct ethosgen_core_scale *)scales;
     tile->output = tile->outputs[0];
     tile->stride = matrix->stride;
     tile->pairs = channels / 2;

@@ -20,7 +20,7 @@ static inline uint32_t add_halves(uint32_t a, uint32_t b)
 #endif
 
 /* The first channel of a block, all of whose channels exist. */
-static inline int32_t start_of(int32_t channel, const struct ethosgen_dsp_pool *pool)
+static inline int32_t start_of(int32_t channel, const struct ethosgen_core_pool *pool)
 {
     return channel + LANES > pool->channels ? pool->channels - LANES : channel;
 }
@@ -35,7 +35,7 @@ static inline int8_t average_of(int16_t sum, int32_t count)
 void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
                                   int32_t columns, const int32_t *shape)
 {
-    const struct ethosgen_dsp_pool *pool = (const struct ethosgen_dsp_pool *)shape;
+    const struct ethosgen_core_pool *pool = (const struct ethosgen_core_pool *)shape;
     int32_t count = rows * columns;
 
     for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
@@ -64,7 +64,7 @@ void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t r
 void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                               const int32_t *shape)
 {
-    const struct ethosgen_dsp_pool *pool = (const struct ethosgen_dsp_pool *)shape;
+    const struct ethosgen_core_pool *pool = (const struct ethosgen_core_pool *)shape;
 
     for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
         int32_t start = start_of(channel, pool);

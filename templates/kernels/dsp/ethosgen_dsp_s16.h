@@ -10,9 +10,7 @@
 #ifndef ETHOSGEN_DSP_S16_H
 #define ETHOSGEN_DSP_S16_H
 
-#include <stdint.h>
-
-struct ethosgen_dsp_window;
+#include "ethosgen_core.h"
 
 /* How a channel's sum becomes an output: (sum * mantissa + addend) / 2^(32 + shift), rounded down. */
 struct ethosgen_dsp_scale_s16 {

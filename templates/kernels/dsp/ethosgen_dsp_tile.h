@@ -15,7 +15,7 @@ struct ethosgen_dsp_tile {
     const int32_t *rows;
     const int32_t *part_end; /* the end of the first part of the depth */
     const int8_t *weights;
-    const struct ethosgen_dsp_scale *scales;
+    const struct ethosgen_core_scale *scales;
     int32_t part; /* bytes of rows of each other part, 0 if there is none */
     int8_t *output;
     int32_t stride;

@@ -87,7 +87,7 @@ void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *s
                             const int32_t *shape)
 {
     const Product *product = (const Product *)shape;
-    const struct ethosgen_dsp_scale *scale = product->scales;
+    const struct ethosgen_core_scale *scale = product->scales;
     int32_t depth = product->depth, columns = product->columns;
 
     for (int32_t row = 0; row < product->rows; row++) {

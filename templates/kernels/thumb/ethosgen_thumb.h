@@ -10,15 +10,7 @@
 #ifndef ETHOSGEN_THUMB_H
 #define ETHOSGEN_THUMB_H
 
-#include <stdint.h>
-
-/* How the sums of a channel become outputs. */
-struct ethosgen_thumb_scale {
-    int32_t bias;
-    int32_t mantissa;
-    int32_t addend; /* half a step of the shift, and the zero point shifted left */
-    int32_t shift;  /* to the right */
-};
+#include "ethosgen_core.h"
 
 /* Rows times weights. */
 struct ethosgen_thumb_matrix {
@@ -44,26 +36,6 @@ void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
  */
 void ethosgen_thumb_pairs_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
-
-/* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
-struct ethosgen_thumb_window {
-    int32_t height;
-    int32_t width;
-    int32_t pixel;    /* bytes between a pixel of the input and the next */
-    int32_t channels; /* bytes of a pixel under the window */
-    int32_t taps_y;
-    int32_t taps_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t stride_y;
-    int32_t stride_x;
-    int32_t before_y; /* padding */
-    int32_t before_x;
-    int32_t zero_point; /* of the input: the value of its padding */
-    int32_t rows;
-    int32_t columns;
-    int32_t row_step; /* between a row of outputs and the next */
-};
 
 /* The same for rows that are the pixels under a window. room: the words, and twice the depth. */
 void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *room,
@@ -127,14 +99,6 @@ void ethosgen_thumb_copies_s8(int8_t *output, const int8_t *input, int8_t *room,
 void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
                                      const int8_t *weights, const int32_t *scales,
                                      const int32_t *shape);
-
-/* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
-struct ethosgen_thumb_pool {
-    int32_t row_bytes;
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
 
 /* Compute the average of the pixels of a window; halves are rounded away from zero. */
 void ethosgen_thumb_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,

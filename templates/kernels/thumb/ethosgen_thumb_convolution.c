@@ -35,7 +35,7 @@ static inline int32_t least(int32_t a, int32_t b)
 
 /* Copy the pixels under the window at row y, column x (which may be negative). */
 static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int32_t depth,
-                   const struct ethosgen_thumb_window *window)
+                   const struct ethosgen_core_window *window)
 {
     int32_t channels = window->channels, row_bytes = window->width * window->pixel;
     bool is_dense = window->dilation_x == 1 && window->pixel == channels;
@@ -73,8 +73,8 @@ void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *ro
                                    const int32_t *shape, const int32_t *window_shape)
 {
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
-    const struct ethosgen_thumb_window *window =
-        (const struct ethosgen_thumb_window *)window_shape;
+    const struct ethosgen_core_window *window =
+        (const struct ethosgen_core_window *)window_shape;
     int32_t depth = matrix->depth, used = 0, *words = room;
     int8_t *patches = (int8_t *)(words + matrix->words), *outputs[ETHOSGEN_THUMB_ROWS];
 

@@ -14,7 +14,7 @@
 enum { SIDE = 3, TAPS = SIDE * SIDE };
 
 typedef struct ethosgen_thumb_depthwise Layer;
-typedef struct ethosgen_thumb_scale Scale;
+typedef struct ethosgen_core_scale Scale;
 
 /* A window, in the order in which the assembly loads its fields. */
 struct window {

@@ -57,7 +57,7 @@ static inline int32_t ethosgen_thumb_high(int32_t sum, int32_t mantissa)
 
 /* Requantize a sum; the value saturates to 8 bits. */
 static inline int32_t ethosgen_thumb_requantize(int32_t sum,
-                                                const struct ethosgen_thumb_scale *scale)
+                                                const struct ethosgen_core_scale *scale)
 {
     int32_t product = ethosgen_thumb_high(sum, scale->mantissa);
 

@@ -14,7 +14,7 @@ enum { ROWS = ETHOSGEN_THUMB_ROWS, CHANNELS = ETHOSGEN_THUMB_CHANNELS, WIDE = 2 
 
 /* Some channels of a row or two, in the order in which the assembly loads its fields. */
 struct tile {
-    const struct ethosgen_thumb_scale *scales;
+    const struct ethosgen_core_scale *scales;
     const int8_t *end;            /* of the first row */
     int32_t sums[ROWS * CHANNELS]; /* first those of the first row */
     int32_t skipped;              /* steps that the first round leaves out */
@@ -217,7 +217,7 @@ int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
 static const int8_t *sum_some(int32_t *sums, const int32_t *biases, int32_t channels,
                               const int8_t *row, int32_t depth, const int8_t *weights)
 {
-    struct ethosgen_thumb_scale scales[CHANNELS] = {{0}};
+    struct ethosgen_core_scale scales[CHANNELS] = {{0}};
     struct tile tile = {.scales = scales, .end = row + depth, .skipped = -depth & (STEPS - 1)};
 
     for (int32_t channel = 0; channel < channels; channel++) {
@@ -252,7 +252,7 @@ const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t 
 
 /* Compute all channels of a row in whole blocks of 8; return the weights of the others. */
 static const int8_t *multiply_wide(int8_t *output, const int8_t *row, const int8_t *weights,
-                                   const struct ethosgen_thumb_scale *scales,
+                                   const struct ethosgen_core_scale *scales,
                                    const struct ethosgen_thumb_matrix *matrix)
 {
     int32_t depth = matrix->depth;
@@ -279,7 +279,7 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
     struct tile tile;
 
     (void)words;
-    tile.scales = (const struct ethosgen_thumb_scale *)scales;
+    tile.scales = (const struct ethosgen_core_scale *)scales;
     tile.end = rows + depth;
     tile.skipped = -depth & (STEPS - 1);
     if (count < ROWS) {

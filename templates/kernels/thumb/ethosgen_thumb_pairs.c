@@ -225,7 +225,7 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
                              int32_t count, int32_t *words, const int8_t *weights,
                              const int32_t *scales, const struct ethosgen_thumb_matrix *matrix)
 {
-    const struct ethosgen_thumb_scale *scale = (const struct ethosgen_thumb_scale *)scales;
+    const struct ethosgen_core_scale *scale = (const struct ethosgen_core_scale *)scales;
     int32_t excess[ROWS];
     int8_t *first = outputs[0], *second = outputs[1];
     struct tile tile;

@@ -17,7 +17,7 @@
 enum { FOUR = 4, EXCESS = 128 };
 
 typedef struct ethosgen_thumb_depthwise Layer;
-typedef struct ethosgen_thumb_scale Scale;
+typedef struct ethosgen_core_scale Scale;
 
 /* The rows of the input under the windows of some rows of outputs. */
 static inline int32_t height_of(int32_t rows, const Layer *layer)

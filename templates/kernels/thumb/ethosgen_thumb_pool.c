@@ -7,7 +7,7 @@
 
 enum { FOUR = 4 };
 
-typedef struct ethosgen_thumb_pool Pool;
+typedef struct ethosgen_core_pool Pool;
 
 static inline int32_t greater(int32_t a, int32_t b)
 {

@@ -64,7 +64,7 @@ static inline int32_t add_padding(int32_t sum, int32_t zero_point, const int8_t 
 
 /* Add the products of the window at row y, column x (which may be negative). */
 static int32_t add_window(int32_t sum, const int8_t *input, int32_t y, int32_t x,
-                          const int8_t *weights, const struct ethosgen_thumb_window *window)
+                          const int8_t *weights, const struct ethosgen_core_window *window)
 {
     int32_t channels = window->channels, zero = window->zero_point;
     int32_t bytes = window->taps_x * channels, start = x < 0 ? -x : 0;
@@ -94,10 +94,10 @@ void ethosgen_thumb_single_s8(int8_t *output, const int8_t *input, const int8_t 
                               const int32_t *scales, const int32_t *shape,
                               const int32_t *window_shape)
 {
-    const struct ethosgen_thumb_scale *scale = (const struct ethosgen_thumb_scale *)scales;
+    const struct ethosgen_core_scale *scale = (const struct ethosgen_core_scale *)scales;
     const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
-    const struct ethosgen_thumb_window *window =
-        (const struct ethosgen_thumb_window *)window_shape;
+    const struct ethosgen_core_window *window =
+        (const struct ethosgen_core_window *)window_shape;
 
     for (int32_t row = 0; row < window->rows; row++) {
         int32_t y = row * window->stride_y - window->before_y, x = -window->before_x;

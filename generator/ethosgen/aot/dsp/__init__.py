@@ -26,7 +26,7 @@ DSP_KERNELS = MicroKernels(
             *_OF_INT16,
         ),
         folder="kernels/dsp",
-        headers=("ethosgen_dsp.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
+        headers=("ethosgen_dsp.h", "ethosgen_core.h", "ethosgen_dsp_s16.h", "ethosgen_dsp_math.h"),
     ),
     has_helium=False,
 )

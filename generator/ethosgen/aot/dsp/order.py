@@ -28,7 +28,7 @@ MOST_INPUT = 128
 
 
 def dsp_scales(layer: Layer, weights: Array) -> Array | None:
-    """Return (channels, 4) of structs ethosgen_dsp_scale, with single biases.
+    """Return (channels, 4) of structs ethosgen_core_scale, with single biases.
 
     None if the kernels cannot compute the layer: twice a sum or an addend has more than 32 bits.
     Weights are (channels, products).

@@ -5,7 +5,7 @@ If an operator has a packed form for its shapes, the firmware uses it. The form 
 bit-identical to TFLite Micro's reference kernels.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -145,16 +145,19 @@ class MicroKernels:
         """Return the C files whose functions the kernels call, and their headers."""
         named = {file for kernels in made for kernel in kernels.values() for file in kernel.sources}
         folder, headers = self._source.folder, self._source.headers
-        own = sorted(file for file in named if (template_folder(folder) / file).is_file())
-        files = {file: file for file in (*headers, *own)} if own else {}
-        files |= self._shared(named.difference(own)) if own else {}
-        return ProjectFiles(folder, files, headers=headers[:1] if own else ())
+        own = {file for file in (*headers, *named) if (template_folder(folder) / file).is_file()}
+        if not own.intersection(named):
+            return ProjectFiles(folder, {})
+        ordered = dict.fromkeys((*headers, *sorted(named)))
+        files = {file: file for file in ordered if file in own}
+        files |= self._shared([file for file in ordered if file not in own])
+        return ProjectFiles(folder, files, headers=headers[:1])
 
-    def _shared(self, named: Collection[str]) -> dict[str, str]:
+    def _shared(self, named: Sequence[str]) -> dict[str, str]:
         """Return the files of the folder beside it that kernels need, by the path from its own."""
         shared = self._source.shared
-        known = sorted(named) if shared else ()
         beside = template_folder(self._source.folder).parent / shared
+        known = named if shared else ()
         return {file: f"../{shared}/{file}" for file in known if (beside / file).is_file()}
 
     def _pack(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
@@ -184,11 +187,12 @@ class MicroKernels:
 
 @cache
 def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
-    functions = [
+    values = [
         value
         for family in source.families
         for value in vars(import_module(f"{source.package}.{family}")).values()
     ]
+    functions = [f for value in values for f in (value if isinstance(value, tuple) else (value,))]
     return {key: one for f in functions for key, one in getattr(f, "packs", {}).items()}
 
 

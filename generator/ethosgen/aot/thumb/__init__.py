@@ -8,7 +8,7 @@ from ethosgen.aot.packed import MicroKernels, Source
 
 def _kernels(name: str, module: str) -> MicroKernels:
     """Return the library of an architecture, whose operators a module declares."""
-    headers = ("ethosgen_thumb.h", "ethosgen_thumb_math.h")
+    headers = ("ethosgen_thumb.h", "ethosgen_core.h", "ethosgen_thumb_math.h")
     source = Source(__name__, (module, "pool", "product"), "kernels/thumb", headers, shared="dsp")
     return MicroKernels(name, source, has_helium=False)
 

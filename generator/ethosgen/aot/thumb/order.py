@@ -16,7 +16,7 @@ EXCESS = 128
 
 
 def thumb_scales(layer: Layer, weights: Array) -> Array | None:
-    """Return (channels, 4) of structs ethosgen_thumb_scale; weights are (channels, products).
+    """Return (channels, 4) of structs ethosgen_core_scale; weights are (channels, products).
 
     None if the kernels cannot compute the layer. They requantize as the DSP kernels.
     """

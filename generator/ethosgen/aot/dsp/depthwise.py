@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.dsp.lanes import Lanes
 from ethosgen.aot.dsp.matrix import convolution
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
@@ -39,21 +38,12 @@ def _depthwise(
     planes = Planes.of(vertical, horizontal)
     if planes.is_exchanged:
         weights = weights.transpose(1, 0, 2)
-    nest = Nest()
-    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    tables = [
-        nest.table("weights", order.depthwise_weights(weights)),
-        nest.table("scales", order.depthwise_scales(scales)),
-        nest.table("shape", planes.shape(layer)),
-    ]
-    room = nest.room("room", planes.bytes)
-    with nest.loop("n", layer.source.shape[0]) as n:
-        nest.call(
-            "ethosgen_dsp_depthwise_s8",
-            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
-            *(table.data for table in tables),
-        )
-    return nest.kernel(DEPTHWISE)
+    constants = {
+        "weights": order.depthwise_weights(weights),
+        "scales": order.depthwise_scales(scales),
+        "shape": planes.shape(layer),
+    }
+    return images_kernel(layer, "ethosgen_dsp_depthwise_s8", constants, planes.bytes, DEPTHWISE)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import order
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array
 
 LANES = frozenset({"ethosgen_dsp_depthwise_lanes.c"})
@@ -62,23 +61,14 @@ class Lanes:
 
     def kernel(self, layer: Layer, weights: Array, scales: Array) -> Kernel:
         """Return the kernel; `weights` are (row, column, channel)."""
-        name = "lanes" if self.copies == 1 else "copies"
-        nest = Nest()
-        x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-        tables = [
-            nest.table("weights", self._weights(weights.reshape(self.taps, -1))),
-            nest.table("blocks", self._scales(scales)),
-            nest.table("shape", self._shape(layer)),
-        ]
-        bytes_of_places = PLACE * ((self.taps + 1) // 2 * 2) + SENTINEL
-        room = nest.room("room", bytes_of_places + self.channels)
-        with nest.loop("n", layer.source.shape[0]) as n:
-            nest.call(
-                f"ethosgen_dsp_depthwise_{name}_s8",
-                *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
-                *(table.data for table in tables),
-            )
-        return nest.kernel(LANES)
+        function = f"ethosgen_dsp_depthwise_{'lanes' if self.copies == 1 else 'copies'}_s8"
+        constants = {
+            "weights": self._weights(weights.reshape(self.taps, -1)),
+            "blocks": self._scales(scales),
+            "shape": self._shape(layer),
+        }
+        places_bytes = PLACE * ((self.taps + 1) // 2 * 2) + SENTINEL
+        return images_kernel(layer, function, constants, places_bytes + self.channels, LANES)
 
     def _weights(self, weights: Array) -> Array:
         """Pack weights of (tap, channel)."""

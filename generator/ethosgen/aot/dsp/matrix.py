@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
+from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.values.network import Operator, Tensor
 
@@ -45,16 +44,6 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel | None:
     if is_contiguous(layer, weights, vertical, horizontal):
         return _product(layer, flat)
     return _windows(layer, flat, weights.shape[3], vertical, horizontal)
-
-
-def is_contiguous(layer: Layer, weights: Array, *axes: Axis) -> bool:
-    """Return whether the windows of a convolution are the pixels of the input, one after another.
-
-    Weights are (output channel, row, column, input channel).
-    """
-    return weights.shape[3] == layer.source.shape[3] and all(
-        axis.taps == axis.stride == 1 and axis.is_inside for axis in axes
-    )
 
 
 def _product(layer: Layer, weights: Array) -> Kernel | None:
@@ -92,24 +81,6 @@ def window_function(channels: int) -> tuple[str, frozenset[str]]:
 def whole_steps(depth: int) -> int:
     """Return a depth rounded up to whole steps of the kernel."""
     return -(-depth // order.STEP) * order.STEP
-
-
-def window_numbers(
-    layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
-) -> Array:
-    """Return a struct ethosgen_dsp_window that covers `depth` channels of each pixel.
-
-    A row of outputs and the next are `row_step` apart, or else adjacent.
-    """
-    _, height, width, channels = layer.source.shape
-    numbers = (
-        *(height, width, channels, depth),
-        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
-        *(zero_point_of(layer.source), vertical.target, horizontal.target),
-        row_step or horizontal.target * layer.channels,
-    )
-    return np.array(numbers, np.int32)
 
 
 def matrix_constants(

@@ -9,12 +9,11 @@ import numpy as np
 
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE
-from ethosgen.aot.dsp.matrix import is_contiguous, window_numbers
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
-from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
+from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, layer_s16
 from ethosgen.values.network import Operator, Tensor
 

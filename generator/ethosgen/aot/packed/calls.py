@@ -1,14 +1,29 @@
 """Layers as calls of a C function: rows that are contiguous, or windows, times packed weights."""
 
+from collections.abc import Mapping
+
+import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.order import Array
 
 Constants = tuple[Array, Array, Array]
 """Packed weights and scales, group by group, and the struct with the sizes."""
+
+
+def is_contiguous(layer: Layer, weights: Array, *axes: Axis) -> bool:
+    """Return whether the windows of a convolution are the pixels of the input, one after another.
+
+    Weights are (output channel, row, column, input channel).
+    """
+    return weights.shape[3] == layer.source.shape[3] and all(
+        axis.taps == axis.stride == 1 and axis.is_inside for axis in axes
+    )
 
 
 def rows_kernel(
@@ -57,3 +72,42 @@ def windows_kernel(
             *(struct.data for struct in structs),
         )
     return nest.kernel(sources)
+
+
+def images_kernel(
+    layer: Layer,
+    function: str,
+    constants: Mapping[str, Array],
+    room_bytes: int,
+    sources: frozenset[str],
+) -> Kernel:
+    """Return a call for each image, with temporary memory and the constants in their order."""
+    nest = Nest()
+    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
+    tables = [nest.table(name, values.reshape(-1)) for name, values in constants.items()]
+    room = nest.room("room", room_bytes)
+    with nest.loop("n", layer.source.shape[0]) as n:
+        nest.call(
+            function,
+            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), room.data),
+            *(table.data for table in tables),
+        )
+    return nest.kernel(sources)
+
+
+def window_numbers(
+    layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
+) -> Array:
+    """Return a struct ethosgen_core_window that covers `depth` channels of each pixel.
+
+    A row of outputs and the next are `row_step` apart, or else adjacent.
+    """
+    _, height, width, channels = layer.source.shape
+    numbers = (
+        *(height, width, channels, depth),
+        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
+        *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
+        *(zero_point_of(layer.source), vertical.target, horizontal.target),
+        row_step or horizontal.target * layer.channels,
+    )
+    return np.array(numbers, np.int32)

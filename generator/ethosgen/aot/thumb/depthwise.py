@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
+from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import cost, order
 from ethosgen.aot.thumb.matrix import Form, convolution
@@ -164,31 +163,13 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
     taps = weights[0].transpose(1, 0, 2) if plane.is_exchanged else weights[0]
     shape, packed = plane.shape(layer), order.depthwise_weights(taps)
     if is_direct(plane, layer.source, layer.target, form):
-        room = ROWS_3X3 * 3 * layer.channels
-        return _images(
-            "ethosgen_thumb_depthwise_3x3_s8", DEPTHWISE_3X3, layer, room, (packed, scales, shape)
-        )
+        room, name = ROWS_3X3 * 3 * layer.channels, "ethosgen_thumb_depthwise_3x3_s8"
+        constants = {"weights": packed, "scales": scales, "shape": shape}
+        return images_kernel(layer, name, constants, room, DEPTHWISE_3X3)
     scales = order.lowered(scales, flat)
     name, sources = "ethosgen_thumb_depthwise_s8", DEPTHWISE
     if plane.sums_copies(copies):
         name, sources = "ethosgen_thumb_copies_s8", COPIES
         packed = order.matrix_weights(packed.reshape(flat.shape))
-    return _images(name, sources, layer, plane.room, (packed, scales, shape))
-
-
-def _images(
-    function: str, sources: frozenset[str], layer: Layer, room: int, tables: Sequence[Array]
-) -> Kernel:
-    """Return a kernel that calls a function for each image; it has temporary memory."""
-    nest = Nest()
-    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    names = ("weights", "scales", "shape")
-    known = [nest.table(name, table.reshape(-1)) for name, table in zip(names, tables, strict=True)]
-    place = nest.room("room", room)
-    with nest.loop("n", layer.source.shape[0]) as n:
-        nest.call(
-            function,
-            *(tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0]), place.data),
-            *(table.data for table in known),
-        )
-    return nest.kernel(sources)
+    constants = {"weights": packed, "scales": scales, "shape": shape}
+    return images_kernel(layer, name, constants, plane.room, sources)

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.operators import Kernel
-from ethosgen.aot.packed.calls import rows_kernel, windows_kernel
+from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import order
 from ethosgen.values.network import Operator, Tensor
@@ -17,6 +16,8 @@ from ethosgen.values.network import Operator, Tensor
 ROWS = 2
 """Rows that the kernel multiplies at a time."""
 WORD = 4
+CONVOLUTION = "ethosgen_thumb_convolution_s8"
+"""The function for windows, on either architecture."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,7 @@ def convolution(op: Operator, layer: Layer, weights: Array, form: Form) -> Kerne
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
     flat = weights.reshape(len(weights), -1)
-    if weights.shape[3] == layer.source.shape[3] and all(
-        axis.taps == axis.stride == 1 and axis.is_inside for axis in (vertical, horizontal)
-    ):
+    if is_contiguous(layer, weights, vertical, horizontal):
         return _product(layer, flat, form)
     return _windows(layer, flat, weights.shape[3], (vertical, horizontal), form)
 
@@ -90,25 +89,9 @@ def _windows(
     made = constants(layer, weights, form, layer.source.shape[3] // depth)
     if made is None:
         return None
-    room, function = room_bytes(weights.shape[1], form), "ethosgen_thumb_convolution_s8"
-    shape = window(layer, depth, *axes)
-    return windows_kernel(layer, depth, function, made, shape, room, form.convolution_sources)
-
-
-def window(layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int = 0) -> Array:
-    """Return a struct ethosgen_thumb_window that covers `depth` channels of each pixel.
-
-    A row of outputs and the next are `row_step` apart, or else adjacent.
-    """
-    _, height, width, channels = layer.source.shape
-    numbers = (
-        *(height, width, channels, depth),
-        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
-        *(zero_point_of(layer.source), vertical.target, horizontal.target),
-        row_step or horizontal.target * layer.channels,
-    )
-    return np.array(numbers, np.int32)
+    room = room_bytes(weights.shape[1], form)
+    shape = window_numbers(layer, depth, *axes)
+    return windows_kernel(layer, depth, CONVOLUTION, made, shape, room, form.convolution_sources)
 
 
 def room_bytes(depth: int, form: Form) -> int:

@@ -16,6 +16,7 @@ from ethosgen.cli import cli
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "simulate": api.simulate,
     "verify": api.verify,
+    "report": api.create_report,
     "project": api.create_project,
     "build": api.build_project,
     "run": api.run_project,
@@ -23,7 +24,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sweep": api.sweep,
     "accuracy": api.accuracy,
 }
-RENAMED = {"input_path": "inputs", "strategy": "strategies"}
+RENAMED = {"networks": "network", "input_path": "inputs", "strategy": "strategies"}
 OPTIONS = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
 """Fields of OffloadOptions; `strategy` and `arena_limit` are those of its schedule."""
 SCHEDULE = {"strategy", "arena_limit"}

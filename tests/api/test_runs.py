@@ -40,6 +40,27 @@ def test_simulate_gives_the_commands_report_and_the_outputs(
         np.testing.assert_array_equal(array, again.outputs[name])
 
 
+def test_report_gives_what_the_page_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, trace = tmp_path / "r.html", tmp_path / "t.json"
+    network = ethosgen.read(DIGITS)
+    made = ethosgen.create_report(network, npu=NPU, samples=2, output=page, perfetto=trace)
+    line = ["report", str(DIGITS), "--npu", NPU, "--samples", "2", "--json"]
+    cli.main(line, standalone_mode=False)
+    printed = json.loads(capsys.readouterr().out)
+    told = json.loads(json.dumps(made.as_json()))
+    assert printed.pop("command").startswith("ethosgen report ")
+    assert told.pop("command") == (f"ethosgen.create_report('digits_int8', samples=2, npu='{NPU}')")
+    assert told == printed
+    assert made.verdict.verdict == "PASS" and made.costs.npu_cycles
+    assert "</html>" in page.read_text("utf-8") and json.loads(trace.read_text())["traceEvents"]
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(ethosgen.EthosgenError, match="ethosgen report did not write it"):
+        ethosgen.create_report(network, npu=NPU, output=tmp_path / "mine.html")
+    assert (tmp_path / "mine.html").read_text() == "mine"
+
+
 @needs_qemu
 def test_a_project_is_created_built_and_run(tmp_path: Path) -> None:
     network = ethosgen.read(DIGITS, name="numbers")

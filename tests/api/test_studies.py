@@ -50,6 +50,25 @@ def test_accuracy_takes_arrays_as_it_takes_files(tmp_path: Path) -> None:
         ethosgen.accuracy(DIGITS, images)
 
 
+def test_what_is_wrong_with_arrays_names_no_file() -> None:
+    images = next(iter(ethosgen.draw_samples(DIGITS, 4).values()))
+    labels = [1, 2, 3, 4]
+    wrong = (
+        ({"foo": images}, labels, "the arrays: no input is called 'foo'; the inputs are: 'image'"),
+        (images, [1, 2], "the arrays: input 'image' has 4 samples, but there are 2 labels"),
+        (images[..., :3, :], labels, "the arrays: input 'image' has shape "),
+        (images, [1.5, 2, 3, 4], "the arrays: labels must be integers from 0"),
+        (images, ["a"] * 4, "labels: must be numbers, but the array is of <U1"),
+        (images, [[1], [2, 3]], "labels: the rows have different lengths"),
+        ([[1], [2, 3]], [1, 2], "input 'x': the rows have different lengths"),
+        ({"image": np.array([{}])}, [1], "input 'image': must be numbers, but the array is of obj"),
+    )
+    for data, given, said in wrong:
+        with pytest.raises(ethosgen.EthosgenError, match="^" + said) as told:
+            ethosgen.accuracy(DIGITS, data, given, npu=NPU, processes=1)
+        assert ".np" not in str(told.value)
+
+
 def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
     study = tmp_path / "study.toml"

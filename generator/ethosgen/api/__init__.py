@@ -13,7 +13,7 @@ EthosgenError for what a user can fix, with the command's sentence, and prints n
 from ethosgen.api.firmware import FirmwareOptions
 from ethosgen.api.networks import NetworkLike, draw_samples, read
 from ethosgen.api.projects import build_project, create_project, run_project
-from ethosgen.api.runs import Run, simulate, verify
+from ethosgen.api.runs import Run, create_report, simulate, verify
 from ethosgen.api.studies import accuracy, compare, sweep
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
@@ -30,6 +30,7 @@ __all__ = [
     "build_project",
     "compare",
     "create_project",
+    "create_report",
     "draw_samples",
     "read",
     "run_project",

@@ -19,6 +19,9 @@ from ethosgen.api.networks import (
     pipeline_inputs,
     watch_of,
 )
+from ethosgen.pipeline.reporting import Files, ReportRequest, make_report, write_report
+from ethosgen.values.network import Network
+from ethosgen.values.network_report import NetworkReport
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Announce
@@ -112,6 +115,72 @@ def verify(
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))
+
+
+def create_report(
+    network: NetworkLike,
+    *,
+    board: str | None = None,
+    on: str | None = None,
+    inputs: InputsLike | None = None,
+    samples: int | None = None,
+    seed: int = 0,
+    golden: str | os.PathLike[str] | None = None,
+    fidelity: float | None = None,
+    output: str | os.PathLike[str] | None = None,
+    perfetto: str | os.PathLike[str] | None = None,
+    explorer: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    announce: Announce | None = None,
+    **firmware: Unpack[FirmwareOptions],
+) -> NetworkReport:
+    """Gather what runs where and why, time, memory and exactness: `ethosgen report`.
+
+    The value has what the page shows, in bytes, cycles and seconds; `as_json()` is what the command
+    prints with --json. With a `board` that QEMU runs, steps are measured; without, they are
+    estimates. `output` also writes the page, `perfetto` and `explorer` the files for Perfetto and
+    Model Explorer; `force` replaces files that ethosgen did not write. The other options are those
+    of FirmwareOptions.
+    """
+    page, trace, data = (None if one is None else Path(one) for one in (output, perfetto, explorer))
+    files = Files(page, trace, data, force)
+    files.require()
+    with files_of([network]) as found:
+        asked = ReportRequest(
+            make_recipe([network], found, board, firmware),
+            on=on,
+            inputs=pipeline_inputs(network, inputs, samples, seed),
+            criteria=criteria_of(golden, fidelity),
+            command=_call(
+                network,
+                {
+                    "board": board,
+                    "on": on,
+                    "inputs": inputs,
+                    "samples": samples,
+                    "seed": seed or None,
+                    "golden": golden,
+                    "fidelity": fidelity,
+                    **firmware,
+                },
+            ),
+        )
+        made = make_report(asked, watch_of(announce))
+    write_report(made, files)
+    return made
+
+
+def _call(network: NetworkLike, given: Mapping[str, object]) -> str:
+    """Return the call of `create_report` as Python, for the page; arrays are left out."""
+    name = network.name if isinstance(network, Network) else os.fspath(network)
+    words = [repr(name)]
+    for option, value in given.items():
+        if isinstance(value, (str, os.PathLike)):
+            words.append(f"{option}={os.fspath(value)!r}")
+        elif value is not None:
+            is_plain = isinstance(value, (int, float))
+            words.append(f"{option}={value!r}" if is_plain else f"{option}=...")
+    return f"ethosgen.create_report({', '.join(words)})"
 
 
 def criteria_of(

@@ -1,9 +1,11 @@
 """Figures over many runs: accuracy on labelled data, and configurations side by side."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,9 @@ from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import Strategy
 from ethosgen.values.sweep import SweepReport
 from ethosgen.values.watch import Announce
+
+_DATA, _LABELS = "data.npz", "labels.npy"
+"""The files in which arrays go to the pipeline."""
 
 
 def compare(
@@ -115,6 +120,7 @@ def accuracy(
     with (
         files_of([network]) as ((path,), reading),
         TemporaryDirectory(prefix="ethosgen-") as folder,
+        _speaking_of_arrays(Path(folder)),
     ):
         given, names = _data_files(data, labels, Path(folder))
         asked = AccuracyRequest(
@@ -142,6 +148,27 @@ def _listed(values: Sequence[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
+@contextmanager
+def _speaking_of_arrays(folder: Path) -> Iterator[None]:
+    """Let messages about arrays in memory not name the files that they are passed in."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error).replace(str(folder / _DATA), "the arrays")
+        raise InputError(text.replace(str(folder / _LABELS), "the labels")) from None
+
+
+def _numbers(what: str, value: object) -> Array:
+    """Return a value as an array of numbers; InputError names it."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{what}: the rows have different lengths; pass one array") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{what}: must be numbers, but the array is of {array.dtype}")
+    return array
+
+
 def _data_files(
     data: str | os.PathLike[str] | Array | Mapping[str, Array],
     labels: str | os.PathLike[str] | Array | Sequence[int] | None,
@@ -151,10 +178,14 @@ def _data_files(
     if isinstance(data, (str, os.PathLike)):
         if labels is None or isinstance(labels, (str, os.PathLike)):
             return Path(data), None if labels is None else Path(labels)
-        np.save(folder / "labels.npy", np.asarray(labels))
-        return Path(data), folder / "labels.npy"
+        np.save(folder / _LABELS, _numbers("labels", labels))
+        return Path(data), folder / _LABELS
     if labels is None or isinstance(labels, (str, os.PathLike)):
         raise InputError("data in memory need their labels in memory: pass an array of integers")
-    arrays = dict(data) if isinstance(data, Mapping) else {DATA: np.asarray(data)}
-    np.savez(folder / "data.npz", **arrays | {LABELS: np.asarray(labels)})
-    return folder / "data.npz", None
+    given = data if isinstance(data, Mapping) else {DATA: data}
+    arrays: dict[str, Any] = {
+        str(name): _numbers(f"input '{name}'", one) for name, one in given.items()
+    }
+    arrays[LABELS] = _numbers("labels", labels)
+    np.savez(folder / _DATA, **arrays)
+    return folder / _DATA, None

@@ -7,9 +7,12 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.commands.wording import report_text
+from ethosgen.values.comparison import SramChoice, Tried
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
+from ethosgen.values.schedule import Schedule
+from tests.support.costs import make_cost
 from tests.support.networks import NetworkBuilder, Spec
 
 
@@ -30,6 +33,22 @@ def report(**changes: Any) -> Report:
 def test_only_the_first_oracle_decides() -> None:
     assert report().passed
     assert not report(golden=Comparison("tflm", 1, 10, 1.0)).passed
+
+
+def test_what_a_limit_of_the_sram_chose_is_told() -> None:
+    tried = Tried(Schedule(arena_bytes=4000), make_cost(2000, 4096, start_cycles=0))
+    made = report(sram_choice=SramChoice("net", 5120, tried))
+    assert "  limit     net in 5.0 KiB: performance ≤ 3.9 KiB: 4.0 KiB of SRAM" in report_text(made)
+    assert made.as_json()["sram_choice"] == {
+        "limit_bytes": 5120,
+        "chosen": {
+            **{"strategy": "performance", "arena_limit_bytes": 4000, "sram_bytes": 4096},
+            **{"cycles": 2000, "milliseconds": 2.0},
+        },
+        "smaller": None,
+        "larger": None,
+    }
+    assert report().as_json()["sram_choice"] is None
 
 
 def test_silence_and_emptiness_are_failures() -> None:

@@ -114,12 +114,24 @@ DAMAGES: dict[str, Damage] = {
     "OTHER_CODE": lambda data: header(data, 32, 0),
 }
 
+SAID = {
+    "UNKNOWN": r"the slot holds no file .*; load '.*it\.weights'$",
+    "TOO_OLD": "the file has an older format .*; make it anew with: ethosgen weights build NETWORK",
+    "TOO_NEW": "the file has a newer format .*, with the ethosgen that generated the project$",
+    "DAMAGED": "the file's CRC is wrong, .* and if it is damaged itself, make it anew with: ",
+    "TRUNCATED": "the file is cut short, or its slot is too small; load all of '",
+    "OTHER_NETWORK": "the file is for a network of another name; make it anew with: ",
+    "OTHER_CODE": "the file is for other code, .* --for .*, or build the firmware again$",
+}
+
 
 @pytest.mark.parametrize("status", DAMAGES)
 def test_each_damage_has_its_status(project: Path, tmp_path: Path, status: str) -> None:
     file = tmp_path / "it.weights"
     file.write_bytes(DAMAGES[status](old_file(project).read_bytes()))
-    with pytest.raises(TargetError, match=rf"could not start: ETHOSGEN_WEIGHTS_{status}$"):
+    with pytest.raises(
+        TargetError, match=rf"could not start: ETHOSGEN_WEIGHTS_{status}: {SAID[status]}"
+    ):
         run_with(project, file)
 
 
@@ -137,7 +149,7 @@ def test_a_misaligned_address_has_its_status(tmp_path: Path) -> None:
     assert "{board_slot_digits, " in text
     slots.write_text(text.replace("{board_slot_digits, ", "{board_slot_digits + 8, "))
     build(tmp_path / "p")
-    with pytest.raises(TargetError, match=r"could not start: ETHOSGEN_WEIGHTS_MISALIGNED$"):
+    with pytest.raises(TargetError, match=r"ETHOSGEN_WEIGHTS_MISALIGNED: .* align it in"):
         run_with(tmp_path / "p", old_file(tmp_path / "p"))
 
 

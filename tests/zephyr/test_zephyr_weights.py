@@ -67,7 +67,7 @@ def test_each_damage_has_its_status(project: Path, tmp_path: Path, status: str) 
     good, file = project / "model" / "digits.weights", tmp_path / "it.weights"
     built = build_weights(DEMO, project, output=file, watch=Watch())
     file.write_bytes(DAMAGES[status](good.read_bytes()))
-    with pytest.raises(TargetError, match=rf"could not start: ETHOSGEN_WEIGHTS_{status}$"):
+    with pytest.raises(TargetError, match=rf"could not start: ETHOSGEN_WEIGHTS_{status}: "):
         verify_weights(built, project, inputs=SAMPLES, watch=Watch())
 
 

@@ -1,5 +1,6 @@
 """Reads streams of vectors from files that loggers and scripts write."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def _read_csv(path: Path) -> Array:
         wrong = next((cell for cell in cells if not _is_number(cell)), None)
         if wrong is not None:
             raise InputError(f"line {number} of '{path}' has '{wrong.strip()}' instead of a number")
+        endless = next((cell for cell in cells if not math.isfinite(float(cell))), None)
+        if endless is not None:
+            raise InputError(
+                f"line {number} of '{path}' has '{endless.strip()}', but a sensor gives finite "
+                "numbers; remove the line, or put a number there"
+            )
         if len(cells) != len(rows[0][1]):
             raise InputError(
                 f"line {number} of '{path}' has {counted(len(cells), 'value')}, but the first has "

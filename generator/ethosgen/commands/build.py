@@ -28,7 +28,7 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
     with Progress() as progress:
         built = pipeline.build_project(directory, on=on, profile=profile, watch=progress.watch())
     for one in filter(None, (built, built.application)):
-        click.echo(f"{one.elf}\n{size_lines(one.sizes.flash, one.sizes.ram)}")
+        click.echo(f"{_as_given(one.elf, directory)}\n{size_lines(one.sizes.flash, one.sizes.ram)}")
     harness = " --harness" if built.application else ""
     wanted = f"{harness} --profile" if profile else ""
     suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")
@@ -40,8 +40,17 @@ def _build_pipeline(directory: Path) -> None:
     with Progress() as progress:
         made = build_pipeline(directory, progress.watch())
     for name, built in made:
-        click.echo(f"{name}: {built.elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
+        elf = _as_given(built.elf, directory)
+        click.echo(f"{name}: {elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
     suggest_next(
         f"ethosgen run {shlex.quote(str(directory))}",
         quiet=any(one.on != "qemu" for _, one in made),
     )
+
+
+def _as_given(elf: Path, directory: Path) -> Path:
+    """Return a file's path as the user named the project: relative, or absolute."""
+    try:
+        return directory / elf.resolve().relative_to(directory.resolve())
+    except ValueError:
+        return elf

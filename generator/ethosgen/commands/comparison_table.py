@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ethosgen.commands.sizes import size_text
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, SramChoice, Tried, groups
 from ethosgen.values.grammar import counted
 from ethosgen.values.schedule import Schedule, Strategy
@@ -14,8 +15,9 @@ NONE = "-"
 QUALITY = (
     "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
     "are instructions as QEMU counts them, one cycle each (docs/compare.md). No silicon was",
-    "measured. 'equal' was: the NPU model's outputs beside the oracle's.",
+    "measured. 'equal' was: the outputs of {run}, beside the oracle's.",
 )
+_ON_NPU, _ON_CPU = "the NPU model", "this machine's CPU"
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,19 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
     if any(_has_stars(results) for results in found.values()):
         yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
     if any(one.cost for one in report.results):
-        yield from QUALITY
+        yield from (line.format(run=_who_ran(report.results)) for line in QUALITY)
     if any(one.cost and one.cost.code_bytes is None for one in report.results):
         yield "Flash is weights, constants and commands; --build adds the library's code."
     energies = {one.cost.energy for one in report.results if one.cost}
     for source in sorted({energy.source for energy in energies if energy is not None}):
         yield f"Energy is published power times estimated time: {source}"
     yield from sorted({note for result in report.results for note in result.notes})
+
+
+def _who_ran(results: Sequence[Result]) -> str:
+    """Return whose outputs were compared: without an NPU, nothing ran on an NPU model."""
+    on_npu = {one.setting.npu != NO_NPU for one in results if one.cost is not None}
+    return " and ".join(who for kind, who in ((True, _ON_NPU), (False, _ON_CPU)) if kind in on_npu)
 
 
 def _title(results: Sequence[Result]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
@@ -222,6 +223,8 @@ def report_text(report: Any) -> str:
     if report.network_bytes:
         own = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in report.network_bytes.items())
         lines.append(f"  its own   {own} B")
+    if report.sram_choice:
+        lines += choice_lines(report.sram_choice)
     if report.cpu_instructions is not None:
         lines.append(
             f"  CPU       {counted(report.cpu_instructions, 'instruction')} an inference"

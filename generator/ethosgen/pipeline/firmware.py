@@ -2,6 +2,7 @@
 
 import shlex
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from ethosgen.pipeline.planning import read_stored
 from ethosgen.pipeline.profiling import require_counter, require_option
 from ethosgen.pipeline.turns import Turn, run_and_judge
 from ethosgen.values.application import ApplicationReport
+from ethosgen.values.comparison import SramChoice
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
@@ -240,14 +242,27 @@ def verify(
             flash_project(directory, tool=flasher, watch=watch)
         networks = [program.plan.network for program in written.programs]
         turns = [Turn(i, network) for i, network in enumerate(networks)]
-        report = run_and_judge(
-            turns, info, built, inputs, output_path, criteria, watch, line, profile
+        report = _with_choices(
+            run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile),
+            written.choices,
         )
         if info.app is None:
             return report
         elf = _find_app(info, require_target(on).variant, None, on)
         told = run_and_compare(elf, info, networks, feed, on, watch, line)
         return replace(report, application=told)
+
+
+def _with_choices(
+    report: Report | FirmwareReport, choices: Sequence[SramChoice]
+) -> Report | FirmwareReport:
+    """Return a report whose networks have what a limit of the SRAM chose for them."""
+    if not choices:
+        return report
+    if isinstance(report, Report):
+        return replace(report, sram_choice=choices[0])
+    each = zip(report.reports, choices, strict=True)
+    return replace(report, reports=tuple(replace(one, sram_choice=it) for one, it in each))
 
 
 def _check_one(

@@ -29,6 +29,7 @@ from ethosgen.target.profiling import NANOSECONDS, read_profile, unit_of
 from ethosgen.target.security import check_security, expected_evidence, images, secure_image
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
+from ethosgen.target.slots import describe_refusal
 from ethosgen.values.device import Device
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.fitting import fitting
@@ -210,7 +211,8 @@ def check_hello(hello: Hello, info: ProjectInfo) -> None:
         raise ProtocolError("the firmware's inputs or outputs differ from its project's")
     check_security(hello.security, info)
     if hello.init_status != 0:
-        raise TargetError(f"the firmware could not start: {status_name(hello.init_status)}")
+        why = describe_refusal(hello.init_status, info)
+        raise TargetError(f"the firmware could not start: {status_name(hello.init_status)}{why}")
 
 
 def _run_sample(

@@ -1,5 +1,6 @@
 """The memory that a firmware reserves for weights apart from its code, by its symbols."""
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -8,9 +9,28 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.project_info import ProjectInfo
+from ethosgen.values.status import Status
 
 _START, _END = "board_slot_", "board_slot_end_"
 """The application's symbols (board_weights.c), before a network's name."""
+
+_REFUSALS = {
+    Status.NO_WEIGHTS: "the application passes no file; give each slot to NAME_init()",
+    Status.WEIGHTS_MISALIGNED: "the slot's address is not a multiple of what the NPU needs; align "
+    "it in the application's board_weights.c",
+    Status.WEIGHTS_TRUNCATED: "the file is cut short, or its slot is too small; load all of {file}",
+    Status.WEIGHTS_UNKNOWN: "the slot holds no file of weights, but erased flash or something "
+    "else; load {file}",
+    Status.WEIGHTS_TOO_OLD: "the file has an older format than the firmware reads; {make}",
+    Status.WEIGHTS_TOO_NEW: "the file has a newer format than the firmware reads; {make}, with the "
+    "ethosgen that generated the project",
+    Status.WEIGHTS_DAMAGED: "the file's CRC is wrong, so bytes of it have changed; load {file} "
+    "again, and if it is damaged itself, {make}",
+    Status.WEIGHTS_OTHER_NETWORK: "the file is for a network of another name; {make}",
+    Status.WEIGHTS_OTHER_CODE: "the file is for other code, for example of an older project; "
+    "{make}, or build the firmware again",
+}
+"""What is wrong with a file of weights that a firmware refuses, and what to do."""
 
 _MEMSZ = slice(20, 24)
 """The field p_memsz of an Elf32_Phdr."""
@@ -43,6 +63,18 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
             )
         found[address] = file
     return found
+
+
+def describe_refusal(status: int, info: ProjectInfo) -> str:
+    """Return what a firmware has against its weights and what to do, "" for another status."""
+    files = [str(one.weights.file) for one in info.networks if one.weights is not None]
+    text = _REFUSALS.get(Status(status), "") if status in set(Status) else ""
+    if not text or not files:
+        return ""
+    file = " or ".join(f"'{file}'" for file in files)
+    project = shlex.quote(str(info.directory))
+    make = f"make it anew with: ethosgen weights build NETWORK --for {project}"
+    return ": " + text.format(file=file, make=make)
 
 
 def without_slots(elf: Path, slots: Iterable[int]) -> bytes:

@@ -129,6 +129,16 @@ class Tried:
     schedule: Schedule
     cost: Cost
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the schedule, its SRAM and its time as an object of JSON types."""
+        return {
+            "strategy": self.schedule.strategy.value,
+            "arena_limit_bytes": self.schedule.arena_bytes,
+            "sram_bytes": self.cost.sram_bytes,
+            "cycles": self.cost.cycles,
+            "milliseconds": _milliseconds(self.cost),
+        }
+
 
 @dataclass(frozen=True)
 class SramChoice:
@@ -142,6 +152,15 @@ class SramChoice:
     chosen: Tried
     smaller: Tried | None = None
     larger: Tried | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the choice and its neighbours as an object of JSON types."""
+        return {
+            "limit_bytes": self.limit_bytes,
+            "chosen": self.chosen.as_json(),
+            "smaller": self.smaller.as_json() if self.smaller else None,
+            "larger": self.larger.as_json() if self.larger else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -186,9 +205,12 @@ class Result:
         return row | _cost_json(self.cost) | _exactness_json(self)
 
 
+def _milliseconds(cost: Cost) -> float | None:
+    return None if cost.seconds is None else round(1e3 * cost.seconds, 6)
+
+
 def _cost_json(cost: Cost | None) -> dict[str, Any]:
     """Return the columns of a cost; null without one."""
-    seconds = cost.seconds if cost else None
     energy = cost.energy if cost else None
     return {
         "cycles": cost.cycles if cost else None,
@@ -199,7 +221,7 @@ def _cost_json(cost: Cost | None) -> dict[str, Any]:
         "unknown_operators": cost.unknown_operators if cost else None,
         "npu_hz": cost.npu_hz if cost else None,
         "cpu_hz": cost.cpu_hz if cost else None,
-        "milliseconds": round(1e3 * seconds, 6) if seconds is not None else None,
+        "milliseconds": _milliseconds(cost) if cost else None,
         "arena_bytes": cost.arena_bytes if cost else None,
         "fast_bytes": cost.fast_bytes if cost else None,
         "sram_bytes": cost.sram_bytes if cost else None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.values.application import ApplicationReport
+from ethosgen.values.comparison import SramChoice
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import Comparison, Difference
@@ -132,6 +133,8 @@ class Report:
     """The secure image of a non-secure firmware; None if the firmware is secure."""
     diagnosis: Diagnosis | None = None
     """Which layer differs, if the golden comparison failed."""
+    sram_choice: SramChoice | None = None
+    """What a limit of the SRAM chose; None if there was none."""
     application: ApplicationReport | None = None
     """The application's run; None if the firmware has none besides."""
 
@@ -226,6 +229,7 @@ class Report:
             "operators": [dataclasses.asdict(placing) for placing in self.plan.placings],
             "check": dataclasses.asdict(self.plan.check) if self.plan.check else None,
             "choices": [dataclasses.asdict(choice) for choice in self.plan.choices],
+            "sram_choice": self.sram_choice.as_json() if self.sram_choice else None,
             "fused": list(self.plan.fused),
             "overlapped": list(self.plan.overlapped),
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ethosgen.applications import Application, Settings, find_application
 from ethosgen.backend import is_compiled
 from ethosgen.pipeline.judgement import decisive_outputs
-from ethosgen.pipeline.turns import devices_of, simulator_for
+from ethosgen.pipeline.models import devices_of, simulator_for
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted

@@ -12,9 +12,9 @@ from ethosgen.backend import find_accelerator
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
+from ethosgen.pipeline.models import devices_of
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.pipeline.suspect import decode, find_suspect
-from ethosgen.pipeline.turns import devices_of
 from ethosgen.samples.files import save_samples
 from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.layout import frame_bytes, tensor_bytes, windows

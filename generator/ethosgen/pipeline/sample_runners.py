@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 from ethosgen.oracle import ORACLES
 from ethosgen.pipeline.execution import PlanRunner
+from ethosgen.pipeline.models import devices_of, simulator_for
 from ethosgen.pipeline.workers import RunSamples, Steps
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -83,7 +84,6 @@ class FirmwareMaker:
     @contextmanager
     def __call__(self) -> Iterator[RunSamples]:
         """Yield the function that runs samples."""
-        from ethosgen.pipeline.turns import devices_of, simulator_for
         from ethosgen.project import open_project
         from ethosgen.target import running
 

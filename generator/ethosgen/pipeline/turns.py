@@ -10,13 +10,11 @@ from ethosgen.backend import find_accelerator, load_wrapped
 from ethosgen.pipeline.bisection import Make, diagnose
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
-from ethosgen.pipeline.npu_model import attach_model
+from ethosgen.pipeline.models import devices_of, simulator_for
 from ethosgen.pipeline.planning import make_plan
 from ethosgen.pipeline.profiling import median, with_operations
 from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.device import Device, unite
-from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample
@@ -28,7 +26,7 @@ from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.board import Board
-    from ethosgen.target import Attach, Line
+    from ethosgen.target import Line
     from ethosgen.toolchain import Built
     from ethosgen.values.project_info import ProjectInfo
 
@@ -177,27 +175,6 @@ def _profile(turn: Turn, results: Sequence[Sample], info: "ProjectInfo") -> Prof
     if profile is None or all(cost.step.on != NPU for cost in profile.steps):
         return profile
     return with_operations(profile, _planner(info, turn.index)(turn.network))
-
-
-def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
-    """Return the devices of users' accelerators; InputError for a target without them."""
-    found = [load_wrapped(str(folder)).device for folder in info.accelerators]
-    devices = unite([device for device in found if device is not None])
-    if devices and on == "fvp":
-        raise InputError(
-            f"Arm's FVP has no device '{devices[0].name}': run it on QEMU with --on qemu, or on "
-            "the board with --on serial"
-        )
-    return devices
-
-
-def simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
-    """Return a function that attaches the functional model, None without NPU or on a real one."""
-    from ethosgen.target import require_target
-
-    if info.npu == NO_NPU or require_target(on).has_own_npu:
-        return None
-    return attach_model(find_accelerator(info.npu))
 
 
 def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:

@@ -95,12 +95,54 @@
     const box = document.getElementById("graph");
     box.replaceChildren(svg);
     const zoom = document.getElementById("graph-zoom");
-    const scale = () => {
-      svg.setAttribute("width", width * zoom.value);
-      svg.setAttribute("height", height * zoom.value);
+    const scale = (factor) => {
+      svg.setAttribute("width", width * factor);
+      svg.setAttribute("height", height * factor);
     };
-    zoom.addEventListener("input", scale);
-    scale();
+    zoom.addEventListener("input", () => { scale(zoom.value); reveal(); });
+    document.getElementById("graph-whole").addEventListener("click", () => {
+      const room = parseFloat(getComputedStyle(box).maxHeight) || box.clientHeight;
+      const factor = Math.min(1, (room - 2) / height, (box.clientWidth - 2) / width);
+      zoom.value = factor;
+      scale(factor);
+    });
+    scale(zoom.value);
+  }
+
+  /** Scroll the graph, not the page, to the chosen operator. */
+  function reveal() {
+    const node = document.querySelector("#graph .node.chosen");
+    if (!node) return;
+    const box = document.getElementById("graph");
+    const [inner, outer] = [node.getBoundingClientRect(), box.getBoundingClientRect()];
+    box.scrollBy({
+      left: inner.left + inner.width / 2 - outer.left - outer.width / 2,
+      top: inner.top + inner.height / 2 - outer.top - outer.height / 2,
+      behavior: "instant",
+    });
+  }
+
+  /** Show what fits: a box's label, a shorter one or none; of the ticks those that keep apart. */
+  function fitLabels() {
+    const labels = [...document.querySelectorAll(".plot [data-short]")];
+    for (const label of labels) {
+      label.dataset.long ??= label.textContent;
+      label.textContent = label.dataset.long;
+    }
+    const rooms = labels.map((label) => label.parentNode.querySelector("rect").getBoundingClientRect().width - 6);
+    const tooLong = (label, at) => label.getComputedTextLength() > rooms[at];
+    const long = labels.map(tooLong);
+    labels.forEach((label, at) => { if (long[at]) label.textContent = label.dataset.short; });
+    const none = labels.map((label, at) => long[at] && tooLong(label, at));
+    labels.forEach((label, at) => { if (none[at]) label.textContent = ""; });
+    for (const row of document.querySelectorAll(".ticks")) {
+      let end = -Infinity;
+      for (const tick of row.children) {
+        const box = tick.getBoundingClientRect();
+        tick.style.visibility = box.left < end + 8 ? "hidden" : "visible";
+        if (box.left >= end + 8) end = box.right;
+      }
+    }
   }
 
   function row(list, name, text) {
@@ -116,6 +158,7 @@
     if (layer === undefined) return;
     for (const old of document.querySelectorAll(".chosen")) old.classList.remove("chosen");
     for (const one of document.querySelectorAll(`[data-layer="${index}"]`)) one.classList.add("chosen");
+    reveal();
     document.getElementById("facts-title").textContent = `${layer.operator} ${layer.code}`;
     const list = document.getElementById("facts-list");
     list.replaceChildren();
@@ -141,8 +184,9 @@
   drawGraph();
   for (const slider of document.querySelectorAll("[data-widens]")) {
     const wide = document.getElementById(slider.dataset.widens);
-    slider.addEventListener("input", () => { wide.style.width = `${100 * slider.value}%`; });
+    slider.addEventListener("input", () => { wide.style.width = `${100 * slider.value}%`; fitLabels(); });
   }
+  addEventListener("resize", fitLabels);
   document.addEventListener("click", (event) => {
     const found = event.target.closest("[data-layer]");
     if (!found) return;
@@ -156,5 +200,6 @@
   const hottest = report.layers.reduce((one, other) => ((other.share ?? 0) > (one.share ?? 0) ? other : one));
   choose(hottest.operator);
   chooseByAddress();
+  fitLabels();
   document.documentElement.dataset.ready = "true";
 })();

@@ -26,6 +26,33 @@ def test_shares_add_up_to_one_inference(npu: str, cpu_ops: tuple[str, ...]) -> N
     assert report.costs.cycles == max(event.end for event in report.timeline)
 
 
+@pytest.mark.parametrize(("npu", "cpu_ops"), CASES)
+def test_the_json_alone_adds_up(npu: str, cpu_ops: tuple[str, ...]) -> None:
+    told = json.loads(json.dumps(report_of(npu=npu, cpu_ops=cpu_ops).as_json()))
+    costs, layers, events = told["costs"], told["layers"], told["timeline"]
+    assert events and layers
+    assert costs["cycles"] == max(event["end"] for event in events)
+    on_cpu = [event["end"] - event["start"] for event in events if event["lane"] == "cpu"]
+    assert sum(on_cpu) == costs["cpu"]
+    assert costs["cpu"] == sum(x["cpu"] or 0 for x in layers) + costs["cpu_unassigned"]
+    assert told["subject"]["macs"] == sum(x["macs"] for x in layers) > 0
+    busy = {cycle for e in events if e["lane"] in ("npu", "dma") for cycle in range(*_span(e))}
+    assert len(busy) == (costs["npu_cycles"] or 0)
+    assert sum(p["cycles"] for p in told["partitions"]) == (costs["npu_cycles"] or 0)
+    assert sum(p["command_bytes"] for p in told["partitions"]) == costs["command_bytes"]
+    assert sum(x["encoded_bytes"] or 0 for x in layers) <= costs["weights_bytes"]
+    on_npu = sum(x["macs"] for x in layers if x["on"] == "npu")
+    assert sum(event["macs"] for event in events) == on_npu
+    assert (on_npu > 0) == (npu != NO_NPU)
+    for point in (told["roofline"] or {"points": []})["points"]:
+        assert point["macs_per_cycle"] == pytest.approx(point["macs"] / point["cycles"], abs=1e-3)
+        assert point["intensity"] == pytest.approx(point["macs"] / point["bytes"], abs=1e-3)
+
+
+def _span(event: dict[str, int]) -> tuple[int, int]:
+    return event["start"], event["end"]
+
+
 def test_clocks_make_one_axis_of_time() -> None:
     observed = observe(cpu_ops=CUT)
     setting = replace(observed.setting, clock_hz=400_000_000, cpu_clock_hz=160_000_000)
@@ -80,7 +107,9 @@ def test_without_an_npu_all_is_on_the_cpu() -> None:
     report = report_of(npu=NO_NPU)
     assert report.roofline is None and report.costs.npu_cycles is None
     assert not report.partitions
-    assert {layer.on for layer in report.layers} == {"cpu"}
+    assert {layer.on for layer in report.layers if layer.code != "RESHAPE"} == {"cpu"}
+    (reshape,) = [layer for layer in report.layers if layer.code == "RESHAPE"]
+    assert reshape.on == "" and "needs no code" in reshape.reason
     assert {event.lane for event in report.timeline} == {"cpu"}
 
 

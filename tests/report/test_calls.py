@@ -1,5 +1,6 @@
 """Calls and their operators: compiled files, accelerators of users, subgraphs, errata."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,14 @@ from ethosgen.backend.ethosu.offload.vela import FASTEST, MEMORY_MODE, compile_n
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.report.assembly import assemble
 from ethosgen.values.plan import IoStyle
+from ethosgen.values.profile import Profile, StepCost
 from tests import ROOT
-from tests.support.control_networks import nested
+from tests.support.control_networks import accumulator, nested
 from tests.support.networks import NetworkBuilder
 from tests.support.reports import observe, report_of
 
 ERRATA = ROOT / "tests" / "errata"
+STATEFUL = ("CALL_ONCE", "READ_VARIABLE", "ASSIGN_VARIABLE")
 
 
 def test_a_users_accelerator_costs_what_it_offers() -> None:
@@ -62,6 +65,56 @@ def test_a_subgraph_is_one_slot_of_memory(tmp_path: Path) -> None:
     top = [step for step in observed.program.steps if not step.inside]
     assert [slot.name for slot in report.memory.slots] == [step.name for step in top]
     assert report.costs.cpu_unknown > 0  # nobody estimates a loop
+
+
+def test_operators_of_a_shared_function_are_told_together() -> None:
+    report = report_of(ROOT / "demo" / "kws_front_end.tflite")
+    energy, cast = (x for x in report.layers if x.output in ("energy", "energy_int32"))
+    assert (energy.code, energy.merged_into) == ("CUSTOM SignalEnergy", None)
+    assert cast.merged_into == energy.operator
+    shared = [x for x in report.layers if x.merged_into is not None]
+    joint = [step.name for step in observe(ROOT / "demo" / "kws_front_end.tflite").program.steps]
+    assert len(shared) == sum(name.count(" + ") for name in joint) > 1
+
+
+def test_each_count_belongs_to_an_operator_or_a_start(tmp_path: Path) -> None:
+    net = NetworkBuilder("sum")
+    path = tmp_path / "sum.tflite"
+    path.write_bytes(net.build(*accumulator(net)))
+    observed = observe(path)
+    steps = observed.program.steps
+    profile = Profile(
+        "instructions", tuple(StepCost(s, 2**i, 0) for i, s in enumerate(steps)), 1, 0.0
+    )
+    report = assemble(replace(observed, report=replace(observed.report, profile=profile)))
+    counts: dict[str, list[int]] = {step.name: [] for step in steps}
+    for i, step in enumerate(steps):
+        if step.inside:  # a subgraph's counts are those of the operator that runs it
+            counts[steps[step.inside - 1].name][-1] += 2**i
+        else:
+            counts[step.name].append(2**i)
+    assert counts["CALL_ONCE"][0].bit_count() > 1
+    told = {code: [x.cpu for x in report.layers if x.code == code] for code in counts}
+    for code in STATEFUL:
+        assert told[code] == counts[code] != []
+    starts = [count for name, one in counts.items() if name not in STATEFUL for count in one]
+    assert report.costs.cpu_unassigned == sum(starts) > 0
+    assert report.costs.cpu == sum(2**i for i in range(len(steps)))
+    handles = [x for x in report.layers if x.code == "VAR_HANDLE"]
+    assert handles and {x.on for x in handles} == {""}
+
+
+def test_what_runs_in_a_loop_belongs_to_the_loop(tmp_path: Path) -> None:
+    net = NetworkBuilder("nested")
+    path = tmp_path / "nested.tflite"
+    path.write_bytes(net.build(*nested(net)))
+    observed = observe(path, npu="none")
+    steps = observed.program.steps
+    profile = Profile("instructions", tuple(StepCost(s, 3, 0) for s in steps), 1, 0.0)
+    report = assemble(replace(observed, report=replace(observed.report, profile=profile)))
+    (loop,) = report.layers
+    assert loop.cpu == 3 * len(steps) and len(steps) > 4
+    assert (loop.share, report.costs.cpu_unassigned) == (1, 0)
 
 
 def test_a_compiled_file_has_the_cycles_of_its_original(tmp_path: Path) -> None:

@@ -58,6 +58,21 @@ def test_blocks_of_published_networks(name: str) -> None:
     assert not [c for c in clashes(arena.blocks) if c[0].operator != c[1].operator]
 
 
+@pytest.mark.parametrize(("npu", "cpu_ops"), [(NO_NPU, ()), ("ethos-u55-128", CUT)])
+def test_the_peak_is_that_of_bytes_marked_one_by_one(npu: str, cpu_ops: tuple[str, ...]) -> None:
+    memory = report_of(npu=npu, cpu_ops=cpu_ops).memory
+    (arena,) = memory.areas
+    used = []
+    for slot in range(len(memory.slots)):
+        marks = bytearray(arena.bytes)
+        for block in arena.blocks:
+            if block.first <= slot <= block.last:
+                marks[block.offset : block.offset + block.bytes] = b"\x01" * block.bytes
+        used.append(sum(marks))
+    assert arena.peak_bytes == max(used) > 0
+    assert arena.peak_slot == used.index(max(used))
+
+
 def test_a_state_is_in_use_all_the_time(tmp_path: Path) -> None:
     net = NetworkBuilder("net")
     x = net.input((1, 4, 8), "int8", 0.05, 3)

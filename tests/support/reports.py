@@ -1,5 +1,6 @@
 """Reports of networks for tests: planned and compiled, but neither checked nor run."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def observe(
         timelines_of(plan),
         cpu_estimates(plan),
         report,
-        _SETTING,
+        replace(_SETTING, npu=npu),
     )
 
 

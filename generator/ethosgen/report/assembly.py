@@ -70,7 +70,7 @@ def assemble(observed: Observed) -> NetworkReport:
         ethosgen=ethosgen.__version__,
         subject=_subject(observed.network, layers),
         setting=observed.setting,
-        costs=_costs(observed, calls, timeline),
+        costs=_costs(observed, calls, timeline, layers),
         verdict=_verdict(observed.report, plan.check),
         layers=layers,
         partitions=make_partitions(plan, calls, sizes),
@@ -103,7 +103,12 @@ def _port(tensor: Tensor) -> PortFacts:
     return PortFacts(tensor.name, tensor.shape, tensor.dtype, tensor.bytes)
 
 
-def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Event, ...]) -> Costs:
+def _costs(
+    observed: Observed,
+    calls: tuple[CallFacts, ...],
+    timeline: tuple[Event, ...],
+    layers: tuple[Layer, ...],
+) -> Costs:
     program, plan, report = observed.program, observed.program.plan, observed.report
     profile, clock = report.profile, observed.setting.clock_hz
     npu = [call.timeline.cycles for call in calls if call.timeline]
@@ -120,6 +125,7 @@ def _costs(observed: Observed, calls: tuple[CallFacts, ...], timeline: tuple[Eve
         cpu=sum(call.cpu or 0 for call in calls),
         cpu_kind=ESTIMATED if profile is None else MEASURED,
         cpu_unit=CYCLES if profile is None else profile.unit,
+        cpu_unassigned=sum(call.cpu or 0 for call in calls) - sum(x.cpu or 0 for x in layers),
         cpu_unknown=unknown,
         cycles=cycles,
         time_unit=profile.unit if profile and not is_ticking and not npu else CYCLES,

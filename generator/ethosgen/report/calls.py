@@ -18,7 +18,8 @@ _JOINT = " + "
 class CallFacts:
     """A call: its operators in the network, its cost on the CPU, and the NPU's work in it.
 
-    `number` counts from 1, as a profile does. `operators` is empty where they are not known. It
+    `number` counts from 1, as a profile does. `operators` is empty where they are not known; those
+    of a call in a subgraph are the ones that run the subgraph. It
     starts at cycle `start` of the time axis: calls run one after the other. `cpu_cycles` is the
     CPU's count there.
     """
@@ -81,6 +82,8 @@ def calls_of(
             known = [*partition.operators]
         if partition is not None and is_compiled(plan.network):
             known = [partition.operator]
+        if step.inside and partition is None:
+            known = [*found[step.inside - 1].operators]
         operators = tuple(sorted(known))
         cpu = _offered(plan, partition) if partition else _estimate(residual, cpu_cycles)
         if profile is not None:
@@ -124,12 +127,18 @@ class _Members:
         self._graph: Graph = plan.residual
         self._makers = {i: op for op in self._graph.operators for i in op.outputs}
         self._by_name = {self._graph.tensors[i].name: op for i, op in self._makers.items()}
+        self._without_output = [op for op in self._graph.operators if not op.outputs]
 
     def of(self, step: ProgramStep) -> tuple[int, ...]:
-        """Return the indices of a step's operators, () if they are not those of the entry graph."""
-        last = self._by_name.get(step.output)
-        if step.inside or last is None:
+        """Return the indices of a step's operators, () if they are not those of the entry graph.
+
+        Ask for the steps in order: an operator without an output is the next of its name.
+        """
+        if step.inside:
             return ()
+        last = self._by_name.get(step.output)
+        if last is None:
+            return self._next_without_output(step)
         codes = step.name.split(_JOINT)
         found = [last]
         for code in reversed(codes[:-1]):
@@ -139,6 +148,18 @@ class _Members:
             found.insert(0, before)
         return tuple(op.index for op in found)
 
+    def _next_without_output(self, step: ProgramStep) -> tuple[int, ...]:
+        found = next((op for op in self._without_output if _is_called(op, step.name)), None)
+        if found is None:
+            return ()
+        self._without_output.remove(found)
+        return (found.index,)
+
     def _before(self, operator: Operator, code: str) -> Operator | None:
         makers = (self._makers.get(i) for i in operator.inputs)
-        return next((op for op in makers if op and code in (op.code, op.title)), None)
+        return next((op for op in makers if op and _is_called(op, code)), None)
+
+
+def _is_called(operator: Operator, name: str) -> bool:
+    """Return whether a step's name for an operator is this one's."""
+    return name in (operator.code, operator.title, operator.custom_code)

@@ -27,6 +27,10 @@ _LEAST_HEIGHT = 0.045
 """The part of a memory that a block needs for a readable label."""
 _NEAR = 2.0
 """Percent of a chart within which marks cover each other."""
+_TEXT_WIDTH, _TEXT_HEIGHT = 20.0, 6.0
+"""Percent of the roofline's chart that the text of a line takes."""
+_TEXT_PLACES = (0.08, 0.2, 0.32, 0.44, 0.56, 0.68, 0.8)
+"""Parts of a line at which its text may begin."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Box:
     title: str
     label: str
     layer: int | None
+    shorter: str = ""
+    """What a narrow box shows instead of its label."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class MemoryChart:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point of the roofline; the first of several in one place has the `label` of all."""
+    """A point of the roofline; the last of several in one place has the `label` of all."""
 
     x: float
     y: float
@@ -80,6 +86,8 @@ class Mark:
     label: str
     style: str
     title: str
+    is_above: bool = False
+    """Whether the label is above the point, as another point is on its right."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +100,8 @@ class Line:
     y2: float
     name: str
     text: str
+    text_x: float = 0
+    text_y: float = 0
 
 
 @dataclass(frozen=True)
@@ -145,8 +155,9 @@ def _event_box(event: Event, report: NetworkReport) -> Box:
         height=100,
         style=style_of(event.lane),
         title=f"{what}\n{cycles} from {event.start:,} to {event.end:,}{moved}",
-        label=layer.code if layer else event.name,
+        label=f"{layer.operator} {layer.code}" if layer else event.name,
         layer=event.operator,
+        shorter=str(layer.operator) if layer else "",
     )
 
 
@@ -159,6 +170,18 @@ def make_ticks(whole: int) -> list[Tick]:
     """Return round values from 0 to `whole`, and their places."""
     step = _round_step(whole / _TICKS)
     return [Tick(_part(at, whole), f"{at:,}") for at in range(0, whole + 1, step)]
+
+
+def make_millisecond_ticks(seconds: float | None) -> list[Tick]:
+    """Return round milliseconds from 0 to `seconds`, and their places; none if it is not known."""
+    if not seconds:
+        return []
+    microseconds = seconds * 1e6
+    step = _round_step(microseconds / _TICKS)
+    return [
+        Tick(_part(at, microseconds), f"{at / 1000:,g}")
+        for at in range(0, int(microseconds) + 1, step)
+    ]
 
 
 def _round_step(least: float) -> int:
@@ -180,6 +203,7 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
     for block in sorted(area.blocks, key=lambda one: -one.bytes * (one.last - one.first + 1)):
         of = "constants for " if block.kind == "weights" else ""
         name = f"{of}{short(block.name)}"
+        is_high = block.bytes / size > _LEAST_HEIGHT
         start, end = slots[block.first].start, max(one.end for one in _during(block, slots))
         boxes.append(
             Box(
@@ -190,8 +214,9 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
                 style=block.kind,
                 title=f"{name}\n{block.kind}, {counted(block.bytes, 'byte')} at {block.offset:,}, "
                 f"from {start:,} to {end:,} {report.costs.time_unit}",
-                label=name if block.bytes / size > _LEAST_HEIGHT else "",
+                label=name if is_high else "",
                 layer=block.operator,
+                shorter=str(block.operator) if is_high and block.operator is not None else "",
             )
         )
     ticks = tuple(Tick(100 - tick.at, tick.text) for tick in make_ticks(area.bytes))
@@ -227,27 +252,52 @@ def make_roof_chart(roofline: Roofline, layers: Sequence[Layer]) -> RoofChart | 
     ]
     top = 100 - up.at(peak)
     lines = [Line(0, top, 100, top, "roof", f"{peak:,} MACs in a cycle")]
-    lines += list(_slopes(roofline, across, up))
+    lines += [_told(line, marks) for line in _slopes(roofline, across, up)]
     return RoofChart(
         tuple(_labelled(marks)),
         tuple(lines),
-        tuple(Tick(across.at(v), f"{v:g}") for v in across.powers()),
-        tuple(Tick(100 - up.at(v), f"{v:g}") for v in up.powers()),
+        tuple(Tick(across.at(v), f"{v:,g}") for v in across.powers()),
+        tuple(Tick(100 - up.at(v), f"{v:,g}") for v in up.powers()),
     )
 
 
 def _labelled(marks: Sequence[Mark]) -> Iterator[Mark]:
-    """Yield the marks; those that cover each other have one label."""
-    places: dict[int, list[int]] = {}
+    """Yield the marks; of those that cover each other, the rightmost has the label of all."""
+    groups: list[list[Mark]] = []
     for mark in marks:
-        near = (first for first in places if _is_near(marks[first], mark))
-        places.setdefault(next(near, marks.index(mark)), []).append(mark.layer)
-    for index, mark in enumerate(marks):
-        yield replace(mark, label=", ".join(map(str, places.get(index, ()))))
+        near = next((group for group in groups if _is_near(group[0], mark)), None)
+        if near is None:
+            groups.append([mark])
+        else:
+            near.append(mark)
+    for group in groups:
+        last = max(group, key=lambda one: one.x)
+        others = [one for one in marks if one not in group]
+        for mark in group:
+            label = ", ".join(str(one.layer) for one in group) if mark is last else ""
+            yield replace(mark, label=label, is_above=any(_is_beside(last, o) for o in others))
 
 
 def _is_near(one: Mark, other: Mark) -> bool:
     return abs(one.x - other.x) < _NEAR and abs(one.y - other.y) < _NEAR
+
+
+def _is_beside(one: Mark, other: Mark) -> bool:
+    return 0 <= other.x - one.x < 2 * _NEAR and abs(one.y - other.y) < 2 * _NEAR
+
+
+def _told(line: Line, marks: Sequence[Mark]) -> Line:
+    """Return a line with the place for its text where it covers the fewest points."""
+
+    def place(part: float) -> tuple[float, float]:
+        return line.x1 + part * (line.x2 - line.x1), line.y1 + part * (line.y2 - line.y1)
+
+    def hidden(part: float) -> int:
+        x, y = place(part)
+        return sum(0 <= one.x - x < _TEXT_WIDTH and abs(one.y - y) < _TEXT_HEIGHT for one in marks)
+
+    x, y = place(min(_TEXT_PLACES, key=hidden))
+    return replace(line, text_x=round(x, 4), text_y=round(y, 4))
 
 
 def _slopes(roofline: Roofline, across: "_Log", up: "_Log") -> Iterator[Line]:

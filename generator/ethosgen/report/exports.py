@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from ethosgen.report.charts import LANES, short, style_of
+from ethosgen.report.memory import covered
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.network_report import CYCLES, NANOSECONDS, Area, Event, Layer, NetworkReport
 from ethosgen.values.timeline import DMA_UNIT
@@ -168,7 +169,7 @@ def _counter(area: Area, report: NetworkReport, clock: _Clock) -> Iterator[dict[
         for block in area.blocks
     ]
     for now in sorted({time for start, end, _ in lives for time in (start, end)}):
-        in_use = _covered([place for start, end, place in lives if start <= now < end])
+        in_use = covered(place for start, end, place in lives if start <= now < end)
         yield {
             "ph": "C",
             "name": f"{area.name} in use",
@@ -176,15 +177,6 @@ def _counter(area: Area, report: NetworkReport, clock: _Clock) -> Iterator[dict[
             "ts": clock.at(now),
             "args": {"bytes": in_use},
         }
-
-
-def _covered(places: Sequence[tuple[int, int]]) -> int:
-    """Return the number of bytes in any of some ranges."""
-    total = reached = 0
-    for start, end in sorted(places):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
 
 
 def node_data(report: NetworkReport) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
 from ethosgen.values.workload import macs
 
+_NO_CODE = "it needs no code: others use its bytes as they are"
+
 
 def make_layers(plan: Plan, calls: Sequence[CallFacts]) -> tuple[Layer, ...]:
     """Return the network's operators in order; shares are of all cycles and counts together."""
@@ -45,6 +47,9 @@ class _Figures:
         self._merged: dict[int, int] = {}
         for call in calls:
             self._add(call)
+        own = [call for call in calls if call.is_top and not call.step.is_wait]
+        self._called = {i for call in own for i in call.operators}
+        self._is_all_known = all(call.operators for call in own)
         self._total = max((call.end for call in calls), default=0)
         self._makers = {i: op.index for op in self._graph.operators for i in op.outputs}
 
@@ -58,7 +63,7 @@ class _Figures:
                 self._encoded[operator] += size
         elif call.partition is None and call.operators:
             first, *others = call.operators
-            self._cpu[first] = call.cpu
+            self._cpu[first] = _sum(self._cpu[first], call.cpu) if first in self._cpu else call.cpu
             self._cpu_cycles[first] += call.cpu_cycles
             self._merged |= dict.fromkeys(others, first)
         elif call.partition is not None and call.operators and not call.partition.on_npu:
@@ -100,6 +105,8 @@ class _Figures:
     def _place(self, operator: Operator) -> tuple[str, str]:
         placing = self._placings.get(operator.index)
         if placing is not None:
+            if placing.on == CPU and self._is_all_known and operator.index not in self._called:
+                return "", _NO_CODE
             if placing.on != self._plan.npu:
                 return placing.on, placing.reason
             is_asked = self._plan.shares or self._plan.choices
@@ -110,6 +117,10 @@ class _Figures:
         if operator.custom_code in compiled_operators():
             return NPU, "the file is compiled already"
         return CPU, "the file is compiled already, and leaves it to the CPU"
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
 
 
 def make_partitions(

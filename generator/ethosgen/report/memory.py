@@ -56,9 +56,31 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     if fast_start is not None:
         blocks += [replace(one, offset=fast_start + one.offset) for one in inner[FAST]]
     elif fast:
-        areas = [Area(_FAST_AREA, fast, fast, _ordered(inner[FAST]))]
-    whole = Area(ARENA, program.arena_bytes, scratch_bytes, _ordered(blocks))
+        areas = [_area(_FAST_AREA, fast, fast, inner[FAST])]
+    whole = _area(ARENA, program.arena_bytes, scratch_bytes, blocks)
     return MemoryUse(slots, (whole, *areas))
+
+
+def _area(name: str, size: int, scratch_bytes: int, blocks: Sequence[Block]) -> Area:
+    ordered = _ordered(blocks)
+    used = {slot: bytes_in_use(ordered, slot) for slot in sorted({one.first for one in ordered})}
+    peak = max(used, key=lambda slot: used[slot], default=0)
+    return Area(name, size, scratch_bytes, peak, used.get(peak, 0), ordered)
+
+
+def bytes_in_use(blocks: Iterable[Block], slot: int) -> int:
+    """Return the number of bytes that are in any block in a slot."""
+    live = [one for one in blocks if one.first <= slot <= one.last]
+    return covered((one.offset, one.offset + one.bytes) for one in live)
+
+
+def covered(ranges: Iterable[tuple[int, int]]) -> int:
+    """Return the number of bytes in any of some ranges."""
+    total = reached = 0
+    for start, end in sorted(ranges):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
 
 
 def _ordered(blocks: Iterable[Block]) -> tuple[Block, ...]:

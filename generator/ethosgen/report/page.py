@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 
 from ethosgen.host.resources import template_folder
-from ethosgen.report import charts
+from ethosgen.report import charts, highlights
 from ethosgen.values.grammar import counted
 from ethosgen.values.network_report import NetworkReport
 
@@ -79,6 +79,10 @@ def render_page(report: NetworkReport) -> str:
             policy=_policy(styles, scripts),
             lanes=charts.make_lanes(report),
             ticks=charts.make_ticks(report.costs.cycles),
+            milliseconds=charts.make_millisecond_ticks(report.costs.seconds),
+            longest=highlights.longest_layers(report),
+            places=highlights.places(report),
+            left_out=highlights.left_out(report),
             memories=charts.make_memory_charts(report),
             roof=charts.make_roof_chart(roofline, report.layers) if roofline else None,
             most_bytes=max(
@@ -126,4 +130,5 @@ def _environment() -> jinja2.Environment:
     environment.filters["counted"] = counted
     environment.filters["short"] = charts.short
     environment.filters["style"] = charts.style_of
+    environment.filters["largest"] = highlights.largest_at_peak
     return environment

@@ -74,7 +74,8 @@ class Setting:
 class Layer:
     """An operator of the network.
 
-    `on` is "npu", "cpu", a user's accelerator, or "" if it disappears in others; `reason` says why.
+    `on` is "npu", "cpu", a user's accelerator, or "" if it disappears in others or needs no code;
+    `reason` says why.
     `inputs` are the operators that make its inputs. `merged_into` is the operator whose function
     computes it too. `cycles` are the NPU's, `cpu` is what the processor counts, and `share` that of
     both in the inference, of 1. `constant_bytes` are its constants in the file, `encoded_bytes` its
@@ -151,11 +152,16 @@ class Block:
 
 @dataclass(frozen=True)
 class Area:
-    """A memory: the arena, or a fast scratch outside it. `scratch_bytes` is the NPU's part."""
+    """A memory: the arena, or a fast scratch outside it. `scratch_bytes` is the NPU's part.
+
+    `peak_slot` is the first slot in which most bytes are in use, `peak_bytes` their number.
+    """
 
     name: str
     bytes: int
     scratch_bytes: int
+    peak_slot: int
+    peak_bytes: int
     blocks: tuple[Block, ...]
 
 
@@ -209,7 +215,8 @@ class Costs:
 
     `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own;
     `unassigned_cycles` are those of operations that the compiler assigns to no operator.
-    `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, and `cpu_unknown` the number of
+    `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, `cpu_unassigned` the part of
+    `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
     steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", but what
     the target counts where that is a time, as on Linux. `seconds` is the same at the board's clock.
     `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
@@ -221,6 +228,7 @@ class Costs:
     cpu: int
     cpu_kind: str
     cpu_unit: str
+    cpu_unassigned: int
     cpu_unknown: int
     cycles: int
     time_unit: str

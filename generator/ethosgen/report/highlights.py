@@ -1,0 +1,54 @@
+"""What a reader wants first: the longest layers, what is not on the NPU, what fills a memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.network_report import Area, Block, Layer, NetworkReport
+from ethosgen.values.plan import CPU
+
+_LONGEST = 4
+_LARGEST = 4
+_REASONS = 3
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Operators that run on the CPU for the same reason, and their share of the time."""
+
+    reason: str
+    layers: tuple[Layer, ...]
+    share: float
+
+
+def longest_layers(report: NetworkReport) -> Sequence[Layer]:
+    """Return the layers that take most of the time, the longest first."""
+    known = [layer for layer in report.layers if layer.share]
+    return sorted(known, key=lambda layer: -(layer.share or 0))[:_LONGEST]
+
+
+def places(report: NetworkReport) -> Sequence[tuple[str, int]]:
+    """Return each place with the number of operators there, in the order of the network."""
+    found = dict.fromkeys((layer.on for layer in report.layers if layer.on), 0)
+    return [(on, sum(layer.on == on for layer in report.layers)) for on in found]
+
+
+def left_out(report: NetworkReport) -> Sequence[LeftOut]:
+    """Return why operators are not on the NPU, the costliest reason first; none without an NPU."""
+    if report.setting.npu == NO_NPU:
+        return []
+    found: dict[str, list[Layer]] = {}
+    for layer in report.layers:
+        if layer.on == CPU:
+            found.setdefault(layer.reason, []).append(layer)
+    groups = [
+        LeftOut(reason, tuple(layers), sum(layer.share or 0 for layer in layers))
+        for reason, layers in found.items()
+    ]
+    return sorted(groups, key=lambda one: -one.share)[:_REASONS]
+
+
+def largest_at_peak(area: Area) -> Sequence[Block]:
+    """Return the largest blocks of the slot in which most bytes are in use."""
+    live = [one for one in area.blocks if one.first <= area.peak_slot <= one.last]
+    return sorted(live, key=lambda one: -one.bytes)[:_LARGEST]

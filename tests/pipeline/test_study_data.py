@@ -195,6 +195,7 @@ def test_a_network_that_nobody_can_read_is_a_refusal(folder: Path) -> None:
     [
         (table(path="none.npz"), "data 'none' for 'image_net': .*none.npz"),
         (table(path="d.npz", on=["mars"]), "data 'd': on: unknown target 'mars'; choose from: sim"),
+        (table(path="d.npz", on=["qemu"]), "on: firmware on QEMU is measured by ethosgen accuracy"),
         (table(path="d.npz", on=["simulate"] * 2), "data 'd': on: names a target twice"),
         (table(path="d.npz", networks=["x*"]), r"data 'd': networks: no file fits 'x\*'"),
         (table(path="d.npz", networks=["d.npz"]), "'.*d.npz' is none of the study's networks"),

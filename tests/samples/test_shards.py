@@ -1,5 +1,7 @@
 """Shards: all samples in order, by content, so that new ones change few shards."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,17 @@ def test_new_samples_change_only_the_shards_around_them() -> None:
     assert len(new) <= 5 < len(inserted)
 
 
+@pytest.mark.parametrize("length", [1, 3])
+def test_so_do_large_samples(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 40 * length)  # ten samples of `length` steps
+    values = list(range(600 * length))
+    old = {one.digest for one in divide(data_of(values, (length,) * 600), 1000)}
+    assert len(old) > 600 / 10
+    inserted = [*values[:300], *range(7777, 7777 + length), *values[300:]]
+    new = divide(data_of(inserted, (length,) * 601), 1000)
+    assert sum(one.digest not in old for one in new) <= 6
+
+
 def test_digests_are_of_inputs_and_not_of_labels() -> None:
     data = data_of([1, 2, 3])
     (one,) = divide(data, 100)
@@ -65,5 +78,6 @@ def test_shards_are_small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 40)  # ten steps of 4 bytes
     shards = divide(data_of(list(range(100))), 1000)
     assert firsts(shards) == list(range(100)) and max(map(len, shards)) == 10
+    assert all(len(pickle.dumps(one)) < 1000 for one in shards)  # not all data with each
     (whole,) = divide(data_of(list(range(30)), (30,)), 1000)  # a sequence is never cut
     assert len(whole) == 1

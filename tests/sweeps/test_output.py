@@ -46,6 +46,9 @@ def test_labelled_data_have_files_of_their_own(tmp_path: Path) -> None:
     with (tmp_path / "out" / "accuracy.csv").open() as file:
         first, second = csv.DictReader(file)
     assert (first["right"], first["network"], second["refusal"]) == ("2", "net", "no")
+    (tmp_path / "out" / "mine.txt").write_text("")
+    names = write_files(tmp_path / "out", REPORT, {})
+    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == sorted([*names, "mine.txt"])
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

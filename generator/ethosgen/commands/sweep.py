@@ -175,11 +175,12 @@ def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
 def _page(report: SweepReport) -> dict[str, bytes]:
     """Return the page with the plot; none without Matplotlib, or if there is nothing to draw."""
     from ethosgen.plots.comparison import check_format, draw
+    from ethosgen.sweeps.output import PAGE
     from ethosgen.values.errors import EthosgenError
 
     command = shlex.join(["ethosgen", *sys.argv[1:]])
     try:
-        suffix = check_format("report.html")
-        return {"report.html": draw(report.comparison, suffix, command, report.accuracy)}
+        suffix = check_format(PAGE)
+        return {PAGE: draw(report.comparison, suffix, command, report.accuracy)}
     except EthosgenError:
         return {}

@@ -9,6 +9,7 @@ from ethosgen.frontend import read_source
 from ethosgen.oracle import CHOICES, ORACLES
 from ethosgen.pipeline.accuracy import SIMULATE
 from ethosgen.pipeline.comparison import names_of
+from ethosgen.pipeline.sample_runners import QEMU
 from ethosgen.pipeline.scoring import Judge, make_judge, summarize
 from ethosgen.pipeline.shards import Runner, ShardRun, key_of_shard
 from ethosgen.samples.labelled import Labelled, load_labelled
@@ -131,13 +132,8 @@ class StudyData:
         return replace(row.result, report=report)
 
     def _rows(self, table: DataTable, study: Study, points: Sequence[Point]) -> Iterator[_Row]:
-        unknown = next((name for name in table.on if name not in TARGETS), None)
-        if unknown is not None or len(set(table.on)) < len(table.on):
-            raise InputError(
-                f"study '{self._path}': data '{table.called}': on: "
-                + (f"unknown target '{unknown}'" if unknown else "names a target twice")
-                + f"; choose from: {', '.join(TARGETS)}"
-            )
+        if fault := _fault_of(table.on):
+            raise InputError(f"study '{self._path}': data '{table.called}': on: {fault}")
         paths = find_networks(study, self._path)
         names = dict(zip(names_of(paths), paths, strict=True))
         wanted = networks_of(table, study, self._path)
@@ -197,6 +193,17 @@ class StudyData:
             )
             self._loaded[key] = data, divide(data, table.shard_size)
         return self._loaded[key]
+
+
+def _fault_of(on: Sequence[str]) -> str:
+    """Return what is wrong with targets, "" if nothing is."""
+    unknown = next((name for name in on if name not in TARGETS), None)
+    if unknown == QEMU:
+        return f"firmware on QEMU is measured by ethosgen accuracy --on {QEMU} --board BOARD"
+    known = f"choose from: {', '.join(TARGETS)}"
+    if unknown is not None:
+        return f"unknown target '{unknown}'; {known}"
+    return f"names a target twice; {known}" if len(set(on)) < len(on) else ""
 
 
 def _text(chosen: str | int | None) -> str | None:

@@ -49,8 +49,8 @@ class Shard:
 def divide(data: Labelled, most: int | None = None) -> list[Shard]:
     """Return all samples in shards, in order: at most so many each, and at most MOST_BYTES.
 
-    A shard also ends after a sample whose digest is a multiple of `most`, so on the average it has
-    some 0.63 times as many (1 - 1/e), if few other samples have the same content.
+    A shard also ends after a sample whose digest is a multiple of the most samples of its size that
+    a shard may have. So on the average it has 0.63 times as many (1 - 1/e).
     """
     lengths = data.lengths or (1,) * len(data)
     bounds = [0, *accumulate(lengths)]
@@ -60,12 +60,14 @@ def divide(data: Labelled, most: int | None = None) -> list[Shard]:
     kinds = sorted((name, array.dtype.str, array.shape[1:]) for name, array in data.inputs.items())
     shards, first = [], 0
     digests = list(_digests(data, bounds))
+    may_have = [min(most, max(MOST_BYTES // (n * step_bytes), 1)) if n else most for n in lengths]
     for index, digest in enumerate(digests, 1):
         steps = bounds[index] - bounds[first]
         is_full = index - first == most or index == len(data)
         after = lengths[index] if index < len(data) else 0
         is_heavy = (steps + after) * step_bytes > MOST_BYTES
-        if is_full or is_heavy or int.from_bytes(digest) % most == 0:
+        is_end = int.from_bytes(digest) % may_have[index - 1] == 0
+        if is_full or is_heavy or is_end:
             told = repr((kinds, lengths[first:index])).encode() + b"".join(digests[first:index])
             inputs = {name: a[bounds[first] : bounds[index]] for name, a in data.inputs.items()}
             shards.append(Shard(inputs, lengths[first:index], hashlib.sha256(told).hexdigest()))

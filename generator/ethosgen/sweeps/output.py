@@ -20,6 +20,10 @@ from ethosgen.values.sweep import SweepReport
 
 SUMMARY = "sweep.json"
 """What `--json` prints; it also marks a folder as a sweep's."""
+ACCURACY_CSV, ACCURACY, SAMPLES = "accuracy.csv", "accuracy.parquet", "samples.parquet"
+PAGE = "report.html"
+_SOMETIMES = {ACCURACY_CSV, ACCURACY, SAMPLES, PAGE}
+"""Files that not every sweep has."""
 
 
 def claim(folder: Path) -> None:
@@ -33,7 +37,10 @@ def claim(folder: Path) -> None:
 
 
 def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) -> list[str]:
-    """Write the results and the other files, each in one step; return all names."""
+    """Write the results and the other files, each in one step; return all names.
+
+    Files of an earlier sweep that this one does not have are removed.
+    """
     told = report.as_json()
     rows = [one.as_json() for one in report.results]
     notes = {name: str(version) for name, version in told["versions"].items()}
@@ -47,6 +54,8 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             _write(folder / name, data)
+        for name in _SOMETIMES - files.keys():  # an earlier sweep's
+            (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from None
     return sorted(files)
@@ -59,9 +68,9 @@ def _labelled(report: SweepReport, notes: Mapping[str, str]) -> dict[str, bytes]
     rows = [one.as_row() for one in report.accuracy]
     samples = [row for one in report.accuracy for row in one.sample_rows()]
     return {
-        "accuracy.csv": csv_bytes(rows, ACCURACY_COLUMNS),
-        "accuracy.parquet": parquet_bytes(rows, ACCURACY_COLUMNS, notes),
-        "samples.parquet": parquet_bytes(samples, SAMPLE_COLUMNS, notes),
+        ACCURACY_CSV: csv_bytes(rows, ACCURACY_COLUMNS),
+        ACCURACY: parquet_bytes(rows, ACCURACY_COLUMNS, notes),
+        SAMPLES: parquet_bytes(samples, SAMPLE_COLUMNS, notes),
     }
 
 

@@ -61,10 +61,13 @@ def fuse_chains(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
     chains.tabulate()
     chains.join(_into_stores)
     plain, fused = (_finished(one, libraries) for one in (plain, chains.schedule))
-    best = fused if _arena(fused) <= _arena(plain) else plain
+    arena, fused_arena = _arena(plain), _arena(fused)
+    best, arena = (fused, fused_arena) if fused_arena <= arena else (plain, arena)
     chains = _Chains(best, libraries)
     chains.join(_into_bands)
-    return chains.schedule if _arena(chains.schedule) < _arena(best) else best
+    if chains.schedule is best:
+        return best  # a memory plan takes long
+    return chains.schedule if _arena(chains.schedule) < arena else best
 
 
 def _arena(schedule: Schedule) -> float:
@@ -102,6 +105,8 @@ class _Chains:
         self.libraries = libraries
         self.has_tables = any(isinstance(one, MicroKernels) for one in libraries)
         self._known: tuple[Schedule, dict[int, int], dict[int, list[int]]] | None = None
+        self._ends: dict[int, tuple[Step, tuple[int, ...], tuple[int, ...]]] = {}
+        """By the id of a step: the step, its different reads, and its writes."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -185,7 +190,7 @@ class _Chains:
     def _joined(self, position: int, how: Join) -> bool:
         step = self.steps[position]
         makers, readers = self._users()
-        for tensor in dict.fromkeys(self.schedule.reads(step)) if step.kernel else ():
+        for tensor in self._ends_of(step)[0] if step.kernel else ():
             path = self._path(position, tensor, makers, readers)
             if path is None or not self._may_join(path, makers):
                 continue
@@ -209,11 +214,21 @@ class _Chains:
             makers: dict[int, int] = {}
             readers: dict[int, list[int]] = {}
             for i, step in enumerate(self.steps):
-                makers |= dict.fromkeys(self.schedule.writes(step), i)
-                for tensor in dict.fromkeys(self.schedule.reads(step)):
+                reads, writes = self._ends_of(step)
+                for tensor in writes:
+                    makers[tensor] = i
+                for tensor in reads:
                     readers.setdefault(tensor, []).append(i)
             self._known = self.schedule, makers, readers
         return self._known[1:]
+
+    def _ends_of(self, step: Step) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the tensors that a step reads, each once, and those that it writes."""
+        found = self._ends.get(id(step))
+        if found is None:
+            reads, writes = self.schedule.reads(step), self.schedule.writes(step)
+            found = self._ends[id(step)] = step, tuple(dict.fromkeys(reads)), writes
+        return found[1:]
 
     def _path(
         self,

@@ -20,6 +20,9 @@ from ethosgen.values.network import Tensor
 
 BYTES = ("int8", "uint8")
 
+_TARGET = {"kind": "llvm", "opt-level": 0}
+"""Each function runs once for 256 values: optimizing it takes longer."""
+
 
 def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) -> bool:
     """Return whether an 8-bit result depends only on one 8-bit value and on constants."""
@@ -58,7 +61,7 @@ def tables(
     }
     if not functions:
         return {}
-    library = compile_natively(functions, "llvm")
+    library = compile_natively(functions, _TARGET)
     made = {}
     for key, element in elements.items():
         source = next(t for t in map(tensors.__getitem__, element.kernel.inputs) if t.data is None)

@@ -1,6 +1,7 @@
 """The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
-from collections.abc import Mapping
+from bisect import insort
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -214,7 +215,7 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
         source = next(b for b in blocks if reads[0] in b.values)
         target = next(b for b in blocks if schedule.writes(step)[0] in b.values)
         merged = _merge(source, target, on_npu)
-        others = [b for b in blocks if b not in (source, target)]
+        others = [b for b in blocks if b is not source and b is not target]
         if merged and not any(_fixed_clash(merged, other, on_npu) for other in others):
             blocks = [*others, merged]
     return blocks
@@ -246,7 +247,8 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
                 merged = replace(
                     source, bytes=size, steps=steps, values=values, alignment=alignment
                 )
-                blocks = [*(b for b in blocks if b not in (source, target)), merged]
+                others = [b for b in blocks if b is not source and b is not target]
+                blocks = [*others, merged]
                 in_place.add(index)
                 break
     return blocks, frozenset(in_place)
@@ -322,21 +324,24 @@ def _without_clashes(
 def _place(blocks: list[Block]) -> list[Block]:
     """Return the blocks with all offsets set: largest first, each at the lowest free offset."""
     placed = {i: b for i, b in enumerate(blocks) if not b.is_homeless}
+    in_order = sorted((b for b in placed.values() if b.offset is not None), key=_offset)
     free = [i for i in range(len(blocks)) if i not in placed]
     for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):
         block = blocks[index]
-        taken = [
-            b
-            for b in placed.values()
-            if b.offset is not None and not b.steps.isdisjoint(block.steps)
-        ]
+        taken = (b for b in in_order if not b.steps.isdisjoint(block.steps))
         placed[index] = replace(block, offset=_lowest_hole(block, taken))
+        insort(in_order, placed[index], key=_offset)
     return [placed[i] for i in range(len(blocks))]
 
 
-def _lowest_hole(wanted: Block, taken: list[Block]) -> int:
+def _offset(block: Block) -> int:
+    return block.offset or 0
+
+
+def _lowest_hole(wanted: Block, taken: Iterable[Block]) -> int:
+    """Return the lowest offset at which a block fits between others, which are in order."""
     offset = 0
-    for block in sorted(taken, key=lambda b: b.offset or 0):
+    for block in taken:
         start = block.offset or 0
         if offset + wanted.bytes <= start:
             break

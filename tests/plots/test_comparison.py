@@ -65,6 +65,14 @@ def test_a_boards_name_is_no_formula(two: ComparisonReport) -> None:
     assert f"net on {board}" in texts(draw(report(*results), ".svg"))
 
 
+def test_ticks_are_plain_numbers() -> None:
+    for hz, wanted in ((32_000_000, "0.2"), (None, "10,000")):
+        costs = [make_cost(cycles, 2048, npu_hz=hz, cpu_hz=hz) for cycles in (3000, 20_000)]
+        found = texts(draw(report(*(make_result(cost=cost) for cost in costs)), ".svg"))
+        assert wanted in found
+        assert not [text for text in found if re.fullmatch(r"\d+e\W?\d+", text)]
+
+
 def test_a_png_is_one(two: ComparisonReport) -> None:
     assert draw(two, ".png").startswith(b"\x89PNG\r\n")
 
@@ -96,6 +104,9 @@ def test_a_page_has_the_figures_and_needs_no_network(two: ComparisonReport) -> N
     first = dict(zip(head, rows[0], strict=True))
     assert (first["NPU"], first["cycles"], first["SRAM, B"]) == ("ethos-u55-128", "1,300", "4,096")
     assert rows[3][-1] == "<it> refuses & ends"
+    assert first["outputs that differ"] == "0"  # a nought is a figure
+    assert first["ms"] == "1.3"  # at 1 MHz
+    assert "energy, µJ" not in head  # nobody has one
     assert "<code>ethosgen compare &lt;net&gt;.tflite</code>" in page
     assert not re.search(
         r'(src|href)="(?!#)', re.sub(r"<metadata>.*?</metadata>", "", page, flags=re.S)

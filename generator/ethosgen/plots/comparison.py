@@ -93,8 +93,6 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
 
 def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, str]) -> None:
     """Draw the configurations of a network on a board."""
-    from matplotlib.ticker import LogFormatter
-
     costs = [cost for one in results if (cost := one.cost) is not None]
     in_seconds = all(cost.seconds is not None for cost in costs)
     lines: dict[tuple[str, str | None], list[tuple[float, float, Result]]] = {}
@@ -121,12 +119,22 @@ def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, 
     axis.set_xlabel("SRAM, KiB")
     axis.set_ylabel("time by estimate, ms" if in_seconds else "cycles by estimate")
     axis.set_yscale("log")
-    plain = LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5))
-    axis.yaxis.set_major_formatter(plain)
-    axis.yaxis.set_minor_formatter(plain)
+    axis.yaxis.set_major_formatter(_plain_numbers())
+    axis.yaxis.set_minor_formatter(_plain_numbers())
     axis.set_xlim(left=0)
     axis.grid(visible=True, which="both", color="#e4e4e4", lw=0.6)
     axis.set_axisbelow(True)
+
+
+def _plain_numbers() -> Any:
+    """Return a formatter for a logarithmic axis that writes 0.6 and 200,000, not powers of ten."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return f"{x:,.10g}" if super().__call__(x, pos) else ""
+
+    return Plain(labelOnlyBase=False, minor_thresholds=(2, 0.5))
 
 
 def _height(cost: Cost, in_seconds: bool) -> float:

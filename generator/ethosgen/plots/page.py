@@ -1,7 +1,8 @@
 """A page with a picture and its figures, which opens without a network."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from ethosgen.values.comparison import ComparisonReport, Result
 from ethosgen.values.sweep import LabelledResult
@@ -10,12 +11,14 @@ _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.4 sans-serif; margin: 1.5rem auto; max-width: 75rem; padding: 0 1rem; }
 figure { margin: 0; overflow-x: auto; }
-figure svg { background: #fff; height: auto; max-width: 100%; }
+figure svg { background: #fff; height: auto; max-width: 100%; min-width: 40rem; }
 .rows { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { font-weight: bold; padding: .4rem 0; text-align: left; }
 th, td { border-bottom: 1px solid #8886; padding: .2rem .6rem; text-align: right; }
-th:nth-child(-n+6), td:nth-child(-n+6) { text-align: left; }
+th, td { white-space: nowrap; }
+.name, td[colspan] { text-align: left; }
+td[colspan] { white-space: normal; min-width: 20rem; }
 tr.front td { font-weight: bold; }
 code { overflow-wrap: anywhere; }
 """
@@ -37,7 +40,7 @@ _COLUMNS = (
     ("elements", "outputs compared"),
 )
 """The keys of a result, and their titles."""
-
+_NAMES = 6
 
 _LABELLED = (
     ("data", "data"),
@@ -56,6 +59,7 @@ _LABELLED = (
 )
 """The keys of a labelled result, and their titles."""
 _SHARES = "accuracy", "top_accuracy"
+_REFUSAL, _FRONT = "refusal", "on_front"
 _NAMES_OF_LABELLED = 4
 
 
@@ -74,66 +78,75 @@ def page(
         f"<title>ethosgen compare</title><style>{_STYLE}</style></head><body>",
         "<h1>SRAM against time</h1>",
         f"<p><code>{escape(command)}</code></p>" if command else "",
-        f"<figure>{picture}</figure>",
+        f'<figure tabindex="0" role="region" aria-label="Picture">{picture}</figure>',
         "<p>Cycles and times are estimates, not measurements on silicon. Outputs were compared on "
         f"the NPU model. {escape(versions)}.</p>",
-        '<div class="rows"><table><caption>All configurations; bold ones are on the front of their '
-        "network and board</caption>",
-        *_rows(report.results),
-        "</table></div>",
+        *_configurations(report.results),
         *_labelled(accuracy),
         "</body></html>",
     ]
     return "\n".join(filter(None, parts)) + "\n"
 
 
-def _rows(results: Sequence[Result]) -> Iterator[str]:
-    heads = "".join(f'<th scope="col">{escape(title)}</th>' for _, title in _COLUMNS)
-    yield f"<thead><tr>{heads}</tr></thead><tbody>"
-    for result in results:
-        row = result.as_json()
-        kind = ' class="front"' if result.on_front else ""
-        if result.cost is None:
-            cells = "".join(f"<td>{_cell(row[key])}</td>" for key, _ in _COLUMNS[:6])
-            rest = len(_COLUMNS) - 6
-            yield f'<tr>{cells}<td colspan="{rest}">{escape(result.refusal)}</td></tr>'
-            continue
-        cells = "".join(f"<td>{_cell(row[key])}</td>" for key, _ in _COLUMNS)
-        yield f"<tr{kind}>{cells}</tr>"
-    yield "</tbody>"
+def _configurations(results: Sequence[Result]) -> Iterator[str]:
+    rows = [
+        {**one.as_json(), _REFUSAL: one.refusal if one.cost is None else "", _FRONT: one.on_front}
+        for one in results
+    ]
+    caption = "All configurations; bold ones are on the front of their network and board"
+    yield from _table(caption, _COLUMNS, _NAMES, rows)
 
 
 def _labelled(results: Sequence[LabelledResult]) -> Iterator[str]:
-    """Yield the table of accuracy, with the columns that have figures."""
     if not results:
         return
     rows = [one.as_row() for one in results]
-    columns = [(key, title) for key, title in _LABELLED if any(row[key] for row in rows)]
-    names = [title for _, title in _LABELLED[:_NAMES_OF_LABELLED]]
-    left = sum(title in names for _, title in columns)
-    yield (
-        '<div class="rows"><table><caption>Accuracy on labelled data; memory modes, strategies and '
-        "limits change no output</caption>"
-    )
-    heads = "".join(f'<th scope="col">{escape(title)}</th>' for _, title in columns)
-    yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for row in rows:
-        if row["refusal"]:
-            cells = "".join(f"<td>{_cell(row[key])}</td>" for key, _ in columns[:left])
-            why = escape(row["refusal"])
-            yield f'<tr>{cells}<td colspan="{len(columns) - left or 1}">{why}</td></tr>'
-            continue
-        shown = (
-            f"{row[k]:.2%}" if k in _SHARES and row[k] is not None else row[k] for k, _ in columns
-        )
-        yield f"<tr>{''.join(f'<td>{_cell(value)}</td>' for value in shown)}</tr>"
+        row.update({k: f"{row[k]:.2%}" for k in _SHARES if row[k] is not None})
+    caption = "Accuracy on labelled data; memory modes, strategies and limits change no output"
+    yield from _table(caption, _LABELLED, _NAMES_OF_LABELLED, rows)
+
+
+def _table(
+    caption: str,
+    columns: Sequence[tuple[str, str]],
+    names: int,
+    rows: Sequence[Mapping[str, Any]],
+) -> Iterator[str]:
+    """Yield a table of the columns that have figures; the first `names` of `columns` are names.
+
+    A row that is refused has the reason in place of its figures.
+    """
+    left = [key for key, _ in columns[:names]]
+    shown = [
+        (key, title) for key, title in columns if any(row.get(key) is not None for row in rows)
+    ]
+    label = caption.partition(";")[0]
+    yield f'<div class="rows" tabindex="0" role="region" aria-label="{escape(label)}">'
+    yield f"<table><caption>{escape(caption)}</caption><thead><tr>"
+    yield "".join(f'<th scope="col"{_kind(key, left)}>{escape(title)}</th>' for key, title in shown)
+    yield "</tr></thead><tbody>"
+    for row in rows:
+        told = [key for key, _ in shown if key in left or not row[_REFUSAL]]
+        cells = "".join(f"<td{_kind(key, left)}>{_cell(row[key])}</td>" for key in told)
+        if row[_REFUSAL]:
+            rest = len(shown) - len(told)
+            cells += f'<td colspan="{rest or 1}">{escape(row[_REFUSAL])}</td>'
+        kind = ' class="front"' if row.get(_FRONT) else ""
+        yield f"<tr{kind}>{cells}</tr>"
     yield "</tbody></table></div>"
 
 
+def _kind(key: str, names: Sequence[str]) -> str:
+    return ' class="name"' if key in names else ""
+
+
 def _cell(value: object) -> str:
-    """Return a value as text; a dash for what is unknown."""
+    """Return a value as text, with four digits of a fraction; a dash for what is unknown."""
     if value is None:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if isinstance(value, float):
+        return f"{float(f'{value:.4g}'):,.10g}"
     return escape(str(value))

@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.board import load_board
-from ethosgen.project import BAREMETAL, CSOLUTION, ZEPHYR, Project, render
+from ethosgen.project import BAREMETAL, CSOLUTION, ZEPHYR, Project, render, write
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
 from tests.support.programs import make_program
@@ -60,5 +60,16 @@ def test_other_platforms_have_none(platform: str) -> None:
 def test_zephyr_on_qemu_is_refused(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     asked = recipe(network, board="corstone320", platform=ZEPHYR)
-    with pytest.raises(InputError, match="'corstone320' does not run on qemu; choose --on fvp or"):
+    said = r"'corstone320' does not run on qemu; .*, or run .* --board corstone300 --npu ethos-u85-256"
+    with pytest.raises(InputError, match=said):
+        pipeline.verify(asked, inputs=pipeline.Inputs(None, 1, 1), watch=Watch())
+    write(made("corstone320", ZEPHYR), tmp_path / "app")
+    with pytest.raises(InputError, match=said):
+        pipeline.build_project(tmp_path / "app", on="qemu", watch=Watch())
+
+
+def test_a_stand_in_that_zephyr_does_not_know_is_not_named(tmp_path: Path) -> None:
+    network = image_net(tmp_path / "image_net.tflite")
+    asked = recipe(network, board="nrf5340dk", npu="none", platform=ZEPHYR)
+    with pytest.raises(InputError, match="does not run on qemu; choose --on serial$"):
         pipeline.verify(asked, inputs=pipeline.Inputs(None, 1, 1), watch=Watch())

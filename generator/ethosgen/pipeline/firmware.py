@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.board import Board, load_board
+from ethosgen.board import Board, board_names, load_board
 from ethosgen.host.storage import require_writable
 from ethosgen.pipeline.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.pipeline.creation import create_project
@@ -42,8 +42,21 @@ def _check_target(board: Board, on: str, platform: str) -> None:
     if not kind.can_run(board):
         raise InputError(
             f"board '{board.name}' does not run on {on}; choose --on "
-            f"{' or '.join(targets_of(board))}"
+            f"{' or '.join(targets_of(board))}{_without_stand_in(board, on, platform)}"
         )
+
+
+def _without_stand_in(board: Board, on: str, platform: str) -> str:
+    """Return the board to name instead of one that only bare metal runs on a stand-in, if any."""
+    facts = load_board(board.name) if board.name in board_names() else board
+    name = facts.run.stand_in if on == "qemu" else None
+    if name is None or platform not in load_board(name).platforms:
+        return ""
+    npu = f" --npu {facts.npu.default}" if facts.npu else ""
+    return (
+        f", or run the network on QEMU with --board {name}{npu}, whose firmware stands in for this "
+        "board's on bare metal only"
+    )
 
 
 def _open_application(directory: Path) -> "ProjectInfo":

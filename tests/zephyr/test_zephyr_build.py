@@ -31,6 +31,7 @@ from tests import ROOT
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
+from tests.support.zephyr_warnings import strict_warnings
 
 pytestmark = [needs_zephyr, needs_qemu]
 
@@ -162,6 +163,14 @@ def test_cache_hooks_fit_the_driver(more: str, tmp_path: Path) -> None:
     assert kinds["ethosu_flush_dcache"] == kinds["ethosu_invalidate_dcache"] == "T"
 
 
+def require_no_warning(place: Path, on: str) -> None:
+    """Fail if a file of ours has a warning, in a build where the NPU is driven."""
+    warnings = strict_warnings(place, place / "build" / on)
+    drivers = {"native": "native.c", "qemu": "bell.c", "board": "core.c"}
+    assert {f"model/ethosgen/lib/npu/{drivers[on]}", "src/main.c"} <= warnings.keys()
+    assert not {name: said for name, said in warnings.items() if said}
+
+
 def make_threads(place: Path, networks: dict[str, Path]) -> None:
     """Render a project whose application is threads.c; one network runs in both threads."""
     create_project(
@@ -199,6 +208,7 @@ def test_threads_share_one_network_and_the_arena_of_two(
     make_threads(tmp_path / "app", dict(list(networks.items())[:count]))
     info = open_project(tmp_path / "app")
     built = build_zephyr(info, on)
+    require_no_warning(tmp_path / "app", on)
     if on == "native":
         command = Path(sys.executable).parent / "ethosgen"
         environment = {**os.environ, "ETHOSGEN": str(command)}
@@ -224,6 +234,7 @@ def test_a_board_without_an_npu_is_named(tmp_path: Path) -> None:
 def test_the_board_itself_builds_with_weights_where_the_memory_mode_says(tmp_path: Path) -> None:
     create_project(recipe(DEMO, platform=ZEPHYR), directory=tmp_path / "app", watch=quiet())
     built = build_zephyr(open_project(tmp_path / "app"), "board")
+    require_no_warning(tmp_path / "app", "board")
     listed = subprocess.run(
         ["arm-none-eabi-readelf", "-SW", str(built.elf)], capture_output=True, text=True, check=True
     ).stdout

@@ -59,6 +59,18 @@ def test_kconfig_is_silent_and_chooses_the_npu(
     assert kconfig.syms["HEAP_MEM_POOL_ADD_SIZE_ETHOSGEN"].str_value == "128"
 
 
+@pytest.mark.parametrize("has_server", ["y", "n"])
+def test_only_the_server_wants_interrupts_of_the_uart(
+    place: Path, has_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An application with the network as a module keeps its own choice."""
+    conf = place / "prj.conf"
+    conf.write_text(conf.read_text() + f"CONFIG_ETHOSGEN_SERVER={has_server}\n")
+    kconfig = configure(place, "ETHOS_", "since_4_2", monkeypatch, tmp_path / "tree")
+    assert kconfig.syms["ETHOSGEN"].str_value == "y"
+    assert kconfig.syms["UART_INTERRUPT_DRIVEN"].str_value == has_server
+
+
 def test_the_sizes_are_the_networks_own(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,7 +52,7 @@ static void run_once(int mine, uint8_t *output)
 static void work(void *index, void *unused, void *unused_too)
 {
     uint8_t output[BYTES];
-    int mine = POINTER_TO_INT(index);
+    int mine = (int)POINTER_TO_INT(index);
 
     ARG_UNUSED(unused);
     ARG_UNUSED(unused_too);

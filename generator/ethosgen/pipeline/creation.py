@@ -130,8 +130,8 @@ def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
         )
     if recipe.apart:
         raise InputError(
-            f"--app {recipe.app} has its weights in the code; leave out --weights blob, or "
-            "--app for an application of yours"
+            f"--app {recipe.app} has its weights in the code; leave out --weights blob, "
+            "or --app: the firmware in app/ or src/ then opens the file (docs/weights.md)"
         )
     if recipe.io is not IoStyle.ARENA:
         raise InputError(

@@ -150,8 +150,8 @@ def with_weights(layout: Layout, platform: str, app: str | None = None) -> Layou
     """Return a platform's layout for weights apart; InputError if the platform has none."""
     if app is not None:
         raise InputError(
-            f"--app {app} has its weights in the code; omit --weights blob, or --app for an "
-            "application of yours"
+            f"--app {app} has its weights in the code; leave out --weights blob, "
+            "or --app: the firmware in app/ or src/ then opens the file (docs/weights.md)"
         )
     if platform not in APART_ON:
         raise InputError(

@@ -79,7 +79,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     /* The header for Arm's driver: COP1, OPTIMIZER_CONFIG, then CONFIG. */
     struct ethosgen_host_run run = {
         .config = stream->words[2],
-        .command_bytes = stream->bytes - HEADER_WORDS * sizeof(uint32_t),
+        .command_bytes = stream->bytes - HEADER_WORDS * (uint32_t)sizeof(uint32_t),
     };
     struct ethosgen_host_result result;
 

@@ -268,6 +268,20 @@ def _flattened_product(net: NetworkBuilder) -> int:
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
+_ONE, _OTHER, _OF_BOTH = 0.08050999790430069, 0.06768999993801117, 0.05813036486506462
+"""Scales with which 720, the product of many pairs, is between two results."""
+
+
+def _single_product(net: NetworkBuilder) -> int:
+    x, y = net.input((1, 32, 1), scale=_ONE, zero_point=0), net.input((1, 1, 32), scale=_OTHER)
+    return net.operator("BATCH_MATMUL", (x, y), (Spec((1, 32, 32), "int8", _OF_BOTH, 0),))[0]
+
+
+def _single_layer(net: NetworkBuilder) -> int:
+    x, weights = net.input((32, 1), scale=_ONE, zero_point=0), net.input((32, 1), scale=_OTHER)
+    return net.operator("FULLY_CONNECTED", (x, weights), (Spec((32, 32), "int8", _OF_BOTH, 0),))[0]
+
+
 def _clipped_quotient(net: NetworkBuilder) -> int:
     """Divide by a constant: the NPU model faults where a divisor is 0."""
     divisors = net.constant(np.array([3, -2, 7, 1], np.int32))
@@ -337,6 +351,8 @@ NETWORKS: dict[str, Build] = {
     "resize-depth": _deepened,
     "resize-nearest": _nearest,
     "transpose-into-part": _padded_transpose,
+    "fully-connected-single": _single_layer,
+    "batch-matmul-single": _single_product,
     "log-last-segment": _unary("LOG", "int16", 2.56e-5, 8.52e-6, 0, MANY),
     "logistic-fixed-point": _unary("LOGISTIC", "int8", 1 / 256, 1 / 256, -128),
     "rescale-into-producer": _unsigned_product,

@@ -115,12 +115,31 @@ def test_weights_of_4_bits_take_8() -> None:
 
 def test_a_network_that_vela_reads_rightly_keeps_its_file() -> None:
     net = NetworkBuilder("plain")
-    plain = decode_network(net.build(net.fully_connected(net.input((1, 6)), 1)), "plain")
+    plain = decode_network(net.build(net.relu(net.input((1, 6)))), "plain")
     assert reworded(plain) is plain
 
 
+def test_a_single_channel_may_stay_on_the_cpu() -> None:
+    """Vela returns it with the two scales that it got."""
+    net = NetworkBuilder("single", seed=5)
+    network = parse_network(
+        net.build(net.fully_connected(net.relu(net.input((1, 6))), 1)), "single"
+    )
+    plan = make_plan(
+        network,
+        find_accelerator("ethos-u55-128"),
+        IoStyle.ARENA,
+        Watch(),
+        dataclasses.replace(EXACT, check=False, cpu_ops=("FULLY_CONNECTED",)),
+    )
+    (left,) = [op for op in plan.residual.operators if op.code == "FULLY_CONNECTED"]
+    found = plan.residual.tensors[left.inputs[1]].quantization
+    assert found is not None and found.is_per_tensor
+
+
+@pytest.mark.parametrize("channels", [1, 4])
 @pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
-def test_scales_of_a_product_are_multiplied_in_double(npu: str) -> None:
+def test_scales_of_a_product_are_multiplied_in_double(npu: str, channels: int) -> None:
     """In single precision, the bias alone becomes -118, as in MLPerf Tiny's autoencoder.
 
     The first of two roundings is that of 512 times the result; -60160 then rounds to -118.
@@ -135,9 +154,9 @@ def test_scales_of_a_product_are_multiplied_in_double(npu: str) -> None:
     assert in_single < halfway < in_double
     net = NetworkBuilder("halfway", seed=1)
     x = net.input((1, 8), scale=scales[0], zero_point=-128)
-    w = net.constant(net.random_integers((4, 8)), "int8", scales[1])
-    b = net.constant(np.full(4, bias), "int32", scales[0] * scales[1])
-    spec = Spec((1, 4), "int8", scales[2], 96)
+    w = net.constant(net.random_integers((channels, 8)), "int8", scales[1])
+    b = net.constant(np.full(channels, bias), "int32", scales[0] * scales[1])
+    spec = Spec((1, channels), "int8", scales[2], 96)
     network = parse_network(net.build(net.operator("FULLY_CONNECTED", [x, w, b], [spec])[0]), "n")
     sample = {network.inputs[0].name: np.full((1, 8), -128, np.int8)}
     (golden,) = DEFAULT.run(network, [sample])
@@ -151,4 +170,4 @@ def test_scales_of_a_product_are_multiplied_in_double(npu: str) -> None:
     assert len(plan.partitions) == 1 and len(plan.residual.operators) == 1
     outputs = make_evaluator(plan)(sample, PlanRunner(plan))
     name = network.outputs[0].name
-    assert golden[name].tolist() == outputs[name].tolist() == [[-117 + 96] * 4]
+    assert golden[name].tolist() == outputs[name].tolist() == [[-117 + 96] * channels]

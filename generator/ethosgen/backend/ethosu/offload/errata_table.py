@@ -6,6 +6,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 
 from ethosgen.backend.ethosu.offload import errata_conditions as when
 from ethosgen.backend.ethosu.offload import errata_parts as parts
+from ethosgen.backend.ethosu.offload import errata_products as products
 from ethosgen.backend.ethosu.offload import errata_rescaling as rescaling
 from ethosgen.backend.ethosu.offload import errata_u85 as u85
 from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
@@ -412,6 +413,25 @@ ERRATA: tuple[Erratum, ...] = (
         "some results",
         "TFLite Micro, tensorflow/lite/micro/kernels/mul_common.cc; "
         "Regor, common/scaling.hpp, ElementwiseMulScale",
+        (TFLM,),
+    ),
+    Erratum(
+        "fully-connected-single",
+        VELA,
+        products.connects_in_single,
+        "it multiplies scales in single precision, TFLite in double, which changes some results",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit, and "
+        "tflite/tflite_scaling.cpp, RescalePerChannelToExplicit; TFLite Micro, "
+        "tensorflow/lite/micro/kernels/fully_connected_common.cc",
+    ),
+    Erratum(
+        "batch-matmul-single",
+        "TFLite Micro",
+        products.multiplies_in_single,
+        "TensorFlow Lite Micro multiplies scales in double precision, Vela and LiteRT in single, "
+        "which changes some results",
+        "TFLite Micro, tensorflow/lite/micro/kernels/batch_matmul.cc; "
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit",
         (TFLM,),
     ),
     Erratum(

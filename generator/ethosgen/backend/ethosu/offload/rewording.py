@@ -13,7 +13,9 @@
 - One scale for all weights of an int8 or int16 FULLY_CONNECTED. Vela then multiplies the scales in
   single precision (Regor, tflite/tflite_scaling.cpp, RescalePerChannelToExplicit), TFLite Micro in
   double, and sums that are nearly halfway between two results differ. A scale for each channel,
-  all equal, is multiplied in double. A single channel cannot have more than one.
+  all equal, is multiplied in double. A single channel gets two equal ones: Vela counts the scales
+  to tell the two ways apart, and takes that of a channel modulo their number (Regor,
+  ethos_u55_weight_encoder.cpp and ethos_u85_weight_encoder.cpp, Get).
 """
 
 from dataclasses import replace
@@ -34,7 +36,7 @@ def reworded(network: Network) -> Network:
 
 def _reworded(graph: Graph) -> Graph:
     written = {i for operator in graph.operators for i in operator.outputs}
-    weights = _weights_of_products(graph)
+    weights = products_weights(graph)
     tensors = (
         replace(
             t,
@@ -47,19 +49,20 @@ def _reworded(graph: Graph) -> Graph:
     return replace(graph, tensors=tuple(tensors))
 
 
-def _weights_of_products(graph: Graph) -> set[int]:
-    """Return the constant weights that only FULLY_CONNECTED reads, always as weights."""
+def products_weights(graph: Graph) -> set[int]:
+    """Return the constant int8 weights that only FULLY_CONNECTED reads, always as weights."""
     is_product = [op.code == "FULLY_CONNECTED" for op in graph.operators]
     pairs = list(zip(graph.operators, is_product, strict=True))
     read = {i for op, product in pairs for i in (op.inputs[:1] if product else op.inputs)}
     found = {op.inputs[1] for op, product in pairs if product} - read - set(graph.outputs)
-    return {i for i in found if graph.tensors[i].data is not None}
+    constant = (graph.tensors[i] for i in found if graph.tensors[i].data is not None)
+    return {one.index for one in constant if one.dtype == "int8"}
 
 
 def _per_channel(weights: Tensor) -> Quantization | None:
-    """Return the same quantization with a scale for each output channel."""
+    """Return the same quantization with a scale for each output channel, two for a single one."""
     found = weights.quantization
-    if found is None or not found.is_per_tensor or weights.dtype != "int8":
+    if found is None or not found.is_per_tensor:
         return found
-    channels = weights.shape[0]
-    return Quantization(found.scale * channels, found.zero_point * channels, axis=0)
+    count = max(weights.shape[0], 2)
+    return Quantization(found.scale * count, found.zero_point * count, axis=0)

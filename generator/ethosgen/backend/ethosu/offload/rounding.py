@@ -16,7 +16,7 @@ Factor = tuple[int, int]
 
 def double_factor(*scales: float, over: float) -> Factor:
     """Return the product of `scales` divided by `over`, computed in double precision."""
-    return _factor(math.prod(scales) / over)
+    return factor_of(math.prod(scales) / over)
 
 
 def single_factor(*scales: float, over: float) -> Factor:
@@ -24,10 +24,11 @@ def single_factor(*scales: float, over: float) -> Factor:
     product = np.float32(1)
     for scale in scales:
         product = np.float32(product * np.float32(scale))
-    return _factor(float(np.float32(product / np.float32(over))))
+    return factor_of(float(np.float32(product / np.float32(over))))
 
 
-def _factor(real: float) -> Factor:
+def factor_of(real: float) -> Factor:
+    """Return the factor that is nearest to a number."""
     fraction, shift = math.frexp(abs(real))
     mantissa = math.floor(fraction * (1 << 31) + 0.5)
     return (mantissa, shift) if mantissa < 1 << 31 else (mantissa // 2, shift + 1)

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,7 +13,9 @@ from ethosgen.plots.comparison import check_format, draw
 from ethosgen.values.comparison import ComparisonReport, Result
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.schedule import Schedule
+from tests.support.browser import start_browser
 from tests.support.costs import make_cost, make_labelled, make_result
+from tests.support.needs import needs_browser
 
 pytest.importorskip("matplotlib")
 
@@ -111,6 +114,21 @@ def test_a_page_has_the_figures_and_needs_no_network(two: ComparisonReport) -> N
     assert not re.search(
         r'(src|href)="(?!#)', re.sub(r"<metadata>.*?</metadata>", "", page, flags=re.S)
     )
+
+
+@needs_browser
+def test_everybody_can_read_a_page(two: ComparisonReport, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    path = tmp_path / "plot.html"
+    path.write_bytes(draw(two, ".html", "ethosgen compare net.tflite", (make_labelled(),)))
+    width = 360
+    with start_browser() as browser, browser.open(path, width, "dark", has_script=False) as opened:
+        found = Axe().run(opened.page).response
+        assert found["violations"] == []
+        assert len(found["passes"]) > 10
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert (opened.messages, opened.requests) == ([], [path.as_uri()])
 
 
 def test_a_page_of_a_sweep_has_the_accuracy(two: ComparisonReport) -> None:

@@ -277,7 +277,7 @@ def test_a_time_that_nobody_knows_is_not_zero() -> None:
     unknown = replace(report.costs, cpu=0, cycles=0, cpu_unknown=3, seconds=None)
     text = render_page(replace(report, costs=unknown))
     assert "<dt>One inference</dt><dd>not known" in text
-    assert "measure with --board" in text
+    assert 'measure with <code class="whole">--board</code>' in text
     some = render_page(replace(report, costs=replace(report.costs, cpu_unknown=3)))
     assert "<dt>One inference</dt><dd>over <span" in some
 

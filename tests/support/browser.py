@@ -34,9 +34,15 @@ class Browser:
 
     @contextmanager
     def open(
-        self, path: Path, width: int = 1200, scheme: str = "light", fragment: str = "", **more: Any
+        self,
+        path: Path,
+        width: int = 1200,
+        scheme: str = "light",
+        fragment: str = "",
+        has_script: bool = True,
+        **more: Any,
     ) -> Iterator[Opened]:
-        """Open a page of `ethosgen report`, and wait until its script has ended."""
+        """Open a page, and wait until the script of one of `ethosgen report` has ended."""
         context = self._chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, **more
         )
@@ -48,7 +54,7 @@ class Browser:
         page.set_default_timeout(_DEADLINE_MS)
         try:
             page.goto(f"{path.as_uri()}{fragment}")
-            if more.get("java_script_enabled", True):
+            if has_script and more.get("java_script_enabled", True):
                 page.wait_for_selector("html[data-ready]", state="attached")
             yield opened
         finally:

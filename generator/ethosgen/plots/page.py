@@ -13,7 +13,7 @@ body { font: 15px/1.4 sans-serif; margin: 1.5rem auto; max-width: 75rem; padding
 figure { margin: 0; overflow-x: auto; }
 figure svg { background: #fff; height: auto; max-width: 100%; min-width: 40rem; }
 .rows { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
 caption { font-weight: bold; padding: .4rem 0; text-align: left; }
 th, td { border-bottom: 1px solid #8886; padding: .2rem .6rem; text-align: right; }
 th, td { white-space: nowrap; }
@@ -75,15 +75,15 @@ def page(
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>ethosgen compare</title><style>{_STYLE}</style></head><body>",
-        "<h1>SRAM against time</h1>",
+        f"<title>SRAM against time - ethosgen</title><style>{_STYLE}</style></head><body>",
+        "<main><h1>SRAM against time</h1>",
         f"<p><code>{escape(command)}</code></p>" if command else "",
         f'<figure tabindex="0" role="region" aria-label="Picture">{picture}</figure>',
         "<p>Cycles and times are estimates, not measurements on silicon. Outputs were compared on "
         f"the NPU model. {escape(versions)}.</p>",
         *_configurations(report.results),
         *_labelled(accuracy),
-        "</body></html>",
+        "</main></body></html>",
     ]
     return "\n".join(filter(None, parts)) + "\n"
 

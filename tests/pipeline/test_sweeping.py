@@ -19,7 +19,7 @@ from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.pipeline.comparison import compare
 from ethosgen.pipeline.sweeping import Measure, SweepRequest, count_points, default_store, sweep
 from ethosgen.sweeps.study import load_study
-from ethosgen.values.errors import ToolError
+from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
@@ -106,6 +106,12 @@ def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
 def test_a_worker_with_another_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolError, match="another version of ethosgen"):
         Measure("another digest")(None, None)  # type: ignore[arg-type]
+
+
+def test_an_oracle_that_there_is_not_is_an_input_error(study: Path, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f'networks = ["{files(study)[0]}"]\noracle = "delphi"\n')
+    with pytest.raises(InputError, match="unknown oracle 'delphi'; choose one of: "):
+        count_points(SweepRequest(tmp_path / "study.toml", tmp_path / "store"))
 
 
 def test_the_store_is_in_the_user_s_cache(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ethosgen.board import load_board
+from ethosgen.oracle import CHOICES
 from ethosgen.pipeline.comparison import (
     ComparisonRequest,
     find_versions,
@@ -27,7 +28,7 @@ from ethosgen.sweeps.store import Store
 from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
 from ethosgen.values.errors import InputError, TargetError, ToolError
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.source import ReadOptions, Source
 from ethosgen.values.sweep import SweepCounts, SweepReport
@@ -272,7 +273,9 @@ def _without(point: Point) -> Point:
 
 
 def comparison_of(study: Study, path: Path) -> ComparisonRequest:
-    """Return the comparison that has the points of a study; InputError for missing files."""
+    """Return the comparison that has the points of a study; InputError for what is not there."""
+    if study.oracle is not None and study.oracle not in CHOICES:
+        raise InputError(f"study '{path}': {unknown('oracle', study.oracle, CHOICES)}")
     return ComparisonRequest(
         networks=find_networks(study, path),
         boards=tuple(_beside(path, name) for name in study.boards),

@@ -45,7 +45,7 @@ class Spot:
         )
 
     def misses(self) -> Iterator[str]:
-        """Yield what is worse than stored."""
+        """Yield a line for each figure that is worse than the stored one."""
         if self.mismatches:
             yield f"{self.mismatches} elements of {self.dtype} layers differ on {self.core}"
         if self.ratio > MOST_RATIO:

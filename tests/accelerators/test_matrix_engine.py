@@ -51,7 +51,7 @@ def load_model() -> ModuleType:
 
 
 def rescale_by_hand(value: int, multiplier: int, shift: int) -> int:
-    """Return what gemmlowp's two roundings give, in whole numbers of any size."""
+    """Return the result of gemmlowp's two roundings, in whole numbers of any size."""
     product = value * (1 << max(shift, 0)) * multiplier
     nudge = 1 << 30 if product >= 0 else 1 - (1 << 30)
     total = product + nudge

@@ -68,7 +68,7 @@ def test_another_partitioners_cuts_are_obeyed_in_any_order(work: Path) -> None:
     [
         ([{"operators": [0, 2]}, {}], (), r"tasks\[1\] \('t1'\): operators is missing; give it"),
         ([{"operators": [0, 5], "replicas": 2}], (), r"replicas is 2, but a pipeline has one"),
-        ([{"operators": [3, 0]}], (), r"tasks\[0\] \('t0'\): operators: the first, 3, is after"),
+        ([{"operators": [3, 0]}], (), r"tasks\[0\]\.operators \('t0'\): the first, 3, is"),
         ([{"operators": [0, 6]}], (), "there is no operator 6: 'net' has 6 operators"),
         ([{"operators": [1, 5]}], (), "operator 0 is in no task"),
         ([{"operators": [0, 1]}, {"operators": [3, 5]}], (), "operator 2 is in no task"),

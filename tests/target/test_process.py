@@ -17,7 +17,7 @@ class Talker(ProcessTarget):
         self._spawn([sys.executable, "-S", "-c", TALK])
 
     def read_all(self) -> str:
-        return self._log()
+        return self._read_log()
 
 
 def test_what_a_program_says_is_whole_however_often_it_is_looked_at() -> None:

@@ -130,13 +130,13 @@ def _score_parts(tensor: Tensor) -> int:
 def _best(scores: np.ndarray[Any, Any], tensor: Tensor, settings: Settings) -> str:
     """Return the best classes with their scores; of equal ones the first comes first."""
     assert tensor.quantization is not None
-    told = ""
+    text = ""
     for one in sorted(range(len(scores)), key=lambda i: (-int(scores[i]), i))[: settings["TOP"]]:
         parts = (int(scores[one]) - tensor.quantization.zero_point[0]) * _score_parts(tensor)
         size = abs(parts) // _PART_OF_SCORE
         sign = "-" if parts < 0 else " "
-        told += f" {sign}{size // _THOUSAND}.{size % _THOUSAND:03} {settings.labels[one]}"
-    return told
+        text += f" {sign}{size // _THOUSAND}.{size % _THOUSAND:03} {settings.labels[one]}"
+    return text
 
 
 IMAGE = Image()

@@ -221,8 +221,8 @@ def _number(label: int) -> str:
 
 
 def _inputs_of(networks: Networks) -> str:
-    told = (f"'{one.name}' takes {one.inputs[0].dtype}" for one in networks if one.inputs)
-    return "here " + " and ".join(told)
+    dtypes = (f"'{one.name}' takes {one.inputs[0].dtype}" for one in networks if one.inputs)
+    return "here " + " and ".join(dtypes)
 
 
 def _blocks(sound: Array) -> list[bytes]:

@@ -93,8 +93,8 @@ class Turns:
         lines = []
         for number, (mine, wake) in enumerate(zip(ours, wakes, strict=True)):
             time = decimal(number * settings["PERIOD_MS"])
-            other = _told(second, next(theirs)) if wake else f"{second.name}: asleep"
-            lines.append(f"{time:>10} s  {_told(first, mine)}  {other}")
+            other = _result_text(second, next(theirs)) if wake else f"{second.name}: asleep"
+            lines.append(f"{time:>10} s  {_result_text(first, mine)}  {other}")
         return lines
 
 
@@ -124,7 +124,7 @@ def _best(outputs: Arrays, network: Network) -> tuple[int, int]:
     return best, int(scores[best])
 
 
-def _told(network: Network, result: tuple[int, int]) -> str:
+def _result_text(network: Network, result: tuple[int, int]) -> str:
     return f"{network.name}: class {result[0]}, score {result[1]}"
 
 

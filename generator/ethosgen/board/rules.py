@@ -39,8 +39,8 @@ def faults(board: BoardFacts) -> Iterator[str]:
 
 def _words(board: BoardFacts) -> Iterator[str]:
     """Yield characters that would end the comments and docstrings that contain them."""
-    told = board.description
-    if not told.strip() or not told.isprintable() or any(end in told for end in _ENDS):
+    text = board.description
+    if not text.strip() or not text.isprintable() or any(end in text for end in _ENDS):
         yield (
             "description: must be one line of plain text, without "
             f"{' '.join(_ENDS)}: generated comments contain it"
@@ -203,7 +203,7 @@ def _baremetal(board: BoardFacts) -> Iterator[str]:
 
 
 def _counter(board: BoardFacts) -> Iterator[str]:
-    """Yield what the cycle counter of the DWT cannot be: its addresses are the architecture's."""
+    """Yield faults of a cycle counter of the DWT, whose addresses are the architecture's."""
     if board.counter is None or board.counter.kind != "dwt":
         return
     if board.cpu.is_baseline:
@@ -219,7 +219,7 @@ def _counter(board: BoardFacts) -> Iterator[str]:
 
 
 def _boot(board: BoardFacts) -> Iterator[str]:
-    """Yield what the boot ROM's second stage lacks."""
+    """Yield faults of the boot ROM's second stage."""
     memory = board.memories.get(BOOT2)
     if board.cpu.boot == "rp2040" and (memory is None or memory.size_bytes != _BOOT2_BYTES):
         size = counted(_BOOT2_BYTES, "byte")

@@ -145,8 +145,8 @@ def _cases(name: str, report: Report | PipelineReport) -> list[ET.Element]:
     if golden is not None:
         decided = ET.SubElement(outputs, "system-out")
         omitted = report.findings.get("left out", "")
-        told = (oracle, golden.version, golden.note, omitted and f"left out {omitted}")
-        decided.text = " ".join(filter(None, told))
+        parts = (oracle, golden.version, golden.note, omitted and f"left out {omitted}")
+        decided.text = " ".join(filter(None, parts))
     marker = ET.Element("testcase", classname=group, name=_MARKER)
     if not report.ended:
         ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")

@@ -121,7 +121,7 @@ def report(
 
 
 def _lines(made: NetworkReport, written: list[Path]) -> Iterator[str]:
-    """Yield what was written, and the figures that the page begins with."""
+    """Yield the lines for the written files, and the figures at the top of the page."""
     for path in written:
         yield f"{path}: {counted(path.stat().st_size, 'byte')}"
     costs = made.costs

@@ -79,8 +79,8 @@ def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | N
         faults = [
             line for line in error.words.splitlines() if "error" in line or "undefined" in line
         ]
-        said = "; ".join((faults or error.words.splitlines())[:_SAID_LINES]) or str(error)
-        raise BuildError(f"the model of device '{device}' does not compile: {said}") from None
+        message = "; ".join((faults or error.words.splitlines())[:_SAID_LINES]) or str(error)
+        raise BuildError(f"the model of device '{device}' does not compile: {message}") from None
     return library
 
 

@@ -138,13 +138,13 @@ class DeviceProcess:
     def _spawn(self, task: dict[str, Any], handles: tuple[int, ...]) -> None:
         command = [*die_with_us(), sys.executable, "-P", "-m", "ethosgen.device.serving"]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        said = (Path(self._files.name) / "said").open("wb")
-        with said, hold_signals():
+        log = (Path(self._files.name) / "said").open("wb")
+        with log, hold_signals():
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=said,
+                stdout=log,
+                stderr=log,
                 env=environment,
                 pass_fds=handles,
             )
@@ -203,5 +203,5 @@ class DeviceProcess:
             how = cause_of_death(self._process.wait(_END_S))
         except subprocess.TimeoutExpired:
             how = "it closed its control line"
-        said = (Path(self._files.name) / "said").read_text(errors="replace").strip().splitlines()
-        return how + (f": {'; '.join(said[-_SAID_LINES:])}" if said else "")
+        log = (Path(self._files.name) / "said").read_text(errors="replace").strip().splitlines()
+        return how + (f": {'; '.join(log[-_SAID_LINES:])}" if log else "")

@@ -55,13 +55,13 @@ def call(script: Path, function: str, *arguments: Any, limit_s: float = 120.0) -
         registered(started),
     ):
         try:
-            said, errors_said = started.communicate(pickle.dumps(arguments), timeout=limit_s)
+            output, standard_error = started.communicate(pickle.dumps(arguments), timeout=limit_s)
         except subprocess.TimeoutExpired:
             raise ChildError("late", f"it did not finish in {limit_s:g} s") from None
-    errors = errors_said.decode("utf-8", "replace")
+    errors = standard_error.decode("utf-8", "replace")
     if started.returncode != 0:
         raise ChildError("died", cause_of_death(started.returncode), errors)
-    returned, value, log = pickle.loads(said)
+    returned, value, log = pickle.loads(output)
     if not returned:
         raise ChildError("raised", value, log + errors)
     return ChildAnswer(value, log + errors)

@@ -110,8 +110,8 @@ class Environment:
         try:
             run_command(command, _IMPORT_S, child_variables(python))
         except CommandError as error:
-            said = error.words.strip().splitlines()
-            return f"{error}" + f": {said[-1]}" * bool(said)
+            printed = error.words.strip().splitlines()
+            return f"{error}" + f": {printed[-1]}" * bool(printed)
         return ""
 
     def _named(self, named: str) -> Path:

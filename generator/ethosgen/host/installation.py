@@ -127,9 +127,9 @@ def _lines(log: Path) -> list[str]:
 
 
 def _failure(environment: Environment, lines: Sequence[str]) -> str:
-    said = [line for line in lines if line.strip()]
-    errors = [line for line in said if line.startswith(("ERROR", "Error"))]
-    last = next(iter((errors or said)[-1:]), "it ended without a word")
+    spoken = [line for line in lines if line.strip()]
+    errors = [line for line in spoken if line.startswith(("ERROR", "Error"))]
+    last = next(iter((errors or spoken)[-1:]), "it ended without a word")
     return (
         f"cannot make the Python environment '{environment.name}' in '{environment.folder}': "
         f"{last.removeprefix('ERROR: ').strip()}; correct that and repeat, or name a Python that "

@@ -60,11 +60,11 @@ def run_command(
     finally:
         if started is not None and started.returncode is None:
             end_program(started)
-    said = output.decode(errors="replace")
-    _LOG.debug("%s", said)
+    text = output.decode(errors="replace")
+    _LOG.debug("%s", text)
     if started.returncode != 0:
-        raise CommandError(f"'{command[0]}' ended with status {started.returncode}", said)
-    return said
+        raise CommandError(f"'{command[0]}' ended with status {started.returncode}", text)
+    return text
 
 
 def end_program(started: subprocess.Popen[bytes]) -> None:

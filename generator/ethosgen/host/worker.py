@@ -75,10 +75,10 @@ def _wait(command: list[str], python: Path, limit_s: float) -> str:
         registered(started),
     ):
         try:
-            said, _ = started.communicate(timeout=limit_s)
+            output, _ = started.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             raise ChildError("late", f"it did not finish in {limit_s:g} s") from None
-    log = said.decode("utf-8", "replace")[-_TAIL:]
+    log = output.decode("utf-8", "replace")[-_TAIL:]
     if started.returncode != 0:
         raise ChildError("died", cause_of_death(started.returncode), log)
     return log

@@ -100,9 +100,9 @@ def _serve() -> None:
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
         sentence = _sentence(error)
-        said = sentence or _described(error)
+        message = sentence or _described(error)
         how = "refused" if sentence else "raised"
-        answer = {"how": how, "message": said, "log": traceback.format_exc()}
+        answer = {"how": how, "message": message, "log": traceback.format_exc()}
     store(folder / OUTPUTS, arrays)
     (folder / ANSWER).write_text(json.dumps(answer))
     sys.stdout.flush()

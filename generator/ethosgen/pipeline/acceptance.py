@@ -227,7 +227,7 @@ def _differences(
     tolerance: float,
     steps: float,
 ) -> Iterator[Finding]:
-    """Yield how one trial's output differs, if it does."""
+    """Yield the difference of one trial's output, if there is one."""
     graph = network.graph
     tensor = graph.output_tensors()[place]
     got, wanted = (_only(each, tensor.name) for each in outputs)

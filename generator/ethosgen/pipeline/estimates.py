@@ -26,7 +26,7 @@ SEND_CYCLES = {"serial": 24.0, "shared": 0.75}
 
 
 @dataclass(frozen=True)
-class Lack:
+class Shortage:
     """Bytes that a stage needs more than a memory of an element has."""
 
     memory: str
@@ -84,11 +84,11 @@ class Estimates:
 
     def cost(self, stage: int, start: int, stop: int) -> float:
         """Return the stage's time, infinite if it does not fit."""
-        if self.lack(stage, start, stop) is not None:
+        if self.shortage(stage, start, stop) is not None:
             return inf
         return self.seconds(stage, start, stop)
 
-    def lack(self, stage: int, start: int, stop: int) -> Lack | None:
+    def shortage(self, stage: int, start: int, stop: int) -> Shortage | None:
         """Return the shortage of a stage on an element, None if it fits."""
         element = self.system.elements[stage]
         need: dict[str, int] = {}
@@ -102,7 +102,7 @@ class Estimates:
         room = dict(_capacities(element).values())
         for memory, size in need.items():
             if size > room[memory]:
-                return Lack(memory, size - room[memory])
+                return Shortage(memory, size - room[memory])
         return None
 
     def _constant_bytes(self, index: int) -> int:

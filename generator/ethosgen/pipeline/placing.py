@@ -1,4 +1,4 @@
-"""Says for each operator of a network which backend has it, why, and what each offered."""
+"""Lists the backend of each operator of a network, the reason, and every backend's offer."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -165,21 +165,22 @@ def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     """Say which part of the network fits no element, or that all together are too large."""
     network, elements = estimates.network, estimates.system.elements
     for start, stop in pairwise(cuts):
-        lacks = [(estimates.lack(k, start, stop), one) for k, one in enumerate(elements)]
-        if all(lack is not None for lack, _ in lacks):
-            lack, element = min(
-                ((lack, one) for lack, one in lacks if lack), key=lambda each: each[0].bytes
+        shortages = [(estimates.shortage(k, start, stop), one) for k, one in enumerate(elements)]
+        if all(shortage is not None for shortage, _ in shortages):
+            shortage, element = min(
+                ((shortage, one) for shortage, one in shortages if shortage),
+                key=lambda each: each[0].bytes,
             )
             op = network.graph.operators[start]
             return (
                 f"the stage of operator {start} ({op.title}) of '{network.name}' fits no element: "
-                f"it needs {counted(lack.bytes, 'byte')} more than '{lack.memory}' of "
+                f"it needs {counted(shortage.bytes, 'byte')} more than '{shortage.memory}' of "
                 f"'{element.name}' has, which comes closest; use a board with more memory"
             )
     return (
         f"'{network.name}' does not fit {counted(len(elements), 'element')}: however it is cut, a "
-        f"stage is too large by at least {counted(_least_lack(estimates, cuts), 'byte')}; use "
-        "more elements, or a board with more memory"
+        f"stage is too large by at least {counted(_least_shortage(estimates, cuts), 'byte')}; "
+        "use more elements, or a board with more memory"
     )
 
 
@@ -187,21 +188,21 @@ def _given_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     """Say which stage between given cuts does not fit its element."""
     network = estimates.network
     for k, (start, stop) in enumerate(pairwise(cuts)):
-        if lack := estimates.lack(k, start, stop):
+        if short := estimates.shortage(k, start, stop):
             return (
                 f"operators {start} to {stop - 1} of '{network.name}' do not fit element "
-                f"'{estimates.system.elements[k].name}': they need {counted(lack.bytes, 'byte')} "
-                f"more than '{lack.memory}' has; cut elsewhere, or use a board with more memory"
+                f"'{estimates.system.elements[k].name}': they need {counted(short.bytes, 'byte')} "
+                f"more than '{short.memory}' has; cut elsewhere, or use a board with more memory"
             )
     return f"'{network.name}' does not fit its elements, cut as given; cut elsewhere"
 
 
-def _least_lack(estimates: Estimates, cuts: Sequence[int]) -> int:
+def _least_shortage(estimates: Estimates, cuts: Sequence[int]) -> int:
     """Return the bytes that the worst stage lacks in the cut that lacks least."""
 
     def cost(stage: int, start: int, stop: int) -> float:
-        lack = estimates.lack(stage, start, stop)
-        return float(lack.bytes) if lack else 0.0
+        shortage = estimates.shortage(stage, start, stop)
+        return float(shortage.bytes) if shortage else 0.0
 
     stages = len(estimates.system.elements)
     found = balance(cuts, stages, cost)

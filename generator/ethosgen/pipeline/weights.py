@@ -239,7 +239,7 @@ def _lines(info: ProjectInfo, apart: ApartInfo, project: "Project") -> Iterator[
 
     folder = apart.file.parent.resolve().relative_to(info.directory.resolve()).as_posix()
     name = apart.file.name.removesuffix(SUFFIX)
-    told = False
+    is_reported = False
     for path, data in sorted(project.files.items()):
         own = path.startswith((f"{folder}/{name}.", f"{folder}/{name}_"))
         if not path.endswith((".c", ".h")) or path not in project.library:
@@ -248,9 +248,9 @@ def _lines(info: ProjectInfo, apart: ApartInfo, project: "Project") -> Iterator[
         old = code_text(file.read_bytes()) if file.is_file() else ""
         new = code_text(data)
         if own and old != new and path != f"{folder}/{name}.c":
-            told = True
+            is_reported = True
             yield f"{path} would have {_first(old, new)}"
-    if not told:
+    if not is_reported:
         yield (
             "the lengths of its constants, or the kernels of this version of ethosgen, differ from "
             "those that the code was generated with"

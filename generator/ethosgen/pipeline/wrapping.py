@@ -1,4 +1,4 @@
-"""Gives operators that the NPU leaves on the CPU to the accelerators that users describe."""
+"""Offloads operators that the NPU leaves on the CPU to accelerators that users describe."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

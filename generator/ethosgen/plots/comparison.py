@@ -151,7 +151,7 @@ def _colours(results: Sequence[Result]) -> dict[str, str]:
 
 
 def _legend(panels: Any, colours: dict[str, str]) -> Iterator[Any]:
-    """Yield what colours and markers stand for, as far as they are drawn."""
+    """Yield an entry for each colour and marker that is drawn."""
     from matplotlib.lines import Line2D
 
     drawn = [one.setting for results in panels for one in results]

@@ -62,20 +62,20 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
     stack take some kilobytes; the linker checks them.
     """
     sizes = {program.name: part_sizes(program, board) for program in programs}
-    lack = _find_lack(sizes, board, memory_mode)
-    if lack is None:
+    shortage = _find_shortage(sizes, board, memory_mode)
+    if shortage is None:
         return
     able = [
         mode
         for mode in board.memory_modes(programs[0].plan.accelerator)
-        if mode != memory_mode and _find_lack(sizes, board, mode) is None
+        if mode != memory_mode and _find_shortage(sizes, board, mode) is None
     ]
     remedy = _would_do(able) or f"choose {_smaller(len(programs))} or a board with more memory"
-    names = " and ".join(f"'{name}'" for name in lack.networks)
-    verb = "does" if len(lack.networks) == 1 else "together do"
+    names = " and ".join(f"'{name}'" for name in shortage.networks)
+    verb = "does" if len(shortage.networks) == 1 else "together do"
     raise CapacityError(
         f"{names} {verb} not fit board '{board.name}' in memory mode {memory_mode}: "
-        f"{lack.words}; {remedy}"
+        f"{shortage.words}; {remedy}"
     )
 
 
@@ -94,7 +94,7 @@ def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> st
 
     def would_do(mode: str) -> bool:
         other = placement(board, way, mode)
-        if (other.code, other.data) != (now.code, now.data) or _find_lack(sizes, board, mode):
+        if (other.code, other.data) != (now.code, now.data) or _find_shortage(sizes, board, mode):
             return False
         taken, wanted = _by_memory(sizes, now), _by_memory(sizes, other)
         return all(
@@ -122,18 +122,18 @@ def _smaller(count: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Lack:
+class _Shortage:
     networks: tuple[str, ...]
     words: str
 
 
-def _find_lack(sizes: _Sizes, board: Board, memory_mode: str) -> _Lack | None:
+def _find_shortage(sizes: _Sizes, board: Board, memory_mode: str) -> _Shortage | None:
     """Return the bytes missing in the first memory that is too small, None if all fits."""
     for way in ways(board):
         for memory, parts in _by_memory(sizes, placement(board, way, memory_mode)).items():
             have = capacity_bytes(board, way, memory)
             if _need(sizes, parts) > have:
-                return _describe_lack(sizes, parts, memory, have)
+                return _describe_shortage(sizes, parts, memory, have)
     return None
 
 
@@ -159,7 +159,7 @@ def _part_bytes(sizes: _Sizes, part: str) -> int:
     return max(each) if part in SHARED_PARTS else sum(each)
 
 
-def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) -> _Lack:
+def _describe_shortage(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) -> _Shortage:
     """Blame the networks that do not fit alone; if each does, all that contribute."""
     alone = [name for name, one in sizes.items() if sum(one[part] for part in parts) > have]
     blamed = {name: sizes[name] for name in alone[:1] or sizes}
@@ -167,7 +167,7 @@ def _describe_lack(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) 
     short = _need(blamed, parts) - have
     verb = "need" if len(parts) > 1 else "needs"
     words = f"{what} {verb} {counted(short, 'byte')} more than the {have:,} of '{memory}'"
-    return _Lack(tuple(blamed), words)
+    return _Shortage(tuple(blamed), words)
 
 
 def _aligned(size: int, alignment: int = ALIGNMENT) -> int:

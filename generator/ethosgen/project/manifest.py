@@ -298,10 +298,10 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
     choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
     fused = tuple(plan.get("fused", ()))
-    told = plan.get("check")
+    stored = plan.get("check")
     placings = tuple(map(_read_placing, plan.get("placings", ())))
     shares = tuple(Share(**share) for share in plan.get("shares", ()))
-    check = Check(**{**told, "cases": tuple(told["cases"])}) if told else None
+    check = Check(**{**stored, "cases": tuple(stored["cases"])}) if stored else None
     read = {
         "cpu_operators": operators,
         "choices": choices,

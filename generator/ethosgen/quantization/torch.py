@@ -173,11 +173,11 @@ def _fix_sizes(request: Mapping[str, Any], folder: Path) -> None:
     try:
         fixed = torch.export.export(program.module(check_guards=False), examples)
     except Exception as error:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         given = ", ".join(f"'{n}' {tuple(shape)}" for n, shape in zip(names, shapes, strict=True))
         raise RefusalError(
             f"'{request['source']}' does not run with the shapes of the calibration data ({given}: "
-            f"{said}); export it for these shapes, or calibrate with others"
+            f"{message}); export it for these shapes, or calibrate with others"
         ) from None
     torch.export.save(fixed, folder / _FIXED_SIZES)
 

@@ -118,8 +118,8 @@ def _refused(module: tvm.IRModule, accelerator: Accelerator) -> Reasons:
         except UnsupportedError as error:
             reasons[place] = str(error)
     answers = refusals(list(networks.values()), accelerator)
-    said = zip(networks, answers, strict=True)
-    return reasons | {place: reason for place, reason in said if reason}
+    answered = zip(networks, answers, strict=True)
+    return reasons | {place: reason for place, reason in answered if reason}
 
 
 def _divided(module: tvm.IRModule, reasons: Reasons) -> tvm.IRModule:

@@ -67,10 +67,10 @@ def find_sysroot(board: Board) -> Path | None:
     assert board.linux is not None
     try:
         gcc = linux_gcc(board.linux.compiler).find()
-        told = run_command([str(gcc), f"-print-file-name={_C_LIBRARY}"], _QUESTION_S).strip()
+        output = run_command([str(gcc), f"-print-file-name={_C_LIBRARY}"], _QUESTION_S).strip()
     except (ToolError, CommandError):
         return None
-    return None if told == _C_LIBRARY else Path(told).resolve().parent.parent
+    return None if output == _C_LIBRARY else Path(output).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -116,14 +116,16 @@ class SshTarget(PipedTarget):
         script = f'd=$(mktemp -d) && cat > "$d"/{name} && chmod 700 "$d"/{name} && echo "$d"'
         try:
             with self._program.open("rb") as program:
-                told = run_command([ssh, *self._ssh, script], _COPY_S, given=program)
+                output = run_command([ssh, *self._ssh, script], _COPY_S, given=program)
         except CommandError as error:
             words = error.words.strip()[-_SAID_CHARACTERS:]
             raise TargetError(
                 f"cannot copy the program to '{self._address}': {error}"
                 f"{': ' if words else ''}{words}"
             ) from None
-        folder = told.strip().splitlines()[-1:]  # a login may print words of its own first
+        folder = output.strip().splitlines()[-1:]  # a login may print words of its own first
         if not folder or not folder[0].startswith("/"):
-            raise TargetError(f"'{self._address}' did not say where the program is: {told.strip()}")
+            raise TargetError(
+                f"'{self._address}' did not say where the program is: {output.strip()}"
+            )
         return folder[0]

@@ -36,7 +36,7 @@ class ProcessTarget:
     def __init__(self, title: str) -> None:
         self._title = title
         self._process: subprocess.Popen[bytes] | None = None
-        self._said: IO[bytes] | None = None
+        self._log: IO[bytes] | None = None
         self._console: Console | None = None
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class ProcessTarget:
             if self._process.poll() is None:
                 self._process.kill()
             self._process.wait()
-        for line in (self._console, self._said):
+        for line in (self._console, self._log):
             if line is not None:
                 line.close()
 
@@ -117,8 +117,8 @@ class ProcessTarget:
     def _spawn(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start the program and keep its output for errors. TargetError if it cannot start."""
         _LOG.info("%s", " ".join(command))
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
-        streams = {"stdin": subprocess.DEVNULL, "stdout": self._said, "stderr": self._said}
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the target
+        streams = {"stdin": subprocess.DEVNULL, "stdout": self._log, "stderr": self._log}
         try:
             with hold_signals():
                 self._process = subprocess.Popen(command, **{**streams, **options})
@@ -144,15 +144,15 @@ class ProcessTarget:
         self._wait(_DEATH_S)
         self.check()
 
-    def _log(self) -> str:
-        if self._said is None:
+    def _read_log(self) -> str:
+        if self._log is None:
             return ""
         # The program shares the file's position with us and writes there: do not move it.
-        handle = self._said.fileno()
+        handle = self._log.fileno()
         return os.pread(handle, os.fstat(handle).st_size, 0).decode(errors="replace")
 
     def _words(self) -> str:
         """Return the end of the program's output, without the lines that it always prints."""
-        lines = [line for line in self._log().splitlines() if line.strip()]
-        said = [line for line in lines if not any(noise in line for noise in self.noise)]
-        return ": " + "\n".join(said[-_SAID_LINES:]) if said else ""
+        lines = [line for line in self._read_log().splitlines() if line.strip()]
+        printed = [line for line in lines if not any(noise in line for noise in self.noise)]
+        return ": " + "\n".join(printed[-_SAID_LINES:]) if printed else ""

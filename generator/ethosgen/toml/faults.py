@@ -44,10 +44,10 @@ def describe_place(text: str, parts: Sequence[str]) -> str:
 
 def describe_error(fault: Mapping[str, Any], model: type[BaseModel]) -> str:
     """Return one of pydantic's errors as words, without the place."""
-    kind, said = fault["type"], str(fault["msg"])
+    kind, message = fault["type"], str(fault["msg"])
     limits = fault.get("ctx", {})
     if kind == "value_error":
-        return said.removeprefix("Value error, ")
+        return message.removeprefix("Value error, ")
     if kind == "missing":
         return "it is missing; add it"
     if kind == "extra_forbidden":
@@ -58,10 +58,10 @@ def describe_error(fault: Mapping[str, Any], model: type[BaseModel]) -> str:
     if kind == "too_short":
         fewest = counted(limits["min_length"], "item")
         return f"it must have at least {fewest}, but has {limits['actual_length']}"
-    said = _MUST.sub("", said, count=1)
-    if not said.startswith(("be ", "have ", "match ")):
-        said = f"be {said}"
-    return f"it must {said}, but is {shortened(json.dumps(fault['input'], default=str))}"
+    message = _MUST.sub("", message, count=1)
+    if not message.startswith(("be ", "have ", "match ")):
+        message = f"be {message}"
+    return f"it must {message}, but is {shortened(json.dumps(fault['input'], default=str))}"
 
 
 def shortened(text: str) -> str:

@@ -32,14 +32,14 @@ def run_step(
         raise BuildError(f"building '{directory}' failed: {error}") from None
 
 
-def _explain(said: str, directory: Path) -> BuildError | CapacityError:
-    overflows = {memory.lower(): int(count) for memory, count in _OVERFLOW.findall(said)}
+def _explain(output: str, directory: Path) -> BuildError | CapacityError:
+    overflows = {memory.lower(): int(count) for memory, count in _OVERFLOW.findall(output)}
     if overflows:
         what = " and ".join(f"memory '{m}' by {counted(b, 'byte')}" for m, b in overflows.items())
         return CapacityError(f"the firmware in '{directory}' overflows {what}", overflows)
-    if own := _OWN_WORDS.search(said):
+    if own := _OWN_WORDS.search(output):
         return BuildError(f"'{directory}' cannot be built: {' '.join(own.group(1).split())}")
-    lines = [line for line in said.splitlines() if line.strip()]
+    lines = [line for line in output.splitlines() if line.strip()]
     first = next((i for i, line in enumerate(lines) if _ERROR.search(line)), -_SAID_LINES)
     if first > 0 and _CONSEQUENCE.search("\n".join(lines[first:][:3])):
         first = max(0, first - _BEFORE_LINES)

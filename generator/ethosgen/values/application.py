@@ -33,11 +33,11 @@ class Work:
         """Return the work, for people."""
         if self.seconds is None:
             return f"{self.count // items:,} {self.unit} for each item, without waits"
-        told = f"{self.count / self.seconds:,.0f} {self.unit} for each second of input"
+        text = f"{self.count / self.seconds:,.0f} {self.unit} for each second of input"
         if self.share is None or self.rate_hz is None:
-            return f"{told}, without waits"
+            return f"{text}, without waits"
         cycle = ", at one in a cycle" if self.unit == "instructions" else ""
-        return f"{told}: {self.share:.1%} of the time at {self.rate_hz / 1e6:g} MHz{cycle}"
+        return f"{text}: {self.share:.1%} of the time at {self.rate_hz / 1e6:g} MHz{cycle}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the work as an object of JSON types."""
@@ -105,17 +105,17 @@ class ApplicationReport:
 
     def text(self) -> str:
         """Return the comparison, for people."""
-        told = f"{counted(len(self.lines), 'line')} for {counted(self.items, 'item')}"
+        text = f"{counted(len(self.lines), 'line')} for {counted(self.items, 'item')}"
         if self.expected is None:
-            return f"{told}: not compared, as no oracle runs a compiled network"
+            return f"{text}: not compared, as no oracle runs a compiled network"
         if self.passed:
-            return f"{told}: equal to what follows from {self.oracle}"
-        told += f": {self.differing} differ from what follows from {self.oracle}; {self.first}"
+            return f"{text}: equal to what follows from {self.oracle}"
+        text += f": {self.differing} differ from what follows from {self.oracle}; {self.first}"
         if self.changed:
-            told += (
+            text += (
                 f"; {' and '.join(self.changed)} changed after the build: build the project again"
             )
-        return told
+        return text
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""

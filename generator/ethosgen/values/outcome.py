@@ -172,8 +172,8 @@ def compare(
                 max_abs_diff = max(max_abs_diff, float(np.where(differs, diff, 0.0).max()))
                 first = first or _first(index, name, differs & ~near, expected, actual)
     why = left_out.why if left_out else ""
-    told: dict[str, Any] = {"left_out": omitted, "left_out_why": why, "steps": steps}
-    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first, **told)
+    details: dict[str, Any] = {"left_out": omitted, "left_out_why": why, "steps": steps}
+    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first, **details)
 
 
 def _first(

@@ -148,11 +148,11 @@ class Call:
         if not self.awaited:
             return None
         folder = self.function.headers[0].split("/")[0] if self.function.headers else ""
-        told = (
+        comment = (
             f"{self.awaited} is not declared as line {self.awaited_line} of "
             f"{folder}/accelerator.toml awaits it: int32_t (void)"
         )
-        return Function(self.awaited, (), told, headers=self.function.headers)
+        return Function(self.awaited, (), comment, headers=self.function.headers)
 
     @property
     def memories(self) -> frozenset[str]:

@@ -50,7 +50,7 @@ def compute(name: str, before: TensorValue, after: TensorValue, array: Array, *m
 
 
 def torch_quantize(x: Array, scale: float, point: int, low: int, high: int) -> Array:
-    """Return what torch's decomposed operator gives, before the cast to the integer's type.
+    """Return the output of torch's decomposed operator, before the cast to the integer's type.
 
     torch multiplies a float32 tensor by a Python number as float32, and rounds ties to even.
     """

@@ -47,7 +47,7 @@ def once(layer: Layer, given: Given) -> list[Array]:
 
 
 def steps(found: Sequence[Array], expected: Sequence[Array]) -> Array:
-    """Return how many steps each element of all samples differs."""
+    """Return the difference of each element of all samples, in steps."""
     pairs = zip(found, expected, strict=True)
     return np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in pairs])
 

@@ -201,16 +201,16 @@ class WrappedAccelerator:
                 continue
             site.extra[HELIUM] = self.has_helium
             match = Match(index, operation, site)
-            said = self._refusal(plan, match, kept, free)
-            if not said:
+            reason = self._refusal(plan, match, kept, free)
+            if not reason:
                 try:
                     stem = f"{self.folder.slug}_{number}"
                     parameters = make_parameters(self.folder, self.engine, match, stem)
                     cycles = cycles_of(self.folder, self.engine, match, self._tables)
                     return Taken(match, parameters, cycles, start_of(self.folder, match))
                 except Refusal as refusal:
-                    said = str(refusal)
-            why = why or said
+                    reason = str(refusal)
+            why = why or reason
         return why or f"it does not run {operator.code}"
 
     def _refusal(self, plan: Plan, match: Match, kept: Mapping[int, Kept], free: set[int]) -> str:

@@ -198,9 +198,9 @@ def cycles_of(
     folder: AcceleratorFolder, engine: Engine, match: Match, tables: Mapping[int, "CycleTable"]
 ) -> int | None:
     """Return the cycles of a call without its start, None if they are unknown."""
-    told = engine.cycles(match.site)
-    if told is not None:
-        return told
+    cycles = engine.cycles(match.site)
+    if cycles is not None:
+        return cycles
     operation = match.operation
     if match.number in tables:
         return tables[match.number].look_up(match)

@@ -57,17 +57,17 @@ def find_external(folder: AcceleratorFolder) -> Found:
 
 
 def _root(name: str, external: External) -> Path:
-    told = os.environ.get(external.option, "") or external.default
+    given = os.environ.get(external.option, "") or external.default
     needs = f"the accelerator '{name}' needs {external.title}"
     wanted = f"the folder that has {external.marker}"
     how = f"install it with: {external.install}, or " if external.install else ""
-    if not told:
+    if not given:
         raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
-    root = Path(told).absolute()
+    root = Path(given).absolute()
     if not (root / external.marker).is_file():
         if not os.environ.get(external.option):
             raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
-        raise InputError(f"{needs}, but {external.option}, '{told}', is not {wanted}")
+        raise InputError(f"{needs}, but {external.option}, '{given}', is not {wanted}")
     for file, text in external.version.items():
         if text not in _text_of(root / file):
             raise InputError(

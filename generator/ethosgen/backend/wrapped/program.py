@@ -286,8 +286,8 @@ class HostProgram:
             copied, own = f"{root}/{self._folder.name}/", f"{self._folder.origin}/"
             where, what = found["where"].replace(copied, own), found["what"]
             if "static assertion failed" in what:
-                told = what.partition(":")[2].strip().strip('"')
-                return f"{toml}: {told}"
+                assertion = what.partition(":")[2].strip().strip('"')
+                return f"{toml}: {assertion}"
             if missing := _UNDECLARED.search(what):
                 line = self._line_of(missing["name"])
                 return f"{toml}, line {line}: no header declares {missing['name']}()"

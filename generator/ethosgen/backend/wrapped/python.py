@@ -45,13 +45,13 @@ class Engine:
 
     def scratch(self, site: Site, declared: int) -> int:
         """Return the bytes of scratch."""
-        told = self._ask("scratch", site)
-        return declared if told is None else int(told)
+        answer = self._ask("scratch", site)
+        return declared if answer is None else int(answer)
 
     def cycles(self, site: Site) -> int | None:
         """Return the cycles of a call, None if the class does not say."""
-        told = self._ask("cycles", site)
-        return None if told is None else int(told)
+        answer = self._ask("cycles", site)
+        return None if answer is None else int(answer)
 
     def pack(self, method: str, site: Site, weights: NDArray[Any]) -> NDArray[Any]:
         """Return weights as a method packs them; InputError if there is none."""

@@ -92,11 +92,11 @@ class Device:
     def processor(self, name: str | None) -> Processor:
         """Return the core of that name, or the only one; InputError lists the device's cores."""
         able = [p for p in self.processors if p.core in _CORES]
-        told = ", ".join(f"{p.name or 'unnamed'} ({p.core})" for p in self.processors) or "none"
+        names = ", ".join(f"{p.name or 'unnamed'} ({p.core})" for p in self.processors) or "none"
         if not able:
             raise InputError(
                 f"device '{self.name}' has no core that ethosgen supports "
-                f"({', '.join(_CORES)}); its cores: {told}"
+                f"({', '.join(_CORES)}); its cores: {names}"
             )
         chosen = [p for p in able if name in (None, p.name)]
         if len(chosen) == 1:
@@ -105,7 +105,7 @@ class Device:
         raise InputError(
             f"device '{self.name}' has "
             f"{'several cores' if name is None else f'no supported core {name!r}'}; name one "
-            f"after a colon, as in {example}; it has: {told}"
+            f"after a colon, as in {example}; it has: {names}"
         )
 
 

@@ -106,9 +106,9 @@ def _choose(selection: Selection, files: list[Path], known: list[str], index: st
             f"{selection.similar(sorted(names))}{_damage(texts)}"
         )
     if len({device.pack for device in found}) > 1:
-        told = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in found)
+        packs = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in found)
         raise InputError(
-            f"several packs have a device '{selection.device}': {told}; name its vendor, as in "
+            f"several packs have a device '{selection.device}': {packs}; name its vendor, as in "
             f"{found[0].vendor}::{found[0].name}, or the pack with --pack FILE"
         )
     if found[0].name not in known:

@@ -82,8 +82,8 @@ def specialized(program: Any, shapes: dict[str, list[int]]) -> Any:
         )
         return torch.export.export(module, arguments, keywords)
     except Exception as error:
-        said = str(error).strip().splitlines()[0]
-        raise UnsupportedError(f"it does not run with the shapes given: {said}") from None
+        message = str(error).strip().splitlines()[0]
+        raise UnsupportedError(f"it does not run with the shapes given: {message}") from None
 
 
 def known_operators(program: Any) -> Any:

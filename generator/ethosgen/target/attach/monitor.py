@@ -81,8 +81,8 @@ class InterruptLine:
         self._file.flush()
         answer = self._file.readline()
         if not answer.startswith(b"OK"):
-            said = answer.decode(errors="replace").strip() or "nothing"
-            raise TargetError(f"QEMU cannot set the NPU's interrupt line: it answers {said}")
+            text = answer.decode(errors="replace").strip() or "nothing"
+            raise TargetError(f"QEMU cannot set the NPU's interrupt line: it answers {text}")
 
     def close(self) -> None:
         """Close the connection."""

@@ -137,8 +137,8 @@ class WatchedNpu:
             return
         self._reported = run
         self._inferences += 1
-        said = str(fault) if fault else ""
-        self._log(Inference(self._inferences, self._place.npu, *run, said))
+        message = str(fault) if fault else ""
+        self._log(Inference(self._inferences, self._place.npu, *run, message))
 
     def _raise_interrupt(self) -> None:
         self._line.set(True)

@@ -97,27 +97,27 @@ class _Search:
     def culprits(self) -> dict[int, str]:
         """Return the operators to keep, each with its reason."""
         found: dict[int, str] = {}
-        while (said := self.refusal(self._without(found))) is not None:
+        while (message := self.refusal(self._without(found))) is not None:
             if self.is_spent:
-                return found | dict.fromkeys(self._without(found), _reason(said))
-            culprit, said = self._first(self._without(found), said)
-            found[culprit] = _reason(said)
+                return found | dict.fromkeys(self._without(found), _reason(message))
+            culprit, message = self._first(self._without(found), message)
+            found[culprit] = _reason(message)
             found |= self._alike(found, culprit)
         return found
 
     def _without(self, kept: Collection[int]) -> list[int]:
         return [i for i in range(self._count) if i not in kept]
 
-    def _first(self, operators: Sequence[int], said: str) -> tuple[int, str]:
+    def _first(self, operators: Sequence[int], message: str) -> tuple[int, str]:
         """Return the last operator of the shortest refused prefix of a list, and the reason."""
         fine, refused = 0, len(operators)
         while refused - fine > 1:
             middle = (fine + refused) // 2
             words = self.refusal(operators[:middle])
-            fine, refused, said = (
-                (middle, refused, said) if words is None else (fine, middle, words)
+            fine, refused, message = (
+                (middle, refused, message) if words is None else (fine, middle, words)
             )
-        return operators[refused - 1], said
+        return operators[refused - 1], message
 
     def _alike(self, found: Mapping[int, str], culprit: int) -> dict[int, str]:
         """Return refused operators of a culprit's kind; after several in a row, all the rest.
@@ -132,17 +132,17 @@ class _Search:
         kept: dict[int, str] = {}
         in_a_row = 0
         for index in alike:
-            said = found[culprit]
+            message = found[culprit]
             if in_a_row < SUSPECTS:
                 words = self.refusal([*rest, index])
                 if words is None:
                     rest.append(index)
                     in_a_row = 0
                     continue
-                in_a_row, said = in_a_row + 1, _reason(words)
-            kept[index] = said
+                in_a_row, message = in_a_row + 1, _reason(words)
+            kept[index] = message
         return kept
 
 
-def _reason(said: str) -> str:
-    return f"with it Vela refuses the whole network ({said})"
+def _reason(message: str) -> str:
+    return f"with it Vela refuses the whole network ({message})"

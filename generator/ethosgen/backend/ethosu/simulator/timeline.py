@@ -1,4 +1,4 @@
-"""Tells when each operation of a stream works, and which bytes are in use, without running it."""
+"""Estimates start, end and bytes in use of each operation of a stream, without running it."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

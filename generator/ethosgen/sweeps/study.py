@@ -1,11 +1,9 @@
 """The study file (TOML): what a sweep measures, with one sentence for each fault."""
 
 import glob
-import json
 import re
-import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -14,18 +12,16 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    ValidationError,
     WithJsonSchema,
 )
 
 from ethosgen.samples.pictures import RESIZES, Preparation
+from ethosgen.toml.files import load_toml, schema_text
 from ethosgen.values.accuracy import RESET, SEQUENCE, STREAM
 from ethosgen.values.errors import InputError
 from ethosgen.values.schedule import Strategy
 from ethosgen.values.source import AS_IS, CHANNELS_LAST
-from ethosgen.values.toml_lines import describe_fault
 
-_SCHEMA_ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 _UNITS = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20}
 _NUMBER = {"type": "number"}
 _REALS = {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}
@@ -189,17 +185,7 @@ assert set(RESIZES) == {"stretch", "crop"}
 
 def load_study(path: Path) -> Study:
     """Read a study; InputError names the file, the line and the field that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        facts = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(f"cannot read study '{path}': {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"study '{path}' is not TOML: {error}") from None
-    try:
-        return Study.model_validate(facts)
-    except ValidationError as error:
-        raise InputError(f"study '{path}'{describe_fault(error.errors()[0], text)}") from None
+    return load_toml(path, "study", Study)
 
 
 def find_networks(study: Study, path: Path) -> tuple[Path, ...]:
@@ -239,6 +225,4 @@ def _fitting(patterns: list[str], path: Path, where: str) -> list[Path]:
 
 def study_schema() -> str:
     """Return the JSON schema of study files, for editors."""
-    schema: dict[str, Any] = Study.model_json_schema()
-    schema["title"] = "ethosgen study"
-    return json.dumps({"$schema": _SCHEMA_ADDRESS, **schema}, indent=1, sort_keys=True) + "\n"
+    return schema_text(Study, "ethosgen study")

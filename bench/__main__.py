@@ -3,21 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from rich.console import Console
 
-from bench import cpu_only, footprint, npu_model, tables, together
-from bench.measure import DEMO, MODELS, console, measure, networks
+from bench import footprint, tables, together
+from bench.measure import DEMO, MODELS, PARTS, console, measure, measure_part
 from bench.shapes import spot
-
-PARTS: Mapping[str, Callable[[], list[dict[str, Any]]]] = {
-    "cpu_only": lambda: [cpu_only.measure(network) for network in networks()],
-    **{part: partial(npu_model.measure, networks(), part) for part in npu_model.GENERATIONS},
-}
-"""Parts of bench.json that `--only` measures."""
 
 
 def main() -> int:
@@ -34,7 +26,7 @@ def main() -> int:
         else:
             results = measure()
         if arguments.only:
-            results[arguments.only] = PARTS[arguments.only]()
+            results = measure_part(results, arguments.only)
     except RuntimeError as error:
         Console(stderr=True, soft_wrap=True).print(str(error), markup=False)
         return 2

@@ -9,9 +9,11 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -138,33 +140,66 @@ def machine() -> Figures:
     }
 
 
+def conditions() -> Figures:
+    """Return when, from which commit and on which machine figures are measured."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "commit": first_line("git", "-C", str(ROOT), "describe", "--always"),
+        "machine": machine(),
+    }
+
+
 def networks() -> list[Path]:
     """Return the networks to measure; the demo's is the last."""
     return [*sorted(MODELS.glob("*.tflite")), DEMO]
 
 
-def measure() -> Figures:
-    """Measure and return all figures."""
-    models = networks()
-    facts = machine()
+def all_times() -> Figures:
+    """Measure the times of all networks, in a folder that is removed."""
     console.print("times, alone on the machine ...")
     with tempfile.TemporaryDirectory(prefix="ethosgen-bench-") as scratch:
-        times = measure_times(models, Path(scratch))
-    on_model = {part: npu_model.measure(models, part) for part in npu_model.GENERATIONS}
+        return measure_times(networks(), Path(scratch))
+
+
+def all_models() -> list[Figures]:
+    """Measure exactness and sizes of all networks, several at a time."""
+    models = networks()
     console.print(f"exactness and sizes of {len(models)} networks ...")
     figures = []
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         for done in pool.map(measure_model, models):
             figures.append(done)
             console.print(f"  {done['name']}")
-        on_cpu = list(pool.map(cpu_only.measure, models))
-    return {
-        "date": datetime.date.today().isoformat(),
-        "commit": first_line("git", "-C", str(ROOT), "describe", "--always"),
-        "machine": facts,
-        "samples": SAMPLES,
-        "models": figures,
-        "cpu_only": on_cpu,
-        **on_model,
-        "times": times,
-    }
+    return figures
+
+
+def all_on_cpu() -> list[Figures]:
+    """Measure all networks without an NPU, several at a time."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return list(pool.map(cpu_only.measure, networks()))
+
+
+def _all_on_model(part: str) -> list[Figures]:
+    return npu_model.measure(networks(), part)
+
+
+PARTS: Mapping[str, Callable[[], Any]] = {
+    "times": all_times,
+    **{part: partial(_all_on_model, part) for part in npu_model.GENERATIONS},
+    "models": all_models,
+    "cpu_only": all_on_cpu,
+}
+"""Parts of bench.json, in the order in which they are measured: what takes time is first."""
+
+
+def measure() -> Figures:
+    """Measure and return all figures."""
+    facts = conditions()
+    return {**facts, "samples": SAMPLES, **{part: PARTS[part]() for part in PARTS}}
+
+
+def measure_part(results: Figures, part: str) -> Figures:
+    """Return the results with a part measured anew, and the conditions of that."""
+    facts = conditions()
+    kept = {key: value for key, value in results.get("apart", {}).items() if key != part}
+    return results | {part: PARTS[part](), "apart": kept | {part: facts}}

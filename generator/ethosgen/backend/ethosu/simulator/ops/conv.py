@@ -29,7 +29,7 @@ _MAX_TAPS = 64 * 64
 _MAX_U85_TAPS = 256 * 256
 _MAX_MACS = 1 << 34
 _MAX_DEPTHWISE_MACS = 1 << 31
-_CHUNK_BYTES = (128 << 10, 512 << 10)
+_CHUNK_BYTES = (96 << 10, 512 << 10)
 """Minimum and maximum size of a chunk of rows; in between, the tensors' size."""
 _WIDE_BYTES = 1 << 19
 """Size up to which the weights of a depthwise convolution are repeated for all columns."""

@@ -1,7 +1,7 @@
 """Measures ethosgen as a user would run it; writes docs/bench.json, docs/bench.md and the README.
 
     .venv/bin/python -m bench                      # a few minutes; make bench
-    .venv/bin/python -m bench --only npu_model     # only this part; the rest keeps its figures
+    .venv/bin/python -m bench --only times         # only this part; the page states when
     .venv/bin/python -m bench --render             # only write the tables again
 
 The networks are those in ../shared/models (or in the directory ETHOSGEN_MODELS) and the demo's;

@@ -162,14 +162,16 @@ TensorFlow Lite Micro's twice.
 Firmware for {FIRMWARE_NPU} with `--io arena` and the direct driver, compiled for size. Sizes are in
 bytes, without command streams and weights. The application includes the library. A bold figure
 exceeds its limit; the limit on instructions per inference applies to networks that run entirely on
-the NPU. Instructions are counted on QEMU, outside the wait for the NPU; the stack is filled with a
-pattern before the first call, to find how much of it is used.
+the NPU. Instructions are counted on QEMU, outside the wait for the NPU. If the NPU model ends
+before the processor sleeps, as on a loaded machine, the code that puts it to sleep counts too: up
+to 60 instructions more. The stack is filled with a pattern before the first call, to find how much
+of it is used.
 
 {measured_apart(results, "models")}{sizes(results)}
 
 ## Times
 
-{measured_apart(results, "times")}Medians of three; nothing else ran on the machine.
+{measured_apart(results, "times")}Medians of three, by the clock.
 
 {times(results)}
 
@@ -195,7 +197,7 @@ def npu_model_section(results: Results) -> str:
 
 One sample on the NPU model of {FIRMWARE_NPU}, after compilation, and on TensorFlow Lite Micro's
 interpreter. Both are called from Python with arrays by name, in one process, alternately, with one
-thread each. Times are the best of {npu_model.REPEATS} rounds of at least
+thread each. Times are the processor's, the best of {npu_model.REPEATS} rounds of at least
 {npu_model.ROUND_S * 1000:g} ms, ratios the median; the limit of the ratio is
 {npu_model.MOST_OF_TFLM:g} for every network. The first sample includes the decoding of weights.
 MobileNetV2 1.0 at 224x224 has random weights; its limit is {first.most_mobilenet_s:g} s.

@@ -162,10 +162,8 @@ TensorFlow Lite Micro's twice.
 Firmware for {FIRMWARE_NPU} with `--io arena` and the direct driver, compiled for size. Sizes are in
 bytes, without command streams and weights. The application includes the library. A bold figure
 exceeds its limit; the limit on instructions per inference applies to networks that run entirely on
-the NPU. Instructions are counted on QEMU, outside the wait for the NPU. If the NPU model ends
-before the processor sleeps, as on a loaded machine, the code that puts it to sleep counts too: up
-to 60 instructions more. The stack is filled with a pattern before the first call, to find how much
-of it is used.
+the NPU. Instructions are counted on QEMU, outside the wait for the NPU; the stack is filled with a
+pattern before the first call, to find how much of it is used.
 
 {measured_apart(results, "models")}{sizes(results)}
 

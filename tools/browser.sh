@@ -18,7 +18,7 @@ if [[ $(id -u) -ne 0 ]]; then
     as_root=(sudo)
 fi
 log=$(mktemp -t ethosgen-browser.XXXXXX)
-install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends chromium; }
+install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends chromium; }
 { install || { "${as_root[@]}" apt-get update -q && install; }; } >"$log" 2>&1 || {
     tail -n 20 "$log" >&2
     die "apt-get could not install chromium; the whole log is in $log"

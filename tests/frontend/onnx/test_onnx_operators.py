@@ -13,9 +13,6 @@ from tests.support.onnx_trials import KNOWN, Trial, row_network, row_trial, sett
 
 pytestmark = pytest.mark.slow
 
-QUICK = ("Conv", "Gemm", "MatMul", "Add", "Softmax", "AveragePool", "Resize", "Where")
-"""Rows of the quick tests, in int8; the slow ones run all rows in all types."""
-
 
 def check(trial: Trial, setting: str) -> None:
     assert (trial.npu, trial.cpu) == (0, 0)
@@ -24,12 +21,6 @@ def check(trial: Trial, setting: str) -> None:
     assert trial.fidelity.most_steps < most + 0.5, trial.fidelity.text()
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_an_operator_in_int8_is_exact_and_within_a_step(name: str, tmp_path: Path) -> None:
-    check(row_trial(name, "int8", tmp_path), "int8")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "setting"), [(name, setting) for name in ROWS for setting in settings_of(name)]
 )

@@ -1,6 +1,7 @@
 """`ethosgen attach`: run a firmware of the user's on QEMU with the NPU model."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import IO, Any
@@ -113,6 +114,12 @@ def attach(
             file.close()
     after = f" after {counted(end.inferences, 'inference')} of the NPU" if end.inferences else ""
     click.echo(f"the firmware ended with status {end.status}{after}", err=True)
+    if end.status == -signal.SIGABRT:
+        click.echo(
+            "QEMU gave up, and printed why: a firmware locks up by a fault in its fault handler, "
+            "or without vectors where this board has them; was it linked for the board?",
+            err=True,
+        )
     sys.exit(end.status)
 
 

@@ -15,6 +15,7 @@ import pytest
 from ethosgen import frontend
 from ethosgen.cli import cli
 from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.target.attach.firmware import check_elf
 from ethosgen.target.attach.packets import Packets
 from ethosgen.values.errors import EthosgenError
 from tests.support.needs import needs_qemu
@@ -194,6 +195,14 @@ def test_no_elf_is_refused(tmp_path: Path) -> None:
     board = ("--board", "corstone300")
     refuse(other, *board, sentence="is no ELF file; pass the linker's output")
     refuse(Path(sys.executable).resolve(), *board, sentence="not for a Cortex-M")
+
+
+def test_a_truncated_elf_is_refused(elf: Path, tmp_path: Path) -> None:
+    whole, part = elf.read_bytes(), tmp_path / "part.elf"
+    check_elf(elf)
+    for size in (60, len(whole) // 2, len(whole) - 1):
+        part.write_bytes(whole[:size])
+        refuse(part, "--board", "corstone300", sentence="part.elf' is truncated or damaged; link")
 
 
 def test_a_log_is_never_overwritten(elf: Path, tmp_path: Path) -> None:

@@ -58,21 +58,36 @@ class End:
     inferences: int
 
 
+def _is_whole(image: ELFFile, size: int) -> bool:
+    """Return whether a file of `size` bytes has all that its headers name, and they can be read."""
+    try:
+        ends = [one["p_offset"] + one["p_filesz"] for one in image.iter_segments()]
+        stored = (one for one in image.iter_sections() if one["sh_type"] != "SHT_NOBITS")
+        ends += [one["sh_offset"] + one["sh_size"] for one in stored if one.name is not None]
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+    return max(ends, default=0) <= size
+
+
 def check_elf(elf: Path) -> None:
     """Raise InputError for a file that is no ELF for Arm."""
     try:
         with elf.open("rb") as file:
-            machine = ELFFile(file)["e_machine"]
+            image = ELFFile(file)
+            machine = image["e_machine"]
+            is_whole = _is_whole(image, elf.stat().st_size)
     except ELFError:
         raise InputError(
             f"'{elf}' is no ELF file; pass the linker's output, not a .bin or .hex"
         ) from None
     except OSError as error:
         raise InputError(f"cannot read '{elf}': {error.strerror}") from None
+    if not is_whole:
+        raise InputError(f"'{elf}' is truncated or damaged; link it or copy it again")
     if machine != "EM_ARM":
         raise InputError(
-            f"'{elf}' is a program for {machine.removeprefix('EM_')}, not for a Cortex-M; pass the "
-            "firmware's ELF"
+            f"'{elf}' is a program for {str(machine).removeprefix('EM_')}, not for a Cortex-M; "
+            "pass the firmware's ELF"
         )
 
 

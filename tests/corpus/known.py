@@ -5,6 +5,9 @@ numpy, with another oracle, or with the oracle and another option of the operato
 puts the prediction into the network; an output that differs from it by one bit is unexpected and
 fails the tests. Regor is the C++ core of ethos-u-vela 5.2 (its sdist, in ethosu/regor); paths in
 TFLite Micro and LiteRT are relative to their repositories.
+
+Nearly all of the file is the table KNOWN, in which a difference is looked up, so it stays in one
+piece; how to recognise and predict one is in conditions.py and predictions.py.
 """
 
 import re

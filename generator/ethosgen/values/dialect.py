@@ -2,6 +2,7 @@
 
 Readers, writers, operators and checks share this table. Numbers, slots and defaults are those of
 TFLite's published schema (version 3); a test compares each with the schema's own classes.
+One table is easier to compare with that schema than parts, so the file is longer than others.
 """
 
 from collections.abc import Iterator, Mapping

@@ -81,7 +81,7 @@ def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
     asked = SweepRequest(study, tmp_path / "store")
     todo = Todo(asked)
     compute = Measure(sources_digest())
-    for batch in todo.batches(1):
+    for batch in todo.batches(lambda: 1):
         for answer in do_jobs(compute, batch.jobs, batch.shared, todo.store.shelf()):
             todo.take(answer)
     said: list[str] = []

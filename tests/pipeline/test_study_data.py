@@ -48,7 +48,7 @@ def todo_of(folder: Path, data: str, *npus: str, **asked: bool) -> Todo:
 def finish(todo: Todo) -> SweepReport:
     """Do all that is missing in this process, as a worker does."""
     compute = Measure(sources_digest())
-    for batch in list(todo.batches(1)):
+    for batch in list(todo.batches(lambda: 1)):
         for answer in do_jobs(compute, batch.jobs, batch.shared, todo.store.shelf()):
             todo.take(answer)
     return todo.report(0.0)

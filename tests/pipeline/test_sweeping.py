@@ -18,8 +18,9 @@ from ethosgen.pipeline import sweeping
 from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.pipeline.comparison import compare
 from ethosgen.pipeline.sweeping import Measure, SweepRequest, count_points, default_store, sweep
+from ethosgen.sweeps.jobs import UnfitWorkerError
 from ethosgen.sweeps.study import load_study
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net
@@ -103,9 +104,9 @@ def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
     assert count_points(SweepRequest(study, asked.store, retry_refused=True)).missing == 3
 
 
-def test_a_worker_with_another_version_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ToolError, match="another version of ethosgen"):
-        Measure("another digest")(None, None)  # type: ignore[arg-type]
+def test_a_worker_with_another_version_is_told() -> None:
+    with pytest.raises(UnfitWorkerError, match="another version of ethosgen"):
+        Measure("another digest").check()
 
 
 def test_an_oracle_that_there_is_not_is_an_input_error(study: Path, tmp_path: Path) -> None:

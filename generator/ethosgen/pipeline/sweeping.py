@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -21,24 +21,25 @@ from ethosgen.pipeline.comparison import (
 from ethosgen.pipeline.points import measure_front, measure_point
 from ethosgen.pipeline.shards import ShardRun, run_shard
 from ethosgen.pipeline.study_data import StudyData
-from ethosgen.sweeps.cluster import Cluster, connected, require_dask
-from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
+from ethosgen.sweeps.cluster import Cluster
+from ethosgen.sweeps.connection import connected, require_dask
+from ethosgen.sweeps.jobs import Answer, Batch, Job, Made, UnfitWorkerError
 from ethosgen.sweeps.records import outputs_bytes, read_results, refusal_bytes, results_bytes
 from ethosgen.sweeps.store import Store
 from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
-from ethosgen.values.errors import InputError, TargetError, ToolError
+from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.source import ReadOptions, Source
 from ethosgen.values.sweep import SweepCounts, SweepReport
 from ethosgen.values.watch import Watch
 
-_LARGEST_BATCH = 16
+_LARGEST_BATCH = 64
 """Points of a network that one worker does in order: it reads the network, and asks the oracle,
-once for them."""
-_BATCHES_FOR_EACH = 8
-"""The least number of batches for each worker, so that none waits long for the last."""
+once for them. A batch that takes long ends before all are done."""
+_SHARES_FOR_EACH = 2
+"""A batch is this part of what is left for each worker, so that none waits long for the last."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +76,29 @@ class Todo:
         self.keys = [f"{key_of(point, facts[point.setting.board], kind)}" for point in self.points]
         self.store = Store.make(asked.store or default_store())
         self.found: dict[str, tuple[Result, ...]] = {}
-        for key in self.keys:
-            results = self._kept(key)
-            if results is not None:
-                self.found[key] = results
+        if asked.retry_refused:
+            self._forget_refused()
+        self.look()
         self.kept = len(self.found)
         self.faults: dict[str, str] = {}
         self.data = StudyData(self.study, asked.study, self.points, self.store)
         self.data.look(asked.retry_refused)
 
+    def look(self) -> None:
+        """Find what the store has, by this sweep or another."""
+        for key in self.keys:
+            results = None if key in self.found else self._kept(key)
+            if results is not None:
+                self.found[key] = results
+
     def _kept(self, key: str) -> tuple[Result, ...] | None:
         data = self.store.get(key)
-        results = read_results(data) if data is not None else None
-        if results and self.asked.retry_refused and any(one.refusal for one in results):
-            self.store.drop(key)
-            return None
-        return results
+        return read_results(data) if data is not None else None
+
+    def _forget_refused(self) -> None:
+        for key in self.keys:
+            if any(one.refusal for one in self._kept(key) or ()):
+                self.store.drop(key)
 
     @property
     def total(self) -> int:
@@ -108,16 +116,21 @@ class Todo:
         pairs = zip(self.keys, self.points, strict=True)
         return [(key, one) for key, one in dict(pairs).items() if key not in self.found]
 
-    def batches(self, workers: int) -> Iterator[Batch]:
-        """Yield the missing points, some of one network in each batch, and then the shards."""
+    def batches(self, workers: Callable[[], int]) -> Iterator[Batch]:
+        """Yield the missing points, some of one network in each batch, and then the shards.
+
+        Batches have fewer points towards the end.
+        """
         missing = self.missing()
-        size = len(missing) // (_BATCHES_FOR_EACH * max(workers, 1))
-        size = min(max(size, 1), _LARGEST_BATCH)
+        left = len(missing)
         for source, some in groupby(missing, lambda one: one[1].source):
-            same = list(some)
-            for first in range(0, len(same), size):
-                jobs = tuple(Job(key, _without(point)) for key, point in same[first : first + size])
-                yield Batch(jobs, source)
+            jobs = [Job(key, _without(point)) for key, point in some]
+            while jobs:
+                size = left // (_SHARES_FOR_EACH * max(workers(), 1))
+                size = min(max(size, 1), _LARGEST_BATCH, len(jobs))
+                yield Batch(tuple(jobs[:size]), source)
+                del jobs[:size]
+                left -= size
         yield from self.data.batches()
 
     def take(self, answer: Answer) -> None:
@@ -160,29 +173,31 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     with watch.stage("study", f"reading {asked.study.name}"):
         todo = Todo(asked)
     if missing := todo.counts().all_missing:
-        count = asked.workers or len(os.sched_getaffinity(0))
-        with (
-            watch.stage("workers", f"starting {counted(count, 'worker')}"),
-            connected(asked.scheduler, min(count, missing)) as cluster,
-        ):
+        count = min(asked.workers or len(os.sched_getaffinity(0)), missing)
+        what = f"starting {counted(count, 'worker')}"
+        if asked.scheduler is not None:
+            what = f"connecting to dask's scheduler at {asked.scheduler}"
+        with watch.stage("workers", what), connected(asked.scheduler, count) as cluster:
             _measure(todo, cluster, watch)
     return todo.report(time.perf_counter() - started)
 
 
 def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
     """Have all that is missing computed; announce progress."""
-    workers = cluster.workers()
     watch.say(f"dask's dashboard: {cluster.dashboard}")
     compute = Measure(sources_digest(), todo.study.front)
     progress = _Progress(todo, cluster, watch)
-    runs = cluster.run(compute, list(todo.batches(workers)), todo.store.shelf())
     try:
+        progress.wait_for_workers()
+        runs = cluster.run(compute, todo.batches(cluster.workers), todo.store.shelf())
         with closing(runs):
             for answers in runs:
                 for answer in answers:
                     todo.take(answer)
                 progress.say()
     except TargetError as error:
+        todo.look()
+        todo.data.look(retry_refused=False)
         raise TargetError(
             f"{error}; {' and '.join(done_of(todo.counts()))} are kept: start the scheduler and "
             "the sweep again, and it goes on from there"
@@ -196,8 +211,20 @@ class _Progress:
         self._todo, self._cluster, self._watch = todo, cluster, watch
         self._started = time.monotonic()
 
+    def wait_for_workers(self) -> None:
+        """Return when a worker is connected; say until then what is missing."""
+        if not self._cluster.workers():
+            self._watch.say(self._waiting())
+            self._cluster.wait_for_workers()
+            self._started = time.monotonic()
+
+    def _waiting(self) -> str:
+        address = self._cluster.address
+        return f"waiting for workers; start some with: dask worker {address} --nthreads 1"
+
     def say(self) -> None:
         """Announce the current state."""
+        workers, unfit = self._cluster.workers(), self._cluster.unfit
         counts = self._todo.counts()
         seconds = time.monotonic() - self._started
         both = counts, counts.shards
@@ -208,8 +235,13 @@ class _Progress:
             *done_of(counts),
             *([f"{refused:,} refused"] if refused else []),
             *([f"{failed:,} failed"] if (failed := sum(one.failed for one in both)) else []),
-            counted(self._cluster.workers(), "worker"),
-            f"about {left:.0f} s left",
+            counted(workers, "worker"),
+            *(
+                [f"{len(unfit):,} of them without work: {next(iter(unfit.values()))}"]
+                if unfit
+                else []
+            ),
+            f"about {left:.0f} s left" if workers else self._waiting(),
         ]
         self._watch.say(f"sweeping: {', '.join(parts)}")
 
@@ -233,16 +265,16 @@ class Measure:
     expected: str
     front: bool = False
 
-    def __call__(self, shared: Source, given: Point | ShardRun) -> Made:
-        """Return a point's results, or a shard's outputs.
-
-        ToolError in a worker with another version.
-        """
+    def check(self) -> None:
+        """Raise UnfitWorkerError in a worker with another version."""
         if sources_digest() != self.expected:
-            raise ToolError(
+            raise UnfitWorkerError(
                 "a worker has another version of ethosgen or of what it uses than this machine; "
                 "install the same on all"
             )
+
+    def __call__(self, shared: Source, given: Point | ShardRun) -> Made:
+        """Return a point's results, or a shard's outputs."""
         if isinstance(given, ShardRun):
             return Made(_shard_bytes(shared, given))
         point = replace(given, source=shared)

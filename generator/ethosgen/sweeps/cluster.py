@@ -1,40 +1,46 @@
-"""Runs jobs on dask's workers: of a cluster on this machine, or of a scheduler elsewhere."""
+"""Runs jobs on the workers of dask's scheduler."""
 
-import logging
 import queue
+import time
 import uuid
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.util import find_spec
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from ethosgen.sweeps.jobs import Answer, Batch, Compute, do_jobs
+from ethosgen.sweeps.jobs import Answer, Batch, Compute, check_worker
 from ethosgen.sweeps.store import Shelf
-from ethosgen.values.errors import InputError, TargetError, ToolError
+from ethosgen.sweeps.worker import do_batch
+from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.grammar import counted
 
-_NEEDED = ("distributed", "pyarrow")
-_CONNECT_S = 20
+_AHEAD = 4
+"""Batches that the scheduler has for each worker, so that none waits for the next."""
+_LEAST_AHEAD = 64
+"""Batches that it has even so: the number tells a cluster that grows how many workers it needs."""
 _LOOK_S = 2.0
 """How often the connection is looked at while no task ends."""
-_GATHER_S = 60.0
+_COUNT_S = 1.0
+"""The age at which the number of workers is asked again: that is a message to the scheduler."""
+_GATHER_S = 20.0
+"""The time to fetch answers; if their worker dies meanwhile, their batch is sent again."""
+_ATTEMPTS = 3
+"""Times that a batch may fail in workers that are fit."""
 _LOST = "the connection to dask's scheduler was lost"
 
 
-def require_dask() -> None:
-    """Raise ToolError if a package of the extra is missing."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise ToolError(
-            f"a sweep needs {' and '.join(missing)}; install them with: "
-            "pip install 'ethosgen[sweep]'"
-        )
-
-
 class Cluster:
-    """A connection to dask's scheduler."""
+    """A connection to dask's scheduler at `address`.
 
-    def __init__(self, client: Any) -> None:
+    `unfit` has the addresses of workers that cannot compute, each with the reason.
+    """
+
+    def __init__(self, client: Any, address: str) -> None:
         self._client = client
+        self.address = address
+        self.unfit: dict[str, str] = {}
+        self._count, self._counted = 0, float("-inf")
+        self._some_fit = False
 
     @property
     def dashboard(self) -> str:
@@ -42,160 +48,205 @@ class Cluster:
         return str(self._client.dashboard_link)
 
     def workers(self) -> int:
-        """Return the number of workers that are connected now."""
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        """Return the number of workers that are connected, as of a second ago or later."""
+        if time.monotonic() - self._counted > _COUNT_S:
+            self._count = int(self._client.scheduler_info(n_workers=0)["n_workers"])
+            self._counted = time.monotonic()
+        return self._count
+
+    def wait_for_workers(self) -> None:
+        """Return when a worker is connected that may be fit.
+
+        TargetError if the scheduler goes away before.
+        """
+        while self.workers() <= len(self.unfit) and not self._fit():
+            self.require_connection()
+            time.sleep(_COUNT_S / 2)
+
+    def require_connection(self) -> None:
+        """Raise TargetError if the scheduler has gone away."""
+        if self._client.status not in ("running", "connecting"):
+            raise TargetError(_LOST)
 
     def run(
-        self, compute: Compute, batches: Sequence[Batch], shelf: Shelf
+        self, compute: Compute, batches: Iterable[Batch], shelf: Shelf
     ) -> Generator[list[Answer], None, None]:
-        """Yield the answers of each batch as it ends, in any order.
+        """Yield the answers of each batch as it ends, in any order, and none while none ends.
 
-        TargetError if the scheduler goes away. What kills its worker again and again is computed
-        alone, and then is an answer with that fault.
+        TargetError if the scheduler goes away; ToolError if no worker can compute. What kills its
+        worker again and again is computed alone, and then is an answer with that fault. Batches
+        are taken as workers need them, since the scheduler holds what it is sent.
         """
-        run = _Run(self._client, compute, shelf)
+        run = _Run(self, self._client, compute, shelf)
+        waiting = iter(batches)
         try:
-            for batch in batches:
-                run.submit(batch)
-            while run.sent:
-                future = run.next_done()
-                batch = run.sent.pop(future)
-                if future.status == "cancelled":  # never by us
-                    raise TargetError(_LOST)
-                if future.status == "error" and len(batch.jobs) == 1:
-                    why = f"its worker failed: {future.exception()}"
-                    yield [Answer(batch.jobs[0].key, None, why)]
-                elif future.status == "error":
-                    for job in batch.jobs:
-                        run.submit(Batch((job,), batch.shared))
-                elif (answers := _result(future)) is not None:
-                    yield answers
-                else:
-                    run.submit(batch)
+            while True:
+                ahead = max(_AHEAD * self.workers(), _LEAST_AHEAD)
+                for batch in islice(waiting, max(ahead - len(run.sent), 0)):
+                    run.submit(_Sent(batch))
+                if not run.sent:
+                    break
+                yield run.next_answers()
         finally:
             run.cancel()
+
+    def look_for_unfit(self, compute: Compute) -> bool:
+        """Ask all workers whether they can compute; return whether the answers name a new one.
+
+        ToolError if none can, and none ever could.
+        """
+        before = set(self.unfit)
+        told = self._client.run(check_worker, compute, on_error="return")
+        self.unfit = {one: _reason(why) for one, why in told.items() if _is_unfit(why)}
+        self._some_fit |= len(self.unfit) < len(told)
+        if self.unfit and not self._some_fit:
+            raise ToolError(
+                f"none of {counted(len(told), 'worker')} at {self.address} can compute: "
+                f"{next(iter(self.unfit.values()))}"
+            )
+        return bool(set(self.unfit) - before)
+
+    def places(self) -> dict[str, Any]:
+        """Return dask's options that prefer workers which are fit; none if all are."""
+        fit = self._fit() if self.unfit else []
+        return {"workers": fit, "allow_other_workers": True} if fit else {}
+
+    def _fit(self) -> list[str]:
+        """Return the addresses of workers that are not known to be unfit."""
+        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        return [one for one in known if one not in self.unfit]
+
+
+def _is_unfit(answer: object) -> bool:
+    """Return whether a worker said that it cannot compute, not merely that it is gone."""
+    return isinstance(answer, Exception) and not isinstance(answer, OSError)
+
+
+def _reason(error: object) -> str:
+    if isinstance(error, ImportError):
+        return (
+            f"it lacks packages ({error}); install the same ethosgen on all, with its extra sweep"
+        )
+    return str(error) or type(error).__name__
+
+
+@dataclass
+class _Sent:
+    """A batch, and how often it failed in workers that seemed fit."""
+
+    batch: Batch
+    failures: int = 0
+
+
+@dataclass
+class _Shared:
+    """The task that holds what jobs share, for the batches that need it."""
+
+    task: Any
+    users: int = 0
 
 
 class _Run:
     """The tasks that a scheduler has, each with its batch."""
 
-    def __init__(self, client: Any, compute: Compute, shelf: Shelf) -> None:
-        self._client, self._compute, self._shelf = client, compute, shelf
+    def __init__(self, cluster: Cluster, client: Any, compute: Compute, shelf: Shelf) -> None:
+        self._cluster, self._client = cluster, client
+        self._compute, self._shelf = compute, shelf
         self._name = uuid.uuid4().hex
-        self._shared: dict[int, tuple[Any, Any]] = {}
+        self._shared: dict[int, _Shared] = {}
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._count = 0
-        self.sent: dict[Any, Batch] = {}
+        self.sent: dict[Any, _Sent] = {}
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, sent: _Sent) -> None:
         """Send a batch. What jobs share is a task: if its worker dies, it is made again."""
-        here = id(batch.shared)
-        if here not in self._shared:
-            task = self._client.submit(_hold, batch.shared, key=f"{self._name}-shared-{here}")
-            self._shared[here] = task, batch.shared
+        self._cluster.require_connection()
+        places = self._cluster.places()
+        batch, here = sent.batch, id(sent.batch.shared)
         self._count += 1
-        shared, _ = self._shared[here]
+        if here not in self._shared:
+            key = f"network-{self._name}-{self._count}"
+            self._shared[here] = _Shared(self._client.submit(_hold, batch.shared, key=key))
+        shared = self._shared[here]
+        shared.users += 1
         future = self._client.submit(
-            do_jobs,
+            do_batch,
             self._compute,
             batch.jobs,
-            shared,
+            shared.task,
             self._shelf,
-            key=f"{self._name}-{self._count}",
+            key=f"sweep-{self._name}-{self._count}",
+            **places,
         )
-        self.sent[future] = batch
+        self.sent[future] = sent
         future.add_done_callback(self._done.put)
 
-    def next_done(self) -> Any:
-        """Wait for a task's end; TargetError if the scheduler goes away."""
-        while True:
-            try:
-                future = self._done.get(timeout=_LOOK_S)
-            except queue.Empty:
-                if self._client.status not in ("running", "connecting"):
-                    raise TargetError(_LOST) from None
-                continue
-            if future in self.sent:
-                return future
+    def _take(self, future: Any) -> _Sent | None:
+        """Return the batch of a task that ended; forget what only it shared."""
+        sent = self.sent.pop(future, None)
+        if sent is not None:
+            here = id(sent.batch.shared)
+            self._shared[here].users -= 1
+            if not self._shared[here].users:
+                del self._shared[here]
+        return sent
+
+    def next_answers(self) -> list[Answer]:
+        """Wait for a task's end, or a moment; TargetError if the scheduler goes away."""
+        try:
+            future = self._done.get(timeout=_LOOK_S)
+        except queue.Empty:
+            self._cluster.require_connection()
+            return []
+        sent = self._take(future)
+        if sent is None:
+            return []
+        if future.status == "cancelled":  # never by us
+            raise TargetError(_LOST)
+        if future.status == "error":
+            return self._retry(sent, future.exception())
+        answers = _result(future)
+        done = {answer.key for answer in answers}
+        left = tuple(job for job in sent.batch.jobs if job.key not in done)
+        if left:
+            self.submit(_Sent(Batch(left, sent.batch.shared)))
+        return answers
+
+    def _retry(self, sent: _Sent, error: Any) -> list[Answer]:
+        """Send a batch again that failed as a whole; return the fault of a job that is alone."""
+        from distributed import KilledWorker
+
+        if not isinstance(error, KilledWorker):
+            sent.failures += not self._cluster.look_for_unfit(self._compute)
+            if sent.failures < _ATTEMPTS:
+                self._cluster.wait_for_workers()
+                self.submit(sent)
+                return []
+        jobs = sent.batch.jobs
+        if len(jobs) == 1:
+            return [Answer(jobs[0].key, None, f"its worker failed: {error}")]
+        for job in jobs:
+            self.submit(_Sent(Batch((job,), sent.batch.shared)))
+        return []
 
     def cancel(self) -> None:
         """Withdraw what is not done."""
         if self._client.status == "running":
-            self._client.cancel([*self.sent, *(task for task, _ in self._shared.values())])
+            self._client.cancel([*self.sent, *(one.task for one in self._shared.values())])
 
 
-def _result(future: Any) -> list[Answer] | None:
-    """Return a task's answers; None if they were lost with the worker that had them."""
-    from distributed import CancelledError
+def _result(future: Any) -> list[Answer]:
+    """Return a task's answers; none if they were lost with the worker that had them."""
+    from distributed import CancelledError, KilledWorker
 
     if future.status != "finished":
-        return None
+        return []
     try:
         answers: list[Answer] = future.result(timeout=_GATHER_S)
-    except (TimeoutError, CancelledError):
-        return None
+    except (TimeoutError, CancelledError, KilledWorker):
+        return []
     return answers
 
 
 def _hold(shared: Any) -> Any:
     return shared
-
-
-@contextmanager
-def connected(scheduler: str | None, workers: int) -> Iterator[Cluster]:
-    """Yield a connection to a scheduler by its address, or else to workers on this machine.
-
-    InputError if nobody answers at the address.
-    """
-    _quieten()
-    if scheduler is None:
-        with _local(workers) as cluster:
-            yield cluster
-        return
-    from distributed import Client
-
-    try:
-        client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"no scheduler of dask answers at '{scheduler}' ({str(error) or type(error).__name__});"
-            " start one with 'dask scheduler', and pass the address that it prints"
-        ) from None
-    with client:
-        yield Cluster(client)
-
-
-def _quieten() -> None:
-    """Keep dask's log to itself unless the user asked for logs: a worker's death is no news here.
-
-    Its loggers get a level of their own at the import.
-    """
-    import distributed
-
-    if not logging.getLogger().isEnabledFor(logging.INFO):
-        for name in [one for one in logging.Logger.manager.loggerDict if _is_dask(one)]:
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        logging.getLogger(distributed.__name__).setLevel(logging.CRITICAL)
-
-
-def _is_dask(logger: str) -> bool:
-    return logger.split(".", maxsplit=1)[0] in ("bokeh", "dask", "distributed", "tornado")
-
-
-@contextmanager
-def _local(workers: int) -> Iterator[Cluster]:
-    """Yield workers on this machine, a process each, that nobody else's machine can reach."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield Cluster(client)

@@ -1,11 +1,12 @@
 """Jobs of a sweep, and what a worker does with them: plain functions of values."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from ethosgen.sweeps.store import Shelf
-from ethosgen.values.errors import EthosgenError
+from ethosgen.values.errors import EthosgenError, InputError, ToolError
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,15 @@ class Made:
     lasting: bool = True
 
 
+class UnfitWorkerError(ToolError):
+    """A worker that cannot compute any job, such as one with another version."""
+
+
 Compute = Callable[[Any, Any], Made]
-"""Computes a value from what jobs share and what one is given; it must be picklable."""
+"""Computes a value from what jobs share and what one is given; it must be picklable.
+
+With a method `check`, that raises UnfitWorkerError in a process that cannot compute.
+"""
 
 
 @dataclass(frozen=True)
@@ -47,12 +55,35 @@ class Answer:
     was_there: bool = False
 
 
-def do_jobs(compute: Compute, jobs: Sequence[Job], shared: Any, shelf: Shelf) -> list[Answer]:
-    """Do jobs in order. What the store has is not computed again; a fault ends one job only.
+def _always() -> bool:
+    return True
 
-    Each value is kept at once, so the death of this process costs the job that it works on.
+
+def do_jobs(
+    compute: Compute,
+    jobs: Sequence[Job],
+    shared: Any,
+    shelf: Shelf,
+    goes_on: Callable[[], bool] = _always,
+) -> list[Answer]:
+    """Do jobs in order, at least one, and others while `goes_on` says so.
+
+    What the store has is not computed again; a fault ends one job only. Each value is kept at
+    once, so the death of this process costs the job that it works on.
     """
-    return [_do(compute, job, shared, shelf) for job in jobs]
+    check_worker(compute)
+    answers: list[Answer] = []
+    for job in jobs:
+        if answers and not goes_on():
+            break
+        answers.append(_do(compute, job, shared, shelf))
+    return answers
+
+
+def check_worker(compute: Compute) -> None:
+    """Raise UnfitWorkerError if this process cannot compute."""
+    check: Callable[[], object] = getattr(compute, "check", _always)
+    check()
 
 
 def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
@@ -62,10 +93,11 @@ def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
         return Answer(job.key, value, was_there=True)
     try:
         made = compute(shared, job.given)
-        if store and made.lasting:
-            store.put(job.key, made.value)
     except EthosgenError as error:
         return Answer(job.key, None, str(error))
     except Exception as error:  # one job's bug is that job's row
         return Answer(job.key, None, f"a bug of ethosgen's: {type(error).__name__}: {error}")
+    if store and made.lasting:
+        with suppress(InputError):  # a worker may see the folder but not write to it
+            store.put(job.key, made.value)
     return Answer(job.key, made.value, lasting=made.lasting)

@@ -84,6 +84,7 @@ class Store:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
+            Path(name).chmod(0o644)  # workers may be other users
             Path(name).replace(path)
         except BaseException:
             with suppress(OSError):

@@ -1,0 +1,112 @@
+"""Connects to dask's scheduler elsewhere, or starts one with workers on this machine."""
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from ethosgen.sweeps.cluster import Cluster
+from ethosgen.values.errors import InputError, ToolError
+
+_NEEDED = ("distributed", "pyarrow")
+_CONNECT_S = 20
+
+
+def require_dask() -> None:
+    """Raise ToolError if a package of the extra is missing."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ToolError(
+            f"a sweep needs {' and '.join(missing)}; install them with: "
+            "pip install 'ethosgen[sweep]'"
+        )
+
+
+@contextmanager
+def connected(scheduler: str | None, workers: int) -> Iterator[Cluster]:
+    """Yield a connection to a scheduler by its address, or else to workers on this machine.
+
+    InputError if no scheduler answers at the address.
+    """
+    _quieten()
+    if scheduler is None:
+        with _local(workers) as cluster:
+            yield cluster
+        return
+    from distributed import Client
+
+    _require_scheduler(scheduler)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of packages whose versions differ: workers check ours
+        client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False)
+    with client:
+        yield Cluster(client, scheduler)
+
+
+def _require_scheduler(address: str) -> None:
+    """Raise InputError if no scheduler of dask answers at an address.
+
+    A client itself waits without end for what is no scheduler, and then cannot be closed.
+    """
+    try:
+        kind = asyncio.run(asyncio.wait_for(_kind_at(address), _CONNECT_S))
+    except TimeoutError:
+        why = f"no answer within {_CONNECT_S} s"
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        why = str(error) or type(error).__name__
+    else:
+        if kind == "Scheduler":
+            return
+        why = f"it is a {kind.lower()} of dask's"
+    raise InputError(
+        f"no scheduler of dask answers at '{address}' ({why}); start one with 'dask scheduler', "
+        "and pass the address that it prints"
+    )
+
+
+async def _kind_at(address: str) -> str:
+    """Return what a server of dask calls itself: Scheduler, Worker, Nanny."""
+    from distributed import rpc
+    from distributed.security import Security
+
+    options = Security().get_connection_args("client")
+    async with rpc(address, connection_args=options, timeout=_CONNECT_S) as server:
+        return str((await server.identity())["type"])
+
+
+def _quieten() -> None:
+    """Keep dask's log to itself unless the user asked for logs: a worker's death is no news here.
+
+    Its loggers get a level of their own at the import.
+    """
+    import distributed
+
+    if not logging.getLogger().isEnabledFor(logging.INFO):
+        for name in [one for one in logging.Logger.manager.loggerDict if _is_dask(one)]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        logging.getLogger(distributed.__name__).setLevel(logging.CRITICAL)
+
+
+def _is_dask(logger: str) -> bool:
+    return logger.split(".", maxsplit=1)[0] in ("bokeh", "dask", "distributed", "tornado")
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Cluster]:
+    """Yield workers on this machine, a process each, that nobody else's machine can reach."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield Cluster(client, cluster.scheduler_address)

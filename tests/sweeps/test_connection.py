@@ -161,7 +161,7 @@ def test_workers_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("address", "why"),
     [
-        ("tcp://127.0.0.1:1", "no answer within 1 s"),
+        ("tcp://127.0.0.1:1", "(within|after) 1 s"),
         ("localhost", "missing port number"),
         ("nonsense://x:1", "unknown address scheme"),
         ("tls://127.0.0.1:1", "TLS expects"),
@@ -181,7 +181,7 @@ def test_another_program_at_the_port_is_an_input_error(monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "_CONNECT_S", 1)
     with socket.create_server(("127.0.0.1", 0)) as other, time_limit(60):
         address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(InputError, match="no answer within 1 s"), connected(address, 1):
+        with pytest.raises(InputError, match=r"(within|after) 1 s"), connected(address, 1):
             pass
 
 

@@ -87,6 +87,8 @@ class Cluster:
                 if not run.sent:
                     break
                 yield run.next_answers()
+        except OSError:
+            raise TargetError(_LOST) from None
         finally:
             run.cancel()
 
@@ -243,7 +245,7 @@ def _result(future: Any) -> list[Answer]:
         return []
     try:
         answers: list[Answer] = future.result(timeout=_GATHER_S)
-    except (TimeoutError, CancelledError, KilledWorker):
+    except (OSError, CancelledError, KilledWorker):  # also TimeoutError
         return []
     return answers
 

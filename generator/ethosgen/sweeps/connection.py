@@ -12,6 +12,9 @@ from ethosgen.values.errors import InputError, ToolError
 
 _NEEDED = ("distributed", "pyarrow")
 _CONNECT_S = 20
+_LOST_WORKER = "1d"
+"""dask gives up a worker of this machine for ever that is not there this long after a death, even
+if it died twice; after its default of 15 s, a sweep on a busy machine had none left."""
 
 
 def require_dask() -> None:
@@ -96,9 +99,11 @@ def _is_dask(logger: str) -> bool:
 @contextmanager
 def _local(workers: int) -> Iterator[Cluster]:
     """Yield workers on this machine, a process each, that nobody else's machine can reach."""
+    import dask
     from distributed import Client, LocalCluster
 
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": _LOST_WORKER}),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,

@@ -69,6 +69,7 @@ OWNERS = {
     "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
     "matplotlib": "plots",
+    "dask": "sweeps",
     "distributed": "sweeps",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",

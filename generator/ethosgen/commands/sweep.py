@@ -86,7 +86,8 @@ def sweep(
     whatever ended a sweep, the same command goes on from there.
 
     Exit status 0: every point and shard has a result, and no output differs; 1: an output
-    differs, or some have none; 2: the study, or a file that it names, is wrong.
+    differs, or some have none; 2: the study, a file that it names, or the scheduler's address
+    is wrong; 3: no worker can compute; 5: the scheduler went away.
     """
     from ethosgen.pipeline.sweeping import SweepRequest, count_points
     from ethosgen.pipeline.sweeping import sweep as run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ethosgen.sweeps.jobs import Answer, Batch, Compute, check_worker
+from ethosgen.sweeps.jobs import Answer, Batch, Compute, UnfitWorkerError, check_worker
 from ethosgen.sweeps.store import Shelf
 from ethosgen.sweeps.worker import do_batch
 from ethosgen.values.errors import TargetError, ToolError
@@ -125,11 +125,9 @@ def _is_unfit(answer: object) -> bool:
 
 
 def _reason(error: object) -> str:
-    if isinstance(error, ImportError):
-        return (
-            f"it lacks packages ({error}); install the same ethosgen on all, with its extra sweep"
-        )
-    return str(error) or type(error).__name__
+    if isinstance(error, UnfitWorkerError):
+        return str(error)
+    return f"a worker cannot run this ethosgen ({error}); install the same on all"
 
 
 @dataclass

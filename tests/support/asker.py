@@ -1,7 +1,8 @@
 """Calls functions in forked processes, since ethosgen.host.child takes 60 to 300 ms to start one.
 
-A small process imports Vela and both interpreters once. For each call it forks a child, which can
-die or hang: that raises the same ChildError as in ethosgen.host.child.
+A small process imports Vela and both interpreters once, and a quantizer before its first call. For
+each call it forks a child, which can die or hang: that raises the same ChildError as in
+ethosgen.host.child.
 """
 
 import contextlib
@@ -9,6 +10,7 @@ import gc
 import importlib.util
 import os
 import pickle
+import runpy
 import select
 import signal
 import struct
@@ -20,9 +22,11 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+import ethosgen.quantization.scripts
 from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death, described
 
 _SIZE = struct.Struct("<Q")
+QUANTIZING = Path(ethosgen.quantization.scripts.__file__)
 
 
 class Asker:
@@ -39,7 +43,7 @@ class Asker:
         with self._lock:  # both oracles are asked at once, from two threads
             process = self._process = self._process or _start()
             assert process.stdin is not None and process.stdout is not None
-            _write(process.stdin, (str(script), function, arguments, limit_s))
+            _write(process.stdin, (str(script), function, arguments, limit_s, str(Path.cwd())))
             how, value, log = _read(process.stdout)
         if how != "returned":
             raise ChildError(how, value, log)
@@ -63,10 +67,12 @@ def shared_asker() -> Asker:
 
 
 def use_asker(asker: Asker) -> None:
-    """Call Vela and the oracles through an Asker in this process."""
+    """Call Vela, the oracles and the quantizers through an Asker in this process."""
     from ethosgen.backend.ethosu.offload import vela
     from ethosgen.oracle import interpreters
+    from ethosgen.quantization import scripts
 
+    scripts.call = asker.call  # type: ignore[attr-defined]
     vela.call = asker.call  # type: ignore[attr-defined]
     interpreters.call = asker.call  # type: ignore[attr-defined]
 
@@ -99,12 +105,16 @@ def _serve() -> None:
     os.dup2(2, 1)
     _preload()
     gc.freeze()  # else a fork's collector copies all pages
+    loaded: set[str] = set()
     while True:
         try:
-            script, function, arguments, limit_s = _read(questions)
+            script, function, arguments, limit_s, place = _read(questions)
         except EOFError:
             return
-        _write(answers, _answer(script, function, arguments, limit_s))
+        if Path(script) == QUANTIZING and str(arguments[0]) not in loaded:
+            _load(str(arguments[0]))
+            loaded.add(str(arguments[0]))
+        _write(answers, _answer(script, function, arguments, limit_s, place))
 
 
 def _preload() -> None:
@@ -116,13 +126,22 @@ def _preload() -> None:
     from ethosgen import oracle  # noqa: F401
 
 
-def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple[str, Any, str]:
+def _load(script: str) -> None:
+    """Import a quantizer's packages; if that fails, so does the call, which says why."""
+    with contextlib.suppress(Exception):
+        runpy.run_path(script)
+    gc.freeze()
+
+
+def _answer(
+    script: str, function: str, arguments: Any, limit_s: float, place: str
+) -> tuple[str, Any, str]:
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as prints:
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _run(script, function, arguments, writing, prints)
+            _run(script, function, arguments, place, writing, prints)
         os.close(writing)
         data, late = _collect(reading, limit_s)
         os.close(reading)
@@ -140,10 +159,13 @@ def _answer(script: str, function: str, arguments: Any, limit_s: float) -> tuple
     return ("returned" if returned else "raised"), value, log
 
 
-def _run(script: str, function: str, arguments: Any, writing: int, prints: IO[bytes]) -> None:
+def _run(
+    script: str, function: str, arguments: Any, place: str, writing: int, prints: IO[bytes]
+) -> None:
     os.dup2(prints.fileno(), 1)
     os.dup2(prints.fileno(), 2)
     try:
+        os.chdir(place)
         spec = importlib.util.spec_from_file_location("child_script", script)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)

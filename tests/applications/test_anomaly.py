@@ -197,7 +197,11 @@ def test_scales_too_far_apart_are_refused(scales: tuple[float, float]) -> None:
         ("some.csv", "1,2\n3\n", "line 2 of '.*' has 1 value, but the first has 2"),
         ("some.csv", "1,2\n3,4\n", "rows of 2 values, but the network takes vectors of 16"),
         ("some.csv", "1\n2\n", "has 2 values, but a vector has 16"),
-        ("some.csv", ",".join(["nan"] * SIZE), "values that are not finite"),
+        (
+            "some.csv",
+            ",".join(["nan"] * SIZE),
+            "line 1 of '.*' has 'nan', but a sensor gives finite numbers",
+        ),
     ],
 )
 def test_bad_files_get_a_sentence(name: str, content: str, fault: str, tmp_path: Path) -> None:

@@ -83,8 +83,8 @@ def _title(results: Sequence[Result]) -> str:
         clocks = [f"CPU {_hz(cost.cpu_hz)}"]
         if any(one.cost and one.cost.model_cycles is not None for one in results):
             clocks.append(f"NPU {_hz(cost.npu_hz)}")
-    told = f" ({', '.join(clocks)})" if clocks else ""
-    return f"{setting.network} on {setting.board}{told}"
+    suffix = f" ({', '.join(clocks)})" if clocks else ""
+    return f"{setting.network} on {setting.board}{suffix}"
 
 
 def _rows(results: Sequence[Result], is_wide: bool = True) -> list[tuple[str, ...]]:
@@ -158,7 +158,7 @@ def where_text(result: Result) -> str:
 
 
 def choice_lines(choice: SramChoice) -> Iterator[str]:
-    """Yield what a limit of the SRAM chose, and what its neighbours cost."""
+    """Yield the schedule chosen for a limit of SRAM, and the cost of its neighbours."""
     limit = size_text(choice.limit_bytes)
     yield f"  limit     {choice.network} in {limit}: {_tried_text(choice.chosen)}"
     if choice.smaller is None:

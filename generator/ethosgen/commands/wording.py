@@ -101,8 +101,8 @@ def placing_lines(placings: Sequence[Placing]) -> list[str]:
     """Say of each operator who has it, why, and what each offered; of alike ones once."""
     alike: dict[tuple[str, ...], list[Placing]] = {}
     for placing in placings:
-        told = (one for one in placing.offers if not one.refusal.startswith("it does not run"))
-        offers = "; ".join(f"{one.backend} {_offer_text(one)}" for one in told)
+        shown = (one for one in placing.offers if not one.refusal.startswith("it does not run"))
+        offers = "; ".join(f"{one.backend} {_offer_text(one)}" for one in shown)
         alike.setdefault((placing.code, placing.on, placing.reason, offers), []).append(placing)
     lines = []
     for (code, on, reason, offers), members in alike.items():
@@ -150,11 +150,11 @@ def _check_lines(plan: Any, place: str = "the NPU model") -> list[str]:
 
 def _decompressed_line(plan: Any) -> str:
     """Describe the decoded constants and their cost in flash."""
-    told = plan.decompressed
+    counts = plan.decompressed
     again = "" if plan.npu == NO_NPU else ", before the compiler packs what the NPU reads"
     return (
-        f"            decompressed ahead: {counted(told['constants'], 'constant')}, "
-        f"{told['bytes_after']} B instead of {told['bytes_before']} B{again}"
+        f"            decompressed ahead: {counted(counts['constants'], 'constant')}, "
+        f"{counts['bytes_after']} B instead of {counts['bytes_before']} B{again}"
     )
 
 

@@ -29,14 +29,14 @@ class Coverage:
         loose = {dtype: ulp for dtype, ulp in self.cpu.items() if ulp}
         within = [f"{dtype} within {ulp} ulp" for dtype, ulp in sorted(loose.items())]
         exact = ["exact"] if len(loose) < len(self.cpu) else []
-        told = "; ".join([*exact, ", ".join(within)] if within else exact)
+        matches = "; ".join([*exact, ", ".join(within)] if within else exact)
         if self.operator.startswith(PREFIX):
-            return f"{told} ({TOSA.title})"
+            return f"{matches} ({TOSA.title})"
         theirs = [dtype for dtype in self.cpu if (self.operator, dtype) in measured_by_litert()]
         if not theirs:
-            return told
+            return matches
         which = "" if len(theirs) == len(self.cpu) else f": {_types(theirs)}"
-        return f"{told} (LiteRT{which})"
+        return f"{matches} (LiteRT{which})"
 
     def as_json(self) -> dict[str, object]:
         """Return the row as an object of JSON types."""
@@ -81,8 +81,8 @@ def _npu(row: Coverage) -> str:
     groups: dict[str, list[str]] = {}
     for product, dtypes in row.npu.items():
         groups.setdefault(_types(dtypes), []).append(product)
-    told = ((types, "/".join(products)) for types, products in groups.items())
-    return "; ".join(f"{names}: {types}" for types, names in told) or "-"
+    named = ((types, "/".join(products)) for types, products in groups.items())
+    return "; ".join(f"{names}: {types}" for types, names in named) or "-"
 
 
 def _types(dtypes: Iterable[str]) -> str:

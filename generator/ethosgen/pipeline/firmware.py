@@ -262,8 +262,8 @@ def verify(
         if info.app is None:
             return report
         elf = _find_app(info, require_target(on).variant, None, on)
-        told = run_and_compare(elf, info, networks, feed, on, watch, line)
-        return replace(report, application=told)
+        application = run_and_compare(elf, info, networks, feed, on, watch, line)
+        return replace(report, application=application)
 
 
 def _with_choices(

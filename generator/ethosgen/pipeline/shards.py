@@ -80,7 +80,7 @@ class _Prepared:
         self._made: tuple[Network, RunSamples] | InputError | None = None
 
     def get(self, source: Source, runner: Runner) -> tuple[Network, RunSamples]:
-        """Return what runs samples; what was refused once is refused again at once."""
+        """Return the runner of samples; one that was refused once is refused again at once."""
         if self._key != (source, runner) or self._made is None:
             self._stack.close()
             self._key, self._made = (source, runner), None

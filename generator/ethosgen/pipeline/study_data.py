@@ -80,7 +80,7 @@ class StudyData:
         return Tally(len(self.runs), self._kept, computed, len(self.faults))
 
     def batches(self) -> Iterator[Batch]:
-        """Yield what is missing, a shard each, those of a runner one after the other."""
+        """Yield a job for each missing shard, those of a runner one after the other."""
         missing = [key for key in self.runs if key not in self.found]
         turns: dict[tuple[int, Runner], list[str]] = {}
         for key in missing:
@@ -196,7 +196,7 @@ class StudyData:
 
 
 def _fault_of(on: Sequence[str]) -> str:
-    """Return what is wrong with targets, "" if nothing is."""
+    """Return the fault of a list of targets, "" if it has none."""
     unknown = next((name for name in on if name not in TARGETS), None)
     if unknown == QEMU:
         return f"firmware on QEMU is measured by ethosgen accuracy --on {QEMU} --board BOARD"

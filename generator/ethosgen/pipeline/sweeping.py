@@ -247,7 +247,7 @@ class _Progress:
 
 
 def done_of(counts: SweepCounts) -> list[str]:
-    """Return how many points are done, and how many shards if there are any."""
+    """Return the numbers of points and shards that are done; shards only if there are any."""
     shards = counts.shards
     done = [f"{counts.points - counts.missing:,} of {counted(counts.points, 'point')}"]
     if shards.total:

@@ -41,8 +41,8 @@ class Helpers:
             if self.options.mode is OffloadMode.AUTO:
                 dearer |= self._outbid(plan, offers, self.accelerators[place + 1 :], held)
             plan = one.compile(plan, {**held, **dearer})
-            told = {index: offer.refusal for index, offer in offers.items() if offer.refusal}
-            refusals[one.name] = told | {index: why.reason for index, why in dearer.items()}
+            own = {index: offer.refusal for index, offer in offers.items() if offer.refusal}
+            refusals[one.name] = own | {index: why.reason for index, why in dearer.items()}
         return replace(plan, cpu_operators=_reasoned(plan, held, refusals))
 
     def offered(self, network: Network, io: IoStyle) -> dict[int, tuple[Offered, ...]]:
@@ -189,9 +189,11 @@ def _reasoned(
         if operator.operator in kept:
             why = kept[operator.operator]
             return replace(operator, reason=why.reason, erratum=why.erratum)
-        told = {name: why[operator.operator] for name, why in refusals.items()}
+        reasons = {name: why[operator.operator] for name, why in refusals.items()}
         if operator.reason != NO_NPU_REASON:
-            told = {plan.npu: operator.reason, **told}
-        return replace(operator, reason="; ".join(f"{name}: {why}" for name, why in told.items()))
+            reasons = {plan.npu: operator.reason, **reasons}
+        return replace(
+            operator, reason="; ".join(f"{name}: {why}" for name, why in reasons.items())
+        )
 
     return tuple(map(reasoned, plan.cpu_operators))

@@ -127,10 +127,10 @@ def _table(
     yield "".join(f'<th scope="col"{_kind(key, left)}>{escape(title)}</th>' for key, title in shown)
     yield "</tr></thead><tbody>"
     for row in rows:
-        told = [key for key, _ in shown if key in left or not row[_REFUSAL]]
-        cells = "".join(f"<td{_kind(key, left)}>{_cell(row[key])}</td>" for key in told)
+        keys = [key for key, _ in shown if key in left or not row[_REFUSAL]]
+        cells = "".join(f"<td{_kind(key, left)}>{_cell(row[key])}</td>" for key in keys)
         if row[_REFUSAL]:
-            rest = len(shown) - len(told)
+            rest = len(shown) - len(keys)
             cells += f'<td colspan="{rest or 1}">{escape(row[_REFUSAL])}</td>'
         kind = ' class="front"' if row.get(_FRONT) else ""
         yield f"<tr{kind}>{cells}</tr>"

@@ -68,9 +68,9 @@ def divide(data: Labelled, most: int | None = None) -> list[Shard]:
         is_heavy = (steps + after) * step_bytes > MOST_BYTES
         is_end = int.from_bytes(digest) % may_have[index - 1] == 0
         if is_full or is_heavy or is_end:
-            told = repr((kinds, lengths[first:index])).encode() + b"".join(digests[first:index])
+            content = repr((kinds, lengths[first:index])).encode() + b"".join(digests[first:index])
             inputs = {name: a[bounds[first] : bounds[index]] for name, a in data.inputs.items()}
-            shards.append(Shard(inputs, lengths[first:index], hashlib.sha256(told).hexdigest()))
+            shards.append(Shard(inputs, lengths[first:index], hashlib.sha256(content).hexdigest()))
             first = index
     return shards
 

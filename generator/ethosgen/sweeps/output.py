@@ -41,11 +41,11 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
 
     Files of an earlier sweep that this one does not have are removed.
     """
-    told = report.as_json()
+    summary = report.as_json()
     rows = [one.as_json() for one in report.results]
-    notes = {name: str(version) for name, version in told["versions"].items()}
+    notes = {name: str(version) for name, version in summary["versions"].items()}
     files = {
-        SUMMARY: (json.dumps(told, indent=1) + "\n").encode(),
+        SUMMARY: (json.dumps(summary, indent=1) + "\n").encode(),
         "results.parquet": parquet_bytes(rows, COLUMNS, notes),
         **_labelled(report, notes),
         **others,

@@ -66,7 +66,7 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
 
 
 def describe_refusal(status: int, info: ProjectInfo) -> str:
-    """Return why a firmware refuses its weights and the next command, "" for another status."""
+    """Return the reason of a refusal of weights and the next command, "" for another status."""
     files = [str(one.weights.file) for one in info.networks if one.weights is not None]
     text = _REFUSALS.get(Status(status), "") if status in set(Status) else ""
     if not text or not files:

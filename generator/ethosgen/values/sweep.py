@@ -54,8 +54,8 @@ class SweepCounts(Tally):
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
-        told = super().as_json()
-        return {"points": told.pop("total"), **told, "shards": self.shards.as_json()}
+        points = super().as_json()
+        return {"points": points.pop("total"), **points, "shards": self.shards.as_json()}
 
 
 @dataclass(frozen=True)
@@ -83,18 +83,18 @@ class LabelledResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types, with all figures."""
-        told = self.report.as_json() if self.report else {}
+        figures = self.report.as_json() if self.report else {}
         for name in ("network", "npu", "work"):
-            told.pop(name, None)
-        return {**self._where(), "refusal": self.refusal or None, **told}
+            figures.pop(name, None)
+        return {**self._where(), "refusal": self.refusal or None, **figures}
 
     def as_row(self) -> dict[str, Any]:
         """Return a flat object of strings, numbers and None, a row of a table."""
         report = self.report
         found = report.classification if report else None
-        told = found.as_json()["top"] if found else {}
+        tops = found.as_json()["top"] if found else {}
         most = max(found.right) if found and len(found.right) > 1 else None
-        best = told.get(str(most), {})
+        best = tops.get(str(most), {})
         detection = report.detection if report else None
         agreements = report.agreements if report else ()
         return {
@@ -102,8 +102,8 @@ class LabelledResult:
             "refusal": self.refusal or None,
             "samples": report.samples if report else None,
             "silent": report.silent if report else None,
-            "right": told["1"]["right"] if found else None,
-            "accuracy": told["1"]["accuracy"] if found else None,
+            "right": tops["1"]["right"] if found else None,
+            "accuracy": tops["1"]["accuracy"] if found else None,
             "top": most,
             "top_right": best.get("right"),
             "top_accuracy": best.get("accuracy"),

@@ -31,7 +31,7 @@ class Engine:
             self._object = _make(spec, files or {})
 
     def takes(self, site: Site) -> str:
-        """Return why it does not take a chain, "" if it does."""
+        """Return the reason for refusing a chain, "" if it takes it."""
         return str(self._ask("takes", site) or "")
 
     def terms(self, site: Site) -> dict[str, Any]:

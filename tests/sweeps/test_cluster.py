@@ -26,7 +26,7 @@ def compute(shared: Path, given: Any) -> Made:
     attempts = shared / name
     attempts.write_text(attempts.read_text() + "." if attempts.exists() else ".")
     if kind == KILLS or (kind == KILLS_ONCE and attempts.read_text() == "."):
-        time.sleep(2)  # what ended before is told, so that this job alone is blamed
+        time.sleep(2)  # the scheduler learns what ended before, so only the queue is blamed, too
         os.kill(os.getpid(), signal.SIGKILL)
     return Made(name.encode())
 

@@ -84,7 +84,7 @@ class Cluster:
                 ahead = max(_AHEAD * self.workers(), _LEAST_AHEAD)
                 for batch in islice(waiting, max(ahead - len(run.sent), 0)):
                     run.submit(_Sent(batch))
-                if not run.sent:
+                if not run.sent and not run.submit_suspect():
                     break
                 yield run.next_answers()
         except OSError:
@@ -132,10 +132,14 @@ def _reason(error: object) -> str:
 
 @dataclass
 class _Sent:
-    """A batch, and how often it failed in workers that seemed fit."""
+    """A batch, and how often it failed in workers that seemed fit.
+
+    `is_alone` if the scheduler has no other, so that a worker's death is this one's fault.
+    """
 
     batch: Batch
     failures: int = 0
+    is_alone: bool = False
 
 
 @dataclass
@@ -156,6 +160,7 @@ class _Run:
         self._shared: dict[int, _Shared] = {}
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._count = 0
+        self._suspects: list[Batch] = []
         self.sent: dict[Any, _Sent] = {}
 
     def submit(self, sent: _Sent) -> None:
@@ -180,6 +185,17 @@ class _Run:
         )
         self.sent[future] = sent
         future.add_done_callback(self._done.put)
+
+    def submit_suspect(self) -> bool:
+        """Send one job that dask blames for deaths of workers; return whether there was one.
+
+        dask also blames the tasks that were next in a dead worker's queue. So a suspect is computed
+        once more when nothing else is left that could kill its worker.
+        """
+        if not self._suspects:
+            return False
+        self.submit(_Sent(self._suspects.pop(), is_alone=True))
+        return True
 
     def _take(self, future: Any) -> _Sent | None:
         """Return the batch of a task that ended; forget what only it shared."""
@@ -222,11 +238,14 @@ class _Run:
                 self._cluster.wait_for_workers()
                 self.submit(sent)
                 return []
-        jobs = sent.batch.jobs
-        if len(jobs) == 1:
-            return [Answer(jobs[0].key, None, f"its worker failed: {error}")]
-        for job in jobs:
-            self.submit(_Sent(Batch((job,), sent.batch.shared)))
+        batch = sent.batch
+        if len(batch.jobs) > 1:
+            for job in batch.jobs:
+                self.submit(_Sent(Batch((job,), batch.shared)))
+        elif isinstance(error, KilledWorker) and not sent.is_alone:
+            self._suspects.append(batch)
+        else:
+            return [Answer(batch.jobs[0].key, None, f"its worker failed: {error}")]
         return []
 
     def cancel(self) -> None:

@@ -6,7 +6,7 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments browser demo check test lint format bench exactness fuzz docs clean
+.PHONY: help setup environments extras browser demo check test lint format bench exactness fuzz docs clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,9 +14,11 @@ help:  ## list these targets
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
 
-environments: setup  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,sweep,convert,images,docs]'
+environments: extras  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
 	@$(MAKE) --no-print-directory --jobs 3 environment-torch environment-tosa library-acl browser
+
+extras: setup  ## install the packages of all extras that .venv can hold
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,sweep,convert,images,docs]'
 
 environment-%:
 	@$(BIN)/ethosgen doctor --install $*

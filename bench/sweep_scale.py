@@ -42,7 +42,18 @@ asyncio.run(serve())
 _WORKERS = """
 import asyncio, sys
 from contextlib import AsyncExitStack
+import dask
 from distributed import Worker
+
+# What a worker does for itself, all the time, would take both cores of this machine.
+dask.config.set({
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "1h",
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+})
 
 async def serve(address, count):
     async with AsyncExitStack() as stack:
@@ -71,7 +82,9 @@ class Sleep:
 @contextmanager
 def _started(code: str, *words: str) -> Iterator[tuple[psutil.Process, str]]:
     command = [sys.executable, "-c", code, *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout is not None
         yield psutil.Process(process.pid), process.stdout.readline().strip()

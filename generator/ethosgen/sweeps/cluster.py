@@ -98,12 +98,12 @@ class Cluster:
         ToolError if none can, and none ever could.
         """
         before = set(self.unfit)
-        told = self._client.run(check_worker, compute, on_error="return")
-        self.unfit = {one: _reason(why) for one, why in told.items() if _is_unfit(why)}
-        self._some_fit |= len(self.unfit) < len(told)
+        answers = self._client.run(check_worker, compute, on_error="return")
+        self.unfit = {one: _reason(why) for one, why in answers.items() if _is_unfit(why)}
+        self._some_fit |= len(self.unfit) < len(answers)
         if self.unfit and not self._some_fit:
             raise ToolError(
-                f"none of {counted(len(told), 'worker')} at {self.address} can compute: "
+                f"none of {counted(len(answers), 'worker')} at {self.address} can compute: "
                 f"{next(iter(self.unfit.values()))}"
             )
         return bool(set(self.unfit) - before)

@@ -199,7 +199,7 @@ def measure() -> Figures:
 
 
 def measure_part(results: Figures, part: str) -> Figures:
-    """Return the results with a part measured anew, and the conditions of that."""
+    """Return the results with one part measured again, and its conditions."""
     facts = conditions()
     kept = {key: value for key, value in results.get("apart", {}).items() if key != part}
     return results | {part: PARTS[part](), "apart": kept | {part: facts}}

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 MOST_BYTES = 4 << 20
 """Inputs of a shard: larger messages burden dask's scheduler, which holds them."""
 _MANY = 512
-"""The most samples of a shard: an oracle starts anew for each, which takes about 0.3 s."""
+"""The most samples of a shard: an oracle is started again for each, which takes about 0.3 s."""
 
 
 @dataclass(frozen=True)

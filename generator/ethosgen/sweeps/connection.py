@@ -70,7 +70,7 @@ def _require_scheduler(address: str) -> None:
 
 
 async def _kind_at(address: str) -> str:
-    """Return what a server of dask calls itself: Scheduler, Worker, Nanny."""
+    """Return the type of a server of dask: Scheduler, Worker or Nanny."""
     from distributed import rpc
     from distributed.security import Security
 

@@ -70,18 +70,21 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
             for matrix, lead in zip((a, b), leads, strict=True)
         )
         if op.options.get("adj_x"):
-            left = _turned(nest, "first_turned", left, (depth, rows))
+            left = turned_matrix(nest, "first_turned", left, (depth, rows))
         place = tirx.address_of(y[(*batch, 0)])
         nest.call("ethosgen_product_s8", place, left, right, terms.data, turned, shape.data)
     return nest.kernel(PRODUCT)
 
 
-def _turned(nest: Nest, name: str, matrix: Any, shape: tuple[int, int]) -> Any:
-    """Return the place of a matrix's columns, one after another."""
+def turned_matrix(
+    nest: Nest, name: str, matrix: Any, shape: tuple[int, int], dtype: str = "int8"
+) -> Any:
+    """Return the place of a matrix's columns, one after another; `dtype` is int8 or int16."""
     if 1 in shape:
         return matrix
-    turned = nest.workspace(name, "int8", (prod(shape),))
-    nest.call("ethosgen_turn_s8", turned.data, matrix, *shape)
+    turned = nest.workspace(name, dtype, (prod(shape),))
+    suffix = {"int8": "s8", "int16": "s16"}[dtype]
+    nest.call(f"ethosgen_turn_{suffix}", turned.data, matrix, *shape)
     return turned.data
 
 

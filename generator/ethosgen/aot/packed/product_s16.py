@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -13,7 +12,7 @@ from ethosgen.aot.loops.nest import Nest, broadcast
 from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import scale_s64
-from ethosgen.aot.packed.product import MOST_TURNED, leading, merged_sizes
+from ethosgen.aot.packed.product import MOST_TURNED, leading, merged_sizes, turned_matrix
 from ethosgen.values.network import Operator, Tensor
 
 PRODUCT = frozenset({"ethosgen_product_s16.c", "ethosgen_wide.h"})
@@ -55,17 +54,8 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
             for matrix, lead in zip((a, b), leads, strict=True)
         )
         if op.options.get("adj_x"):
-            left = _turned(nest, "first_turned", left, (depth, rows))
+            left = turned_matrix(nest, "first_turned", left, (depth, rows), "int16")
         if not op.options.get("adj_y"):
-            right = _turned(nest, "second_turned", right, (depth, columns))
+            right = turned_matrix(nest, "second_turned", right, (depth, columns), "int16")
         nest.call("ethosgen_product_s16", tirx.address_of(y[(*batch, 0)]), left, right, shape.data)
     return nest.kernel(PRODUCT)
-
-
-def _turned(nest: Nest, name: str, matrix: Any, shape: tuple[int, int]) -> Any:
-    """Return the place of a matrix's columns, one after another."""
-    if 1 in shape:
-        return matrix
-    turned = nest.workspace(name, "int16", (prod(shape),))
-    nest.call("ethosgen_turn_s16", turned.data, matrix, *shape)
-    return turned.data

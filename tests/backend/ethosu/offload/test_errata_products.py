@@ -18,7 +18,7 @@ TARGET = CompileTarget("ethos-u55-128", table_of=table_of)
 def product(
     depth: int, *, is_constant: bool = False, is_shared: bool = False, dtype: str = "int8"
 ) -> dict[str, int]:
-    """Return how many operators of a product each erratum keeps on the CPU."""
+    """Return the number of operators that each erratum keeps on the CPU."""
     net = NetworkBuilder("product", seed=2)
     x = net.input((1, depth), dtype, ONE, 0 if dtype == "int16" else -128)
     if is_constant:

@@ -6,7 +6,7 @@ SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments extras browser demo check test lint format bench exactness fuzz docs clean
+.PHONY: help setup environments extras browser demo check test lint structure format bench exactness fuzz docs clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+structure: setup  ## print packages, floors and arrows, from the imports alone
+	@$(BIN)/python -m tests.support.structure
 
 format: setup  ## format the sources with ruff
 	@$(BIN)/ruff format .

@@ -18,6 +18,7 @@ from ethosgen import aot, frontend
 from ethosgen.backend import load_wrapped
 from ethosgen.pipeline.firmware import build_project
 from ethosgen.project import open_project
+from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
 from ethosgen.toolchain.sizes import Built
@@ -25,7 +26,6 @@ from ethosgen.values.device import unite
 from ethosgen.values.excerpt import single_operator
 from ethosgen.values.network import Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays, Sample
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.networks import NetworkBuilder

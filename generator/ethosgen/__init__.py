@@ -6,6 +6,7 @@ The functions of `ethosgen.api` are here too, and imported on first use: compile
 from typing import TYPE_CHECKING, Any
 
 from ethosgen.values.errors import EthosgenError
+from ethosgen.version import __version__
 
 if TYPE_CHECKING:
     from ethosgen.api import (
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
         sweep,
         verify,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "EthosgenError",

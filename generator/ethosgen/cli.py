@@ -8,7 +8,6 @@ import sys
 
 import click
 
-from ethosgen import __version__
 from ethosgen.commands.accelerators import accelerators
 from ethosgen.commands.accuracy import accuracy
 from ethosgen.commands.attach import attach
@@ -36,6 +35,7 @@ from ethosgen.commands.weights import weights
 from ethosgen.host.storage import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
+from ethosgen.version import __version__
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,7 @@ from ethosgen.aot import libraries
 from ethosgen.aot.libraries import LIBRARIES, Library, cheapest
 from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.operators import Kernel, estimate_cycles
-from ethosgen.backend import Offer, ProjectFiles
+from ethosgen.backend.protocol import Offer, ProjectFiles
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.project import render

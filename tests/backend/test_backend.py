@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen import backend, pipeline
-from ethosgen.backend import (
+from ethosgen.backend.protocol import (
     AcceleratorBackend,
     Attach,
     Listing,

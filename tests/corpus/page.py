@@ -3,8 +3,8 @@
 import textwrap
 from typing import Any
 
-from ethosgen.backend.ethosu.offload.errata import Erratum
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
+from ethosgen.backend.ethosu.offload.erratum import Erratum
 from tests import ROOT
 from tests.corpus.known import KNOWN
 from tests.corpus.registry import NETWORKS

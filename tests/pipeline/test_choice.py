@@ -9,7 +9,6 @@ import pytest
 
 from ethosgen import aot
 from ethosgen.aot import make_evaluator
-from ethosgen.backend import Offer, Task
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.family import ETHOS_U
 from ethosgen.backend.ethosu.offload import offload
@@ -17,6 +16,7 @@ from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.backend.protocol import Offer, Task
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.choice import Costs, Reach, choose, faster_plan

@@ -9,10 +9,10 @@ import pytest
 
 from ethosgen import __version__, pipeline
 from ethosgen.project import migration, open_project
+from ethosgen.project.info import ProjectInfo
 from ethosgen.project.migration import FORMAT, OLDEST, migrate
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadMode
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.schedule import USUAL_SCHEDULE
 from ethosgen.values.watch import Watch
 from tests import ROOT

@@ -21,11 +21,11 @@ from ethosgen.backend.ethosu.simulator.registers import STATUS_RUNNING, Register
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import create_project
+from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import RunReply, Session
 from ethosgen.values.network import Network
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 from ethosgen.board import load_board
 from ethosgen.project import LINUX, open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain import Built, build_linux
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.programs import make_cpu_program
 
 NATIVE: Mapping[str, str] = {"ETHOSGEN_LINUX_GCC": "gcc", "CFLAGS": "-Werror"}

@@ -7,7 +7,7 @@ from typing import Any
 import flatbuffers
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema
 
-from ethosgen.frontend.tflite import IDENTIFIER
+from ethosgen.frontend.tflite.identifier import IDENTIFIER
 from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.values.dialect import OPS
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor

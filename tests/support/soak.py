@@ -13,11 +13,11 @@ import numpy as np
 from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.session import Session
 from ethosgen.toolchain import build
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.noisy_line import NoisyFrames
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program

@@ -7,9 +7,9 @@ import pytest
 
 from ethosgen.board import load_board
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain import Built, build
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.needs import needs_qemu
 from tests.support.programs import make_program
 

@@ -14,11 +14,11 @@ import pytest
 from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target import SharedMemory
 from ethosgen.toolchain import build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.needs import needs_qemu
 from tests.support.npu_stub import STATUS, PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program

@@ -10,10 +10,10 @@ import pytest
 from ethosgen import pipeline
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.buffers import LARGE_BYTES, Place, find_buffers
 from ethosgen.target.session import Session
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build
 from tests.support.networks import NetworkBuilder

@@ -12,12 +12,12 @@ from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.cli import cli
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.cache import cache_header
 from ethosgen.toolchain import Built, build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from tests import ROOT
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program

@@ -13,12 +13,12 @@ from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.toolchain import build
 from ethosgen.values.device import Device, DeviceModel
 from ethosgen.values.errors import BuildError, DeviceFault, TargetError
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.device_programs import make_device_program, make_devices
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.npu_stub import PlusOneNpu

@@ -22,6 +22,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import create_project
 from ethosgen.project import open_project
+from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import random_samples
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import Session
@@ -30,7 +31,6 @@ from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder

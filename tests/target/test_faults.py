@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ethosgen import target
+from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain import Built, build
 from ethosgen.values.errors import TargetError
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS
 from tests.support.soak import soak

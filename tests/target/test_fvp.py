@@ -16,11 +16,11 @@ import pytest
 from ethosgen import target
 from ethosgen.board import board_names, load_board
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.fvp import choose_executable, find_vectors, fvp_arguments
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.project_info import ProjectInfo
 from tests import ROOT
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import ELEMENTS, make_program

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen.board import load_board
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target import SshHost, default_target, run, targets_of
 from ethosgen.target.linux import QemuUserTarget, find_sysroot
 from ethosgen.target.native import Pipes
@@ -17,7 +18,6 @@ from ethosgen.target.session import Session
 from ethosgen.toolchain import Built
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.linux_programs import build_native, write_linux_project
 from tests.support.needs import needs_native, needs_qemu_user
 from tests.support.programs import ELEMENTS

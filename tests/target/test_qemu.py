@@ -13,6 +13,7 @@ import pytest
 
 from ethosgen import target
 from ethosgen.host.tools import QEMU
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target import qemu
 from ethosgen.target.console import Console
 from ethosgen.target.qemu import QemuTarget
@@ -21,7 +22,6 @@ from ethosgen.toolchain import Built, build
 from ethosgen.values.errors import InputError, NpuFault, TargetError, ToolError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.project_info import ProjectInfo
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS
 

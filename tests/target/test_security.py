@@ -10,11 +10,11 @@ import pytest
 from ethosgen import pipeline, target
 from ethosgen.board import Board, load_board
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.security import Evidence, check_security, expected_evidence, images
 from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.report import Report
 from ethosgen.values.security import Security
 from ethosgen.values.watch import Watch

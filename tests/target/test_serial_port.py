@@ -17,6 +17,7 @@ from ethosgen import target
 from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target import SerialLine
 from ethosgen.target.console import SerialConsole
 from ethosgen.target.serial_port import SerialTarget
@@ -24,7 +25,6 @@ from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.profile import ProgramStep
-from ethosgen.values.project_info import ProjectInfo
 from tests import ROOT
 from tests.support.firmware_twin import Twin, serve
 from tests.support.needs import needs_qemu

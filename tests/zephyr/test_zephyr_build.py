@@ -20,11 +20,11 @@ from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.pipeline import Inputs, attach_model, create_project, verify
 from ethosgen.project import BAREMETAL, ZEPHYR, open_project
+from ethosgen.project.info import NetworkInfo
 from ethosgen.target.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.profile import Profile
-from ethosgen.values.project_info import NetworkInfo
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from tests import ROOT

@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import inf
 
 from ethosgen.aot.operators import Kernel, estimate_cycles
-from ethosgen.backend import Backend, Offer
+from ethosgen.backend.protocol import Backend, Offer
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InternalError
 from ethosgen.values.extension import Extension

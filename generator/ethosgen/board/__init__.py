@@ -11,7 +11,8 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
-from ethosgen.backend import Memories, backend_of, find_accelerator
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend.protocol import Memories
 from ethosgen.board.blanks import ask_for_blanks
 from ethosgen.board.emulation import Bell, Qemu, SharedRam
 from ethosgen.board.facts import (

@@ -5,8 +5,8 @@ import sys
 import tempfile
 import traceback
 
-from ethosgen import __version__
 from ethosgen.values.errors import InternalError
+from ethosgen.version import __version__
 
 
 def record_bug(error: Exception) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ethosgen.backend import Chain, Wrapped
+from ethosgen.backend.protocol import Chain, Wrapped
 from ethosgen.oracle import ORACLES
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.execution import simulate_samples

@@ -18,8 +18,8 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
     from ethosgen.target import Line
-    from ethosgen.values.project_info import ProjectInfo
 
 FOLDER = "application"
 """The application's folder in a project."""

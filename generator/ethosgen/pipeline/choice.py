@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ethosgen.backend import AcceleratorBackend, Offer, Task
+from ethosgen.backend.protocol import AcceleratorBackend, Offer, Task
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Graph

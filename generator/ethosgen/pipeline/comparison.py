@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import get_args
 
-from ethosgen import __version__
 from ethosgen.backend import accelerators, backend_of, compiled_for, find_accelerator
 from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
@@ -29,6 +28,7 @@ from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
 from ethosgen.values.watch import Watch
+from ethosgen.version import __version__
 
 ALL = "all"
 """What stands for every board, NPU, memory mode or strategy."""

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ethosgen.backend import Task, backend_of
+from ethosgen.backend import backend_of
+from ethosgen.backend.protocol import Task
 from ethosgen.board import Board, MemoryMode
 from ethosgen.pipeline.planning import compile_placed, make_plan
 from ethosgen.project import part_sizes

@@ -32,11 +32,11 @@ from ethosgen.values.source import ReadOptions
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
     from ethosgen.target.elements import Measured, Member
     from ethosgen.target.relay import Ports
     from ethosgen.target.wires import Tap
     from ethosgen.toolchain import Built
-    from ethosgen.values.project_info import ProjectInfo
 
 _ALONE_SAMPLES = 3
 """Samples that one element alone runs, for its cycles."""

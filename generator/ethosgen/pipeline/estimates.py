@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 
-from ethosgen.backend import CpuSide, Offer, Task, backend_of, load_wrapped
+from ethosgen.backend import backend_of, load_wrapped
+from ethosgen.backend.protocol import CpuSide, Offer, Task
 from ethosgen.board.system import Element, System
 from ethosgen.pipeline.wrapping import Helpers
 from ethosgen.project import part_capacities

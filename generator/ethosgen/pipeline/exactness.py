@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.backend import Task, Wrapped, backend_of, is_compiled
+from ethosgen.backend import backend_of, is_compiled
+from ethosgen.backend.protocol import Task, Wrapped
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.pipeline.cases import keep_case

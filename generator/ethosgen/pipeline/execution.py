@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ethosgen.backend import ProgramRunner, backend_of, require_simulator, wrapped_of
+from ethosgen.backend import backend_of, require_simulator, wrapped_of
+from ethosgen.backend.protocol import ProgramRunner
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.network import ABSENT, Network

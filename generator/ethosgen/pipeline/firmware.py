@@ -24,9 +24,9 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
     from ethosgen.target import Line
     from ethosgen.toolchain import Built
-    from ethosgen.values.project_info import ProjectInfo
 
 
 def _check_target(board: Board, on: str, platform: str) -> None:

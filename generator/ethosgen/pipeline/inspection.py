@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.backend import (
-    Listing,
     backend_of,
     compiled_for,
     default_accelerator,
     find_accelerator,
+    require_simulator,
 )
+from ethosgen.backend.protocol import Listing
 from ethosgen.frontend import read_bytes, read_source, recognized
 from ethosgen.values.errors import InputError
 from ethosgen.values.source import Source
@@ -30,10 +31,17 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     front_end = recognized(data)
     if front_end is None:
         backend = backend_of(accelerator or default_accelerator())
-        return backend.listings(data, path.name, accelerator, watch)
+        return _covered(backend.listings(data, path.name, accelerator, watch))
     network = read_source(Source(front_end.name, path.name, data))
     backend = backend_of(compiled_for(network) or accelerator or default_accelerator())
-    return backend.listings(network, path.name, accelerator, watch)
+    return _covered(backend.listings(network, path.name, accelerator, watch))
+
+
+def _covered(listings: list[Listing]) -> list[Listing]:
+    """Return the listings; UnsupportedError if the NPU model does not know their NPU's commands."""
+    for listing in listings:
+        require_simulator(listing.accelerator)
+    return listings
 
 
 def make_trace(dumps: Sequence[str]) -> Trace:

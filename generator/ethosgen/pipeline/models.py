@@ -9,8 +9,8 @@ from ethosgen.values.device import Device, unite
 from ethosgen.values.errors import InputError
 
 if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
     from ethosgen.target import Attach
-    from ethosgen.values.project_info import ProjectInfo
 
 
 def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:

@@ -2,7 +2,8 @@
 
 from typing import BinaryIO
 
-from ethosgen.backend import Attach, backend_of, backends, default_accelerator, require_simulator
+from ethosgen.backend import backend_of, backends, default_accelerator, require_simulator
+from ethosgen.backend.protocol import Attach
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from ethosgen.backend import Offer, Task, backend_of, find_accelerator
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend.protocol import Offer, Task
 from ethosgen.host.storage import require_writable
 from ethosgen.mesh.files import (
     read_graph,

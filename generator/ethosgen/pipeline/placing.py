@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ethosgen.backend import Task, backend_of, is_compiled, wrapped_of
+from ethosgen.backend import backend_of, is_compiled, wrapped_of
+from ethosgen.backend.protocol import Task
 from ethosgen.pipeline.wrapping import Helpers, offered_by
 from ethosgen.values.plan import CPU, Offered, OffloadMode, Placing, Plan
 

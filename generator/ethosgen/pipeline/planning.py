@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 from ethosgen import frontend
 from ethosgen.backend import (
-    Memories,
-    Task,
-    Wrapped,
     backend_of,
     compiled_for,
     default_accelerator,
     find_accelerator,
     is_compiled,
 )
+from ethosgen.backend.protocol import Memories, Task, Wrapped
 from ethosgen.pipeline.blame import blaming
 from ethosgen.pipeline.choice import faster_plan
 from ethosgen.pipeline.cpu_only import plan_cpu_only
@@ -34,7 +32,7 @@ from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
     from ethosgen.board import Board, Placement
-    from ethosgen.values.project_info import NetworkInfo
+    from ethosgen.project.info import NetworkInfo
 
 
 def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:

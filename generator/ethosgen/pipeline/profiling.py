@@ -12,7 +12,7 @@ from ethosgen.values.plan import Plan
 from ethosgen.values.profile import NPU, Profile
 
 if TYPE_CHECKING:
-    from ethosgen.values.project_info import ProjectInfo
+    from ethosgen.project.info import ProjectInfo
 
 HOOK = "ethosgen_profile_step"
 """The C function that an application defines."""

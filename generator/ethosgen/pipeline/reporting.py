@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.backend import Wrapped, backend_of, is_compiled, load_wrapped, require_simulator
+from ethosgen.backend import backend_of, is_compiled, load_wrapped, require_simulator
+from ethosgen.backend.protocol import Wrapped
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.host.storage import require_writable

@@ -26,9 +26,9 @@ from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.board import Board
+    from ethosgen.project.info import ProjectInfo
     from ethosgen.target import Line
     from ethosgen.toolchain import Built
-    from ethosgen.values.project_info import ProjectInfo
 
 
 @dataclass(frozen=True)

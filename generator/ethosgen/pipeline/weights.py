@@ -13,13 +13,13 @@ from ethosgen.pipeline.judgement import USUAL, Inputs
 from ethosgen.pipeline.planning import compile_placed, make_plan, read, read_stored
 from ethosgen.pipeline.reserve import with_reserve
 from ethosgen.pipeline.turns import Turn, run_and_judge
+from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.program import Program
-from ethosgen.values.project_info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch

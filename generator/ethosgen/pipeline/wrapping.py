@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.backend import CpuSide, Offer, Table, Wrapped
+from ethosgen.backend.protocol import CpuSide, Offer, Table, Wrapped
 from ethosgen.pipeline.cpu_only import REASON as NO_NPU_REASON
 from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.grammar import counted

@@ -14,11 +14,11 @@ from ethosgen.project.capacity import (
 )
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
+from ethosgen.project.info import ProjectInfo
 from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.project.weights import code_text
-from ethosgen.values.project_info import ProjectInfo
 
 __all__ = [
     "BAREMETAL",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.backend import find_accelerator
 from ethosgen.board import Board, Placement
+from ethosgen.project.info import ProjectInfo
 from ethosgen.project.linkage import capacity_bytes, host_board, placement, ways
 from ethosgen.project.weights import file_bytes, regions_of
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
@@ -13,7 +14,6 @@ from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
-from ethosgen.values.project_info import ProjectInfo
 
 SHARED_PARTS = ("arena", "fast")
 """Parts that several networks share, one after the other."""

@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.project.ci import is_ci
+from ethosgen.project.info import ProjectInfo
 from ethosgen.project.manifest import LIBRARY, MANIFEST, Project, open_project
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
-from ethosgen.values.project_info import ProjectInfo
 
 
 def write(project: Project, directory: Path) -> frozenset[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ethosgen.backend import ProjectFiles
+from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, LINUX
 from ethosgen.values.errors import InputError
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ethosgen import __version__
 from ethosgen.backend import wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
+from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.project.migration import FORMAT, migrate
 from ethosgen.project.weights import alignment_of, regions_of
@@ -34,11 +34,11 @@ from ethosgen.values.plan import (
 )
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
-from ethosgen.values.project_info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.weights import SUFFIX, read_weights
+from ethosgen.version import __version__
 
 LIBRARY = "model"
 """The folder of the model library."""

@@ -8,8 +8,8 @@ where it said nothing, so a default that changes later does not change old proje
 from collections.abc import Callable
 from typing import Any
 
-from ethosgen import __version__
 from ethosgen.values.errors import InputError
+from ethosgen.version import __version__
 
 FORMAT = 13
 """The manifest's format. Increment it with each field that an older ethosgen does not expect, add

@@ -6,9 +6,9 @@ from typing import Any
 
 import jinja2
 
-from ethosgen import __version__
 from ethosgen.applications import find_application
-from ethosgen.backend import ProjectFiles, backend_of, wrapped_of
+from ethosgen.backend import backend_of, wrapped_of
+from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import template_folder
@@ -52,6 +52,7 @@ from ethosgen.values.handover import Handover
 from ethosgen.values.naming import joined_name
 from ethosgen.values.program import Program
 from ethosgen.values.security import Security
+from ethosgen.version import __version__
 
 DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
-from ethosgen import __version__
 from ethosgen.host.demos import DEMO_FILES, DEMO_FOLDER
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
+from ethosgen.version import __version__
 
 WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 

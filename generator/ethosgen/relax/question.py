@@ -5,7 +5,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from ethosgen import aot
-from ethosgen.backend import Offer, Task, backend_of
+from ethosgen.backend import backend_of
+from ethosgen.backend.protocol import Offer, Task
 from ethosgen.frontend import source_of
 from ethosgen.pipeline.exactness import errata_of
 from ethosgen.values.accelerator import Accelerator

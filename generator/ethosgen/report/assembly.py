@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import ethosgen
 from ethosgen.report.calls import CallFacts, calls_of
 from ethosgen.report.layers import make_errata, make_layers, make_partitions
 from ethosgen.report.memory import make_memory
@@ -31,6 +30,7 @@ from ethosgen.values.plan import Check
 from ethosgen.values.program import Program
 from ethosgen.values.report import Report
 from ethosgen.values.timeline import NpuTimeline
+from ethosgen.version import __version__
 
 _OF_A_CLOCK = (CYCLES, "instructions")
 """What a profile may count that takes a cycle each."""
@@ -67,7 +67,7 @@ def assemble(observed: Observed) -> NetworkReport:
     sizes = {p.name: len(blob.data) for p, blob in zip(on_npu, commands, strict=False)}
     return NetworkReport(
         command=observed.command,
-        ethosgen=ethosgen.__version__,
+        ethosgen=__version__,
         subject=_subject(observed.network, layers),
         setting=observed.setting,
         costs=_costs(observed, calls, timeline, layers),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethosgen import __version__
 from ethosgen.values.errors import InputError
+from ethosgen.version import __version__
 
 MANIFEST = "pipeline.json"
 FORMAT = 1

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend import Attach, NpuModel, SharedMemory, backend_of, find_accelerator
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
+from ethosgen.project.info import NetworkInfo, ProjectInfo
 from ethosgen.target.buffers import Place
 from ethosgen.target.kinds import (
     TARGETS,
@@ -37,7 +39,6 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.profile import Profile
-from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 from ethosgen.values.status import Status
 
 __all__ = [

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from ethosgen.backend import NpuModel
+from ethosgen.backend.protocol import NpuModel
 from ethosgen.values.errors import EthosgenError
 
 _EAGER_S = 0.05

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+from ethosgen.project.info import NetworkInfo, ProjectInfo
 from ethosgen.values.network import Tensor
-from ethosgen.values.project_info import NetworkInfo, ProjectInfo
 
 LARGE_BYTES = 4096
 """Tensors of this size or more bypass the console; smaller ones use it, as on a board."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend import Attach, SharedMemory
+from ethosgen.backend.protocol import Attach, SharedMemory
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.stream_run import StreamRun
 

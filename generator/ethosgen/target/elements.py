@@ -18,8 +18,9 @@ from typing import Self
 
 import numpy as np
 
-from ethosgen.backend import Attach
+from ethosgen.backend.protocol import Attach
 from ethosgen.host.tools import QEMU
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target import check_hello, status_name
 from ethosgen.target.kinds import Target
 from ethosgen.target.qemu import QemuTarget, make_ram, map_ram
@@ -40,7 +41,6 @@ from ethosgen.target.wires import (
 from ethosgen.values.errors import DeviceFault, InputError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import ROOM, Window
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.status import Status
 
 _HELLO_S = 30.0

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ethosgen.backend import Attach
+from ethosgen.backend.protocol import Attach
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.console import Console
 from ethosgen.target.frames import Decoder
 from ethosgen.target.kinds import Firmware, Line, TargetKind, require_target
@@ -17,7 +18,6 @@ from ethosgen.target.session import Request, RestartError, Session
 from ethosgen.values.application import Work
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
-from ethosgen.values.project_info import ProjectInfo
 
 PROTOCOL = 258
 """The protocol's version, which no version of the server's has."""

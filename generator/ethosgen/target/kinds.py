@@ -8,9 +8,10 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ethosgen.backend import Attach
+from ethosgen.backend.protocol import Attach
 from ethosgen.board import Board
 from ethosgen.host.tools import QEMU
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.buffers import Place
 from ethosgen.target.console import Console
 from ethosgen.target.fvp import FvpTarget
@@ -20,7 +21,6 @@ from ethosgen.target.qemu import QemuTarget
 from ethosgen.target.serial_port import SerialLine, SerialTarget
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
-from ethosgen.values.project_info import ProjectInfo
 
 
 class Target(Protocol):

@@ -24,10 +24,11 @@ import numpy as np
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.backend import Attach, NpuModel, SharedMemory
+from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
 from ethosgen.device.process import DeviceProcess, Line, Part, SharedFile
 from ethosgen.host.child import die_with_us
+from ethosgen.project.info import ProjectInfo
 from ethosgen.target.attachment import NpuThread
 from ethosgen.target.buffers import Place, find_buffers
 from ethosgen.target.cache import PAGE_BYTES, CachedNpu
@@ -37,7 +38,6 @@ from ethosgen.target.security import images
 from ethosgen.target.slots import find_slots, without_slots
 from ethosgen.values.device import bell_byte, device_pages
 from ethosgen.values.errors import InputError, TargetError
-from ethosgen.values.project_info import ProjectInfo
 
 _SPARE_BYTES = 1 << 20
 """Additional shared memory, for the register page and gaps between sections."""

@@ -4,9 +4,9 @@ from enum import IntFlag
 from pathlib import Path
 
 from ethosgen.board import Board
+from ethosgen.project.info import ProjectInfo
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
-from ethosgen.values.project_info import ProjectInfo
 
 SECURE_IMAGE = "secure.elf"
 """The file that starts a non-secure firmware, beside it in the build's folder."""

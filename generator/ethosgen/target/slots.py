@@ -6,9 +6,9 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+from ethosgen.project.info import ProjectInfo
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
-from ethosgen.values.project_info import ProjectInfo
 from ethosgen.values.status import Status
 
 _START, _END = "board_slot_", "board_slot_end_"

@@ -10,10 +10,10 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from ethosgen.host.tools import CMAKE, NINJA, linux_gcc
+from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.errors import BuildError, InputError
-from ethosgen.values.project_info import ProjectInfo
 
 PROGRAM = "program"
 """The program's file in its build folder."""

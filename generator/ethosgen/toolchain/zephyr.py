@@ -13,11 +13,11 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
+from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, InputError, ToolError
-from ethosgen.values.project_info import ProjectInfo
 
 _SUPPORTED = "3.7, and 4.2 or newer"
 _CACHE = "CMakeCache.txt"

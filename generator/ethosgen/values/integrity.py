@@ -2,22 +2,23 @@
 
 from collections.abc import Mapping
 
+from ethosgen.values.dialect import CUSTOM, WITH_MAP
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.network import ABSENT, HANDLE, Network
+from ethosgen.values.network import ABSENT, HANDLE, Network, Operator
 
 
-def check(network: Network, compiled: Mapping[str, int]) -> None:
+def check(network: Network) -> None:
     """Refuse a network without inputs or outputs, with dynamic shapes, or with reads before writes.
 
-    `compiled` are the custom operators of compiled networks, with the number of their first inputs
-    that nothing writes.
+    A custom operator that the dialect does not declare, such as that of a compiled network, may
+    read memories that nothing writes; its backend checks them by `check_dataflow`.
 
     Raises InputError if the file is damaged or has nothing to run, UnsupportedError for shapes,
     inputs and outputs that no firmware can have.
     """
     _check_ends(network)
     _refuse_dynamic(network)
-    _check_dataflow(network, compiled)
+    check_dataflow(network)
 
 
 def _check_ends(network: Network) -> None:
@@ -52,10 +53,12 @@ def _refuse_dynamic(network: Network) -> None:
             )
 
 
-def _check_dataflow(network: Network, compiled: Mapping[str, int]) -> None:
+def check_dataflow(network: Network, memories: Mapping[str, int] | None = None) -> None:
     """Refuse a graph in which an operator reads a tensor that nothing has written yet.
 
-    TFLite's interpreters run operators in the file's order and do not check.
+    TFLite's interpreters run operators in the file's order and do not check. `memories` has, for
+    each custom operator that a backend knows, the number of its first inputs that nothing writes.
+    Raises InputError.
     """
     for graph in network.graphs:
         ready = set(graph.inputs) | {
@@ -65,7 +68,7 @@ def _check_dataflow(network: Network, compiled: Mapping[str, int]) -> None:
         }
         fixed = {tensor.index for tensor in graph.tensors if tensor.data is not None}
         for operator in graph.operators:
-            for index in operator.inputs[compiled.get(operator.custom_code or "", 0) :]:
+            for index in _tensors_read(operator, memories or {}):
                 if index != ABSENT and index not in ready:
                     raise InputError(
                         f"'{network.name}' is damaged: operator {operator.index} ({operator.code}) "
@@ -82,3 +85,11 @@ def _check_dataflow(network: Network, compiled: Mapping[str, int]) -> None:
             if index not in ready:
                 name = graph.tensors[index].name
                 raise InputError(f"'{network.name}' is damaged: nothing writes its output '{name}'")
+
+
+def _tensors_read(operator: Operator, memories: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the inputs that must have been written before; none if they are unknown."""
+    code = operator.custom_code
+    if operator.code != CUSTOM or code is None or code in WITH_MAP:
+        return operator.inputs
+    return operator.inputs[memories[code] :] if code in memories else ()

@@ -406,7 +406,7 @@ class Plan:
     origins: Mapping[int, int] = field(default_factory=dict)
     """The network's operator for each operator of the residual graph on the CPU, where known."""
     wrapped: tuple[object, ...] = ()
-    """The accelerators that users describe, in their order: `ethosgen.backend.Wrapped`."""
+    """The accelerators that users describe, in their order: `ethosgen.backend.protocol.Wrapped`."""
     shares: tuple[Share, ...] = ()
     """What each of them runs."""
     placings: tuple[Placing, ...] = ()

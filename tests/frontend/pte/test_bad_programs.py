@@ -11,8 +11,8 @@ import pytest
 
 from ethosgen.backend import compiled_for
 from ethosgen.frontend import FRONT_ENDS, read_source, recognized
-from ethosgen.frontend.pte import FORMAT
 from ethosgen.frontend.pte.delegate import read_stream
+from ethosgen.frontend.pte.identifier import FORMAT
 from ethosgen.frontend.pte.program import Delegate, Program, ProgramDecoder
 from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.pipeline.execution import simulate_samples

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import tvm
 
-import ethosgen
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import STEP, EntrySignature
 from ethosgen.aot.code.primfunc import READS, is_void_pointer
@@ -19,6 +18,7 @@ from ethosgen.values.errors import EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import Address, Blob, Function, Plan
 from ethosgen.values.program import Constant
+from ethosgen.version import __version__
 
 LONGEST_LINE = 100
 """Most characters per line of a function head; bodies are unchanged TVM output."""
@@ -181,7 +181,7 @@ def _is_named(blob: Blob, plan: Plan) -> bool:
 
 
 def _banner(plan: Plan) -> str:
-    versions = f"ethosgen {ethosgen.__version__} with TVM {tvm.__version__}"
+    versions = f"ethosgen {__version__} with TVM {tvm.__version__}"
     names = dict.fromkeys(p.backend for p in plan.partitions if p.backend)
     if plan.accelerator:
         names = {plan.accelerator.name: None, **names}

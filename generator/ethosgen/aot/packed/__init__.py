@@ -12,7 +12,7 @@ from importlib import import_module
 
 from ethosgen.aot.cost import Cycles, TwoForms, total
 from ethosgen.aot.operators import Kernel, code_of, deciding_dtype
-from ethosgen.backend import Offer, ProjectFiles
+from ethosgen.backend.protocol import Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept

@@ -6,17 +6,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.backend import (
-    AcceleratorBackend,
-    Attach,
-    Listing,
-    Memories,
-    Offer,
-    ProjectFiles,
-    Runner,
-    SharedMemory,
-    Task,
-)
 from ethosgen.backend.ethosu.accelerator import (
     ACCELERATORS,
     DEFAULT_NPU,
@@ -29,6 +18,17 @@ from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, is_compiled
 from ethosgen.backend.ethosu.pmu_event import event_names
 from ethosgen.backend.ethosu.stream import RegionKind, Stream, ports_of, stream_of
+from ethosgen.backend.protocol import (
+    AcceleratorBackend,
+    Attach,
+    Listing,
+    Memories,
+    Offer,
+    ProjectFiles,
+    Runner,
+    SharedMemory,
+    Task,
+)
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ethosgen.backend import Memories, ProjectFiles
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import max_beats
+from ethosgen.backend.protocol import Memories, ProjectFiles
 from ethosgen.values.errors import UnsupportedError
 
 _API = "ethosgen_npu.h"

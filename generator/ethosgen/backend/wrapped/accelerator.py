@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ethosgen.backend import Chain, Offer, ProgramRunner, ProjectFiles
+from ethosgen.backend.protocol import Chain, Offer, ProgramRunner, ProjectFiles
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
@@ -33,7 +33,7 @@ SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
 
 @dataclass(frozen=True)
 class WrappedAccelerator:
-    """An accelerator that a user describes; `ethosgen.backend.Wrapped` documents the methods."""
+    """An accelerator that a user describes; `backend.protocol.Wrapped` documents the methods."""
 
     folder: AcceleratorFolder
     engine: Engine = field(repr=False, compare=False)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.backend import ExternalFiles
+from ethosgen.backend.protocol import ExternalFiles
 from ethosgen.backend.wrapped.declaration import External
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.values.errors import InputError

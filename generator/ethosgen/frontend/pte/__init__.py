@@ -1,15 +1,10 @@
 """The front end for ExecuTorch's .pte files: programs whose work is done by Ethos-U delegates."""
 
+from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
-FORMAT = "pte"
-IDENTIFIER = b"ET12"
-
-
-def recognizes(data: bytes) -> bool:
-    """Return whether the bytes have the identifier of .pte files."""
-    return data[4:8] == IDENTIFIER
+__all__ = ["FORMAT", "read", "recognizes"]
 
 
 def read(source: Source) -> Network:

@@ -16,11 +16,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.backend import compiled_operators
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage
-from ethosgen.frontend.pte import FORMAT, recognizes
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
+from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.frontend.pte.kernels import KERNELS, Call, is_scale
 from ethosgen.frontend.pte.program import (
     DTYPES,
@@ -63,7 +62,7 @@ def parse_network(data: bytes, name: str) -> Network:
     with refusing_damage(name, "export or copy it again"):
         program = ProgramDecoder(data, name).program()
     network = _Translation(program, data, name).network()
-    check(network, compiled_operators())
+    check(network)
     return network
 
 

@@ -1,15 +1,10 @@
 """The front end for .tflite files: a reader that trusts nothing, and the one writer."""
 
+from ethosgen.frontend.tflite.identifier import FORMAT, recognizes
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
-FORMAT = "tflite"
-IDENTIFIER = b"TFL3"
-
-
-def recognizes(data: bytes) -> bool:
-    """Return whether the bytes have the identifier of .tflite files."""
-    return data[4:8] == IDENTIFIER
+__all__ = ["FORMAT", "read", "recognizes", "written"]
 
 
 def read(source: Source) -> Network:

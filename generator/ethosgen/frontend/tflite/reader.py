@@ -21,13 +21,12 @@ import tflite
 from flatbuffers import number_types
 from flatbuffers.table import Table
 
-from ethosgen.backend import compiled_operators
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage, text_of
-from ethosgen.frontend.tflite import FORMAT, recognizes
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.tflite.detections import give_shapes, lacks_shapes
 from ethosgen.frontend.tflite.flexbuffer import read_map
+from ethosgen.frontend.tflite.identifier import FORMAT, recognizes
 from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -64,7 +63,7 @@ def parse_network(data: bytes, name: str) -> Network:
         network = expand(network)
     if lacks_shapes(network):
         network = give_shapes(network)
-    check(network, compiled_operators())
+    check(network)
     return network
 
 

@@ -17,7 +17,7 @@ import flatbuffers
 import numpy as np
 import tflite
 
-from ethosgen.frontend.tflite import IDENTIFIER
+from ethosgen.frontend.tflite.identifier import IDENTIFIER
 from ethosgen.values.dialect import ENUMERATIONS, OPS, TEXT, Option
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 

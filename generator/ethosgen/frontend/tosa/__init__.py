@@ -1,15 +1,10 @@
 """The front end for .tosa files: TOSA 1.0, the integer profile."""
 
+from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
-FORMAT = "tosa"
-IDENTIFIER = b"TOSA"
-
-
-def recognizes(data: bytes) -> bool:
-    """Return whether the bytes have the identifier of .tosa files."""
-    return data[4:8] == IDENTIFIER
+__all__ = ["FORMAT", "read", "recognizes", "written"]
 
 
 def read(source: Source) -> Network:

@@ -17,8 +17,8 @@ from ethosgen.frontend.flatbuffer import (
     Fields,
     refusing_damage,
 )
-from ethosgen.frontend.tosa import FORMAT, recognizes
 from ethosgen.frontend.tosa.folding import fold_moves
+from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -69,7 +69,7 @@ def parse_network(data: bytes, name: str) -> Network:
         graphs = _graphs(data, name)
     _require_subgraphs(graphs, name)
     network = Network(name, graphs, source=Source(FORMAT, name, data))
-    check(network, compiled={})
+    check(network)
     return network
 
 

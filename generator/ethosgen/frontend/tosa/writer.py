@@ -10,7 +10,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 
-from ethosgen.frontend.tosa import FORMAT, IDENTIFIER
+from ethosgen.frontend.tosa.identifier import FORMAT, IDENTIFIER
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.tosa import CONST, CONST_SHAPE, CONTROL, DTYPES, TOSA_OPS, VERSION, Attribute
 

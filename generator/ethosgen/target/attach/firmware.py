@@ -13,7 +13,7 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.backend import Attach, SharedMemory
+from ethosgen.backend.protocol import Attach, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
 from ethosgen.host.child import die_with_us
 from ethosgen.host.termination import hold_signals

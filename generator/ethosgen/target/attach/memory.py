@@ -15,7 +15,7 @@ import numpy as np
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.backend import SharedMemory
+from ethosgen.backend.protocol import SharedMemory
 from ethosgen.board import Board, SharedRam
 from ethosgen.target.attach.monitor import Monitor
 from ethosgen.target.attach.stub import Stub

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend import Attach, NpuModel, SharedMemory
+from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.target.attach import access
 from ethosgen.target.attach.memory import GuestMemory
 from ethosgen.target.attach.monitor import InterruptLine

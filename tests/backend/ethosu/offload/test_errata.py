@@ -8,8 +8,8 @@ import pytest
 from ethosgen.aot import table_of
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
-from ethosgen.backend.ethosu.offload.errata import Erratum, is_open, vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
+from ethosgen.backend.ethosu.offload.erratum import Erratum, is_open, vela_version
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline.exactness import exact_plan

@@ -14,7 +14,8 @@ from ethosgen.backend.ethosu.offload.bools import kept_for_bools
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
 from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
-from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata, vela_version
+from ethosgen.backend.ethosu.offload.errata import CompileTarget, find_errata
+from ethosgen.backend.ethosu.offload.erratum import vela_version
 from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.keeping import (
     mark,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ethosgen.backend import Offer
 from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.residual import Residual
 from ethosgen.backend.ethosu.offload.vela import Compiled, Row
 from ethosgen.backend.ethosu.stream import VELA, way_out
+from ethosgen.backend.protocol import Offer
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, Partition, Plan

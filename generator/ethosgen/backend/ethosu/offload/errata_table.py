@@ -9,7 +9,7 @@ from ethosgen.backend.ethosu.offload import errata_parts as parts
 from ethosgen.backend.ethosu.offload import errata_products as products
 from ethosgen.backend.ethosu.offload import errata_rescaling as rescaling
 from ethosgen.backend.ethosu.offload import errata_u85 as u85
-from ethosgen.backend.ethosu.offload.errata import LITERT, TFLM, VELA, Erratum
+from ethosgen.backend.ethosu.offload.erratum import LITERT, TFLM, VELA, Erratum
 from ethosgen.backend.ethosu.offload.scale_format import loses_scale
 
 _QUANTIZED = ("int8", "int16")

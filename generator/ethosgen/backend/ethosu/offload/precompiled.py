@@ -32,6 +32,7 @@ from ethosgen.backend.ethosu.offload.residual import Residual, placement
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, strip_header
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.integrity import check_dataflow
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
@@ -106,6 +107,7 @@ def plan_compiled(
     Raises UnsupportedError if it is compiled for another NPU or does not support the I/O style,
     InputError if the file is damaged.
     """
+    check_dataflow(network, {CUSTOM_CODE: MEMORIES})
     require_npu(accelerator, compiled_for(network), network.name)
     streams = list(compiled_streams(network))
     isa = instruction_set(accelerator.config_word)

@@ -7,7 +7,7 @@ errata_table.py.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ethosgen.backend.ethosu.offload.errata import VELA, Erratum
+from ethosgen.backend.ethosu.offload.erratum import VELA, Erratum
 from ethosgen.backend.ethosu.offload.site import Site
 from ethosgen.oracle import TOSA
 from ethosgen.values.network import Operator

@@ -1,0 +1,397 @@
+"""What a backend is: the protocols that the flow calls, and the values that they pass.
+
+`Backend` is what all have in common: they offer operators at a cost, compile a choice of them, and
+add files to a project. An accelerator has a device besides (`AcceleratorBackend`); a user's own is
+`Wrapped`. `ethosgen.backend` is their registry.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Protocol, TypeVar
+
+import numpy as np
+
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.device import Device
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
+from ethosgen.values.profile import NpuOperation
+from ethosgen.values.stream_run import StreamRun
+from ethosgen.values.timeline import NpuTimeline
+from ethosgen.values.trace import Trace
+from ethosgen.values.watch import Watch
+
+
+@dataclass(frozen=True)
+class Memories:
+    """A board's memories as compilers see them.
+
+    `mode` is the memory mode, `near_bytes` the size of the accelerator's working SRAM: the one that
+    is reserved for it, else the arena's.
+    """
+
+    mode: str
+    near_bytes: int
+
+
+Table = np.ndarray[Any, np.dtype[np.int8]]
+"""An operator's outputs for all 256 inputs."""
+
+
+class CpuSide(Protocol):
+    """The CPU's side of a plan: cost, layout and lookup tables of its operators."""
+
+    def cpu_cycles(self, operator: Operator, graph: Graph, /) -> int | None:
+        """Return an operator's estimated cycles, None if they are unknown or there is no code."""
+
+    def require_places(self, plan: Plan, /) -> None:
+        """Raise RefusalError for a plan whose layout the CPU's operators cannot use."""
+
+    def table_of(self, operator: Operator, graph: Graph, /) -> Table | None:
+        """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A network to divide between an accelerator and the CPU.
+
+    Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops`,
+    `trust_compiler` and `schedule` are used.
+    """
+
+    network: Network
+    accelerator: Accelerator
+    io: IoStyle
+    cpu: CpuSide
+    memories: Memories | None = None
+    options: OffloadOptions = EXACT
+
+
+class Runner(Protocol):
+    """Simulates the partitions of one plan on this machine."""
+
+    def __call__(self, partition: Partition, inputs: Arrays, /) -> Arrays:
+        """Run one partition on inputs by tensor name; return outputs by tensor name.
+
+        The result also has the new values of variables among the inputs. NpuFault for an invalid
+        command stream.
+        """
+
+    def check_accesses(self) -> None:
+        """Raise NpuFault for the first access outside the plan's memories, without running."""
+
+
+@dataclass(frozen=True)
+class SharedMemory:
+    """A part of a target's memory as the NPU sees it: its address and its bytes."""
+
+    name: str
+    start_addr: int
+    memory: np.ndarray[Any, np.dtype[np.uint8]]
+    writable: bool
+
+
+class NpuModel(Protocol):
+    """A simulator as a target uses it; its registers are in the page passed at its creation."""
+
+    def poll(self) -> bool:
+        """Poll the registers and execute requests; return whether there were any."""
+
+    @property
+    def last_run(self) -> StreamRun | None:
+        """The last command stream, None before the first."""
+
+    @property
+    def last_fault(self) -> EthosgenError | None:
+        """The fault that ended the last command stream, None if it ended normally."""
+
+
+Attach = Callable[
+    [np.ndarray[Any, np.dtype[np.uint32]], Sequence[SharedMemory], Callable[[], None]], NpuModel
+]
+"""Creates a simulator from the register page, the memories and a function for the interrupt."""
+
+
+class Line(Protocol):
+    """One command of a listing."""
+
+    @property
+    def text(self) -> str:
+        """The command as text."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One command stream; `lines` raises NpuFault if the stream is invalid."""
+
+    name: str
+    accelerator: Accelerator
+    size_bytes: int
+    lines: Iterator[Line]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the listing as an object of JSON types."""
+        return {
+            "name": self.name,
+            "npu": self.accelerator.name,
+            "bytes": self.size_bytes,
+            "commands": [line.as_json() for line in self.lines],
+        }
+
+
+@dataclass(frozen=True)
+class ExternalFiles:
+    """Sources that a build finds at a path of the user's: the value of the variable `option`.
+
+    `slug` names their CMake target; `owner` is who needs them. Below the path are the file
+    `marker`, the C files `sources` (* stands for names), folders of headers, and compiled
+    `libraries` to link.
+    """
+
+    slug: str
+    owner: str
+    option: str
+    title: str
+    marker: str
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]
+    libraries: tuple[str, ...] = ()
+    default: str = ""
+    """The path if the variable is not set."""
+    install: str = ""
+    """The command that installs them."""
+
+
+@dataclass(frozen=True)
+class ProjectFiles:
+    """A backend's additions to a project.
+
+    `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
+    files there, on the platforms in `instead` to others. Every build compiles `sources`. The
+    network's C includes `headers`. `copies` are files of the library as they are, and `includes`
+    folders there in which `sources` find headers. `external` are sources outside the project,
+    `libraries` the names of the system's that are linked. `platforms` are the only ones that can
+    have it, () for all.
+    """
+
+    templates: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    sources: Sequence[str] = ()
+    headers: Sequence[str] = ()
+    instead: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    copies: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    includes: Sequence[str] = ()
+    external: Sequence[ExternalFiles] = ()
+    libraries: Sequence[str] = ()
+    platforms: Sequence[str] = ()
+
+    def on(self, platform: str) -> Mapping[str, str]:
+        """Return the files on a platform."""
+        return self.instead.get(platform, self.files)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a backend offers for an operator: the cycles of one run, or why it refuses.
+
+    `cycles` is None if they are unknown. Operators of one `group` run together, by one call, which
+    takes another `start` cycles.
+    """
+
+    cycles: int | None = None
+    refusal: str = ""
+    group: int | None = None
+    start: int = 0
+
+
+Asked_contra = TypeVar("Asked_contra", contravariant=True)
+Made = TypeVar("Made")
+
+
+class Backend(Protocol[Asked_contra, Made]):
+    """What runs operators: an accelerator, or a library of kernels for the CPU.
+
+    An accelerator is asked about a Task and compiles it to a Plan. A library is asked about the
+    operators of a graph, and compiles each to a kernel.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name, unique among the backends; that of an accelerator's family."""
+
+    def offers(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return the offer for each operator, by index, if it need not run those in `kept`.
+
+        An operator that disappears in others has no offer.
+        """
+
+    def compile(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Made:
+        """Compile all operators that it offers to run, except those in `kept` (by index).
+
+        RefusalError if that is impossible.
+        """
+
+    def files(self, made: Sequence[Made]) -> ProjectFiles:
+        """Return the files that projects need for what it compiled."""
+
+
+class AcceleratorBackend(Backend[Task, Plan], Protocol):
+    """A family of accelerators: devices with a memory interface, which can be simulated."""
+
+    @property
+    def accelerators(self) -> Mapping[str, Accelerator]:
+        """Its accelerators by name, in display order."""
+
+    @property
+    def default(self) -> str:
+        """The accelerator used if neither the user nor a board nor a compiled file names one."""
+
+    @property
+    def simulated(self) -> str:
+        """The products that its simulator covers, for messages."""
+
+    @property
+    def compiler(self) -> str:
+        """Its compiler's name."""
+
+    @property
+    def packages(self) -> Sequence[str]:
+        """The packages that it needs, by their names in package registries."""
+
+    @property
+    def compiled_operators(self) -> Mapping[str, int]:
+        """The custom operators of networks that its compiler made.
+
+        Each has the number of its first inputs that are not tensors.
+        """
+
+    def events(self, accelerator: Accelerator) -> Mapping[int, str]:
+        """Return the names of the events that firmware may count, by their numbers there."""
+
+    def compiler_version(self) -> str:
+        """Return the installed compiler's version, "" if there is none."""
+
+    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return its operators: product → operator → types, () if the compiler names none."""
+
+    def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
+        """Return the reason why an accelerator does not support a memory mode, "" if it does."""
+
+    def compiled_for(self, network: Network) -> Accelerator | None:
+        """Return the accelerator for which its compiler compiled a network, None if it did not."""
+
+    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
+        """Return the operators to keep on the CPU because their results differ from an oracle's."""
+
+    def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
+        """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
+
+    def attach(self, accelerator: Accelerator) -> Attach:
+        """Return a function that attaches a simulator to a target's register page."""
+
+    def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        """Simulate an accelerator for a program on this machine, until the program ends."""
+
+    def listings(
+        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+    ) -> list[Listing]:
+        """List the commands of a network, compiled or not, or of another file of the compiler.
+
+        Without `accelerator`, the source's accelerator or the default is used.
+        """
+
+    def firmware_facts(
+        self,
+        accelerator: Accelerator,
+        memories: Memories,
+        platform: str,
+        partitions: Sequence[Mapping[str, Any]],
+    ) -> Mapping[str, Any]:
+        """Return a firmware's values for the templates.
+
+        `partitions` are the facts of all networks' partitions. UnsupportedError without a driver.
+        """
+
+    def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
+        """Return a partition's operations, with the simulator's estimate of their cycles."""
+
+    def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
+        """Return when a partition's operations work by the simulator's estimate, and on what."""
+
+    def partition_facts(
+        self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
+    ) -> Mapping[str, Any]:
+        """Return a partition's values for the templates.
+
+        `ports` maps each part of the firmware to the accelerator's port of its memory.
+        """
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One operation of a user's accelerator: its operators, "RELU6?" if optional, and its call.
+
+    `steps` is the declared difference from TensorFlow Lite Micro.
+    """
+
+    number: int
+    members: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    call: str
+    steps: float = 0.0
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The operators, optional or not."""
+        return tuple(member.removesuffix("?") for member in self.members)
+
+
+class ProgramRunner(Runner, Protocol):
+    """A runner that may have started a program."""
+
+    def close(self) -> None:
+        """End the program."""
+
+
+class Wrapped(Backend[Plan, Plan], Protocol):
+    """An accelerator that a user describes: it takes operators of a plan that are on the CPU.
+
+    Its offers and `kept` are by the operators of the plan's residual graph.
+    """
+
+    @property
+    def title(self) -> str:
+        """What it is, in a few words."""
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is C on the CPU, to be used only where it is cheaper than our kernels."""
+
+    @property
+    def device(self) -> Device | None:
+        """Its registers, interrupt and model, None if it is only C."""
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """What it computes, in the order of its file."""
+
+    def beside(self, has_helium: bool) -> "Wrapped":
+        """Return it as it is beside a processor with or without Helium: costs may differ."""
+
+    def only(self, number: int) -> "Wrapped":
+        """Return it with one of its operations, watched for wrong accesses to memory."""
+
+    def allowing(self, steps: float) -> "Wrapped":
+        """Return it with the operations whose results differ from TFLite Micro's by so much."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its partitions run on this machine; else our kernels stand in for them."""
+
+    def runner(self, plan: Plan) -> ProgramRunner:
+        """Return a runner for its partitions of a plan on this machine."""

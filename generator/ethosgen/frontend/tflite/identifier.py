@@ -1,0 +1,9 @@
+"""How a .tflite file is recognized."""
+
+FORMAT = "tflite"
+IDENTIFIER = b"TFL3"
+
+
+def recognizes(data: bytes) -> bool:
+    """Return whether the bytes have the identifier of .tflite files."""
+    return data[4:8] == IDENTIFIER

@@ -1,0 +1,28 @@
+"""The imports of the package make no circle."""
+
+import pytest
+
+from tests.support.structure import House, circle_of, describe, houses, module_imports
+
+KNOTS = {"ethosgen.aot"}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    imports = module_imports()
+    assert len(imports) > 500, "the modules were not found"
+    assert "ethosgen.pipeline.planning" in imports["ethosgen.pipeline"], "lazy imports count"
+    assert not circle_of(imports), " -> ".join(circle_of(imports))
+
+
+@pytest.mark.parametrize("house", list(houses()), ids=lambda house: str(house.package))
+def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
+    assert house.package in KNOTS or not house.circle(), " -> ".join(house.circle())
+
+
+def test_floors_and_circles_are_described() -> None:
+    tower = House("tower", {"roof": frozenset({"hall", "cellar"}), "hall": frozenset({"cellar"})})
+    assert tower.floors() == {"cellar": 1, "hall": 2, "roof": 3}
+    assert list(describe(tower))[1] == "   3  roof -> cellar, hall"
+    ring = House("ring", {"one": frozenset({"two"}), "two": frozenset({"one"})})
+    assert ring.circle() in (["one", "two", "one"], ["two", "one", "two"])
+    assert "circle" in list(describe(ring))[1]

@@ -83,7 +83,7 @@ def test_errata_are_avoided_without_a_check_too() -> None:
 def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(reduced_rows())
     (cpu,) = plan.cpu_operators
@@ -131,7 +131,7 @@ def mixed() -> Network:
 def test_samples_that_the_oracle_refuses_are_left_out_of_the_check(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(mixed())
     assert plan.check is not None
@@ -219,7 +219,7 @@ def no_answer(_network: Network, _samples: Sequence[Arrays], _oracle: str | None
 def test_a_write_outside_the_memories_is_found_without_golden_outputs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: OffloadOptions
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata_table.ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     plan = plan_of(read(FAULTY), options, ask=no_answer)
     assert [cpu.erratum for cpu in plan.cpu_operators] == ["found-by-check"]

@@ -211,7 +211,7 @@ def test_other_transposed_convolutions_are_exact_on_u85(
 def test_the_check_finds_what_no_erratum_lists(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.tosa_errata.TOSA_ERRATA", ())
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.TOSA_ERRATA", ())
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     net = TosaBuilder("narrow", 1)
     x = net.conv2d(net.input((1, 6, 6, 4)), 5, (3, 3))

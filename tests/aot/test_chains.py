@@ -12,12 +12,12 @@ import tvm_ffi
 from tvm import tirx
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.arithmetic.quantization import compose_bounds
 from ethosgen.aot.fuse.chains import fuse_chains
-from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import plan_memory
+from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.tir.quantization import compose_bounds
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program

@@ -3,7 +3,7 @@
 import pytest
 
 from ethosgen.aot import cpu_cycles
-from ethosgen.aot.operators import estimate_cycles
+from ethosgen.aot.registry import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.aot.test_packed import Build, SymmetricNetwork
 from tests.support.networks import NetworkBuilder, Spec

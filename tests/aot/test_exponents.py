@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.arithmetic.quantization import quantize_multiplier
+from ethosgen.aot.tir.quantization import quantize_multiplier
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from ethosgen.aot.arithmetic import fixed_point as fp
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.tir import fixed_point as fp
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     apply,
     input_radius,

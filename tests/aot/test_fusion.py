@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.graph.schedule import make_schedule
+from ethosgen.aot.schedule.schedule import make_schedule
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder

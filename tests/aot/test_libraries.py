@@ -9,8 +9,9 @@ from tvm import tirx
 from ethosgen import aot
 from ethosgen.aot import libraries
 from ethosgen.aot.libraries import LIBRARIES, Library, cheapest
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel, estimate_cycles
+from ethosgen.aot.registry import estimate_cycles
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.backend.protocol import Offer, ProjectFiles
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ethosgen.aot.graph.schedule import Schedule, make_schedule
-from ethosgen.aot.memory.plan import ALIGNMENT, Block, MemoryPlan, lifetimes, plan_memory
+from ethosgen.aot.graph.storage import ALIGNMENT
+from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes, plan_memory
+from ethosgen.aot.schedule.schedule import Schedule, make_schedule
 from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program
-from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import cpu_plan

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import make_evaluator
-from ethosgen.aot.arithmetic.quantization import quantize_multiplier, shorten
+from ethosgen.aot.tir.quantization import quantize_multiplier, shorten
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT, TFLM, Oracle
 from ethosgen.values.network import Network

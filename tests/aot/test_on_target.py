@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from ethosgen import pipeline
-from ethosgen.aot.operators import LIBRARY_ULP, code_of, deciding_dtype, registry
+from ethosgen.aot.operators import LIBRARY_ULP
+from ethosgen.aot.registry import code_of, deciding_dtype, registry
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle import LITERT

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator, measured_by_litert
-from ethosgen.aot.operators import registry
+from ethosgen.aot.registry import registry
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT
 from ethosgen.oracle.tflm import golden_outputs

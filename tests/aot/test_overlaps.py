@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator, require_places
-from ethosgen.aot.graph.schedule import Schedule, make_schedule
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.schedule.schedule import Schedule, make_schedule
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network

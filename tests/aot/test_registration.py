@@ -9,10 +9,19 @@ import pytest
 
 from ethosgen import aot
 from ethosgen.aot import operators
-from ethosgen.aot.arithmetic.quantization import clamp, limits
 from ethosgen.aot.cost import CALL, per_element
-from ethosgen.aot.loops.nest import int32, pointwise
-from ethosgen.aot.operators import Kernel, deciding_dtype, operator, registry
+from ethosgen.aot.operators import operator
+from ethosgen.aot.registry import (
+    FAMILIES,
+    _by_code,
+    deciding_dtype,
+    estimate_cycles,
+    goes_in_place,
+    registry,
+)
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import int32, pointwise
+from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError
 from ethosgen.values.network import Network, Operator, Tensor
@@ -37,7 +46,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     module = ModuleType(f"{operators.__name__}.toy")
     module.__dict__["twice"] = twice
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(operators, "_FAMILIES", (*operators._FAMILIES, "toy"))
+    monkeypatch.setattr("ethosgen.aot.registry.FAMILIES", (*FAMILIES, "toy"))
     _forget()
     yield module
     _forget()
@@ -45,7 +54,7 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 def _forget() -> None:
     registry.cache_clear()
-    operators._by_code.cache_clear()
+    _by_code.cache_clear()
 
 
 def _network() -> Network:
@@ -68,7 +77,7 @@ def test_a_registered_operator_runs_and_is_known_everywhere() -> None:
     assert aot.can_run(op, graph) and aot.cpu_operators()[TWICE] == {"int8": 1}
     assert not aot.is_exact(network), "it declares a tolerance"
     assert deciding_dtype(op, graph.tensors) == "int8"
-    assert operators.goes_in_place(op)
+    assert goes_in_place(op)
     assert aot.cpu_cycles(op, graph) == CALL + 3 * 600
 
 
@@ -80,4 +89,4 @@ def test_a_second_estimate_for_an_operator_is_refused(family: ModuleType) -> Non
     family.__dict__["other"] = other
     _forget()
     with pytest.raises(InternalError, match="Twice of int16 declares a second estimate"):
-        operators.estimate_cycles(_network().graph.operators[0], _network().graph.tensors)
+        estimate_cycles(_network().graph.operators[0], _network().graph.tensors)

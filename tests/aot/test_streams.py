@@ -8,7 +8,7 @@ import pytest
 from flatbuffers import flexbuffers
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.loops.nest import NOT_READY
+from ethosgen.aot.tir.nest import NOT_READY
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs

@@ -9,9 +9,9 @@ import pytest
 
 from ethosgen.aot import can_run, compile_program, make_evaluator
 from ethosgen.aot.arithmetic.rounding import once_multiplier
-from ethosgen.aot.graph.schedule import make_schedule
-from ethosgen.aot.graph.twins import TWINS, twin_builds
-from ethosgen.aot.operators import registry
+from ethosgen.aot.registry import registry
+from ethosgen.aot.schedule.schedule import make_schedule
+from ethosgen.aot.schedule.twins import TWINS, twin_builds
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT
 from ethosgen.samples.drawing import random_samples

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
-from ethosgen.aot.graph.schedule import make_schedule
-from ethosgen.aot.graph.variables import find_variables
+from ethosgen.aot.schedule.schedule import make_schedule
+from ethosgen.aot.schedule.variables import find_variables
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network

@@ -8,9 +8,10 @@ import pytest
 
 from ethosgen.aot import compile_program
 from ethosgen.aot.code import entry
-from ethosgen.aot.graph.schedule import make_schedule
-from ethosgen.aot.graph.waits import find_waits
+from ethosgen.aot.code.routine import compile_routine
 from ethosgen.aot.memory import plan as planner
+from ethosgen.aot.schedule.schedule import make_schedule
+from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.backend import load_wrapped
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
@@ -123,7 +124,7 @@ def test_a_wait_comes_before_a_reader_a_start_and_a_step_that_may_fail(tmp_path:
 
 def test_no_line_of_a_cache_is_shared_with_what_a_device_writes(tmp_path: Path) -> None:
     plan = make_plan(write_lazy_folder(tmp_path / "toy"))
-    body = entry.make_body(make_schedule(plan), "branches")
+    body = entry.make_body(make_schedule(plan), "branches", compile_routine)
     assert body.schedule.waits
     for started in body.schedule.waits:
         for tensor in body.schedule.writes(body.schedule.steps[started]):

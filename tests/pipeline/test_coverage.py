@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
-from ethosgen.aot.graph.twins import twin_builds
-from ethosgen.aot.operators import registry
+from ethosgen.aot.registry import registry
+from ethosgen.aot.schedule.twins import twin_builds
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import npu_operators, offload
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE

@@ -35,7 +35,7 @@ Table = np.ndarray[Any, np.dtype[np.int8]]
 
 def load() -> None:
     """Import TVM and the operators now instead of at the first use."""
-    from ethosgen.aot.operators import registry
+    from ethosgen.aot.registry import registry
 
     import_module("ethosgen.aot.compiler")
     registry()
@@ -65,9 +65,9 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     The dtype is the one that the operator computes in. The tolerance, in units in the last place,
     is 0 if results equal TFLite Micro's.
     """
-    from ethosgen.aot.graph.schedule import COPY
-    from ethosgen.aot.graph.twins import twin_builds
-    from ethosgen.aot.operators import registry
+    from ethosgen.aot.graph.storage import COPY
+    from ethosgen.aot.registry import registry
+    from ethosgen.aot.schedule.twins import twin_builds
 
     found: dict[str, dict[str, int]] = {}
     for (code, dtype), registration in registry().items():
@@ -80,8 +80,8 @@ def cpu_operators() -> dict[str, dict[str, int]]:
 
 def measured_by_litert() -> frozenset[tuple[str, str]]:
     """Return (operator, dtype) pairs that TFLite Micro lacks; LiteRT is their oracle."""
-    from ethosgen.aot.graph.twins import twin_builds
-    from ethosgen.aot.operators import registry
+    from ethosgen.aot.registry import registry
+    from ethosgen.aot.schedule.twins import twin_builds
 
     known = (key for key, registration in registry().items() if registration.litert)
     return frozenset((*known, *twin_builds()))
@@ -89,7 +89,7 @@ def measured_by_litert() -> frozenset[tuple[str, str]]:
 
 def is_exact(network: Network) -> bool:
     """Return whether all operators of a network have tolerance 0."""
-    from ethosgen.aot.operators import code_of, deciding_dtype
+    from ethosgen.aot.registry import code_of, deciding_dtype
 
     tolerances = cpu_operators()
     return not any(
@@ -101,7 +101,7 @@ def is_exact(network: Network) -> bool:
 
 def decided_by_litert(graph: Graph) -> list[int]:
     """Return the indices of operators that TFLite Micro lacks; LiteRT is their oracle."""
-    from ethosgen.aot.operators import code_of, deciding_dtype
+    from ethosgen.aot.registry import code_of, deciding_dtype
 
     lacking = measured_by_litert()
     return [
@@ -113,7 +113,7 @@ def decided_by_litert(graph: Graph) -> list[int]:
 
 def table_of(operator: Operator, graph: Graph) -> Table | None:
     """Return an int8 operator's outputs for all 256 inputs, None if it has no lookup table."""
-    from ethosgen.aot.operators import code_of, deciding_dtype, registry
+    from ethosgen.aot.registry import code_of, deciding_dtype, registry
 
     found = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
     if found is None or not can_run(operator, graph):

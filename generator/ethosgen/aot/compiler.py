@@ -16,15 +16,17 @@ from ethosgen.aot.code.passes import (
     generator_passes,
 )
 from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.code.routine import compile_routine
 from ethosgen.aot.code.steps import describe_steps, number_marks
 from ethosgen.aot.fuse.chains import fuse_chains
-from ethosgen.aot.graph.schedule import Schedule, make_schedule
-from ethosgen.aot.graph.variables import initial_byte, state_bytes
-from ethosgen.aot.graph.waits import describe_waits
+from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
-from ethosgen.aot.memory.plan import ALIGNMENT, MemoryPlan, plan_memory
+from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.schedule.variables import initial_byte, state_bytes
+from ethosgen.aot.schedule.waits import describe_waits
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan
@@ -34,7 +36,7 @@ from ethosgen.values.program import NO_TENSOR, READ_ONLY, ArenaTensor, Port, Pro
 def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
     schedule = fuse_chains(make_schedule(plan), libraries=libraries(plan.extension))
-    body = make_body(schedule, name)
+    body = make_body(schedule, name, compile_routine)
     schedule, kernels = body.schedule, body.kernels
     constants, memory = body.constants, body.memory
     check_memory(schedule, memory)

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ethosgen.aot.code.primfunc import drop_unused_parameters
 from ethosgen.aot.graph.halves import is_widened
-from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.graph.routine import COMPILE, CompileRoutine
 from ethosgen.aot.graph.states import with_states
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
-from ethosgen.aot.graph.twins import has_twin, twin
 from ethosgen.aot.libraries import Library, cheapest
-from ethosgen.aot.operators import Kernel, code_of, deciding_dtype, goes_in_place, registry
+from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, registry
+from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.twins import has_twin, twin
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.primfunc import drop_unused_parameters
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 from ethosgen.values.program import Constant
@@ -55,21 +57,28 @@ class NamedKernel:
 
 
 def choose_kernels(
-    schedule: Schedule, name: str, libraries: Sequence[Library], *, with_subgraphs: bool = True
+    schedule: Schedule,
+    name: str,
+    libraries: Sequence[Library],
+    compile_routine: CompileRoutine | None = None,
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
     """Build the kernel of each CPU operator, by step; UnsupportedError names one without a kernel.
 
-    Operators use a library's kernel if it is cheaper than theirs. Without `with_subgraphs`,
-    operators that have some are omitted. Equal constants are merged.
+    Operators use a library's kernel if it is cheaper than theirs. Without `compile_routine`,
+    operators with subgraphs are omitted. Equal constants are merged.
     """
     kernels: dict[int, NamedKernel] = {}
     pool: dict[tuple[str, bytes], Constant] = {}
     for index, step in enumerate(schedule.steps):
-        if step.partition or (SUBGRAPHS in step.operator.options and not with_subgraphs):
+        operator = step.operator
+        if step.partition or (SUBGRAPHS in operator.options and compile_routine is None):
             continue
         codes = [_c_stem(op) for op in (step.operator, *step.tail)[:LONGEST_NAME]]
         function = f"{name}_{'_'.join(codes)}_{index}"
-        kernel = step.kernel or build_kernel(schedule, step.operator, libraries, function)
+        if SUBGRAPHS in operator.options:
+            given = {SYMBOL: function, COMPILE: compile_routine}
+            operator = replace(operator, options={**operator.options, **given})
+        kernel = step.kernel or build_kernel(schedule, operator, libraries)
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, kernel, arguments)
     return kernels, tuple(pool.values())
@@ -80,20 +89,13 @@ def _c_stem(operator: Operator) -> str:
     return re.sub(r"\W", "_", code_of(operator)).lower()
 
 
-def build_kernel(
-    schedule: Schedule,
-    operator: Operator,
-    libraries: Sequence[Library],
-    symbol: str | None = None,
-) -> Kernel:
+def build_kernel(schedule: Schedule, operator: Operator, libraries: Sequence[Library]) -> Kernel:
     """Build the kernel of an operator; UnsupportedError if there is none.
 
-    An operator with subgraphs needs `symbol`, the name of its C function. Elementwise operators use
-    no library yet: fusion with their neighbours needs the plain loops.
+    An operator with subgraphs needs the options SYMBOL and COMPILE. Elementwise operators use no
+    library yet: fusion with their neighbours needs the plain loops.
     """
     tensors = schedule.graph.tensors
-    if SUBGRAPHS in operator.options:
-        operator = replace(operator, options={**operator.options, SYMBOL: symbol})
     if is_hybrid(operator, tensors):
         raise _error(schedule, operator, DYNAMIC_RANGE)
     dtype = deciding_dtype(operator, tensors)

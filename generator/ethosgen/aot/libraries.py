@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
-from ethosgen.aot.operators import Kernel, estimate_cycles
+from ethosgen.aot.registry import estimate_cycles
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.backend.protocol import Backend, Offer
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InternalError

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, libraries
-from ethosgen.aot.graph.schedule import Schedule
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.schedule.schedule import Schedule
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.extension import Extension

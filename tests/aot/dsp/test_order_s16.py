@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ethosgen.aot.arithmetic.quantization import quantize_multiplier, shorten
 from ethosgen.aot.dsp import order_s16
+from ethosgen.aot.tir.quantization import quantize_multiplier, shorten
 
 
 def test_weights_are_packed_as_the_header_says() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ethosgen import pipeline
-from ethosgen.aot.operators import deciding_dtype, registry
+from ethosgen.aot.registry import deciding_dtype, registry
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.project import open_project
 from ethosgen.target import run

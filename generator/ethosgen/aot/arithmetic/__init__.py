@@ -1,1 +1,1 @@
-"""TFLite's arithmetic, shared by the operator families."""
+"""Curves, tables and sums, shared by the operator families."""

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.tir.nest import int32
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     quantize_multiplier,
     ratio,
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.loops.nest import int32
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

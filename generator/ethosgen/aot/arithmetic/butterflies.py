@@ -15,7 +15,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.scalar import SCALARS, Complex, Scalar
-from ethosgen.aot.loops.nest import Array, Nest
+from ethosgen.aot.tir.nest import Array, Nest
 from ethosgen.values.errors import UnsupportedError
 
 _FACTORS = (4, 2, 3, 5)

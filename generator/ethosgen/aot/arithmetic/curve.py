@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import limits, scale_of, zero_point_of
 from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.loops.nest import Array, Nest, int32, pointwise
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Array, Nest, int32, pointwise
+from ethosgen.aot.tir.quantization import limits, scale_of, zero_point_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

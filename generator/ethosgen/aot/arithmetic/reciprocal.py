@@ -7,12 +7,12 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
-from ethosgen.aot.arithmetic.quantization import clamp
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.nest import Nest, headroom, int32
+from ethosgen.aot.tir.quantization import clamp
+from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as multiply,
 )
-from ethosgen.aot.loops.nest import Nest, headroom, int32
 
 NEWTON_STEPS = 3
 

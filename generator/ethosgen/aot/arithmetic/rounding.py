@@ -5,8 +5,8 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import INT32_MAX, Multiplier
-from ethosgen.aot.loops.nest import call, real
+from ethosgen.aot.tir.nest import call, real
+from ethosgen.aot.tir.quantization import INT32_MAX, Multiplier
 
 _TRIES = (0, 1, -1, 2, -2, 3, -3)
 """Offsets of the mantissa from the nearest one to try. The shift rounds ties up, but ties of

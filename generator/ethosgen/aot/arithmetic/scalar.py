@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import int32, number
+from ethosgen.aot.tir.nest import int32, number
 
 Complex = tuple[Any, Any]
 """Expressions for the real and imaginary part."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import limits
-from ethosgen.aot.loops.nest import Nest, int32
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 

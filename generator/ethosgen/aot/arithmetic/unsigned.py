@@ -4,7 +4,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest, dtype_of, int32
+from ethosgen.aot.tir.nest import Nest, dtype_of, int32
 
 
 def unsigned(value: Any, bits: int = 32) -> Any:

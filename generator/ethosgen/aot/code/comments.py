@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ethosgen.aot.code.module import partition_name, wait_symbol
-from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
+from ethosgen.aot.schedule.schedule import Schedule, Step
 
 
 def describe_functions(

@@ -18,11 +18,12 @@ from ethosgen.aot.code.module import (
     workspace_name,
 )
 from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
-from ethosgen.aot.graph.schedule import Schedule
-from ethosgen.aot.graph.waits import find_waits
+from ethosgen.aot.graph.routine import CompileRoutine
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
+from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.values.program import Constant
 
 _STATUS = tvm.ir.PrimType("int32")
@@ -42,9 +43,11 @@ class Body:
     memory: MemoryPlan
 
 
-def make_body(schedule: Schedule, name: str) -> Body:
+def make_body(schedule: Schedule, name: str, compile_routine: CompileRoutine) -> Body:
     """Choose the kernels of a schedule and the waits between them, and plan its memory."""
-    kernels, constants = choose_kernels(schedule, name, libraries(schedule.plan.extension))
+    kernels, constants = choose_kernels(
+        schedule, name, libraries(schedule.plan.extension), compile_routine
+    )
     statuses = {i for i, one in kernels.items() if one.kernel.function.ret_type == _STATUS}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))

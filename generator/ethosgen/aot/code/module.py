@@ -10,9 +10,9 @@ from typing import Any
 import tvm
 from tvm import ir, relax, tirx
 
-from ethosgen.aot.code.primfunc import READS, is_void_pointer, pointer
-from ethosgen.aot.graph.schedule import Schedule, Step
 from ethosgen.aot.kernels import NamedKernel
+from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.tir.primfunc import READS, is_void_pointer, pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import Address, Argument, Blob, Partition, Plan

@@ -11,7 +11,7 @@ import tvm
 from tvm import ir, relax, s_tir, tirx
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from ethosgen.aot.code.primfunc import (
+from ethosgen.aot.tir.primfunc import (
     SAME_BYTES,
     drop_unused_parameters,
     is_void_pointer,

@@ -6,44 +6,22 @@ tensors that are not live while the subgraph runs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ethosgen.aot.code.comments import describe_step
 from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
 from ethosgen.aot.code.passes import CALLS, EntryParameter, EntrySignature, Location
 from ethosgen.aot.code.ports import name_ports
-from ethosgen.aot.code.primfunc import READS, drop_unused_parameters
 from ethosgen.aot.code.steps import describe_steps
-from ethosgen.aot.graph.schedule import Schedule, schedule_subgraph
+from ethosgen.aot.graph.routine import WORKSPACE, Routine
 from ethosgen.aot.graph.subgraphs import Subgraph
 from ethosgen.aot.kernels import NamedKernel, by_step
 from ethosgen.aot.memory import plan as memory
-from ethosgen.aot.operators import Callee, MarkedStep, goes_in_place
+from ethosgen.aot.registry import goes_in_place
+from ethosgen.aot.schedule.schedule import Schedule, schedule_subgraph
+from ethosgen.aot.tir.kernel import Callee
+from ethosgen.aot.tir.primfunc import READS, drop_unused_parameters
 from ethosgen.values.program import Constant
-
-WORKSPACE = "workspace"
-
-
-@dataclass(frozen=True)
-class Routine:
-    """A subgraph's function and its parameters.
-
-    The parameters are pointers, named by role in `parameters`: "input 0", "constant 0", "output 0",
-    "variable 0", "workspace", numbered within each kind; unused ones are omitted. `types` are their
-    types. `direct` are the outputs that can overwrite the inputs that they replace. `steps` are its
-    calls, and those in subgraphs of its own after the step that runs them.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    types: Mapping[str, Any]
-    constants: tuple[Constant, ...]
-    workspace_bytes: int
-    callees: tuple[Callee, ...]
-    direct: frozenset[int]
-    sources: frozenset[str]
-    steps: tuple[MarkedStep, ...]
 
 
 def compile_routine(
@@ -55,7 +33,7 @@ def compile_routine(
     iteration; it is empty outside of loops. UnsupportedError names an operator without code.
     """
     schedule = schedule_subgraph(subgraph.graph, place)
-    body = make_body(schedule, name)
+    body = make_body(schedule, name, compile_routine)
     kernels, constants, plan = body.kernels, body.constants, body.memory
     direct, steps = _direct_outputs(schedule, plan, replaces)
     roles = _roles(schedule, subgraph, constants, plan.arena_bytes)

@@ -11,8 +11,9 @@ from ethosgen.aot.code.comments import name_codes
 from ethosgen.aot.code.entry import Body
 from ethosgen.aot.code.module import value_name, variable_name, waited_name, workspace_name
 from ethosgen.aot.code.passes import mark
-from ethosgen.aot.graph.schedule import Schedule
-from ethosgen.aot.operators import MarkedStep
+from ethosgen.aot.graph.routine import behind
+from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.tir.kernel import MarkedStep
 from ethosgen.values.plan import CPU
 from ethosgen.values.profile import NPU, ProgramStep
 
@@ -32,21 +33,8 @@ def describe_steps(body: Body, symbol: str, calls: Sequence[str]) -> tuple[Marke
         named = body.kernels.get(index)
         inner = named.kernel.steps if named else ()
         place = len(found)
-        found += (replace(s, step=_moved(s.step, place)) for s in inner)
+        found += (replace(s, step=behind(s.step, place)) for s in inner)
     return tuple(found)
-
-
-def within(
-    steps: Sequence[MarkedStep], before: int, branch: str, subgraph: str
-) -> list[MarkedStep]:
-    """Return a routine's steps as those of a kernel that has `before` steps already."""
-
-    def moved(step: ProgramStep) -> ProgramStep:
-        if step.inside:
-            return _moved(step, before)
-        return replace(step, branch=branch, subgraph=subgraph)
-
-    return [replace(one, step=moved(one.step)) for one in steps]
 
 
 def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
@@ -58,10 +46,6 @@ def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
     for number, one in enumerate(steps, 1):
         numbers |= {mark(one.entry, one.number): number, mark(one.entry): one.step.inside}
     return numbers
-
-
-def _moved(step: ProgramStep, by: int) -> ProgramStep:
-    return replace(step, inside=step.inside + by)
 
 
 def _makers(body: Body) -> Mapping[str, int]:

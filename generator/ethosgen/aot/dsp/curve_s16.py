@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import scale_of
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.activation import argument_scale, sigmoid_table
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.recurrent import MOST_FACTOR
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import scale_of
 from ethosgen.values.network import Operator, Tensor
 
 CURVE = frozenset({"ethosgen_dsp_curve_s16.c"})

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.dsp.lanes import Lanes
 from ethosgen.aot.dsp.matrix import convolution
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset(

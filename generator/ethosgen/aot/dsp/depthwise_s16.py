@@ -8,11 +8,11 @@ from tvm import tirx
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import DEPTHWISE
 from ethosgen.aot.dsp.matrix_s16 import convolution
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import layer_s16
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE_FILES = frozenset({"ethosgen_dsp_depthwise_s16.c"})

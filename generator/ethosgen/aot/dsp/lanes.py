@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import order
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import zero_point_of
 
 LANES = frozenset({"ethosgen_dsp_depthwise_lanes.c"})
 WIDTH = 4

@@ -7,10 +7,10 @@ import numpy as np
 from ethosgen.aot.dsp import cost, order
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix.c", "ethosgen_dsp_tile.h"})

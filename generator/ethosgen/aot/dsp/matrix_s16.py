@@ -11,10 +11,10 @@ from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import CONVOLUTION, DENSE
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, layer_s16
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix_s16.c", "ethosgen_dsp_tile_s16.h"})

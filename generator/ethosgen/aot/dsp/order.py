@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.packed.order import Array, channel_table
+from ethosgen.aot.tir.quantization import zero_point_of
 
 CHANNELS, STEP = 2, 4
 """Channels that the matrix kernel computes at a time, and places of a step."""

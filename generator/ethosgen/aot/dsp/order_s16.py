@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import Multiplier, shorten
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.packed.order import Array, padded
+from ethosgen.aot.tir.quantization import Multiplier, shorten
 
 CHANNELS, PAIR = 2, 2
 """Channels that the matrix kernel computes at a time, and places of a step."""

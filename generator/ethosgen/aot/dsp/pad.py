@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.pad import PLAIN_CYCLES, padding, slab_of
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 PAD = frozenset({"ethosgen_dsp_pad.c"})

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from ethosgen.aot.dsp import cost
 from ethosgen.aot.loops.window import pool_window
-from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.pool import windows
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_dsp_pool.c"})

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from ethosgen.aot.dsp import cost_s16 as cost
 from ethosgen.aot.loops.window import pool_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.pool import windows
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_dsp_pool_s16.c"})

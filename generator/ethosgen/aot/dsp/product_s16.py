@@ -6,13 +6,13 @@ from math import prod
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.loops.layer import multipliers_of
-from ethosgen.aot.loops.nest import Nest, broadcast
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.product import leading, merged_sizes
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 PRODUCT = frozenset({"ethosgen_dsp_product_s16.c"})

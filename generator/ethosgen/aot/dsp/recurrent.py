@@ -6,16 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
-    Multiplier,
-    quantize_multiplier,
-    scale_of,
-    zero_point_of,
-)
 from ethosgen.aot.dsp import order
 from ethosgen.aot.dsp.matrix import MATRIX, whole_steps
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.recurrent import (
     Lstm,
     Svdf,
@@ -29,6 +21,14 @@ from ethosgen.aot.operators.recurrent import (
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, folded_biases, padded
 from ethosgen.aot.packed.recurrent import MOST_FACTOR, curve_lines, gate_matrices
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
 from ethosgen.values.network import Operator, Tensor
 
 SVDF = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_svdf.c"})

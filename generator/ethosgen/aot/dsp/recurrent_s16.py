@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import limits
 from ethosgen.aot.dsp import order_s16 as order
 from ethosgen.aot.dsp.cost_s16 import one_row
 from ethosgen.aot.dsp.matrix_s16 import MATRIX, matrix_numbers
 from ethosgen.aot.dsp.recurrent import cell_numbers
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.recurrent import curve_lines
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.network import Operator, Tensor
 
 LSTM = MATRIX | {"ethosgen_dsp_lstm_s16.c", "ethosgen_dsp_cell.h"}

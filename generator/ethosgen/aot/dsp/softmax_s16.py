@@ -6,10 +6,10 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.dsp.recurrent import multiplier_numbers
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_dsp_softmax_s16.c"})

@@ -10,13 +10,13 @@ from tvm import tirx
 from ethosgen.aot.dsp import cost
 from ethosgen.aot.dsp.matrix import PATCH, ROOM, matrix_constants, whole_steps, window_function
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_transposed_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.calls import Constants, window_numbers
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.packed.transposed import MOST_PARTS, Phase, phase_weights, phases, widened
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 CALL = 120

@@ -8,9 +8,9 @@ from tvm import tirx
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.floats import cost
 from ethosgen.aot.floats.matrix import two_forms
-from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.rescaling import plain_range
 

@@ -7,11 +7,11 @@ from tvm import tirx
 
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import convolution, sizes_of, two_forms, whole_convolution
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import padded
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_f32.c"})

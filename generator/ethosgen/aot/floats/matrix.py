@@ -9,11 +9,11 @@ from ethosgen.aot.cost import Cycles, TwoForms
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.strips import Rows, Sizes, Strips, cheapest
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_matrix_f32.c"})

@@ -7,11 +7,11 @@ from tvm import tirx
 
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import two_forms
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import pool_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.layout import constant
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.rescaling import plain_range
 

@@ -8,10 +8,10 @@ from tvm import tirx
 
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import MATRIX, two_forms
-from ethosgen.aot.loops.nest import Nest, broadcast
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.matmul import full_shape, product_sizes
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast
 from ethosgen.values.network import Operator, Tensor
 
 FILES = MATRIX | {"ethosgen_pack_f32.c"}

@@ -8,8 +8,6 @@ from tvm import tirx
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import MATRIX, two_forms
 from ethosgen.aot.floats.product import WHOLE
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.recurrent import (
     GATES,
     lstm_update,
@@ -19,6 +17,8 @@ from ethosgen.aot.operators.recurrent import (
 )
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.order import Array, padded
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SVDF = MATRIX | {"ethosgen_svdf_f32.c"}

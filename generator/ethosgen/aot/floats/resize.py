@@ -6,10 +6,10 @@ from tvm import tirx
 
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import two_forms
-from ethosgen.aot.loops.nest import Nest, int32
-from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.operators.resize import resize_ends, single_places
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_resize_f32.c"})

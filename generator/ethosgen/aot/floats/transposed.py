@@ -12,11 +12,11 @@ from tvm import tirx
 from ethosgen.aot.floats import cost, order
 from ethosgen.aot.floats.matrix import CONVOLUTION, packed_groups, strip_numbers, two_forms
 from ethosgen.aot.floats.strips import Sizes, Strips
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_transposed_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.transposed import MOST_PARTS, Phase, phases
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 CALL = 100

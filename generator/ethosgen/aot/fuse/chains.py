@@ -15,23 +15,25 @@ A fusion is kept only if the arena does not grow.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ethosgen.aot.arithmetic.quantization import BOUNDS, compose_bounds
-from ethosgen.aot.fuse.element import Element, read_element
-from ethosgen.aot.fuse.graft import graft
 from ethosgen.aot.fuse.lookup import bounds_of, is_of_a_byte, tables
-from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS
-from ethosgen.aot.graph.twins import FLIP
 from ethosgen.aot.kernels import build_kernel
 from ethosgen.aot.libraries import Library, cheapest
-from ethosgen.aot.memory.plan import SAME_BYTES, lifetimes, plan_memory
-from ethosgen.aot.operators import Kernel, goes_in_place
+from ethosgen.aot.memory.plan import lifetimes, plan_memory
 from ethosgen.aot.operators.conversion import is_flip
 from ethosgen.aot.packed import MicroKernels
 from ethosgen.aot.packed.addition import ADDITION
 from ethosgen.aot.packed.matrix import MATRIX
 from ethosgen.aot.packed.residual import convolution_and_sum
 from ethosgen.aot.packed.table import is_table, packed_table, with_table
+from ethosgen.aot.registry import goes_in_place
+from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.twins import FLIP
+from ethosgen.aot.tir.element import Element, read_element
+from ethosgen.aot.tir.graft import graft
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import BOUNDS, compose_bounds
 from ethosgen.values.errors import UnsupportedError
 
 CLAMPING = frozenset(

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import limits
 from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.fuse.element import Element
-from ethosgen.aot.fuse.graft import reshaped
-from ethosgen.aot.host.lowering import compile_natively
-from ethosgen.aot.loops.nest import Array
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.element import Element
+from ethosgen.aot.tir.graft import reshaped
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.lowering import compile_natively
+from ethosgen.aot.tir.nest import Array
+from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.network import Tensor
 
 BYTES = ("int8", "uint8")

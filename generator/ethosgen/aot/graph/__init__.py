@@ -1,1 +1,1 @@
-"""The residual graph made ready for code: steps, subgraphs, states, variables."""
+"""The residual graph made ready for code: paddings, states, subgraphs, how tensors are stored."""

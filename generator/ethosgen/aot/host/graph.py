@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ethosgen.aot.graph.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.graph.subgraphs import Subgraph, subgraphs_of
-from ethosgen.aot.graph.variables import find_variables, initial_value
 from ethosgen.aot.host.direct import Invoke
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.memory.overlaps import check_lives
+from ethosgen.aot.schedule.schedule import Schedule, Step, make_schedule, schedule_subgraph
+from ethosgen.aot.schedule.variables import find_variables, initial_value
 from ethosgen.values.fitting import fitting
 from ethosgen.values.network import CONTROL, Tensor
 from ethosgen.values.outcome import Arrays

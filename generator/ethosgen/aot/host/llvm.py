@@ -9,12 +9,12 @@ import numpy as np
 import tvm
 import tvm_ffi
 
-from ethosgen.aot.graph.schedule import Schedule, Step
-from ethosgen.aot.host.lowering import compile_natively
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
-from ethosgen.aot.loops.nest import NOT_READY
-from ethosgen.aot.operators import code_of
+from ethosgen.aot.registry import code_of
+from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.tir.lowering import compile_natively
+from ethosgen.aot.tir.nest import NOT_READY
 from ethosgen.values.errors import InputError
 from ethosgen.values.program import Constant
 
@@ -24,7 +24,7 @@ TARGET: Any = "llvm"
 
 def compile_steps(schedule: Schedule) -> dict[int, Run]:
     """Return a function, by step, for each CPU operator without subgraphs."""
-    kernels, constants = choose_kernels(schedule, "host", (), with_subgraphs=False)
+    kernels, constants = choose_kernels(schedule, "host", ())
     functions = {
         named.name: named.kernel.function.with_attr("global_symbol", named.name)
         for named in kernels.values()

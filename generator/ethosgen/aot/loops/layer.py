@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.rounding import once_multiplier, rescale_once
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Array, Nest, int32, limited, number, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     activation_range,
     clamp,
@@ -30,9 +33,6 @@ from ethosgen.aot.arithmetic.quantization import (
     shorten,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.rounding import once_multiplier, rescale_once
-from ethosgen.aot.loops.nest import Array, Nest, int32, limited, number, real
-from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

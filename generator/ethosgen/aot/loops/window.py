@@ -8,9 +8,9 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import activation_range
 from ethosgen.aot.graph.fusion import EXPLICIT
-from ethosgen.aot.loops.nest import Nest
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import activation_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -6,8 +6,9 @@ A violation is a bug of ethosgen, whichever stage moved an operator or a tensor.
 from collections.abc import Iterable
 from itertools import combinations
 
-from ethosgen.aot.graph.schedule import Schedule, Step
-from ethosgen.aot.memory.plan import SAME_BYTES, Block, MemoryPlan, lifetimes
+from ethosgen.aot.graph.storage import SAME_BYTES
+from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes
+from ethosgen.aot.schedule.schedule import Schedule, Step
 from ethosgen.values.errors import InternalError
 from ethosgen.values.lives import outgrows, times
 

@@ -5,20 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from ethosgen.aot.graph.schedule import COPY, Schedule
-from ethosgen.aot.graph.variables import Held, find_variables
-from ethosgen.aot.operators import goes_in_place
+from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
+from ethosgen.aot.registry import goes_in_place
+from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.plan import IoStyle
 
-ALIGNMENT = 16
-"""In bytes. Ethos-U requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""
-
 LINE_BYTES = 32
 """A line of a data cache. What a device writes while the CPU works shares no line with others."""
-
-SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", COPY, "TOSA_RESHAPE", "TOSA_IDENTITY"})
-"""Operators whose output has the bytes of the first input, so both can share an address."""
 
 
 @dataclass(frozen=True)

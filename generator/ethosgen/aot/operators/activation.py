@@ -12,9 +12,14 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.curve import byte_curve
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.cost import per_element
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Array, Nest, call, int32, pointwise, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -26,10 +31,6 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.cost import per_element
-from ethosgen.aot.loops.nest import Array, Nest, call, int32, pointwise, real
-from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

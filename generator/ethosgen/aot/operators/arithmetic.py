@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.binary import (
     ADD_SHIFT,
     ends,
@@ -18,7 +17,22 @@ from ethosgen.aot.arithmetic.binary import (
     sum_multipliers,
     widened,
 )
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.reciprocal import reciprocal
+from ethosgen.aot.cost import per_element
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import (
+    BAD_VALUE,
+    Array,
+    Nest,
+    headroom,
+    int32,
+    limited,
+    pointwise,
+    real,
+)
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     activation_range,
     clamp,
@@ -32,19 +46,6 @@ from ethosgen.aot.arithmetic.quantization import (
     shifted_left,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.reciprocal import reciprocal
-from ethosgen.aot.cost import per_element
-from ethosgen.aot.loops.nest import (
-    BAD_VALUE,
-    Array,
-    Nest,
-    headroom,
-    int32,
-    limited,
-    pointwise,
-    real,
-)
-from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -6,9 +6,10 @@ from typing import Any
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import widened
-from ethosgen.aot.arithmetic.quantization import quantize_multiplier, scale_of
-from ethosgen.aot.loops.nest import Nest, pointwise
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, pointwise
+from ethosgen.aot.tir.quantization import quantize_multiplier, scale_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

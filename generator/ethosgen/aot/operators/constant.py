@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest, number, pointwise
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.copy import DTYPES
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, number, pointwise
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

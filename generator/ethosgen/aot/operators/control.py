@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from tvm import ir, tirx
 
-from ethosgen.aot.code.primfunc import drop_unused_parameters, pointer
-from ethosgen.aot.code.routine import WORKSPACE, Routine, compile_routine
-from ethosgen.aot.code.steps import within
+from ethosgen.aot.graph.routine import COMPILE, WORKSPACE, CompileRoutine, Routine, within
+from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.graph.subgraphs import SYMBOL, Subgraph, subgraphs_of
-from ethosgen.aot.memory.plan import ALIGNMENT
-from ethosgen.aot.operators import Callee, Kernel, MarkedStep, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.variable import DTYPES, copy_bytes
+from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
+from ethosgen.aot.tir.primfunc import drop_unused_parameters, pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
@@ -125,7 +125,7 @@ class _Frame:
     ) -> Routine:
         """Compile a subgraph that takes all inputs and writes the outputs `makes`.
 
-        By default these are the kernel's outputs. `replaces` is passed to `compile_routine`.
+        By default these are the kernel's outputs. `replaces` is passed to the CompileRoutine.
         """
         graph = subgraph.graph
         self._check(graph.input_tensors(), self._given, which)
@@ -134,6 +134,7 @@ class _Frame:
             self._check(graph.output_tensors(), wanted, which)
         symbol = self._op.options[SYMBOL]
         place = f"'{graph.name}' ({which} of {self._op.code})"
+        compile_routine: CompileRoutine = self._op.options[COMPILE]
         routine = compile_routine(subgraph, f"{symbol}_{which}", place, replaces=replaces)
         for n, constant in enumerate(routine.constants):
             name = constant.c_name.removeprefix(f"{symbol}_")

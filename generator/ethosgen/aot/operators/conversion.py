@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.cost import per_element
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, call, int32, limited, number, pointwise, real
+from ethosgen.aot.tir.quantization import (
     apply,
     clamp,
     limits,
@@ -14,10 +19,6 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.cost import per_element
-from ethosgen.aot.loops.nest import Nest, call, int32, limited, number, pointwise, real
-from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

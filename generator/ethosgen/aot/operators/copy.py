@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.code import primfunc
 from ethosgen.aot.cost import per_element
-from ethosgen.aot.memory import plan as memory
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.graph.storage import SAME_BYTES
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir import primfunc
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.tosa import PREFIX
 
@@ -17,7 +18,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 @operator("TOSA_IDENTITY", dtypes=("int64",))
 @operator("TOSA_IDENTITY", "TOSA_RESHAPE", dtypes=("int8", "int16", "int32", "bool"))
 @operator(
-    *sorted(code for code in memory.SAME_BYTES if not code.startswith(PREFIX)),
+    *sorted(code for code in SAME_BYTES if not code.startswith(PREFIX)),
     dtypes=(*DTYPES, "uint32", "uint64"),
     cycles=per_element(0.0, moves=True),
 )

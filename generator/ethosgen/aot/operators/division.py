@@ -7,7 +7,9 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
-from ethosgen.aot.loops.nest import (
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import (
     BAD_VALUE,
     Nest,
     call,
@@ -18,7 +20,6 @@ from ethosgen.aot.loops.nest import (
     pointwise,
     real,
 )
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.network import Operator, Tensor
 
 EXPONENT_BITS = 31

@@ -12,8 +12,9 @@ from tvm import tirx
 from ethosgen.aot.arithmetic.butterflies import Load, Pointers, Store, Transform
 from ethosgen.aot.arithmetic.scalar import Complex
 from ethosgen.aot.graph.custom_options import read_integers
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.signal import read_ends
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

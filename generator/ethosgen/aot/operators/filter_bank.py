@@ -19,9 +19,10 @@ from ethosgen.aot.arithmetic.unsigned import (
 )
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.graph.states import SPECTRAL_SUBTRACTION
-from ethosgen.aot.loops.nest import Array, Nest, int32
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.signal import expect, read_ends
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Array, Nest, int32
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.curve import curve_kernel
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.table import byte_table
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.operators.normalization import inverse_square_root
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -19,10 +24,6 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.loops.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.normalization import inverse_square_root
 from ethosgen.values.network import Operator, Tensor
 
 EXACT: dict[str, Callable[[Any], Any]] = {

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.arithmetic.curve import curve_kernel
-from ethosgen.aot.loops.nest import Nest, call, pointwise, real
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, call, pointwise, real
 from ethosgen.values.network import Operator, Tensor
 
 _ULP = 16

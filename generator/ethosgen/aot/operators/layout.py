@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import scale_of, zero_point_of
 from ethosgen.aot.cost import per_element
-from ethosgen.aot.loops.nest import Array, Nest, int32, number
-from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Array, Nest, int32, number
+from ethosgen.aot.tir.quantization import scale_of, zero_point_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 

@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.cost import per_depth
+from ethosgen.aot.loops.layer import less, litert_multipliers, multipliers_of
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, int32, number
+from ethosgen.aot.tir.quantization import (
     clamp,
     limits,
     rescale_int64,
@@ -14,10 +19,6 @@ from ethosgen.aot.arithmetic.quantization import (
     shorten,
     zero_point_of,
 )
-from ethosgen.aot.cost import per_depth
-from ethosgen.aot.loops.layer import less, litert_multipliers, multipliers_of
-from ethosgen.aot.loops.nest import Nest, broadcast, int32, number
-from ethosgen.aot.operators import Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Array, Nest, call, headroom, int32, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     apply,
     clamp,
@@ -17,11 +20,9 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
-from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
-from ethosgen.aot.operators import LIBRARY_ULP, UNSIGNED, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

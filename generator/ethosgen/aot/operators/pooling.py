@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import clamp, limits, plain_range
 from ethosgen.aot.cost import per_tap
-from ethosgen.aot.loops.nest import Nest, call, int32, limited, real
 from ethosgen.aot.loops.window import Axis, pool_bounds, pool_window
-from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Nest, call, int32, limited, real
+from ethosgen.aot.tir.quantization import clamp, limits, plain_range
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest, int32
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, call, dtype_of, int32, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     clamp,
     limits,
@@ -17,9 +21,6 @@ from ethosgen.aot.arithmetic.quantization import (
     shorten,
     zero_point_of,
 )
-from ethosgen.aot.loops.nest import Nest, call, dtype_of, int32, real
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
-from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.binary import widened
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.cost import per_input_element
+from ethosgen.aot.operators import operator
+from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32, number, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     clamp,
     limits,
@@ -17,10 +22,6 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.cost import per_input_element
-from ethosgen.aot.loops.nest import Nest, int32, number, real
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.layout import constant
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Array, Nest, int32, number, real
-from ethosgen.aot.operators import UNSIGNED, Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Array, Nest, int32, number, real
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import scale_of
-from ethosgen.aot.loops.nest import (
+from ethosgen.aot.operators import operator
+from ethosgen.aot.operators.copy import DTYPES
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import (
     BAD_VALUE,
     Array,
     Nest,
@@ -19,8 +21,7 @@ from ethosgen.aot.loops.nest import (
     real,
     strides,
 )
-from ethosgen.aot.operators import Kernel, operator
-from ethosgen.aot.operators.copy import DTYPES
+from ethosgen.aot.tir.quantization import scale_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor

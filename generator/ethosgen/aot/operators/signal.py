@@ -8,10 +8,11 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import clamp, limits
 from ethosgen.aot.graph.custom_options import read_integers
-from ethosgen.aot.loops.nest import Nest, int32
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

@@ -9,9 +9,14 @@ import numpy as np
 from tvm import tirx
 from tvm.script import tirx as T  # noqa: N812
 
-from ethosgen.aot.arithmetic import fixed_point
 from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.arithmetic.reciprocal import NEWTON_STEPS, first_guess, times_power
+from ethosgen.aot.cost import per_element
+from ethosgen.aot.operators import LIBRARY_ULP, operator
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Array, Nest, call, headroom, int32, real
+from ethosgen.aot.tir.quantization import (
     Multiplier,
     clamp,
     input_radius,
@@ -21,13 +26,9 @@ from ethosgen.aot.arithmetic.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.arithmetic.quantization import (
+from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
-from ethosgen.aot.arithmetic.reciprocal import NEWTON_STEPS, first_guess, times_power
-from ethosgen.aot.cost import per_element
-from ethosgen.aot.loops.nest import Array, Nest, call, headroom, int32, real
-from ethosgen.aot.operators import LIBRARY_ULP, Kernel, operator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

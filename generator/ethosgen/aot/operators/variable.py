@@ -5,8 +5,9 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.code.primfunc import pointer
-from ethosgen.aot.operators import OUTPUT, Kernel, operator
+from ethosgen.aot.operators import OUTPUT, operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.primfunc import pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import HANDLE, Operator, Tensor
 

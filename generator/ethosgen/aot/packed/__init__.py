@@ -11,7 +11,8 @@ from functools import cache
 from importlib import import_module
 
 from ethosgen.aot.cost import Cycles, TwoForms, total
-from ethosgen.aot.operators import Kernel, code_of, deciding_dtype
+from ethosgen.aot.registry import code_of, deciding_dtype
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.backend.protocol import Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
 from ethosgen.values.network import Graph, Operator, Tensor

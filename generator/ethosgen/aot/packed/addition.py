@@ -6,10 +6,10 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
-from ethosgen.aot.arithmetic.quantization import activation_range, scale_of, zero_point_of
-from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 ADDITION = frozenset({"ethosgen_add.c"})

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.order import Array
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
 
 Constants = tuple[Array, Array, Array]
 """Packed weights and scales, group by group, and the struct with the sizes."""

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.lines import Lines, cheapest_lines
 from ethosgen.aot.packed.matrix import ESTIMATE, axis_numbers, convolution, output_steps
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 IN_PLACE = frozenset({"ethosgen_depthwise_in_place.c"})

@@ -6,9 +6,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.cost import TwoForms, per_product
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix_s16 import (
     helium_cycles,
@@ -17,6 +15,8 @@ from ethosgen.aot.packed.matrix_s16 import (
     matrix_of,
     narrow_table,
 )
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_sums_s16.h", "ethosgen_wide.h"})

@@ -6,14 +6,14 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
-from ethosgen.aot.arithmetic.quantization import activation_range, scale_of, zero_point_of
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.loops.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.activation import argument_scale
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.addition import LEAST_ROW
 from ethosgen.aot.packed.recurrent import MOST_FACTOR, curve_lines
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 ADD = frozenset({"ethosgen_add_s16.c", "ethosgen_eight.h"})

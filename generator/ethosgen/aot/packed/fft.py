@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.aot.arithmetic.butterflies import find_stages, is_by_fours
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.fft import IRFFT, RFFT, irfft_kernel, rfft_kernel
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 FFT = frozenset({"ethosgen_fft_s16.c"})

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, order, packed
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.strips import Strips, cheapest_strips, is_point
 from ethosgen.aot.packed.two import cycles_of_two, two_channels
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import shorten
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import output_steps, strip_numbers, strip_order
 from ethosgen.aot.packed.order import Array, layer_s16
 from ethosgen.aot.packed.strips import Products, Strips, cheapest_strips, is_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import shorten
 from ethosgen.values.network import Operator, Tensor
 
 BYTES = 2

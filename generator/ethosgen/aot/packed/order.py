@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import Multiplier, shorten
 from ethosgen.aot.loops.layer import Layer, read_layer
+from ethosgen.aot.tir.quantization import Multiplier, shorten
 from ethosgen.values.network import Operator, Tensor
 
 Array = np.ndarray[Any, Any]

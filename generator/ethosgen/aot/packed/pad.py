@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.cost import Cycles, TwoForms
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.layout import contiguous, padded_before
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.cost import LANES
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
 PAD = frozenset({"ethosgen_pad.c"})

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import pool_bounds, pool_window
-from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.packed import cost, packed
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 MEAN = frozenset({"ethosgen_mean.c"})

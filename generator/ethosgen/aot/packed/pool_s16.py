@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import cost, packed
 from ethosgen.aot.packed.pool import windows
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_pool_s16.c"})

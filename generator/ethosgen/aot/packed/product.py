@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import limits, zero_point_of
 from ethosgen.aot.loops.layer import multipliers_of
-from ethosgen.aot.loops.nest import Nest, broadcast
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.matmul import full_shape, product_sizes
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast
+from ethosgen.aot.tir.quantization import limits, zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 PRODUCT = frozenset({"ethosgen_product.c"})

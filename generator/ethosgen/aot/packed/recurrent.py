@@ -5,15 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import (
-    Multiplier,
-    limits,
-    quantize_multiplier,
-    scale_of,
-    zero_point_of,
-)
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.activation import sigmoid_table
 from ethosgen.aot.operators.recurrent import (
     Lstm,
@@ -27,6 +18,15 @@ from ethosgen.aot.operators.recurrent import (
 )
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.order import Array
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    limits,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
 from ethosgen.values.network import Operator, Tensor
 
 LSTM_HEADERS = ("ethosgen_curve.h", "ethosgen_lstm.h", "ethosgen_sums.h")

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import Multiplier, shorten
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.order import Array
@@ -17,6 +15,8 @@ from ethosgen.aot.packed.recurrent import (
     lstm_numbers,
     lstm_weights,
 )
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import Multiplier, shorten
 from ethosgen.values.network import Operator, Tensor
 
 LSTM = frozenset({"ethosgen_lstm_s16.c", "ethosgen_sums_s16.h", *LSTM_HEADERS})

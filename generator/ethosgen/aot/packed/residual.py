@@ -12,11 +12,8 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
-from ethosgen.aot.arithmetic.quantization import scale_of
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest, int32
 from ethosgen.aot.loops.window import make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order
 from ethosgen.aot.packed.addition import ADDITION, sum_numbers
 from ethosgen.aot.packed.matrix import (
@@ -29,6 +26,9 @@ from ethosgen.aot.packed.matrix import (
     strip_constants,
 )
 from ethosgen.aot.packed.strips import Strips, is_point
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tir.quantization import scale_of
 from ethosgen.values.network import Operator, Tensor
 
 ROOM = 2048

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.signal import read_auto_scale, read_window
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SIGNAL = frozenset({"ethosgen_signal_s16.c"})

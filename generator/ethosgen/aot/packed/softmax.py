@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax
 from ethosgen.aot.packed import cost, packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_softmax.c"})

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.recurrent import multiplier_numbers
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_softmax_s16.c", "ethosgen_sums.h"})

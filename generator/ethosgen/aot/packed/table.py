@@ -7,10 +7,10 @@ import numpy as np
 from tvm import tirx
 from tvm.ir import TensorLoad
 
-from ethosgen.aot.code.primfunc import pointer
-from ethosgen.aot.fuse.element import read_element, split_views
-from ethosgen.aot.fuse.graft import only_output, unused_name
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.element import read_element, split_views
+from ethosgen.aot.tir.graft import only_output, unused_name
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.primfunc import pointer
 from ethosgen.values.network import Tensor
 
 TABLE = frozenset({"ethosgen_table.c"})

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest, strides
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.operators.layout import constant
 from ethosgen.aot.packed import packed
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, strides
 from ethosgen.values.network import Operator, Tensor
 
 TRANSPOSE = frozenset({"ethosgen_transpose.c"})

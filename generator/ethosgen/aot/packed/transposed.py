@@ -15,13 +15,13 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
 from ethosgen.aot.loops.window import Axis, make_transposed_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import order, packed
 from ethosgen.aot.packed.matrix import CONVOLUTION, MATRIX, convolution_function, strip_constants
 from ethosgen.aot.packed.order import Array
 from ethosgen.aot.packed.strips import Strips, cheapest_strips
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 MOST_PARTS = 32

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.arithmetic.quantization import zero_point_of
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.calls import images_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import cost, order
 from ethosgen.aot.thumb.matrix import Form, convolution
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset({"ethosgen_thumb_depthwise.c", "ethosgen_thumb_plane.h"})

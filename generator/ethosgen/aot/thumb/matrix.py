@@ -7,10 +7,10 @@ import numpy as np
 
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.calls import is_contiguous, rows_kernel, window_numbers, windows_kernel
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import order
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = 2

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from ethosgen.aot.dsp.pad import BLOCK, PAD, WORD
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.pad import padding
 from ethosgen.aot.thumb.recurrent import HEADERS
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 SOURCES = PAD | HEADERS | {"ethosgen_thumb.h"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.operators import UNSIGNED, Kernel
 from ethosgen.aot.packed import packed
 from ethosgen.aot.packed.pool import windows
 from ethosgen.aot.thumb import cost
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_thumb_pool.c"})

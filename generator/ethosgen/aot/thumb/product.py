@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed import packed, product
 from ethosgen.aot.thumb import cost
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 

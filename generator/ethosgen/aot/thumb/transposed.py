@@ -13,12 +13,12 @@ from ethosgen.aot.dsp.transposed import (
     parts_kernel,
 )
 from ethosgen.aot.loops.layer import Layer
-from ethosgen.aot.loops.nest import Nest
-from ethosgen.aot.operators import Kernel
 from ethosgen.aot.packed.calls import Constants
 from ethosgen.aot.packed.order import Array, packable_layer
 from ethosgen.aot.thumb import cost, matrix
 from ethosgen.aot.thumb.matrix import SINGLE, Form
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 

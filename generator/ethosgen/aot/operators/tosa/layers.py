@@ -8,9 +8,10 @@ from typing import Any
 
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import Nest, int32, number
 from ethosgen.aot.loops.window import Axis
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32, number
 from ethosgen.values.network import Operator, Tensor
 
 INPUTS = ("int8", "int16")

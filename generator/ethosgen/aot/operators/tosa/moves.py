@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.loops.nest import BAD_VALUE, Nest, int32
-from ethosgen.aot.operators import Build, Kernel, operator
+from ethosgen.aot.operators import Build, operator
 from ethosgen.aot.operators.copy import copy
 from ethosgen.aot.operators.layout import concatenation, pad
 from ethosgen.aot.operators.rearrangement import reverse, slice_, tile, transpose
 from ethosgen.aot.operators.reduction import arg_extremum, extremum, reduce_truth
 from ethosgen.aot.operators.selection import gather, select
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import BAD_VALUE, Nest, int32
 from ethosgen.values.network import Operator, Tensor
 
 MOVED = ("int8", "int16", "int32", "bool")

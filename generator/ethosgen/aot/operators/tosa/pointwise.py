@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import clamp, limits
-from ethosgen.aot.loops.nest import Nest, dtype_of, int32, pointwise
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.tosa.layers import point_of
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, dtype_of, int32, pointwise
+from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.values.network import Operator, Tensor
 
 INTEGERS = ("int8", "int16", "int32")

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic.quantization import clamp, limits
-from ethosgen.aot.loops.nest import Nest, int32, number
-from ethosgen.aot.operators import Kernel, operator
+from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.tosa.layers import axes, cast, centred, point_of
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32, number
+from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.values.network import Operator, Tensor
 
 DTYPES = ("int8", "int16")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.graph.schedule import Schedule
+from ethosgen.aot.schedule.schedule import Schedule
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 

@@ -7,7 +7,7 @@ outputs. So at most one accelerator is running, no run ends before its wait, and
 
 from collections.abc import Collection
 
-from ethosgen.aot.graph.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Schedule, Step
 from ethosgen.values.network import Operator
 
 

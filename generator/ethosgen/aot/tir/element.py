@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import TensorLoad
 
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.kernel import Kernel
 
 
 @dataclass(frozen=True)

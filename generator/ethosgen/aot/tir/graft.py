@@ -9,9 +9,9 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import TensorLoad
 
-from ethosgen.aot.code.primfunc import pointer
-from ethosgen.aot.fuse.element import Element, find_loads, read_element, split_views, uses
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.element import Element, find_loads, read_element, split_views, uses
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.primfunc import pointer
 
 
 def graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:

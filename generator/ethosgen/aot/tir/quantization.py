@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.arithmetic import fixed_point
-from ethosgen.aot.operators import UNSIGNED
+from ethosgen.aot.tir import fixed_point
+from ethosgen.aot.tir.kernel import UNSIGNED
 from ethosgen.values import rescaling
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.aot.operators import UNSIGNED, deciding_dtype, registry
+from ethosgen.aot.registry import deciding_dtype, registry
+from ethosgen.aot.tir.kernel import UNSIGNED
 from ethosgen.values.network import ABSENT, Graph, Operator, Quantization, Tensor
 
 _MOVING = frozenset(

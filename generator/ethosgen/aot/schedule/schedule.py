@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from ethosgen.aot.graph.fusion import fuse_paddings
 from ethosgen.aot.graph.halves import widen_constants
 from ethosgen.aot.graph.states import add_states
+from ethosgen.aot.graph.storage import COPY
 from ethosgen.aot.graph.subgraphs import lift
-from ethosgen.aot.graph.twins import sign
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.schedule.twins import sign
+from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, Partition, Plan
-
-COPY = "COPY"
-"""Code of the operator that copies an output whose bytes belong to another tensor."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from tvm import ir, tirx
 
-from ethosgen.aot.arithmetic.quantization import Multiplier, divide, multiply
-from ethosgen.aot.code.primfunc import pointer
-from ethosgen.aot.operators import Kernel
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.primfunc import pointer
+from ethosgen.aot.tir.quantization import Multiplier, divide, multiply
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.status import Status

@@ -1,0 +1,59 @@
+"""The kernel of an operator: a function of TIR, and what it needs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ethosgen.values.profile import ProgramStep
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operator as TIR.
+
+    `function` is a PrimFunc whose parameters are typed pointers, in this order: one for each tensor
+    index in `inputs` (including constants of the network), one for each array in `constants`
+    (generated here: multipliers, tables, packed weights), one for each output of the operator, one
+    for each tensor in `variables`, which it reads and updates for the next inference, and an int8
+    pointer if `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
+    The C code uses the parameters' names and omits parameters that the body does not use.
+    `sources` names the C files of libraries whose functions it calls. `callees` are
+    functions generated for this kernel only, each before its callers. `steps` are the operators of
+    its subgraphs.
+    """
+
+    function: Any
+    inputs: tuple[int, ...]
+    constants: tuple[np.ndarray[Any, Any], ...] = ()
+    workspace_bytes: int = 0
+    variables: tuple[int, ...] = ()
+    sources: frozenset[str] = frozenset()
+    callees: tuple["Callee", ...] = ()
+    steps: tuple["MarkedStep", ...] = ()
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A PrimFunc that a kernel calls, its C name, and the comment above it in the C code."""
+
+    name: str
+    function: Any
+    comment: str
+
+
+@dataclass(frozen=True)
+class MarkedStep:
+    """A step of the generated C: call `number`, from 1, of the function `entry`.
+
+    In a kernel or a routine, `inside` counts from its own first step; 0 is itself.
+    """
+
+    entry: str
+    number: int
+    step: ProgramStep
+
+
+UNSIGNED = "ethosgen_unsigned"
+"""An option that ethosgen adds: this int8 operator was uint8 in the network (see twins.py), so
+LiteRT's uint8 reference kernel is the oracle."""

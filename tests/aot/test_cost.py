@@ -5,7 +5,7 @@ import pytest
 from ethosgen.aot import cpu_cycles
 from ethosgen.aot.registry import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
-from tests.aot.test_packed import Build, SymmetricNetwork
+from tests.aot.libraries.helium.test_int8 import Build, SymmetricNetwork
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.product_networks import product, transposed
 

@@ -10,7 +10,8 @@ from ethosgen.aot.graph.halves import is_widened
 from ethosgen.aot.graph.routine import COMPILE, CompileRoutine
 from ethosgen.aot.graph.states import with_states
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
-from ethosgen.aot.libraries import Library, cheapest
+from ethosgen.aot.libraries import cheapest
+from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, registry
 from ethosgen.aot.schedule.schedule import Schedule
 from ethosgen.aot.schedule.twins import has_twin, twin

@@ -19,14 +19,11 @@ from ethosgen.aot.fuse.lookup import bounds_of, is_of_a_byte, tables
 from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS
 from ethosgen.aot.kernels import build_kernel
-from ethosgen.aot.libraries import Library, cheapest
+from ethosgen.aot.libraries import cheapest
+from ethosgen.aot.libraries.framework.library import Library
+from ethosgen.aot.libraries.framework.table import is_table, packed_table, with_table
 from ethosgen.aot.memory.plan import lifetimes, plan_memory
 from ethosgen.aot.operators.conversion import is_flip
-from ethosgen.aot.packed import MicroKernels
-from ethosgen.aot.packed.addition import ADDITION
-from ethosgen.aot.packed.matrix import MATRIX
-from ethosgen.aot.packed.residual import convolution_and_sum
-from ethosgen.aot.packed.table import is_table, packed_table, with_table
 from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.schedule.schedule import Schedule, Step
 from ethosgen.aot.schedule.twins import FLIP
@@ -105,7 +102,7 @@ class _Chains:
     def __init__(self, schedule: Schedule, libraries: Sequence[Library]) -> None:
         self.schedule = schedule
         self.libraries = libraries
-        self.has_tables = any(isinstance(one, MicroKernels) for one in libraries)
+        self.has_tables = any(library.has_tables for library in libraries)
         self._known: tuple[Schedule, dict[int, int], dict[int, list[int]]] | None = None
         self._ends: dict[int, tuple[Step, tuple[int, ...], tuple[int, ...]]] = {}
         """By the id of a step: the step, its different reads, and its writes."""
@@ -327,15 +324,13 @@ def _into_stores(chains: _Chains, producer: Step, step: Step, tensor: int) -> St
 
 def _into_bands(chains: _Chains, producer: Step, step: Step, tensor: int) -> Step | None:
     """Add the outputs of a micro-kernel to another tensor, some rows at a time."""
-    makers = producer.kernel.sources if producer.kernel else frozenset()
     is_alone = len(producer.tail) == (BOUNDS in producer.operator.options)
-    if step.kernel is None or not is_alone or not makers >= MATRIX:
+    if producer.kernel is None or step.kernel is None or not is_alone:
         return None
-    codes = producer.operator.code, step.operator.code
-    if codes != ("CONV_2D", "ADD") or step.kernel.sources != ADDITION:
-        return None
+    layer, addition = (producer.operator, producer.kernel), (step.operator, step.kernel)
     tensors = chains.schedule.graph.tensors
-    kernel = convolution_and_sum(producer.operator, step.operator, tensors)
+    joined = (library.in_bands(layer, addition, tensors) for library in chains.libraries)
+    kernel = next((one for one in joined if one is not None), None)
     if kernel is None:
         return None
     read = producer.operator.inputs

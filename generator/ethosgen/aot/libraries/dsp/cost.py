@@ -1,0 +1,80 @@
+"""The cycles of the DSP kernels.
+
+The figures follow the loops of the C and are instructions counted on QEMU with code for a
+Cortex-M33.
+"""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.cost import Cycles
+from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of, sizes_of
+from ethosgen.values.network import Operator, Tensor
+
+ROWS, STEP = 4, 4
+INSIDE = 0.75
+"""The share of windows that are inside the input; those of whole words are not copied."""
+MOST_FEW = 3
+"""Channels for which rows are not widened."""
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to)
+
+
+def products(rows: int, depth: int, channels: int) -> float:
+    """Return the cycles of rows times weights."""
+    steps = _up(depth, STEP)
+    blocks, last = divmod(rows, ROWS)
+    tile = 40 + _up(channels, 2) * (105 + 25.5 * steps)
+    row = 50 + _up(channels, 2) * (48 + 7.2 * steps)
+    return blocks * tile + last * row + rows * (45 + 10.5 * steps)
+
+
+def matrix(rows: int, depth: int, channels: int) -> float:
+    """Return the cycles of rows times constant weights."""
+    if channels > MOST_FEW:
+        return products(rows, depth, channels)
+    each = 80 + 18 * channels + (4.5 + 5 * channels) * (depth // STEP)
+    return rows * (each + (20 + 5 * channels) * (depth % STEP > 0))
+
+
+def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> float:
+    """Return the cycles of a convolution, most of whose windows are inside the input."""
+    rows, size = taps[0], taps[1] * depth
+    copied = 130 + rows * (25 + 1.5 * size)
+    if size % STEP == 0:
+        in_place = 30 + 20 * rows if channels <= MOST_FEW else 70 + 35 * rows
+        copied = INSIDE * in_place + (1 - INSIDE) * copied
+    return matrix(pixels, rows * size, channels) + pixels * copied
+
+
+def _rows(one: Sizes) -> float:
+    return matrix(one.pixels, one.depth, one.channels // one.groups)
+
+
+def _patches(one: Sizes) -> float:
+    taps = one.taps_y, one.taps_x
+    return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+def _averages(one: Sizes) -> float:
+    return one.pixels * (45 + _up(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
+
+
+def _maxima(one: Sizes) -> float:
+    return one.pixels * (45 + _up(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
+
+
+def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the cycles of a convolution that copies the pixels under each window."""
+    return _patches(sizes_of(op, tensors))
+
+
+DENSE: Cycles = estimate_of(_rows)
+CONVOLUTION: Cycles = estimate_of(_convolution)
+AVERAGES: Cycles = estimate_of(_averages)
+MAXIMA: Cycles = estimate_of(_maxima)

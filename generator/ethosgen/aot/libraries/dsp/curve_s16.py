@@ -1,0 +1,70 @@
+"""LOGISTIC and TANH of int16, by lines."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR
+from ethosgen.aot.operators.activation import argument_scale, sigmoid_table
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import scale_of
+from ethosgen.values.network import Operator, Tensor
+
+CURVE = frozenset({"ethosgen_dsp_curve_s16.c"})
+LINES = 256
+"""Lines on each side of the middle; the last is level."""
+
+
+def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    return 11.5 + 40 / max(tensors[op.outputs[0]].elements, 1)
+
+
+@packed("LOGISTIC", "TANH", dtype="int16", cycles=cycles)
+def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Read each element's line."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    factor, shift = argument_scale(op.code, scale_of(source))
+    if not 0 < factor <= MOST_FACTOR or target.dtype != "int16" or source.shape != target.shape:
+        return None
+    heights, slopes = signed_lines(op.code)
+    numbers = factor, 1 << shift >> 1, shift, op.code == "TANH"
+    nest = Nest()
+    x = nest.read("input", source, (source.elements,))
+    tables = [
+        nest.table("heights", heights),
+        nest.table("slopes", slopes),
+        nest.table("shape", np.array(numbers, np.int32)),
+    ]
+    y = nest.write("output", target, (source.elements,))
+    places = tirx.address_of(y[0]), tirx.address_of(x[0])
+    data = (table.data for table in tables)
+    nest.call("ethosgen_dsp_curve_s16", *places, source.elements, *data)
+    return nest.kernel(CURVE)
+
+
+def signed_lines(code: str) -> tuple[Array, Array]:
+    """Return the heights at 0 and the slopes of the lines of a curve, from the lowest argument.
+
+    At an argument x of as many bits as there are lines and units of a line, height + x * slope is
+    what TFLite Micro shifts to an output, half a unit added. Its curve has lines above 0 and
+    mirrors them; here those below 0 are lines of their own.
+    """
+    is_tanh = code == "TANH"
+    bits, down = (8, 8) if is_tanh else (9, 10)
+    whole = 1 << (16 + bits)
+    half, lowered = 1 << (down - 1), whole >> 1 if is_tanh else 0
+    table = sigmoid_table().astype(np.int64)
+    slopes = np.append(np.diff(table), 0)
+    above = (table << bits) - (np.arange(LINES) << bits) * slopes
+    above[-1] = 0xFFFF << 8 if is_tanh else 0x7FFF << 10
+    below = whole - above[::-1] + half - 1
+    # At its lowest argument this line has the value of the level one before, which differs.
+    if not is_tanh:
+        below[1] += 1
+    heights = np.concatenate([below - lowered, above + half - lowered])
+    return heights.astype(np.int32), np.concatenate([slopes[::-1], slopes]).astype(np.int16)

@@ -1,0 +1,193 @@
+"""DEPTHWISE_CONV_2D of int8."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen.aot.libraries.dsp import cost, order
+from ethosgen.aot.libraries.dsp.lanes import Lanes
+from ethosgen.aot.libraries.dsp.matrix import convolution
+from ethosgen.aot.libraries.framework.calls import images_kernel
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.network import Operator, Tensor
+
+DEPTHWISE = frozenset(
+    {
+        *("ethosgen_dsp_depthwise.c", "ethosgen_dsp_depthwise.h"),
+        *("ethosgen_dsp_depthwise_3x3.c", "ethosgen_dsp_depthwise_any.c"),
+    }
+)
+PLANES = 4
+"""Channels of the input that are copied at a time."""
+MOST_PLANE_BYTES = 4096
+"""The size of the planes from which a strip gets fewer rows; one row may need more."""
+BEHIND = 4
+"""Values behind a plane's row that are read for outputs behind the end of a row."""
+
+
+def _depthwise(
+    layer: Layer, weights: Array, scales: Array, vertical: Axis, horizontal: Axis
+) -> Kernel:
+    """Return the kernel; `weights` are (row, column, channel)."""
+    planes = Planes.of(vertical, horizontal)
+    if planes.is_exchanged:
+        weights = weights.transpose(1, 0, 2)
+    constants = {
+        "weights": order.depthwise_weights(weights),
+        "scales": order.depthwise_scales(scales),
+        "shape": planes.shape(layer),
+    }
+    return images_kernel(layer, "ethosgen_dsp_depthwise_s8", constants, planes.bytes, DEPTHWISE)
+
+
+@dataclass(frozen=True)
+class Planes:
+    """The planes of a layer; the columns of windows are along `across`, the rows along `down`.
+
+    Windows that are one column wide have them exchanged, so that their taps are adjacent.
+    """
+
+    down: Axis
+    across: Axis
+    is_exchanged: bool
+
+    @staticmethod
+    def of(vertical: Axis, horizontal: Axis) -> "Planes":
+        """Return the planes of a layer."""
+        if horizontal.taps == 1 < vertical.taps:
+            return Planes(horizontal, vertical, is_exchanged=True)
+        return Planes(vertical, horizontal, is_exchanged=False)
+
+    @property
+    def columns(self) -> int:
+        """Values of a row that windows reach."""
+        across = self.across
+        return (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+
+    @property
+    def row(self) -> int:
+        """Values between a row and the next."""
+        return (self.columns + BEHIND + 1) // 2 * 2
+
+    @property
+    def reach(self) -> int:
+        """Rows that a window reaches."""
+        return (self.down.taps - 1) * self.down.dilation + 1
+
+    @property
+    def strip(self) -> int:
+        """Rows of outputs that are computed at a time."""
+        rows = MOST_PLANE_BYTES // (PLANES * self.row * 2) - self.reach
+        return min(max(rows // self.down.stride + 1, 1), self.down.target)
+
+    @property
+    def values(self) -> int:
+        """The size of a plane."""
+        return ((self.strip - 1) * self.down.stride + self.reach) * self.row
+
+    @property
+    def bytes(self) -> int:
+        """The size of the temporary memory: a channel's weights in pairs, and the planes."""
+        pairs = self.down.taps * ((self.across.taps + 1) // 2)
+        return 4 * pairs + 2 * PLANES * self.values
+
+    @property
+    def is_3x3(self) -> bool:
+        """Whether the C has a loop for these windows."""
+        across = self.across
+        is_dense = across.dilation == 1 and across.stride in (1, 2)
+        return is_dense and across.taps == self.down.taps == 3 and not self.is_exchanged
+
+    def shape(self, layer: Layer) -> Array:
+        """Return a struct ethosgen_dsp_depthwise."""
+        down, across = self.down, self.across
+        _, _, width, depth = layer.source.shape
+        source, target = (width * depth, depth), (layer.target.shape[2], 1)
+        if self.is_exchanged:
+            source, target = source[::-1], target[::-1]
+        before = min(across.padding, self.columns)
+        numbers = (
+            *(down.source, min(across.source, self.columns - before)),
+            *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
+            *(down.taps, across.taps, down.dilation, across.dilation),
+            *(down.stride, across.stride, down.padding, before),
+            *(self.row, self.values, down.target, across.target, self.strip),
+            *(place * layer.channels for place in target),
+            *(self.is_3x3, *layer.bounds),
+        )
+        return np.array(numbers, np.int32)
+
+    @property
+    def cycles(self) -> float:
+        """The estimated cycles of all channels, for each channel of the input and its outputs."""
+        down, across = self.down, self.across
+        strips = -(-down.target // self.strip)
+        copies = self.values / self.row * strips * (14 + 1.9 * self.columns)
+        pairs = (across.taps + 1) // 2
+        widened = 0 if self.is_3x3 else strips * down.taps * (8 + 7 * pairs)
+        if self.is_3x3:
+            run: float = (37 if across.stride == 1 else 41) * ((across.target + 1) // 2)
+        elif across.dilation == 1:
+            fours, rest = divmod(across.target, 4)
+            if fours and rest > 1:
+                fours, rest = fours + 1, 0
+            run = fours * (80 + down.taps * (34 + 11 * pairs))
+            run += rest * (40 + down.taps * (11.5 + 6 * pairs))
+        else:
+            run = across.target * (25 + down.taps * (8 + 6 * across.taps))
+        return copies + 110 * strips + widened + down.target * (22 + run)
+
+
+def _axes(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis]:
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], *op.outputs[:1]))
+    return make_window(op, (weights.shape[1], weights.shape[2]), source, target)
+
+
+def _lanes(op: Operator, tensors: Sequence[Tensor]) -> Lanes:
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    depth = source.shape[3]
+    return Lanes(*_axes(op, tensors), depth, target.shape[3] // max(depth, 1))
+
+
+def _other_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate the cycles of a picture without lanes."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    if source.shape[3] == 1:
+        return cost.patches(op, tensors) / max(target.shape[0], 1)
+    return Planes.of(*_axes(op, tensors)).cycles * target.shape[3]
+
+
+def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Estimate the cycles for each output."""
+    target, lanes = tensors[op.outputs[0]], _lanes(op, tensors)
+    cycles = _other_cycles(op, tensors)
+    if lanes.is_known:
+        cycles = min(cycles, lanes.cycles)
+    return cycles * target.shape[0] / max(target.elements, 1)
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=_cycles)
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute the outputs channel by channel; a single channel of the input is convolved.
+
+    Few outputs are computed 4 channels at a time.
+    """
+    layer = packable_layer(op, tensors)
+    if layer is None:
+        return None
+    weights, lanes = layer.weights.array(), _lanes(op, tensors)
+    has_lanes = lanes.is_known and lanes.cycles < _other_cycles(op, tensors)
+    if layer.source.shape[3] == 1 and not has_lanes:
+        return convolution(op, layer, weights.transpose(3, 1, 2, 0))
+    scales = order.dsp_scales(layer, weights.reshape(-1, layer.channels).T)
+    if scales is None:
+        return None
+    if has_lanes:
+        return lanes.kernel(layer, weights[0], scales)
+    return _depthwise(layer, weights[0], scales, *_axes(op, tensors))

@@ -1,0 +1,278 @@
+"""Layers of int8 with state: SVDF with a state of int16, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.libraries.dsp import order
+from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
+from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, gate_matrices
+from ethosgen.aot.operators.recurrent import (
+    Lstm,
+    Svdf,
+    cell_clip,
+    cell_multipliers,
+    cell_shift,
+    gate_multiplier,
+    read_lstm,
+    read_svdf,
+)
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.values.network import Operator, Tensor
+
+SVDF = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_svdf.c"})
+LSTM = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_lstm.c", "ethosgen_dsp_cell.h"})
+BLOCK = 8
+"""Filters, or units of an LSTM, that are computed at a time."""
+MOST_PLACES = 508
+"""Places of a row of which a channel's sum fits in 24 bits, whatever the weights."""
+MOST_SUM = 1 << 30
+"""The bound of sums that can be doubled."""
+MOST_INPUT = 256
+"""The bound of an input without its zero point."""
+MOST_SHIFT = 30
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A library's C for the sums of a row, which SVDF and LSTM call."""
+
+    sources: frozenset[str]
+    weights: Callable[[Array], Array]
+    """Packs a block of filters, which are (filter, depth)."""
+    biases: Callable[[Array, Array], Array]
+    """Returns the biases of filters as the C wants them, given the filters and their biases."""
+    row_bytes: Callable[[int], int]
+    """Returns the temporary memory of a row."""
+
+
+def _sums(rows: int, steps: int) -> float:
+    """Return the estimated cycles of the sums of a row with `rows` rows of weights."""
+    return -(-rows // 2) * (28 + 7.2 * steps)
+
+
+def _steps(depth: int) -> int:
+    return whole_steps(depth) // order.STEP
+
+
+def svdf_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    layer = read_svdf(op, tensors)
+    filters, steps = layer.time.shape[0], _steps(layer.source.shape[1])
+    row = 90 + 11 * steps + _sums(filters, steps) + filters * (57 + 3.0 * layer.memory)
+    return 30 + row / max(layer.target.shape[1], 1)
+
+
+def lstm_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    _, _, features, units = read_lstm(op, tensors).sizes
+    ahead, behind = _steps(features), _steps(units)
+    row = 100 + 11 * (ahead + behind) + _sums(4 * units, ahead) + _sums(4 * units, behind)
+    return 325 + row / max(units, 1)
+
+
+@packed("SVDF", cycles=svdf_cycles)
+def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute a row of features by one call."""
+    return svdf_of(op, tensors, SUMS)
+
+
+def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an SVDF with a library's sums."""
+    layer = read_svdf(op, tensors)
+    types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
+    constants = (layer.features, layer.time, layer.bias)
+    if (
+        types != ["int8", "int16", "int16", "int32"]
+        or zero_point_of(layer.state)
+        or any(tensor.data is None for tensor in constants)
+    ):
+        return None
+    numbers = _svdf_numbers(layer)
+    if numbers is None:
+        return None
+    batch, depth = layer.source.shape
+    weights = layer.features.array()
+    biases = sums.biases(weights, folded_biases(weights, zero_point_of(layer.source)))
+    nest = Nest()
+    x = nest.read("input", layer.source)
+    tables = [
+        nest.table("weights", _blocks([weights], sums)),
+        nest.table("biases", padded(biases, BLOCK)),
+        nest.table("time_weights", layer.time.array()),
+        nest.table("unit_biases", layer.bias.array()),
+        nest.table("shape", numbers),
+    ]
+    y = nest.write("output", layer.target)
+    state = nest.variable("state", layer.state)
+    room = nest.room("room", sums.row_bytes(depth))
+    with nest.loop("n", batch) as n:
+        places = [tirx.address_of(view[n, 0]) for view in (y, x, state)]
+        nest.call("ethosgen_dsp_svdf_s8", *places, room.data, *(t.data for t in tables))
+    return nest.kernel(SVDF | sums.sources)
+
+
+def _svdf_numbers(layer: Svdf) -> Array | None:
+    """Return a struct ethosgen_dsp_svdf, None if the kernel does not cover the layer."""
+    held = scale_of(layer.state)
+    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
+    out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
+    numbers = multiplier_numbers(into, _most(layer.features))
+    # The totals are not doubled, since they may have all 32 bits.
+    last = multiplier_numbers(out, 0)
+    if numbers is None or last is None:
+        return None
+    sizes = layer.source.shape[1], layer.time.shape[0], layer.rank, layer.memory
+    wide = (last[0] - 1, *last[1:])
+    return np.array((*sizes, *numbers, *wide, zero_point_of(layer.target)), np.int32)
+
+
+def multiplier_numbers(by: Multiplier, most: int) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_dsp_multiplier for sums of at most `most`, None if they overflow."""
+    left, right = max(by.shift, 0), max(-by.shift, 0)
+    if left + 1 > MOST_SHIFT or right > MOST_SHIFT or most << left >= MOST_SUM:
+        return None
+    return 1 + left, by.mantissa, -1 if right else 0, 1 << right >> 1, right
+
+
+def _most(weights: Tensor) -> int:
+    """Return a bound of a layer's sums without biases."""
+    return MOST_INPUT * int(np.abs(weights.array().astype(np.int64)).sum(axis=1).max(initial=0))
+
+
+def _blocks(matrices: Sequence[Array], sums: Sums) -> Array:
+    """Pack matrices of (filter, depth) by blocks of filters; each matrix's follow one another."""
+    filters = len(matrices[0])
+    return np.concatenate(
+        [
+            sums.weights(matrix[first : first + BLOCK])
+            for first in range(0, filters, BLOCK)
+            for matrix in matrices
+        ]
+    )
+
+
+def _places(block: Array) -> Array:
+    """Pack a block of filters by parts of its depth."""
+    parts = range(0, block.shape[1], MOST_PLACES)
+    return np.concatenate([order.matrix_weights(block[:, p : p + MOST_PLACES]) for p in parts])
+
+
+SUMS = Sums(
+    MATRIX | {"ethosgen_dsp_sums.c"},
+    _places,
+    lambda _, biases: biases,
+    lambda depth: 2 * whole_steps(depth),
+)
+
+
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=lstm_cycles)
+def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all time steps of a batch by one call."""
+    return lstm_of(op, tensors, SUMS)
+
+
+def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an LSTM with a library's sums."""
+    layer = read_lstm(op, tensors)
+    numbers = _lstm_numbers(layer)
+    if numbers is None:
+        return None
+    batch, _, features, units = layer.sizes
+    nest = Nest()
+    x = nest.read("input", layer.source)
+    tables = [
+        nest.table("weights", _lstm_weights(layer, sums)),
+        nest.table("biases", _lstm_biases(layer, sums)),
+        nest.table("lines", curve_lines()),
+        nest.table("shape", numbers),
+    ]
+    y = nest.write("output", layer.target)
+    states = [
+        nest.variable(name, tensor, (batch, units))
+        for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
+    ]
+    room = nest.room("room", sums.row_bytes(features) + sums.row_bytes(units))
+    with nest.loop("n", batch) as n:
+        row = (0, n, 0) if layer.by_time else (n, 0, 0)
+        places = [tirx.address_of(view[row]) for view in (y, x)]
+        places += [tirx.address_of(state[n, 0]) for state in states]
+        nest.call("ethosgen_dsp_lstm_s8", *places, room.data, *(t.data for t in tables))
+    return nest.kernel(LSTM | sums.sources)
+
+
+def _by_block(gates: Sequence[Array]) -> list[Array]:
+    """Return for each block of units those of all gates, one gate after another."""
+    return [
+        np.concatenate([gate[first : first + BLOCK] for gate in gates])
+        for first in range(0, len(gates[0]), BLOCK)
+    ]
+
+
+def _lstm_weights(layer: Lstm, sums: Sums) -> Array:
+    """Return the weights of each block: those of the input, then those of the hidden state."""
+    forward, back = (
+        _by_block([weights.array() for weights in side]) for side in (layer.inputs, layer.recurrent)
+    )
+    pairs = zip(forward, back, strict=True)
+    return np.concatenate([sums.weights(block) for pair in pairs for block in pair])
+
+
+def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
+    """Return the biases in the order of the weights; those of the hidden state are 0."""
+    biases = [b for bias in layer.biases for b in (bias.array().astype(np.int64), 0)]
+    folded = [
+        sums.biases(weights.array(), folded_biases(weights.array(), zero_point_of(rows), bias))
+        for (rows, weights), bias in zip(gate_matrices(layer), biases, strict=True)
+    ]
+    pairs = zip(_by_block(folded[::2]), _by_block(folded[1::2]), strict=True)
+    return np.concatenate([block for pair in pairs for block in pair])
+
+
+def _lstm_numbers(layer: Lstm) -> Array | None:
+    """Return a struct ethosgen_dsp_lstm, None if the kernel does not cover the layer."""
+    batch, steps, features, units = layer.sizes
+    pairs, cell = gate_matrices(layer), cell_numbers(layer)
+    constants = [*(weights for _, weights in pairs), *layer.biases]
+    if any(t.data is None for t in constants) or cell is None:
+        return None
+    biases = [int(np.abs(bias.array().astype(np.int64)).max(initial=0)) for bias in layer.biases]
+    starts = [most for bias in biases for most in (bias, 0)]
+    gates = [
+        multiplier_numbers(gate_multiplier(rows, weights), _most(weights) + most)
+        for (rows, weights), most in zip(pairs, starts, strict=True)
+    ]
+    multipliers = [one for one in (*gates[::2], *gates[1::2]) if one is not None]
+    if len(multipliers) < len(gates):
+        return None
+    numbers = (
+        *(steps, batch if layer.by_time else 1, features, units),
+        *(number for one in multipliers for number in one),
+        *cell,
+    )
+    return np.array(numbers, np.int32)
+
+
+def cell_numbers(layer: Lstm) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_dsp_cell, None if the kernels do not cover the cell."""
+    factor, shift = cell_shift(scale_of(layer.cell))
+    # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
+    cells = [multiplier_numbers(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
+    multipliers = [one for one in cells if one is not None]
+    if len(multipliers) < len(cells) or factor > MOST_FACTOR or shift > MOST_SHIFT:
+        return None
+    return (
+        *(number for one in multipliers for number in one),
+        *(*cell_clip(layer), factor, 1 << shift >> 1, shift, zero_point_of(layer.hidden)),
+    )

@@ -1,0 +1,29 @@
+"""Kernels for float32: for Helium's floating point, for the unit of a Cortex-M, and in plain C.
+
+Lanes are output channels, and a product is rounded before it is added. So each output is the sum of
+the same roundings as in TFLite Micro's reference kernels on a computer, bit for bit; only numbers
+that are subnormal in float32 are zero for Helium (docs/integration.md).
+"""
+
+from ethosgen.aot.libraries.framework.library import MicroKernels, Source
+
+_SOURCE = Source(
+    package=__name__,
+    families=(
+        "binary",
+        "depthwise",
+        "matrix",
+        "pool",
+        "product",
+        "recurrent",
+        "resize",
+        "transposed",
+    ),
+    folder="kernels/floats",
+    headers=("ethosgen_floats.h", "ethosgen_floats_math.h", "ethosgen_matrix_fpu.h"),
+)
+FLOAT_KERNELS = MicroKernels("float kernels", _SOURCE)
+FLOAT_KERNELS_IN_C = MicroKernels("float kernels without Helium", _SOURCE, has_helium=False)
+"""The same for other microcontrollers."""
+PORTABLE_FLOAT_KERNELS = MicroKernels("portable float kernels", _SOURCE, is_portable=True)
+"""The same for other processors."""

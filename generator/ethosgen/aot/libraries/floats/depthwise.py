@@ -1,0 +1,71 @@
+"""DEPTHWISE_CONV_2D of float32."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.libraries.floats import cost, order
+from ethosgen.aot.libraries.floats.matrix import convolution, sizes_of, two_forms, whole_convolution
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import padded
+from ethosgen.aot.loops.window import make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.network import Operator, Tensor
+
+FILES = frozenset({"ethosgen_depthwise_f32.c"})
+PIXEL = 60
+"""Instructions of an output pixel outside the loop over channels."""
+BLOCK = {cost.HELIUM: (25, 5, 7.0), cost.IN_C: (80, 5, 13.0)}
+"""Instructions of 4 channels of a pixel: by themselves, for a row of taps, and for a tap."""
+
+
+def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    if source.shape[3] == 1:
+        return whole_convolution(by, op, tensors)
+    _, height, width, channels = weights.shape
+    once, row, tap = BLOCK[by]
+    rows, columns = (1, height) if width == 1 else (height, width)
+    block = once + rows * (row + columns * tap)
+    return target.elements / channels * (PIXEL + -(-channels // order.BLOCK) * block)
+
+
+@packed("DEPTHWISE_CONV_2D", dtype="float32", cycles=two_forms(_whole))
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all channels of an output pixel in one call, from the taps inside the input."""
+    layer = order.float_layer(op, tensors)
+    if layer is None:
+        return None
+    source, target, depth = layer.source, layer.target, layer.source.shape[3]
+    if depth == 1:
+        weights = layer.weights.array().transpose(3, 1, 2, 0)
+        return convolution(layer, weights, sizes_of(op, tensors))
+    _, height, width, channels = layer.weights.shape
+    vertical, horizontal = make_window(op, (height, width), source, target)
+    steps = horizontal.dilation * depth, vertical.dilation * source.shape[2] * depth
+    is_column = width == 1
+    numbers = (channels, steps[is_column], steps[1], width * channels)
+    biases = np.concatenate([layer.bounds, padded(order.biases_of(layer), order.BLOCK)])
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    w = nest.read("weights", layer.weights)
+    bias = nest.table("biases", biases.astype(np.float32))
+    tables, name = [bias.data], "ethosgen_depthwise_f32"
+    if depth < channels:
+        places = np.arange(channels) // (channels // depth)
+        tables.append(nest.table("places", padded(places.astype(np.uint32), order.BLOCK)).data)
+        name = "ethosgen_depthwise_copies_f32"
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(target.shape[:3], "n oy ox") as (n, oy, ox):
+        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
+        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
+        taps = bottom - top, right - left
+        nest.call(
+            name,
+            *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
+            *(tirx.address_of(w[0, top, left, 0]), *(taps[::-1] if is_column else taps)),
+            *(*tables, shape.data),
+        )
+    return nest.kernel(FILES)

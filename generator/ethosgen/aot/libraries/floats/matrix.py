@@ -1,0 +1,155 @@
+"""Rows times weights in float32: FULLY_CONNECTED, CONV_2D, depthwise convolution of one channel."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.cost import Cycles, TwoForms
+from ethosgen.aot.libraries.floats import cost, order
+from ethosgen.aot.libraries.floats.strips import Rows, Sizes, Strips, cheapest
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.network import Operator, Tensor
+
+MATRIX = frozenset({"ethosgen_matrix_f32.c"})
+CONVOLUTION = MATRIX | {"ethosgen_convolution_f32.c"}
+
+
+def two_forms(whole: Callable[[cost.Figures, Operator, Sequence[Tensor]], float]) -> TwoForms:
+    """Return the estimates for each output, with Helium and without, from that of an operator."""
+
+    def each(by: cost.Figures) -> Cycles:
+        def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+            return whole(by, op, tensors) / max(tensors[op.outputs[0]].elements, 1)
+
+        return cycles
+
+    return TwoForms(each(cost.HELIUM), each(cost.IN_C))
+
+
+def _dense(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
+    target, depth = tensors[op.outputs[0]], tensors[op.inputs[1]].shape[-1]
+    channels = target.shape[-1]
+    return cost.rows(by, target.elements // max(channels, 1), depth, channels)
+
+
+@packed("FULLY_CONNECTED", dtype="float32", cycles=two_forms(_dense))
+def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply all rows of the input in one call."""
+    layer = order.float_layer(op, tensors)
+    if layer is None:
+        return None
+    weights = layer.weights.array()
+    weights = weights.reshape(-1, weights.shape[-1])
+    count, depth, channels = layer.target.elements // layer.channels, weights.shape[1], len(weights)
+    sizes = Sizes(_POINT, _POINT, depth, depth, channels)
+    return _multiply(layer, weights, sizes, Rows(1, count, 0, 0, depth, channels), batches=1)
+
+
+_POINT = Axis(taps=1, stride=1, dilation=1, padding=0, source=1, target=1)
+
+
+def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> Sizes:
+    """Return the sizes of a convolution, also of a depthwise one of one channel."""
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    _, height, width, depth = weights.shape
+    depth = depth if op.code == "CONV_2D" else 1
+    window = make_window(op, (height, width), source, target)
+    return Sizes(*window, source.shape[3], depth, target.shape[3])
+
+
+def whole_convolution(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimate of a convolution's instructions."""
+    sizes = sizes_of(op, tensors)
+    return tensors[op.outputs[0]].shape[0] * cheapest(sizes).cycles(by, sizes)
+
+
+@packed("CONV_2D", dtype="float32", cycles=two_forms(whole_convolution))
+def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply windows that are contiguous in the input, else copies of them."""
+    layer = order.float_layer(op, tensors)
+    if layer is None:
+        return None
+    return convolution(layer, layer.weights.array(), sizes_of(op, tensors))
+
+
+def convolution(layer: Layer, weights: Array, sizes: Sizes) -> Kernel:
+    """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
+    form = cheapest(sizes)
+    if isinstance(form, Rows):
+        flat = weights.reshape(len(weights), -1)
+        return _multiply(layer, flat, sizes, form, layer.source.shape[0])
+    nest = Nest()
+    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
+    steps = layer.target.shape[2] * layer.channels, layer.channels
+    packs = packed_groups(layer, weights, sizes.groups)
+    w = nest.table("weights", np.concatenate(packs))
+    shape = nest.table("shape", strip_numbers(form, steps, len(packs[0])))
+    strip = nest.workspace("strip", "float32", (form.floats,))
+    with nest.loop("n", layer.target.shape[0]) as n:
+        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        nest.call("ethosgen_convolution_f32", *places, strip.data, w.data, shape.data)
+    return nest.kernel(CONVOLUTION)
+
+
+def packed_groups(layer: Layer, weights: Array, groups: int) -> list[Array]:
+    """Return the packed weights of each group."""
+    return [
+        order.matrix_weights(part.reshape(len(part), -1), biases, layer.bounds)
+        for part, biases in zip(
+            np.split(weights, groups), np.split(order.biases_of(layer), groups), strict=True
+        )
+    ]
+
+
+def strip_numbers(strips: Strips, steps: tuple[int, int], group_weights: int) -> Array:
+    """Return a struct ethosgen_convolution_f32.
+
+    `steps` has the floats from an output to the one below it, and to the next in its row.
+    """
+    sizes = strips.sizes
+    channels = sizes.source_channels
+    numbers = (
+        *_windows(sizes.vertical, sizes.horizontal.source * channels, steps[0]),
+        *_windows(sizes.horizontal, channels, steps[1]),
+        *(sizes.depth, sizes.groups, group_weights, strips.outputs),
+        *(int(strips.is_shared), sizes.group_channels),
+    )
+    return np.array(numbers, np.int32)
+
+
+def _windows(axis: Axis, source_step: int, target_step: int) -> tuple[int, ...]:
+    """Return a struct ethosgen_windows_f32."""
+    return (
+        *(axis.source, source_step, axis.taps, axis.stride, axis.dilation),
+        *(axis.padding, axis.target, target_step),
+    )
+
+
+def _multiply(layer: Layer, weights: Array, sizes: Sizes, rows: Rows, batches: int) -> Kernel:
+    """Return a kernel for rows that are contiguous in the input."""
+    source, target = layer.source.elements // batches, layer.target.elements // batches
+    count, groups = rows.count, sizes.groups
+    if rows.pieces == 1 and source == count * rows.step:
+        count, batches = count * batches, 1
+    numbers = (count, weights.shape[1], sizes.group_channels, rows.step, rows.target_step)
+    packs = packed_groups(layer, weights, groups)
+    nest = Nest()
+    x = nest.read("input", layer.source, (layer.source.elements,))
+    y = nest.write("output", layer.target, (layer.target.elements,))
+    w = nest.table("weights", np.concatenate(packs))
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops((batches, rows.pieces, groups), "n piece group") as (n, piece, group):
+        to = n * target + piece * rows.target_piece_step + group * sizes.group_channels
+        at = n * source + piece * rows.piece_step + group * sizes.depth
+        nest.call(
+            "ethosgen_matrix_f32",
+            *(tirx.address_of(y[to]), tirx.address_of(x[at])),
+            *(tirx.address_of(w[group * len(packs[0])]), shape.data),
+        )
+    return nest.kernel(MATRIX)

@@ -1,0 +1,201 @@
+"""A library of micro-kernels: hand-written C functions that TVM's loops call.
+
+If an operator has a packed form for its shapes, the firmware uses it. The form in
+`ethosgen.aot.operators` runs on this machine, and in the firmware for all other shapes. Both are
+bit-identical to TFLite Micro's reference kernels.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Protocol
+
+from ethosgen.aot.cost import Cycles, TwoForms, total
+from ethosgen.aot.registry import code_of, deciding_dtype
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.backend.protocol import Backend, Offer, ProjectFiles
+from ethosgen.host.resources import template_folder
+from ethosgen.values.network import Graph, Operator, Tensor
+from ethosgen.values.plan import Kept
+
+
+class Library(Backend[Graph, Mapping[int, Kernel]], Protocol):
+    """A backend that is asked about the operators of a graph; each becomes a kernel.
+
+    A class that derives from it inherits what it need not define.
+    """
+
+    has_helium: bool = True
+    """Whether the plain kernels are estimated with Helium beside it."""
+    has_tables: bool = False
+    """Whether its kernels may end with a lookup, by functions in the module `table`."""
+
+    def in_bands(
+        self,
+        layer: tuple[Operator, Kernel],
+        addition: tuple[Operator, Kernel],
+        tensors: Sequence[Tensor],
+    ) -> Kernel | None:
+        """Return the kernel of a layer and the ADD of its output, band by band; None for none."""
+        return None
+
+    def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+        """Return the estimate of its kernel on a processor with neither extension."""
+        return None
+
+
+Pack = Callable[[Operator, Sequence[Tensor]], Kernel | None]
+"""Returns the packed form of an operator, None for uncovered shapes."""
+
+Condition = Callable[[Operator, Sequence[Tensor]], bool]
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """A function that packs an operator, and the estimate of what it made."""
+
+    pack: Pack
+    cycles: Cycles | None
+    for_helium: bool | Condition
+
+
+def packed(
+    *codes: str,
+    dtype: str = "int8",
+    cycles: Cycles | None = None,
+    for_helium: bool | Condition = False,
+) -> Callable[[Pack], Pack]:
+    """Declare that the decorated function packs these operators; all their tensors have `dtype`.
+
+    `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
+    TwoForms it has that without Helium too. A form `for_helium` is no faster than the plain kernel
+    on other processors; that can depend on the operator.
+    """
+
+    def declare(pack: Pack) -> Pack:
+        packs = {(code, dtype): _Packing(pack, cycles, for_helium) for code in codes}
+        pack.packs = {**getattr(pack, "packs", {}), **packs}  # type: ignore[attr-defined]
+        return pack
+
+    return declare
+
+
+NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a library of micro-kernels is: modules of a Python package, and a folder of C."""
+
+    package: str
+    families: tuple[str, ...]
+    folder: str
+    headers: tuple[str, ...]
+    """The first declares the functions."""
+    shared: str = ""
+    """Another library's folder beside it, some of whose C it uses too."""
+
+
+class MicroKernels(Library):
+    """A library; `ethosgen.backend.protocol.Backend` documents the methods."""
+
+    has_tables = True
+
+    def __init__(
+        self, name: str, source: Source, has_helium: bool = True, is_portable: bool = False
+    ) -> None:
+        """Make a library; without Helium its offers are those of its plain C.
+
+        One that `is_portable` has no forms for Helium alone, but estimates as with Helium.
+        """
+        self._name = name
+        self.has_helium = has_helium
+        self._has_all = has_helium and not is_portable
+        self._source = source
+        self._last: tuple[Graph, Mapping[int, Kernel]] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+        """Return the estimates of the packed forms."""
+        forms = self._forms(asked)
+        return {
+            op.index: Offer(self._cycles(op, asked.tensors)) if op.index in forms else NO_FORM
+            for op in asked.operators
+            if op.index not in kept
+        }
+
+    def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
+        """Return the packed forms."""
+        return {i: form for i, form in self._forms(asked).items() if i not in kept}
+
+    def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+        """Return the estimate of a packed form without Helium, None if it is unknown."""
+        found = self._find(operator, tensors)
+        cycles = found.cycles if found else None
+        return total(cycles.in_c, operator, tensors) if isinstance(cycles, TwoForms) else None
+
+    def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
+        """Return the packed forms; only packing shows whether there is one, so keep the last."""
+        if self._last is None or self._last[0] is not asked:
+            forms = {op.index: self._pack(op, asked.tensors) for op in asked.operators}
+            self._last = asked, {i: form for i, form in forms.items() if form is not None}
+        return self._last[1]
+
+    def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
+        """Return the C files whose functions the kernels call, and their headers."""
+        named = {file for kernels in made for kernel in kernels.values() for file in kernel.sources}
+        folder, headers = self._source.folder, self._source.headers
+        own = {file for file in (*headers, *named) if (template_folder(folder) / file).is_file()}
+        if not own.intersection(named):
+            return ProjectFiles(folder, {})
+        ordered = dict.fromkeys((*headers, *sorted(named)))
+        files = {file: file for file in ordered if file in own}
+        files |= self._shared([file for file in ordered if file not in own])
+        return ProjectFiles(folder, files, headers=headers[:1])
+
+    def _shared(self, named: Sequence[str]) -> dict[str, str]:
+        """Return the files of the folder beside it that kernels need, by the path from its own."""
+        shared = self._source.shared
+        beside = template_folder(self._source.folder).parent / shared
+        known = named if shared else ()
+        return {file: f"../{shared}/{file}" for file in known if (beside / file).is_file()}
+
+    def _pack(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+        found = self._find(operator, tensors)
+        return found.pack(operator, tensors) if found else None
+
+    def _cycles(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
+        found = self._find(operator, tensors)
+        if found is None or found.cycles is None:
+            return None
+        if isinstance(found.cycles, TwoForms) and not self.has_helium:
+            return total(found.cycles.in_c, operator, tensors)
+        return total(found.cycles, operator, tensors)
+
+    def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
+        dtypes = {deciding_dtype(operator, tensors)}
+        dtypes |= {tensors[i].dtype for i in operator.outputs[:1]}
+        packings = _registry(self._source)
+        found = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+        if found is None or self._has_all:
+            return found
+        is_for_helium = found.for_helium
+        if callable(is_for_helium):
+            is_for_helium = is_for_helium(operator, tensors)
+        return None if is_for_helium else found
+
+
+@cache
+def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
+    values = [
+        value
+        for family in source.families
+        for value in vars(import_module(f"{source.package}.{family}")).values()
+    ]
+    functions = [f for value in values for f in (value if isinstance(value, tuple) else (value,))]
+    return {key: one for f in functions for key, one in getattr(f, "packs", {}).items()}

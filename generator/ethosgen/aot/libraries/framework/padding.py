@@ -1,0 +1,81 @@
+"""PAD as rows that are copied, and the gaps between them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.operators.layout import contiguous, padded_before
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.network import ABSENT, Operator, Tensor
+
+PLAIN_CYCLES = 1.0
+"""Cycles for each element without a packed form."""
+
+MOST_PADDED = 2
+"""Most dimensions with padding that one call covers."""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """The rows of a call in elements, and the number of calls."""
+
+    calls: int
+    rows: int
+    row: int
+    before: int
+    between: int
+    after: int
+
+    @property
+    def source(self) -> int:
+        """The elements of its input."""
+        return self.rows * self.row
+
+    @property
+    def target(self) -> int:
+        """The elements of its output."""
+        gaps = (self.rows - 1) * self.between
+        return self.before + self.source + gaps + self.after
+
+
+def slab_of(op: Operator, tensors: Sequence[Tensor]) -> Slab | None:
+    """Return the rows; None if more dimensions have padding, or none has."""
+    source, paddings, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    before = padded_before(source, paddings, target)
+    sizes, starts, totals = contiguous(source.shape, before, target.shape)
+    calls, *rest = zip(sizes, starts, totals, strict=True)
+    if not 1 <= len(rest) <= MOST_PADDED or not source.elements:
+        return None
+    row, start, total = rest[-1]
+    # Rows of different calls are rows of one if no more than the row is padded.
+    rows, above, high = (calls[0], 0, calls[0]) if len(rest) == 1 else rest[0]
+    first = above * total + start
+    between = total - row
+    after = high * total - first - rows * row - (rows - 1) * between
+    return Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
+
+
+def padding(
+    function: str, files: frozenset[str], op: Operator, tensors: Sequence[Tensor]
+) -> Kernel | None:
+    """Return a kernel that calls a function for each slab, None if no slabs cover the padding."""
+    slab = slab_of(op, tensors)
+    if slab is None or (len(op.inputs) > 2 and op.inputs[2] != ABSENT):
+        return None
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    size = np.dtype(target.dtype).itemsize
+    value = zero_point_of(target) if target.dtype == "int8" else 0
+    sizes = (slab.row, slab.before, slab.between, slab.after)
+    numbers = (slab.rows, *(size * n for n in sizes), value)
+    nest = Nest()
+    x = nest.read("input", source, (slab.calls, slab.source))
+    y = nest.write("output", target, (slab.calls, slab.target))
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loop("n", slab.calls) as n:
+        ends = tirx.address_of(y[n, 0]), tirx.address_of(x[n, 0])
+        nest.call(function, *ends, shape.data)
+    return nest.kernel(files)

@@ -1,0 +1,107 @@
+"""ADD, SUB and MUL of int8, also with one broadcast input."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.helium import cost
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
+from ethosgen.values.network import Operator, Tensor
+
+ADDITION = frozenset({"ethosgen_add.c"})
+LEAST_ROW = 8
+"""Least elements of a row for which a micro-kernel call is faster."""
+
+
+@packed("ADD", "SUB", cycles=cost.SUMS)
+@packed("MUL", cycles=cost.PRODUCTS)
+def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute 4 or 8 elements at a time."""
+    first, second, target = ends(op, tensors)
+    *shapes, full = merge_dimensions([first.shape, second.shape, target.shape])
+    is_turned = _is_turned(op, (first, second), shapes)
+    if is_turned:
+        first, second, shapes = second, first, shapes[::-1]
+    signs = (1, 1) if op.code != "SUB" else (-1, 1) if is_turned else (1, -1)
+    numbers = (
+        _product(op, first, second, target)
+        if op.code == "MUL"
+        else sum_numbers(op, (first, second, target), signs)
+    )
+    repeats = shapes[0] != full or shapes[1] != full
+    if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
+        return None
+    name = "mul" if op.code == "MUL" else "add"
+    one = "_one" if shapes[1][-1] == 1 else ""
+    form = "sub" if signs[1] < 0 and not one else name
+    return _rows(
+        f"ethosgen_{form}{one}_s8", name, (first, second, target), (*shapes, full), numbers
+    )
+
+
+def _is_turned(
+    op: Operator, inputs: tuple[Tensor, Tensor], shapes: Sequence[tuple[int, ...]]
+) -> bool:
+    """Return whether the second input takes the first's place: it is longer, or has more scale."""
+    first, second = (shape[-1] for shape in shapes)
+    if 1 in (first, second):
+        return first == 1 and op.code != "SUB"
+    return op.code != "MUL" and scale_of(inputs[0]) < scale_of(inputs[1])
+
+
+def _rows(
+    function: str,
+    name: str,
+    tensors: tuple[Tensor, Tensor, Tensor],
+    shapes: Sequence[tuple[int, ...]],
+    numbers: tuple[int, ...],
+) -> Kernel:
+    """Call a micro-kernel for each row of the output."""
+    nest, (first, second, target), full = Nest(), tensors, shapes[-1]
+    views = [
+        nest.read(called, tensor, shape)
+        for called, tensor, shape in zip(
+            ("first_input", "second_input"), (first, second), shapes, strict=False
+        )
+    ]
+    y = nest.write("output", target, full)
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(full[:-1]) as index:
+        places = [
+            tirx.address_of(view[broadcast((*index, 0), size)])
+            for view, size in zip((y, *views), (full, *shapes), strict=False)
+        ]
+        nest.call(function, *places, full[-1], shape.data)
+    return nest.kernel(frozenset({f"ethosgen_{name}.c"}))
+
+
+def sum_numbers(
+    op: Operator, tensors: tuple[Tensor, Tensor, Tensor], signs: tuple[int, int]
+) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_add."""
+    first, second, target = tensors
+    left, right, result = sum_multipliers(first, second, target)
+    if max(left.shift, right.shift, result.shift) > 0:
+        return None
+    return (
+        *(zero_point_of(first), left.mantissa, left.shift),
+        *(zero_point_of(second), right.mantissa, right.shift),
+        *(*signs, result.mantissa, result.shift),
+        *(zero_point_of(target), *activation_range(op, target)),
+    )
+
+
+def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
+    """Return a struct ethosgen_mul."""
+    multiplier = product_multiplier(op, first, second, target)
+    if multiplier.shift > 0:
+        return None
+    return (
+        *(zero_point_of(first), zero_point_of(second), multiplier.mantissa, multiplier.shift),
+        *(zero_point_of(target), *activation_range(op, target)),
+    )

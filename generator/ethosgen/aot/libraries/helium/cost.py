@@ -1,0 +1,107 @@
+"""The cycles of the micro-kernels for int8, with Helium and in C.
+
+The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
+Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
+docs/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of channels,
+blocks of depth. `lines.py` and `strips.py` have those of convolutions.
+"""
+
+from ethosgen.aot.cost import TwoForms, per_element
+from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of
+
+LANES, BLOCK, HALF = 16, 4, 8
+"""Bytes of a vector; channels of a block of the matrix kernel, and of an average pool."""
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to)
+
+
+def multiplied(rows: int, depth: int, channels: int) -> float:
+    """Return the estimate of the instructions for rows times weights with Helium."""
+    blocks, vectors = _up(channels, BLOCK), _up(depth, LANES)
+    pairs, rest = divmod(rows, 2)
+    if vectors == 1 and rows > 1:
+        return 110 + blocks * (62 + 22.0 * rows)
+    pair = 46.0 + 14 * vectors + (vectors - 1) // 2 * 2
+    single = 31 + blocks * (26.6 + 9.83 * vectors)
+    return 40 + (pairs and 110 + blocks * (62 + pairs * pair)) + rest * single
+
+
+def _rows(one: Sizes) -> float:
+    """Rows that are contiguous in the input."""
+    return multiplied(one.pixels, one.depth, one.channels)
+
+
+def _rows_in_c(one: Sizes) -> float:
+    return one.pixels * (19.0 + one.channels * (50.0 + 10.0 * one.depth))
+
+
+def _patches(one: Sizes) -> float:
+    """Rows that are copies of windows."""
+    blocks = _up(one.channels // one.groups, BLOCK)
+    products = blocks * (25.2 + 9.9 * _up(one.taps * one.depth, LANES))
+    copies = one.taps_y * (13.6 + 3.82 * _up(one.taps_x * one.depth, LANES))
+    return one.pixels * one.groups * (108.8 + products + copies)
+
+
+def _patches_in_c(one: Sizes) -> float:
+    row = LANES * _up(one.taps * one.depth, LANES)
+    products = one.channels // one.groups * (50.1 + 10.0 * row)
+    copies = one.taps_y * (14.0 + 3.42 * one.taps_x * one.depth)
+    return one.pixels * one.groups * (107.5 + products + copies)
+
+
+def _convolution(one: Sizes) -> float:
+    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
+
+
+def _convolution_in_c(one: Sizes) -> float:
+    return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
+
+
+MOST_TAPS = 256
+"""The most int8 values whose sum always fits in 16 bits, as an average over a window needs."""
+
+
+def _mean(one: Sizes) -> float:
+    """An average over the whole picture, channel by channel."""
+    return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
+
+
+def _window_averages(one: Sizes) -> float:
+    return one.pixels * (39.4 + _up(one.channels, HALF) * (55.7 + 6.42 * one.taps))
+
+
+def is_mean(one: Sizes) -> bool:
+    """Return whether channel by channel is the better form, or the only one."""
+    if not one.is_whole or one.taps > MOST_TAPS:
+        return one.is_whole
+    return _mean(one) < _window_averages(one)
+
+
+def _averages(one: Sizes) -> float:
+    return _mean(one) if is_mean(one) else _window_averages(one)
+
+
+def _averages_in_c(one: Sizes) -> float:
+    if is_mean(one):
+        return one.pixels * one.channels * (22.1 + 6.0 * one.taps)
+    return one.pixels * (26.1 + one.channels * (25.9 + 9.02 * one.taps))
+
+
+def _maxima(one: Sizes) -> float:
+    return one.pixels * (27.5 + _up(one.channels, LANES) * (29.4 + 6.1 * one.taps))
+
+
+def _maxima_in_c(one: Sizes) -> float:
+    return one.pixels * (22.6 + one.channels * (21.0 + 11.0 * one.taps))
+
+
+DENSE = TwoForms(estimate_of(_rows), estimate_of(_rows_in_c))
+CONVOLUTION = TwoForms(estimate_of(_convolution), estimate_of(_convolution_in_c))
+AVERAGES = TwoForms(estimate_of(_averages), estimate_of(_averages_in_c))
+MAXIMA = TwoForms(estimate_of(_maxima), estimate_of(_maxima_in_c))
+SUMS = TwoForms(per_element(4.6, broadcast=8.0), per_element(80.0))
+PRODUCTS = TwoForms(per_element(3.3, broadcast=6.0), per_element(38.0))
+SOFTMAX = TwoForms(per_element(9.0, row=141.0), per_element(34.0, row=117.0))

@@ -1,0 +1,109 @@
+"""DEPTHWISE_CONV_2D of int8."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.cost import TwoForms
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
+from ethosgen.aot.libraries.helium import order
+from ethosgen.aot.libraries.helium.lines import Lines, cheapest_lines
+from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_numbers, convolution, output_steps
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.network import Operator, Tensor
+
+IN_PLACE = frozenset({"ethosgen_depthwise_in_place.c"})
+LINES = frozenset(f"ethosgen_depthwise{part}" for part in (".c", ".h", "_loops.c"))
+LIMIT = frozenset({"ethosgen_limit.c"})
+
+
+def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    lines = _lines_of(op, tensors)
+    if lines is None:
+        return ESTIMATE.helium(op, tensors)
+    return lines.cycles / lines.outputs
+
+
+def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
+    lines = _lines_of(op, tensors)
+    return ESTIMATE.in_c(op, tensors) if lines is None else lines.cycles_in_c / lines.outputs
+
+
+@packed("DEPTHWISE_CONV_2D", cycles=TwoForms(_helium, _in_c))
+def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute a picture in one call, from lines in which each window is one piece.
+
+    Pixels are copied to the lines of some channels, padded with the zero point, so that the kernel
+    has no borders; a channel with several outputs is repeated.
+    """
+    layer = packable_layer(op, tensors)
+    if layer is None:
+        return None
+    if layer.source.shape[3] == 1:
+        return convolution(op, layer, layer.weights.array().transpose(3, 1, 2, 0))
+    lines = _lines_of(op, tensors)
+    return None if lines is None else _kernel(layer, lines)
+
+
+def _lines_of(op: Operator, tensors: Sequence[Tensor]) -> Lines | None:
+    """Return the lines of a layer, None if it has one input channel or they are too long."""
+    source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+    if source.shape[3] == 1:
+        return None
+    _, height, width, _ = weights.shape
+    window = make_window(op, (height, width), source, target)
+    channels = target.shape[3]
+    return cheapest_lines(*window, channels, channels // source.shape[3])
+
+
+def _kernel(layer: Layer, lines: Lines) -> Kernel:
+    source, target = layer.source, layer.target
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    names = ("weights", "scales", "shape")
+    tables = [
+        nest.table(name, values).data
+        for name, values in zip(names, _constants(layer, lines), strict=True)
+    ]
+    room = () if lines.is_in_place else (nest.room("lines", lines.room_bytes).data,)
+    with nest.loop("n", target.shape[0]) as n:
+        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        nest.call(f"ethosgen_depthwise_{lines.form}_s8", *places, *room, *tables)
+    if lines.is_in_place:
+        return nest.kernel(IN_PLACE)
+    if layer.bounds == (-128, 127):
+        return nest.kernel(LINES)
+    nest.call("ethosgen_limit_s8", tirx.address_of(y[0, 0, 0, 0]), target.elements, *layer.bounds)
+    return nest.kernel(LINES | LIMIT)
+
+
+def _constants(layer: Layer, lines: Lines) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_depthwise."""
+    channels, depth = layer.channels, layer.source.shape[3]
+    weights = layer.weights.array()[0]
+    table = channel_table(layer, weights.reshape(-1, channels).T)
+    if not lines.is_in_place:
+        groups = order.whole_groups(channels)
+        weights, table = weights[..., groups], table[groups]
+    if not lines.is_turned:
+        weights = weights.reshape(lines.across.taps, lines.along.taps, -1).transpose(1, 0, 2)
+    steps = output_steps(layer)
+    shape = (
+        *(channels, channels // depth, zero_point_of(layer.source)),
+        *axis_numbers(lines.along, layer, lines.is_turned, steps),
+        *axis_numbers(lines.across, layer, not lines.is_turned, steps),
+        *(lines.along.phases, lines.pixels, lines.block, lines.columns, lines.height),
+        *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
+        *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
+    )
+    return (
+        order.depthwise_weights(weights, lines.height),
+        order.matrix_scales(table),
+        np.array(shape, np.int32),
+    )

@@ -1,0 +1,112 @@
+"""Elementwise operators of int16: ADD, SUB, MUL, LOGISTIC and TANH."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
+from ethosgen.aot.cost import Cycles
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
+from ethosgen.aot.libraries.helium.addition import LEAST_ROW
+from ethosgen.aot.operators.activation import argument_scale
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
+from ethosgen.values.network import Operator, Tensor
+
+ADD = frozenset({"ethosgen_add_s16.c", "ethosgen_eight.h"})
+MUL = frozenset({"ethosgen_mul_s16.c", "ethosgen_eight.h"})
+CURVE = frozenset({"ethosgen_curve_s16.c", "ethosgen_curve.h"})
+HALF = 1 << 14
+"""An input's factor of 1/2, after the shift by 15 bits."""
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _by_row(element: float, row: float) -> Cycles:
+    """Estimate by elements, and by rows if an input is broadcast."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        three = ends(op, tensors)
+        full = merge_dimensions([tensor.shape for tensor in three])[-1]
+        return element + row / max(full[-1], 1)
+
+    return cycles
+
+
+@packed("ADD", "SUB", dtype="int16", cycles=_by_row(4.0, 50.0), for_helium=True)
+def sums(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute 8 elements at a time."""
+    first, second, target = ends(op, tensors)
+    left, right, result = sum_multipliers(first, second, target)
+    signs = (1, 1 if op.code == "ADD" else -1)
+    if scale_of(first) < scale_of(second):
+        first, second, right, signs = second, first, left, signs[::-1]
+    if result.shift >= 0:
+        return None
+    is_equal = scale_of(first) == scale_of(second)
+    if right.shift >= 0 and not is_equal:
+        return None
+    numbers = (
+        *(signs[0] * HALF, signs[1], right.mantissa, right.shift),
+        *(result.mantissa, result.shift, *activation_range(op, target)),
+    )
+    function = "ethosgen_add_equal_s16" if is_equal else "ethosgen_add_s16"
+    return _rows(function, ADD, (first, second, target), numbers)
+
+
+@packed("MUL", dtype="int16", cycles=_by_row(2.5, 50.0), for_helium=True)
+def products(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute 8 elements at a time."""
+    first, second, target = ends(op, tensors)
+    multiplier = product_multiplier(op, first, second, target)
+    if multiplier.shift >= 0:
+        return None
+    numbers = (multiplier.mantissa, multiplier.shift, *activation_range(op, target))
+    return _rows("ethosgen_mul_s16", MUL, (first, second, target), numbers)
+
+
+def _rows(
+    function: str, files: frozenset[str], three: Three, numbers: Sequence[int]
+) -> Kernel | None:
+    """Call a micro-kernel for each row of the output; None for rows that it does not cover."""
+    *shapes, full = merge_dimensions([tensor.shape for tensor in three])
+    repeats = any(shape != full for shape in shapes)
+    rows_differ = any(shape[-1] != full[-1] for shape in shapes)
+    if any(map(zero_point_of, three)) or rows_differ or (repeats and full[-1] < LEAST_ROW):
+        return None
+    nest, (first, second, target) = Nest(), three
+    views = [
+        nest.read("first_input", first, shapes[0]),
+        nest.read("second_input", second, shapes[1]),
+    ]
+    y = nest.write("output", target, full)
+    shape = nest.table("shape", np.array(numbers, np.int32))
+    with nest.loops(full[:-1]) as index:
+        places = [
+            tirx.address_of(view[broadcast((*index, 0), size)])
+            for view, size in zip((y, *views), (full, *shapes), strict=True)
+        ]
+        nest.call(function, *places, full[-1], shape.data)
+    return nest.kernel(files)
+
+
+def _each(cycles: float) -> Callable[[Operator, Sequence[Tensor]], float]:
+    return lambda _op, _tensors: cycles
+
+
+@packed("LOGISTIC", "TANH", dtype="int16", cycles=_each(6.0), for_helium=True)
+def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute 4 elements at a time."""
+    source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
+    factor, shift = argument_scale(op.code, scale_of(source))
+    if not 0 < factor <= MOST_FACTOR or target.dtype != "int16" or source.shape != target.shape:
+        return None
+    nest = Nest()
+    x, y = nest.read("input", source, (source.elements,)), nest.write("output", target)
+    lines = nest.table("lines", curve_lines())
+    shape = nest.table("shape", np.array((factor, shift, int(op.code == "TANH")), np.int32))
+    places = tirx.address_of(y[(0,) * len(target.shape)]), tirx.address_of(x[0])
+    nest.call("ethosgen_curve_s16", *places, source.elements, lines.data, shape.data)
+    return nest.kernel(CURVE)

@@ -1,0 +1,191 @@
+"""The lines of a depthwise convolution: a channel of some rows of its input, column by column.
+
+In a line each window is one piece of memory, which the kernel multiplies by 16 weights at a time
+(struct ethosgen_depthwise). Columns that are higher than the window serve several rows of outputs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ethosgen.aot.libraries.helium.order import MATRIX_CHANNELS, MATRIX_DEPTH
+from ethosgen.aot.loops.window import Axis
+
+COPIED = 8
+"""Channels that the kernel copies to their lines at a time, addressed by 16-bit offsets."""
+MOST_BYTES = 65535 // COPIED
+LONGEST = 512
+"""Bytes above which a line is cut."""
+ROOM = 2048
+"""Bytes of lines that are worth fewer, larger blocks of channels."""
+FIXED_STEPS = (1, 2, 4, 8)
+"""The distances of windows for which the kernel has a loop of its own."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a layer: the axis along them, the other one, and the height of a column.
+
+    `is_turned`: the lines are columns of the picture, because `along` is the height.
+    """
+
+    channels: int
+    copies: int
+    along: Axis
+    across: Axis
+    height: int
+    is_turned: bool
+
+    @property
+    def window_step(self) -> int:
+        """The bytes from a window to the next one of its phase."""
+        return self.along.phase_stride * self.height
+
+    @property
+    def pixels(self) -> int:
+        """The outputs of a row that are computed from the same lines."""
+        row = -(-self.along.target // self.along.phases)
+        window = self.height - 1 + max(self.taps, self.vectors * MATRIX_DEPTH)
+        most = max(LONGEST - window, 0) // self.window_step + 1
+        return -(-row // -(-row // most))
+
+    @property
+    def pieces(self) -> int:
+        """The pieces of a row: its phases, each cut into lines of limited length."""
+        return self.along.phases * -(-self.along.target // (self.along.phases * self.pixels))
+
+    @property
+    def columns(self) -> int:
+        """The columns of a line."""
+        return (self.pixels - 1) * self.window_step // self.height + self.along.taps
+
+    @property
+    def taps(self) -> int:
+        """The bytes of a window, including those between its columns."""
+        return self.along.taps * self.height
+
+    @property
+    def vectors(self) -> int:
+        """The vectors of 16 bytes that the kernel reads of a window."""
+        return -(-self.taps // MATRIX_DEPTH)
+
+    @property
+    def shared(self) -> int:
+        """The rows of outputs that are computed from the same lines."""
+        return (self.height - self.across.taps) // self.across.stride + 1
+
+    @property
+    def line_bytes(self) -> int:
+        """The bytes of a line, including those that the last window reads beyond its taps."""
+        last = (self.pixels - 1) * self.window_step + self.height - 1
+        return max(self.columns * self.height, last + self.vectors * MATRIX_DEPTH)
+
+    @property
+    def block(self) -> int:
+        """The channels that have a line at a time."""
+        most = max(ROOM // self.line_bytes // COPIED, 1)
+        return min(most, -(-self.channels // COPIED)) * COPIED
+
+    @property
+    def room_bytes(self) -> int:
+        """The bytes of all lines."""
+        return self.block * self.line_bytes
+
+    @property
+    def outputs(self) -> int:
+        """The outputs of a picture."""
+        return self.channels * self.along.target * self.across.target
+
+    @property
+    def rows(self) -> int:
+        """The rows of the input that are copied to lines, some of them several times."""
+        strips = -(-self.across.target // self.shared)
+        return strips * self.across.taps + (self.across.target - strips) * self.across.stride
+
+    @property
+    def form(self) -> str:
+        """The kernel's name for what it may assume."""
+        if self.is_in_place:
+            return "in_place"
+        return f"{self._loop}_copies" if self.copies > 1 else self._loop
+
+    @property
+    def _loop(self) -> str:
+        if self.channels < MATRIX_CHANNELS or self.vectors > 2:
+            return "any"
+        if self.vectors == 2:
+            return "two"
+        return f"by_{self.window_step}" if self.window_step in FIXED_STEPS else "short"
+
+    @property
+    def cycles_in_c(self) -> float:
+        """The estimate of a picture's instructions without Helium."""
+        copied = self.pieces * self.channels * self.rows * self.columns * (not self.is_in_place)
+        return 13.1 * copied + self.outputs * (71.6 + 7.95 * self.taps + 2.25 * self.vectors)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the kernel reads the input itself: it is cheaper for few small windows."""
+        is_inside = self.along.is_inside and self.across.is_inside
+        is_row = self.copies == self.across.taps == 1
+        return is_inside and is_row and self._in_place < self._by_lines
+
+    @property
+    def cycles(self) -> float:
+        """The estimate of a picture's instructions with Helium."""
+        return self._in_place if self.is_in_place else self._by_lines
+
+    @property
+    def _in_place(self) -> float:
+        groups = -(-self.channels // MATRIX_CHANNELS)
+        return 120 + self.along.target * self.across.target * groups * (63 + 9.0 * self.taps)
+
+    @property
+    def _by_lines(self) -> float:
+        groups, copies = (-(-self.channels // size) for size in (MATRIX_CHANNELS, COPIED))
+        blocks = -(-self.channels // self.block)
+        strips = -(-self.across.target // self.shared)
+        filled = copies * (20 * strips + self.rows * (30 + 3.75 * self.columns))
+        run = groups * (60.0 * strips + 25 * self.across.target)
+        run += self.across.target * self.pixels * groups * self._window()
+        return self.pieces * (150 * blocks + 100 * blocks * strips + filled + run)
+
+    def _window(self) -> float:
+        """Return the instructions for a window of 4 channels."""
+        figures = {"any": 40 + 13.0 * self.vectors, "two": 43.0, "short": 27.0}
+        return figures.get(self._loop, 23.0)
+
+
+def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:
+    """Return the lines with the fewest instructions, None if all of them are too long."""
+    fitting = [
+        one
+        for one in _lines(vertical, horizontal, channels, copies)
+        if one.line_bytes <= MOST_BYTES
+    ]
+    return min(fitting, key=lambda one: one.cycles, default=None)
+
+
+def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iterator[Lines]:
+    for along, across, is_turned in ((horizontal, vertical, False), (vertical, horizontal, True)):
+        taps = across.taps
+        can_share = taps > 1 and across.dilation == 1
+        for height in range(taps, 2 * taps if can_share else taps + 1):
+            yield Lines(channels, copies, along, across, height, is_turned)
+    flat = flat_axes(vertical, horizontal)
+    if flat is not None:
+        yield Lines(channels, copies, *flat, 1, False)
+
+
+def flat_axes(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:
+    """Return the axes of a picture as one row, if the windows are as wide as it, else None."""
+    width = horizontal.taps
+    if width != horizontal.source or not horizontal.is_inside or vertical.dilation != 1:
+        return None
+    along = replace(
+        vertical,
+        taps=vertical.taps * width,
+        stride=vertical.stride * width,
+        padding=vertical.padding * width,
+        source=vertical.source * width,
+    )
+    return along, Axis(1, 1, 1, 0, 1, 1)

@@ -1,0 +1,313 @@
+"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.cost import TwoForms
+from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
+from ethosgen.aot.libraries.helium import cost, order
+from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips, is_point
+from ethosgen.aot.libraries.helium.two import cycles_of_two, two_channels
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import Axis, make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.network import Operator, Tensor
+
+ROWS = frozenset({"ethosgen_rows.c"})
+CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
+MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
+
+
+@packed("FULLY_CONNECTED", cycles=cost.DENSE)
+def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply all rows of the input in one call."""
+    layer = packable_layer(op, tensors)
+    if layer is None:
+        return None
+    weights = layer.weights.array()
+    weights = weights.reshape(-1, weights.shape[-1])
+    return _product(layer, weights, layer.target.elements // layer.channels)
+
+
+def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
+    source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
+    channels, height, width, depth = weights.shape
+    window = make_window(op, (height, width), source, target)
+    if op.code == "CONV_2D" and _is_for_two(source, *window, weights.shape):
+        return (cycles_of_two(*window, depth, channels) or 0.0) / (
+            window[0].target * window[1].target * channels
+        )
+    strips = _strips_of(op, tensors)
+    return strips.cycles / strips.outputs if strips else cost.CONVOLUTION.helium(op, tensors)
+
+
+def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
+    strips = _strips_of(op, tensors)
+    return strips.cycles_in_c / strips.outputs if strips else cost.CONVOLUTION.in_c(op, tensors)
+
+
+def _strips_of(op: Operator, tensors: Sequence[Tensor]) -> Strips | None:
+    """Return the strips of a layer or of each group, None if its rows are in the input."""
+    source, weights, target = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
+    _, height, width, depth = weights.shape
+    vertical, horizontal = make_window(op, (height, width), source, target)
+    if op.code == "CONV_2D" and depth != source.shape[3]:
+        return group_strips(source, (vertical, horizontal), depth, target.shape[3])
+    if is_point(vertical, horizontal):
+        return None
+    return cheapest_strips(vertical, horizontal, source.shape[3], target.shape[3])
+
+
+def group_strips(source: Tensor, window: tuple[Axis, Axis], depth: int, channels: int) -> Strips:
+    """Return the strips of each group of channels."""
+    count = source.shape[3] // depth
+    return cheapest_strips(*window, depth, channels // count, others=source.shape[3] - depth)
+
+
+ESTIMATE = TwoForms(_helium, _in_c)
+"""Of convolutions of int8, including depthwise ones of one channel."""
+
+
+@packed("CONV_2D", cycles=ESTIMATE)
+def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply pixels by weights if a window is one pixel, else copies of each window's pixels."""
+    layer = packable_layer(op, tensors)
+    if layer is not None:
+        return convolution(op, layer, layer.weights.array())
+    split = order.split_weights(op, tensors)
+    return None if split is None else _convolution_twice(op, *split)
+
+
+def _convolution_twice(op: Operator, layer: Layer, weights: Array) -> Kernel:
+    """Return a kernel for weights split into two terms; each window is copied twice."""
+    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
+    terms = [weights[..., i].reshape(len(weights), -1) for i in (0, 1)]
+    return _patches(layer, np.hstack(terms), weights.shape[3], vertical, horizontal, copies=2)
+
+
+def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
+    """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
+    vertical, horizontal = make_window(op, weights.shape[1:3], layer.source, layer.target)
+    flat = weights.reshape(len(weights), -1)
+    if _is_for_two(layer.source, vertical, horizontal, weights.shape):
+        return two_channels(layer, weights, vertical, horizontal)
+    if weights.shape[3] == layer.source.shape[3] and is_point(vertical, horizontal):
+        return _product(layer, flat, layer.target.elements // layer.channels)
+    if weights.shape[3] == layer.source.shape[3]:
+        return _strips(layer, weights, vertical, horizontal)
+    return _groups(layer, weights, vertical, horizontal)
+
+
+def _is_for_two(source: Tensor, vertical: Axis, horizontal: Axis, weights: tuple[int, ...]) -> bool:
+    """Return whether the kernel for one or two channels is cheapest."""
+    channels, _, _, depth = weights
+    cycles = cycles_of_two(vertical, horizontal, depth, channels)
+    if cycles is None or depth != source.shape[3]:
+        return False
+    if is_point(vertical, horizontal):
+        return cycles < cost.multiplied(vertical.target * horizontal.target, depth, channels)
+    return cycles < cheapest_strips(vertical, horizontal, depth, channels).cycles
+
+
+def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel that computes the groups of channels one after another."""
+    source, target, depth = layer.source, layer.target, weights.shape[3]
+    count = source.shape[3] // depth
+    channels = layer.channels // count
+    strips = group_strips(source, (vertical, horizontal), depth, layer.channels)
+    packs, scales, matrix = _constants(layer, strip_order(weights, strips), count, 0, strips.window)
+    steps = len(packs) // count, len(scales) // count
+    numbers = strip_numbers(layer, strips, output_steps(layer), matrix)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    w, s, shape = _tables(nest, (packs, scales, numbers))
+    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
+    with nest.loops((target.shape[0], count), "n group") as (n, group):
+        nest.call(
+            convolution_function(layer, strips),
+            tirx.address_of(y[n, 0, 0, group * channels]),
+            *(tirx.address_of(x[n, 0, 0, group * depth]), *room),
+            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
+            shape.data,
+        )
+    return nest.kernel(MATRIX | CONVOLUTION)
+
+
+def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel that copies the rows under a row of windows, if they are not in place."""
+    source, target = layer.source, layer.target
+    strips = cheapest_strips(vertical, horizontal, source.shape[3], layer.channels)
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    tables = _tables(nest, strip_constants(layer, weights, strips, output_steps(layer)))
+    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
+    with nest.loop("n", target.shape[0]) as n:
+        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
+        function = convolution_function(layer, strips)
+        nest.call(function, *places, *room, *(table.data for table in tables))
+    return nest.kernel(MATRIX | CONVOLUTION)
+
+
+def output_steps(layer: Layer) -> tuple[int, int]:
+    """Return the bytes from an output to the one below it, and to the next in its row."""
+    _, _, width, channels = layer.target.shape
+    pixel = channels * np.dtype(layer.target.dtype).itemsize
+    return width * pixel, pixel
+
+
+def strip_constants(
+    layer: Layer, weights: Array, strips: Strips, steps: tuple[int, int]
+) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_convolution.
+
+    `steps` has the bytes from an output to the one below it, and to the next in its row.
+    """
+    *packs, matrix = _constants(layer, strip_order(weights, strips), 1, 0, strips.window)
+    return (*packs, strip_numbers(layer, strips, steps, matrix))
+
+
+def strip_order(weights: Array, strips: Strips) -> Array:
+    """Return (channels, products) in the order of a strip."""
+    channels = len(weights)
+    if not strips.is_turned:
+        shape = (channels, strips.across.taps, strips.along.taps, -1)
+        weights = weights.reshape(shape).transpose(0, 2, 1, 3)
+    return weights.reshape(channels, -1)
+
+
+def strip_numbers(layer: Layer, strips: Strips, steps: tuple[int, int], matrix: Array) -> Array:
+    """Return struct ethosgen_convolution from its last part."""
+    numbers = (
+        *(strips.depth, zero_point_of(layer.source)),
+        *axis_numbers(strips.along, layer, strips.is_turned, steps),
+        *axis_numbers(strips.across, layer, not strips.is_turned, steps),
+        *(strips.along.phases, strips.pixels, strips.columns, strips.height),
+        *(strips.window_step, strips.bytes),
+        *matrix.tolist(),
+    )
+    return np.array(numbers, np.int32)
+
+
+def matrix_function(layer: Layer, depth: int, rows: int | None = None) -> str:
+    """Return the name of the kernel for a matrix, whose number of rows may be unknown."""
+    return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
+
+
+def convolution_function(layer: Layer, strips: Strips) -> str:
+    """Return the name of the kernel for strips; in place it has no argument for them."""
+    in_place = "_in_place" if strips.is_in_place else ""
+    return f"ethosgen_convolution{in_place}{_short(layer, strips.window)}_s8"
+
+
+def _short(layer: Layer, depth: int) -> str:
+    """Return the part of a kernel's name for rows of one vector and outputs without bounds."""
+    is_short = depth <= order.MATRIX_DEPTH and layer.bounds == (-128, 127)
+    return "_short" if is_short else ""
+
+
+def axis_numbers(
+    axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]
+) -> tuple[int, ...]:
+    """Return a struct ethosgen_axis; `steps` are those of outputs down and to the right."""
+    _, _, width, channels = layer.source.shape
+    pixel = channels * np.dtype(layer.source.dtype).itemsize
+    input_step = width * pixel if is_vertical else pixel
+    output_step = steps[0] if is_vertical else steps[1]
+    return (
+        *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
+        *(axis.target, output_step),
+    )
+
+
+def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
+    """Return a kernel for rows that are contiguous in the input."""
+    inputs, outputs = layer.source.elements, layer.target.elements
+    nest = Nest()
+    x = nest.read("input", layer.source, (inputs,))
+    y = nest.write("output", layer.target, (outputs,))
+    tables = _tables(nest, matrix_constants(layer, weights, rows))
+    places = tirx.address_of(y[0]), tirx.address_of(x[0])
+    function = matrix_function(layer, weights.shape[1], rows)
+    nest.call(function, *places, *(table.data for table in tables))
+    return nest.kernel(MATRIX)
+
+
+def matrix_constants(layer: Layer, weights: Array, rows: int) -> tuple[Array, ...]:
+    """Return packed weights, scales, and struct ethosgen_matrix for rows in the input."""
+    return _constants(layer, weights, 1, rows, weights.shape[1])
+
+
+def _tables(nest: Nest, constants: Sequence[Array]) -> list[Any]:
+    """Declare weights, scales, the struct ethosgen_matrix, and that of windows if there is one."""
+    names = ("weights", "scales", "shape", "window")
+    return [nest.table(name, values) for name, values in zip(names, constants, strict=False)]
+
+
+def _patches(
+    layer: Layer, weights: Array, depth: int, vertical: Axis, horizontal: Axis, copies: int = 1
+) -> Kernel:
+    """Return a kernel that copies each window's pixels into a row of the workspace.
+
+    With several groups each window is copied group by group, each group `copies` times.
+    """
+    source, target = layer.source, layer.target
+    groups = source.shape[3] // depth
+    channels = layer.channels // groups
+    row = -(-weights.shape[1] // order.MATRIX_DEPTH) * order.MATRIX_DEPTH
+    covered = weights.shape[1] // copies
+    packed_weights, scales, numbers = _constants(layer, weights, groups, 1, row)
+    counts = len(packed_weights), len(scales)
+    steps = counts[0] // groups, counts[1] // groups
+    copy = "ethosgen_patch_s8" if groups == 1 else "ethosgen_patch_part_s8"
+    nest = Nest()
+    x, y = nest.read("input", source), nest.write("output", target)
+    struct = window_numbers(source, depth, vertical, horizontal)
+    w, s, shape, window = _tables(nest, (packed_weights, scales, numbers, struct))
+    patch = nest.room("patch", row)
+    with nest.loops((*target.shape[:3], groups), "n oy ox group") as (n, oy, ox, group):
+        with nest.loop("i", copies) as i:
+            nest.call(
+                copy,
+                tirx.address_of(patch[i * covered]),
+                tirx.address_of(x[n, 0, 0, group * depth]),
+                oy * vertical.stride - vertical.padding,
+                ox * horizontal.stride - horizontal.padding,
+                window.data,
+            )
+        nest.call(
+            matrix_function(layer, row, 1),
+            *(tirx.address_of(y[n, oy, ox, group * channels]), patch.data),
+            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
+            shape.data,
+        )
+    return nest.kernel(MATRIX | ROWS)
+
+
+def window_numbers(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:
+    """Return a struct ethosgen_window that copies `depth` channels of each pixel."""
+    _, height, width, channels = source.shape
+    size = np.dtype(source.dtype).itemsize
+    numbers = (
+        *(height, width, depth * size),
+        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
+        *(zero_point_of(source), channels * size),
+    )
+    return np.array(numbers, np.int32)
+
+
+def _constants(
+    layer: Layer, weights: Array, groups: int, rows: int, depth: int
+) -> tuple[Array, ...]:
+    """Return packed weights and scales, group by group, and struct ethosgen_matrix."""
+    shape = (rows, depth, layer.channels // groups, zero_point_of(layer.target), *layer.bounds)
+    parts = np.split(weights, groups)
+    tables = np.split(channel_table(layer, weights), groups)
+    scales = [order.matrix_scales(table) for table in tables]
+    packs = [order.matrix_weights(part) for part in parts]
+    return np.concatenate(packs), np.concatenate(scales), np.array(shape, np.int32)

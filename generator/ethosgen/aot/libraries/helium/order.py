@@ -1,0 +1,97 @@
+"""Weights and scales in the order in which the micro-kernels read them.
+
+templates/kernels/ethosgen_kernels.h defines that order; change both together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ethosgen.aot.libraries.framework.order import (
+    Array,
+    _with_weights,
+    each_multiplier,
+    packable_layer,
+    padded,
+)
+from ethosgen.aot.loops.layer import Layer, read_layer
+from ethosgen.aot.tir.quantization import shorten
+from ethosgen.values.network import Operator, Tensor
+
+MATRIX_CHANNELS = 4
+"""Channels that the matrix kernel computes at a time."""
+MATRIX_DEPTH = 16
+"""Products that one instruction of the matrix kernel accumulates."""
+MATRIX_DEPTH_S16 = 8
+"""The same for int16 rows."""
+
+MOST_SPLIT_BYTES = 1 << 15
+"""Most bytes of weights that are doubled in size so that a micro-kernel can compute the layer."""
+
+
+def split_weights(op: Operator, tensors: Sequence[Tensor]) -> tuple[Layer, Array] | None:
+    """Return a uint8 layer and its weights as sums of two int8 terms, None if not applicable.
+
+    Without the zero point a weight has 9 bits. The last axis of the array has both terms.
+    """
+    layer = read_layer(op, tensors)
+    weights = layer.weights
+    if weights.data is None or not layer.weights_offset or weights.bytes > MOST_SPLIT_BYTES:
+        return None
+    weights_s9 = layer.weights.array().astype(np.int16) - layer.weights_offset
+    near = np.clip(weights_s9, -128, 127)
+    rest = weights_s9 - near
+    centred = packable_layer(op, _with_weights(tensors, layer.weights, near))
+    if centred is None or rest.max() > np.iinfo(np.int8).max:
+        return None
+    return centred, np.stack([near, rest], axis=-1).astype(np.int8)
+
+
+def scales_s64(layer: Layer) -> Array:
+    """Return (channels, 4) of an int16 layer: 64-bit addend, mantissa, right shift."""
+    biases = [0] * layer.channels if layer.biases is None else layer.biases.array().tolist()
+    rows = [
+        scale_s64(bias, *shorten(multiplier))
+        for bias, multiplier in zip(biases, each_multiplier(layer), strict=True)
+    ]
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def scale_s64(bias: int, mantissa: int, shift: int) -> tuple[int, ...]:
+    """Return the lower and the upper half of the addend, the mantissa, and the right shift."""
+    added = (bias * mantissa + (1 << (shift - 1))) & 0xFFFFFFFFFFFFFFFF
+    low, high = np.frombuffer(added.to_bytes(8, "little"), "<i4").tolist()
+    return low, high, mantissa, shift
+
+
+def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
+    """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes per channel.
+
+    `lanes` is the number of products that one instruction accumulates, 8 for int16.
+    """
+    blocks = padded(padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
+    channels, depth = blocks.shape
+    split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, lanes)
+    return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(channels * depth)
+
+
+def matrix_scales(table: Array) -> Array:
+    """Pack (channels, 3): for every 4 channels 4 biases, 4 mantissas, 4 shifts."""
+    blocks = padded(table, MATRIX_CHANNELS, 0).reshape(-1, MATRIX_CHANNELS, 3)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1)
+
+
+def depthwise_weights(weights: Array, height: int) -> Array:
+    """Pack (columns, rows, channels) as the matrix kernel's; columns get `height` rows."""
+    columns, rows, channels = weights.shape
+    taps = np.zeros((columns, height, channels), weights.dtype)
+    taps[:, :rows] = weights
+    return matrix_weights(taps.reshape(-1, channels).T)
+
+
+def whole_groups(channels: int) -> list[int]:
+    """Return the channels in groups of 4; the last 4 are one, so some may be there twice."""
+    whole = channels - channels % MATRIX_CHANNELS
+    if whole in (0, channels):
+        return list(range(channels))
+    return [*range(whole), *range(channels - MATRIX_CHANNELS, channels)]

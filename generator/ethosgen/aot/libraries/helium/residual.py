@@ -1,0 +1,190 @@
+"""A sum behind a convolution, band by band: some rows of outputs are computed, then added.
+
+The convolution's output is never stored as a whole, and the sum may take the place of the tensor
+that is added. All roundings remain.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+
+from ethosgen.aot.arithmetic.binary import ends
+from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.helium.addition import ADDITION, sum_numbers
+from ethosgen.aot.libraries.helium.matrix import (
+    CONVOLUTION,
+    MATRIX,
+    convolution_function,
+    matrix_constants,
+    matrix_function,
+    output_steps,
+    strip_constants,
+)
+from ethosgen.aot.libraries.helium.strips import Strips, is_point
+from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.loops.window import make_window
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tir.quantization import scale_of
+from ethosgen.values.network import Operator, Tensor
+
+ROOM = 2048
+"""Bytes above which a band is cut."""
+ROWS, PADDING, OUTPUTS = 0, 11, 14
+"""Places of numbers that differ from band to band: `rows` in struct ethosgen_matrix, and `padding`
+and `outputs` of the axis across the strips in struct ethosgen_convolution."""
+
+
+@dataclass(frozen=True)
+class _Bands:
+    """The rows of outputs of a picture, cut into bands of `rows` rows; the last may have fewer."""
+
+    total: int
+    row_bytes: int
+
+    @property
+    def count(self) -> int:
+        """The number of bands."""
+        most = max(ROOM // self.row_bytes, 1)
+        return -(-self.total // most)
+
+    @property
+    def rows(self) -> int:
+        """The rows of a band."""
+        return -(-self.total // self.count)
+
+    def inside(self, band: Any) -> Any:
+        """Return the rows of a band."""
+        if self.total % self.rows == 0:
+            return self.rows
+        return tirx.min(self.rows, self.total - band * self.rows)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The tensor that is added, the output, and a struct ethosgen_add.
+
+    The first of the sum's inputs, that with the larger scale, `is_other` or the band.
+    """
+
+    other: Tensor
+    target: Tensor
+    is_other: bool
+    numbers: tuple[int, ...]
+
+    def add(self, nest: Nest, band: Any, views: tuple[Any, Any, Any], at: Any, count: Any) -> None:
+        """Add the band to the other tensor from a place on."""
+        y, other, shape = views
+        places = [band.data, tirx.address_of(other[at])]
+        if self.is_other:
+            places.reverse()
+        nest.call("ethosgen_add_s8", tirx.address_of(y[at]), *places, count, shape.data)
+
+
+def in_bands(
+    layer: tuple[Operator, Kernel], addition: tuple[Operator, Kernel], tensors: Sequence[Tensor]
+) -> Kernel | None:
+    """Return the kernel of a CONV_2D and the ADD of its output; None if they have other kernels."""
+    codes, sources = (layer[0].code, addition[0].code), (layer[1].sources, addition[1].sources)
+    if codes != ("CONV_2D", "ADD") or not sources[0] >= MATRIX or sources[1] != ADDITION:
+        return None
+    return convolution_and_sum(layer[0], addition[0], tensors)
+
+
+def convolution_and_sum(op: Operator, add: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return a kernel of a CONV_2D and the ADD of its output; None if it covers only one."""
+    layer = packable_layer(op, tensors)
+    added = _sum(add, tensors[op.outputs[0]], tensors)
+    if layer is None or layer.source.dtype != "int8" or added is None:
+        return None
+    _, *taps, depth = layer.weights.shape
+    if depth != layer.source.shape[3]:
+        return None
+    vertical, horizontal = make_window(op, (taps[0], taps[1]), layer.source, layer.target)
+    if is_point(vertical, horizontal):
+        return _pixels(layer, added)
+    strips = Strips(horizontal, vertical, depth, layer.channels, False)
+    return None if strips.is_in_place else _strips(layer, strips, added)
+
+
+def _sum(add: Operator, made: Tensor, tensors: Sequence[Tensor]) -> _Sum | None:
+    """Return the sum of a tensor and another one of its shape, None if it is not one."""
+    first, second, target = ends(add, tensors)
+    others = [one for one in (first, second) if one.index != made.index]
+    if len(others) != 1 or not others[0].shape == made.shape == target.shape:
+        return None
+    if scale_of(first) < scale_of(second):
+        first, second = second, first
+    numbers = sum_numbers(add, (first, second, target), (1, 1))
+    is_other = first.index == others[0].index
+    return None if numbers is None else _Sum(others[0], target, is_other, numbers)
+
+
+def _pixels(layer: Layer, added: _Sum) -> Kernel:
+    """Return the kernel for windows of one pixel."""
+    depth, channels = layer.source.shape[3], layer.channels
+    bands = _Bands(layer.target.elements // channels, channels)
+    constants = matrix_constants(layer, layer.weights.array().reshape(channels, -1), bands.rows)
+    nest, views, tables = _declared(layer, added, constants)
+    x, *ends = views
+    band = nest.workspace("band", "int8", (bands.rows * channels,))
+    numbers = _numbers(nest, constants[-1], tables)
+    with nest.loop("i", bands.count) as i:
+        rows, first = bands.inside(i), i * bands.rows
+        nest.store(numbers, (ROWS,), int32(rows))
+        nest.call(
+            matrix_function(layer, depth),
+            *(band.data, tirx.address_of(x[first * depth])),
+            *(tables[0].data, tables[1].data, numbers.data),
+        )
+        added.add(nest, band, (*ends, tables[-1]), first * channels, rows * channels)
+    return nest.kernel(MATRIX | ADDITION)
+
+
+def _strips(layer: Layer, strips: Strips, added: _Sum) -> Kernel:
+    """Return the kernel for windows of several pixels, which are copied to strips."""
+    batches, height, width, channels = layer.target.shape
+    bands = _Bands(height, width * channels)
+    constants = strip_constants(layer, layer.weights.array(), strips, output_steps(layer))
+    nest, views, tables = _declared(layer, added, constants)
+    x, *ends = views
+    strip = nest.workspace("strip", "int8", (strips.bytes,))
+    band = nest.workspace("band", "int8", (bands.rows * width * channels,))
+    numbers = _numbers(nest, constants[-1], tables)
+    axis, picture = strips.across, layer.source.elements // batches
+    with nest.loops((batches, bands.count), "n i") as (n, i):
+        rows, first = bands.inside(i), i * bands.rows
+        nest.store(numbers, (PADDING,), int32(axis.padding - first * axis.stride))
+        nest.store(numbers, (OUTPUTS,), int32(rows))
+        nest.call(
+            convolution_function(layer, strips),
+            *(band.data, tirx.address_of(x[n * picture]), strip.data),
+            *(tables[0].data, tables[1].data, numbers.data),
+        )
+        row = width * channels
+        added.add(nest, band, (*ends, tables[-1]), (n * height + first) * row, rows * row)
+    return nest.kernel(MATRIX | CONVOLUTION | ADDITION)
+
+
+def _declared(
+    layer: Layer, added: _Sum, constants: Sequence[Array]
+) -> tuple[Nest, list[Any], list[Any]]:
+    """Return a nest, its views of input, output and the other tensor, and its tables."""
+    nest = Nest()
+    x = nest.read("input", layer.source, (layer.source.elements,))
+    other = nest.read("other", added.other, (added.other.elements,))
+    names = ("weights", "scales", "shape", "sum")
+    arrays = (*constants, np.array(added.numbers, np.int32))
+    tables = [nest.table(name, values) for name, values in zip(names, arrays, strict=True)]
+    y = nest.write("output", added.target, (added.target.elements,))
+    return nest, [x, y, other], tables
+
+
+def _numbers(nest: Nest, shape: Array, tables: Sequence[Any]) -> Any:
+    """Return a copy of a struct that the kernel can change."""
+    numbers = nest.workspace("numbers", "int32", shape.shape)
+    nest.copy(numbers, (0,), tables[2], (0,), len(shape))
+    return numbers

@@ -1,0 +1,17 @@
+"""Micro-kernels for microcontrollers without DSP instructions: Cortex-M0, M0+, M3.
+
+Weights are packed for an architecture. The innermost loops are in assembly, and their twins in C.
+"""
+
+from ethosgen.aot.libraries.framework.library import MicroKernels, Source
+
+
+def _kernels(name: str, module: str) -> MicroKernels:
+    """Return the library of an architecture, whose operators a module declares."""
+    headers = ("ethosgen_thumb.h", "ethosgen_core.h", "ethosgen_thumb_math.h")
+    source = Source(__name__, (module, "pool", "product"), "kernels/thumb", headers, shared="dsp")
+    return MicroKernels(name, source, has_helium=False)
+
+
+ARMV7M_KERNELS = _kernels("Armv7-M kernels", "armv7m")
+ARMV6M_KERNELS = _kernels("Armv6-M kernels", "armv6m")

@@ -1,0 +1,51 @@
+"""Weights and scales in the order in which the Thumb kernels read them.
+
+templates/kernels/thumb/ethosgen_thumb.h defines that order; change both together.
+"""
+
+import numpy as np
+
+from ethosgen.aot.libraries.dsp.order import dsp_scales
+from ethosgen.aot.libraries.framework.order import Array, padded
+from ethosgen.aot.loops.layer import Layer
+
+CHANNELS = 4
+"""Channels that the matrix kernel computes at a time."""
+EXCESS = 128
+"""What is added to values, or to weights, so that none is negative."""
+
+
+def thumb_scales(layer: Layer, weights: Array) -> Array | None:
+    """Return (channels, 4) of structs ethosgen_core_scale; weights are (channels, products).
+
+    None if the kernels cannot compute the layer. They requantize as the DSP kernels.
+    """
+    return dsp_scales(layer, weights)
+
+
+def matrix_weights(weights: Array) -> Array:
+    """Pack (channels, depth): for each 4 channels, for each place of the depth, theirs."""
+    blocks = [weights[i : i + CHANNELS].T for i in range(0, len(weights), CHANNELS)]
+    return np.concatenate([np.ascontiguousarray(one).reshape(-1) for one in blocks])
+
+
+def matrix_scales(made: Array) -> Array:
+    """Return the scales of a matrix; the kernel reads the biases of whole blocks."""
+    return padded(made, CHANNELS).reshape(-1)
+
+
+def depthwise_weights(weights: Array) -> Array:
+    """Pack (row, column, channel): for each channel its taps."""
+    return np.ascontiguousarray(weights.transpose(2, 0, 1)).reshape(-1)
+
+
+def lowered(made: Array, weights: Array) -> Array:
+    """Return the scales for raised values; weights are (channels, products)."""
+    made = made.copy()
+    made[:, 0] -= EXCESS * weights.astype(np.int32).sum(axis=1)
+    return made
+
+
+def raised(weights: Array) -> Array:
+    """Return weights to which 128 is added, as the bytes that they are stored in."""
+    return (weights.astype(np.int16) + EXCESS).astype(np.uint8).view(np.int8)

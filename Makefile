@@ -39,7 +39,7 @@ $(BIN)/pytest:
 	@tools/setup.sh
 
 test: setup  ## run the whole test suite (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ONCE_MORE)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(OPTIONS)
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

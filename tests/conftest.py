@@ -14,10 +14,17 @@ from tests import ROOT
 from tests.support.asker import shared_asker, use_asker
 from tests.support.environment_server import EnvironmentServer, use_environment_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
+from tests.support.passed import add_option, register
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options of CI."""
+    add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers; find the library that `make environments` unpacks."""
+    register(config)
     if (ROOT / ".acl" / "usr").is_dir():
         os.environ.setdefault("ARM_COMPUTE_PATH", str(ROOT / ".acl" / "usr"))
     config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.needs import NEEDS, REQUIRED, STARTED, unmet
+from tests.support.needs import EXTRAS, NEEDS, REQUIRED, STARTED, needs_extra, unmet
 
 
 def start(folder: Path, name: str, *arguments: str) -> None:
@@ -54,3 +54,12 @@ def test_what_ci_requires_fails_instead_of_being_skipped(
     monkeypatch.setenv(REQUIRED, "qemu,browser")
     with pytest.raises(pytest.fail.Exception, match="there is none"):
         list(unmet(request.node))
+
+
+def test_a_test_without_its_extra_is_skipped_by_the_extras_name(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXTRAS, "no_such_package.at_all", "place")
+    request.node.add_marker(needs_extra("place"))
+    (reason,) = unmet(request.node)
+    assert "ethosgen[place]" in reason

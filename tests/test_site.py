@@ -14,7 +14,7 @@ import yaml
 import ethosgen
 from ethosgen.cli import cli
 from tests import ROOT
-from tests.support.needs import EXTRAS
+from tests.support.needs import needs_extra
 
 SETTINGS: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
 DOCS = ROOT / "docs"
@@ -42,8 +42,6 @@ def test_every_page_has_one_place_in_four_parts() -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site, built strictly."""
-    for package in ("material", "mkdocstrings_handlers.python"):
-        pytest.importorskip(package, reason=f"install ethosgen[{EXTRAS[package]}]")
     place = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(place)]
     built = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
@@ -51,6 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@needs_extra("docs")
 @pytest.mark.slow
 def test_the_site_has_every_page_and_command(site: Path) -> None:
     for page in pages(SETTINGS["nav"]):
@@ -64,6 +63,7 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
     assert "Sentinel" not in text, "click's own value for no default"
 
 
+@needs_extra("docs")
 @pytest.mark.slow
 def test_the_site_has_every_function_for_python(site: Path) -> None:
     text = (site / "api.html").read_text()
@@ -72,6 +72,7 @@ def test_the_site_has_every_function_for_python(site: Path) -> None:
         assert re.search(rf'id="ethosgen\.[\w.]*\b{name}"', text), name
 
 
+@needs_extra("docs")
 @pytest.mark.slow
 def test_a_reader_needs_no_network(site: Path) -> None:
     read = re.compile(r"<(?:script|img|iframe)\b[^>]*\bsrc=\"?https?://|@import|url\(\"?https?://")

@@ -10,6 +10,7 @@ from ethosgen.pipeline.comparison import sources_digest
 from ethosgen.pipeline.sweeping import Measure, SweepRequest, Todo
 from ethosgen.sweeps.jobs import do_jobs
 from tests import ROOT
+from tests.support.needs import needs_extra
 
 DIGITS = ROOT / "demo" / "digits_int8.tflite"
 NPU = "ethos-u55-128"
@@ -69,8 +70,8 @@ def test_what_is_wrong_with_arrays_names_no_file() -> None:
         assert ".np" not in str(told.value)
 
 
+@needs_extra("sweep")
 def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
     study = tmp_path / "study.toml"
     study.write_text(
         f'networks = ["{DIGITS.as_posix()}"]\nnpus = ["{NPU}", "none"]\n'

@@ -13,7 +13,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError
 from tests import ROOT
 from tests.support.application_projects import create, edited, run
-from tests.support.needs import needs_qemu, needs_zephyr
+from tests.support.needs import needs_extra, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 
 IMAGE = APPLICATIONS["image"]
@@ -36,9 +36,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_seven(path: Path, scale: int = 10) -> Path:
-    pillow = pytest.importorskip("PIL.Image", reason="install ethosgen[images]")
+    from PIL import Image
+
     pixels = np.array([[255 * (mark == "#") for mark in row] for row in SEVEN], np.uint8)
-    pillow.fromarray(np.kron(pixels, np.ones((scale, scale), np.uint8))).save(path)
+    Image.fromarray(np.kron(pixels, np.ones((scale, scale), np.uint8))).save(path)
     return path
 
 
@@ -51,6 +52,7 @@ def test_every_frame_follows_from_the_oracles_outputs(project: Path) -> None:
 
 
 @needs_qemu
+@needs_extra("images")
 def test_a_png_becomes_a_frame_of_the_camera(project: Path, tmp_path: Path) -> None:
     report = run(project, write_seven(tmp_path / "seven.png"), write_seven(tmp_path / "7.png", 1))
     assert report.passed and report.items == 2
@@ -111,6 +113,7 @@ def test_nothing_is_written_if_the_network_does_not_fit(tmp_path: Path) -> None:
         create(tmp_path, [("digits", DIGITS.read_bytes())], "image", "csolution", build=False)
 
 
+@needs_extra("images")
 def test_pictures_get_the_cameras_size(tmp_path: Path) -> None:
     path = write_seven(tmp_path / "seven.png")
     assert load_picture(path, 8, 8, 1).shape == (8, 8, 1)
@@ -123,6 +126,7 @@ def test_pictures_get_the_cameras_size(tmp_path: Path) -> None:
         load_picture(tmp_path / "missing.png", 8, 8, 1)
 
 
+@needs_extra("images")
 def test_a_picture_that_unpacks_to_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +136,7 @@ def test_a_picture_that_unpacks_to_too_much_is_refused(
         load_picture(path, 8, 8, 1)
 
 
+@needs_extra("images")
 def test_no_other_decoder_of_pillow_gets_a_picture(tmp_path: Path) -> None:
     from PIL import Image
 

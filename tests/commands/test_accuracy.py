@@ -13,6 +13,7 @@ from ethosgen.commands.accuracy_table import MOST_CLASSES, WIDTH, report_lines
 from ethosgen.metrics import classify
 from ethosgen.values.accuracy import AccuracyReport, Agreement, Detection, Work
 from ethosgen.values.outcome import Difference
+from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 
 
@@ -153,12 +154,14 @@ def test_options_without_effect_are_refused(
     assert why in str(refused.exception)
 
 
+@needs_extra("images")
 def test_pictures_and_their_scale(tmp_path: Path) -> None:
-    pillow = pytest.importorskip("PIL.Image", reason="install ethosgen[images]")
+    from PIL import Image
+
     network = str(image_net(tmp_path / "image_net.tflite"))
     for name in ("0", "1"):
         (tmp_path / "d" / name).mkdir(parents=True)
-        pillow.new("RGB", (16, 16)).save(tmp_path / "d" / name / "one.png")
+        Image.new("RGB", (16, 16)).save(tmp_path / "d" / name / "one.png")
     asked = ["accuracy", network, "--data", str(tmp_path / "d"), "--no-check"]
     refused = CliRunner().invoke(cli, asked)
     assert "has the size 16x16, but the input needs 8x8" in str(refused.exception)

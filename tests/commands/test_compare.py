@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
 from ethosgen.values.errors import InputError
+from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 
 QUICK = ("--npu", "ethos-u55-128,none", "--samples", "1", "--no-check")
@@ -55,21 +56,21 @@ def test_json_excludes_csv(network: str) -> None:
     assert run(network, "--json", "--csv").exit_code == 2
 
 
+@needs_extra("plot")
 def test_a_plot_is_written(network: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     path = tmp_path / "plot.html"
     words = ("--npu", "none", "--samples", "0", "--no-check", "--plot", str(path))
     assert run(network, *words).exit_code == 0
     assert "image_net on corstone300" in path.read_text()
 
 
+@needs_extra("plot")
 @pytest.mark.parametrize(
     ("name", "said"), [("plot.pdf", "ends in none of"), ("none/at/all/../x/plot.svg", "")]
 )
 def test_a_plot_that_cannot_be_written_is_refused_first(
     network: str, tmp_path: Path, name: str, said: str
 ) -> None:
-    pytest.importorskip("matplotlib")
     place = tmp_path / "file"
     place.write_text("")
     path = place / name if not said else tmp_path / name

@@ -15,7 +15,7 @@ from ethosgen.quantization import QUANTIZERS
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
 from tests.support.float_networks import digits_pt2, digits_tflite, trained_digits
 from tests.support.float_onnx import digits_onnx, small_onnx
-from tests.support.needs import needs_torch
+from tests.support.needs import needs_extra, needs_torch
 
 pytestmark = pytest.mark.slow
 
@@ -169,8 +169,8 @@ def test_the_digits_lose_less_than_half_a_percent_as_onnx(work: Path) -> None:
     check_digits("digits.onnx", "made.onnx", held_out)
 
 
+@needs_extra("quantize")
 def test_the_digits_lose_less_than_half_a_percent_as_tflite(work: Path) -> None:
-    pytest.importorskip("litert_quantizer", reason="install ethosgen[quantize]")
     layers, calibration, held_out = trained_digits()
     digits_tflite(work / "digits.tflite", layers, calibration)
     np.savez("data.npz", image=calibration)

@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
-
 from ethosgen.cli import cli
 from ethosgen.pipeline import sweeping
 from ethosgen.pipeline.comparison import sources_digest
@@ -16,7 +14,10 @@ from ethosgen.sweeps import connection
 from ethosgen.sweeps.jobs import do_jobs
 from ethosgen.values.errors import InputError
 from ethosgen.values.sweep import SweepCounts
+from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
+
+pytestmark = needs_extra("sweep")
 
 STUDY = """
 networks = ["image_net.tflite"]

@@ -4,6 +4,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+import simpy  # noqa: F401 - the tests are skipped without it
 
 from ethosgen.mesh.picture import draw
 from ethosgen.mesh.report import report_of

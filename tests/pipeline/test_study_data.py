@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
-
 from ethosgen import frontend
 from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import sweeping
@@ -22,9 +20,12 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.sweep import SweepReport
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net, recurrent_net, two_inputs
 from tests.support.stream_networks import waiting
+
+pytestmark = needs_extra("sweep")
 
 NPU, OTHER = "ethos-u55-128", "ethos-u85-256"
 COUNT = 40

@@ -6,12 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
-
 import numpy as np
 import psutil
+import pytest
 
 from ethosgen.oracle import DEFAULT
 from ethosgen.pipeline import sweeping
@@ -23,8 +20,11 @@ from ethosgen.sweeps.study import load_study
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
+from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 from tests.support.time_limit import time_limit
+
+pytestmark = needs_extra("sweep")
 
 STUDY = """
 networks = ["image_net.tflite"]

@@ -15,9 +15,9 @@ from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.schedule import Schedule
 from tests.support.browser import start_browser
 from tests.support.costs import make_cost, make_labelled, make_result
-from tests.support.needs import needs_browser
+from tests.support.needs import needs_browser, needs_extra
 
-pytest.importorskip("matplotlib")
+pytestmark = needs_extra("plot")
 
 
 def report(*results: Result) -> ComparisonReport:

@@ -28,7 +28,7 @@ from ethosgen.values.watch import Watch
 from tests.support.float_networks import float_network
 from tests.support.fork_server import ForkServer
 from tests.support.mutations import mutate
-from tests.support.needs import needs_torch
+from tests.support.needs import needs_extra, needs_torch
 from tests.support.pt2_files import pt2_files
 
 DAMAGES = int(os.environ.get("DAMAGES", "96"))
@@ -62,7 +62,11 @@ GOOD: dict[str, tuple[Reader, str, tuple[int, ...]]] = {
 """By suffix: a good file, and name and shape of its input."""
 
 
-SUFFIXES = [".onnx", ".tflite", pytest.param(".pt2", marks=needs_torch)]
+SUFFIXES = [
+    pytest.param(".onnx", marks=needs_extra("onnx")),
+    pytest.param(".tflite", marks=needs_extra("quantize")),
+    pytest.param(".pt2", marks=needs_torch),
+]
 
 
 def quantizer(suffix: str) -> Quantizer:
@@ -156,8 +160,6 @@ def replace_value(tree: Any, random: np.random.Generator) -> None:
 def test_damaged_networks(
     suffix: str, part: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    for package in quantizer(suffix).packages:
-        pytest.importorskip(package)
     data, found = GOOD[suffix][0](tmp_path_factory), Counter[bool]()
     for seed in range(part * DAMAGES // PARTS, (part + 1) * DAMAGES // PARTS):
         random = np.random.default_rng(seed)
@@ -176,6 +178,4 @@ def test_damaged_networks(
 def test_the_undamaged_network_is_quantized(
     suffix: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    for package in quantizer(suffix).packages:
-        pytest.importorskip(package)
     assert fate(tmp_path, suffix, GOOD[suffix][0](tmp_path_factory)) == ""

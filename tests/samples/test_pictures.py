@@ -6,13 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.pictures import Preparation, meaning, read_picture, require_usable
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
-
-Image = pytest.importorskip("PIL.Image", reason="install ethosgen[images]")
 
 RGB = Tensor(0, "image", (1, 2, 4, 3), "int8", Quantization((1 / 127.5,), (-1,)))
 GRAY = replace(RGB, shape=(1, 2, 4, 1))

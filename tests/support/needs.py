@@ -4,12 +4,12 @@ A test without its needs is skipped, with the reason; `-m "not qemu"` selects th
 which nothing is marked runs everywhere, so it must not start a compiler or QEMU.
 """
 
-import importlib
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ EXTRAS = {
     "PIL": "images",
     "axe_playwright_python": "dev",
     "cmsis_pack_manager": "packs",
+    "dask": "sweep",
     "devicetree": "dev",
     "distributed": "sweep",
     "hypothesis": "dev",
@@ -70,6 +71,12 @@ needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
 needs_tosa = pytest.mark.environment("tosa")
+
+
+def needs_extra(name: str) -> pytest.MarkDecorator:
+    """Mark a test that uses the packages of an extra, other than by an import of its file."""
+    assert name in EXTRAS.values(), name
+    return pytest.mark.extra(name)
 
 
 def needs_acl(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,8 +124,10 @@ def extra_of(error: BaseException | None) -> str | None:
     """Name the extra to install for an import that failed; None if no extra has the package."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
     package = (name or "").partition(".")[0]
-    if package not in EXTRAS:
-        return None
+    return _advice(package) if package in EXTRAS else None
+
+
+def _advice(package: str) -> str:
     return f"{package} is missing: install ethosgen[{EXTRAS[package]}]"
 
 
@@ -130,10 +139,16 @@ def _without_browser() -> str | None:
 
 def _without_package(name: str) -> str | None:
     try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        return extra_of(error)
-    return None
+        is_there = find_spec(name) is not None
+    except ModuleNotFoundError:  # of the package above it
+        is_there = False
+    return None if is_there else _advice(name)
+
+
+def _without_extra(name: str) -> str | None:
+    """Return which package of an extra is missing; None if none is."""
+    packages = [package for package, extra in EXTRAS.items() if extra == name]
+    return next(filter(None, map(_without_package, packages)), None)
 
 
 NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
@@ -146,6 +161,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
     "cmsisnn": ("compiles Arm's CMSIS-NN", lambda: _without_variable("CMSIS_NN_PATH")),
     "environment": ("uses the Python environment named", _without_environment),
+    "extra": ("uses the packages of the extra named", _without_extra),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),
     "browser": ("opens pages in Chromium", _without_browser),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),

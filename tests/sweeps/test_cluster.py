@@ -6,11 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
-
 import dask
+import pytest
 
 from ethosgen.sweeps.connection import connected
 from ethosgen.sweeps.jobs import Answer, Batch, Job, Made

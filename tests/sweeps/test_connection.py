@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("distributed", reason="distributed is missing: install ethosgen[sweep]")
-
 from ethosgen.sweeps import connection as module
 from ethosgen.sweeps.cluster import Cluster
 from ethosgen.sweeps.connection import connected
 from ethosgen.sweeps.jobs import Batch, Job, Made, UnfitWorkerError
 from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError, TargetError, ToolError
+from tests.support.needs import needs_extra
 from tests.support.time_limit import time_limit
+
+pytestmark = needs_extra("sweep")
 
 ROOT = Path(__file__).parents[2]
 UNFIT = "ETHOSGEN_TEST_UNFIT"

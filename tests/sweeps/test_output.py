@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("pyarrow", reason="pyarrow is missing: install ethosgen[sweep]")
-
 from pyarrow import parquet
 
 from ethosgen.sweeps.output import SUMMARY, claim, write_files

@@ -26,7 +26,7 @@ from tests.support.programs import ELEMENTS, make_program
 pytestmark = needs_qemu
 
 INPUT, OUTPUT = "serving/input:0", "serving/output:0"
-TIMEOUT_MS = 300
+TIMEOUT_MS = 1000
 LATE_S = {
     "as it should": (0.0,),
     "lost": (),

@@ -179,9 +179,9 @@ def test_a_dead_target_ends_the_wait_at_once() -> None:
 
     asked, started = 0, time.monotonic()
     with pytest.raises(TargetError, match="ended early"):
-        Session(ScriptedConsole(lambda *_: []), dead).hello(30)
+        Session(ScriptedConsole(lambda *_: []), dead).hello(300)
     assert asked == 1
-    assert time.monotonic() - started < 25  # not the greeting's 30
+    assert time.monotonic() - started < 250  # not the greeting's 300
 
 
 def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:

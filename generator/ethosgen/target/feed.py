@@ -25,7 +25,7 @@ PROTOCOL = 258
 _HELLO = struct.Struct("<III16s")
 _PLACE = struct.Struct("<II")
 _ENDING = struct.Struct("<IIIIQ")
-_ANSWER_S = 10.0
+_ANSWER_S = 60.0
 _HELLO_RETRY_S = 0.03
 
 OnLine = Callable[[str], None]

@@ -6,7 +6,7 @@ import pytest
 from ethosgen.oracle import TOSA
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.values.watch import Watch
-from tests.support.needs import extra_of, needs_torch, needs_tosa
+from tests.support.needs import needs_extra, needs_torch, needs_tosa
 from tests.support.tosa_files import CONVERTED, NETWORKS
 from tests.support.tosa_trials import converted_trial, exported_trial
 from tests.support.trials import Trial, plan_for
@@ -58,12 +58,9 @@ def test_what_executorch_lowers_is_exact_and_wholly_on_the_npu(title: str) -> No
     assert found.equal >= least * found.elements, found.text()
 
 
+@needs_extra("convert")
 @pytest.mark.parametrize("title", CONVERTED)
 def test_what_arms_converter_makes_of_a_tflite_file_is_exact(title: str) -> None:
-    try:
-        import tosa_converter_for_tflite  # noqa: F401
-    except ModuleNotFoundError as error:
-        pytest.skip(extra_of(error) or str(error))
     trial = converted_trial(title)
     check(trial)
     assert {text.split(":")[0] for text in trial.on_cpu} <= REFUSED, trial.on_cpu

@@ -1,11 +1,13 @@
 """The markers: a test that starts a compiler or QEMU without its marker fails."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.needs import EXTRAS, NEEDS, REQUIRED, STARTED, needs_extra, unmet
+from ethosgen.host.extras import EXTRAS
+from tests.support.needs import EXTRA_OF, NEEDS, REQUIRED, STARTED, needs_extra, unmet
 
 
 def start(folder: Path, name: str, *arguments: str) -> None:
@@ -59,7 +61,9 @@ def test_what_ci_requires_fails_instead_of_being_skipped(
 def test_a_test_without_its_extra_is_skipped_by_the_extras_name(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(EXTRAS, "no_such_package.at_all", "place")
+    lacking = replace(EXTRAS["place"], packages={"no_such_package.at_all": "none"})
+    monkeypatch.setitem(EXTRAS, "place", lacking)
+    monkeypatch.setitem(EXTRA_OF, "no_such_package.at_all", lacking)
     request.node.add_marker(needs_extra("place"))
     (reason,) = unmet(request.node)
-    assert "ethosgen[place]" in reason
+    assert reason.startswith("no_such_package.at_all is missing: install the extra 'place' with: ")

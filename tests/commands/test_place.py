@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
-from ethosgen.mesh import packages
+from ethosgen.host import extras
 from ethosgen.mesh.files import read_graph
 from ethosgen.pipeline.placement import task_graph
 from ethosgen.pipeline.planning import read
@@ -175,8 +175,8 @@ def test_a_bad_mapping_writes_no_picture(work: Path) -> None:
 
 
 def test_a_missing_package_is_named(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "find_spec", lambda name: None)
-    with pytest.raises(ToolError, match=r"needs pymetis, .*pip install 'ethosgen\[place\]'"):
+    monkeypatch.setattr(extras, "is_here", lambda name: False)
+    with pytest.raises(ToolError, match=r"placing needs pymetis and simpy; .*\[place\]'"):
         invoke("graph.json", "--mesh", "6x5")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.host import environments, installation
+from ethosgen.host import extras, installation
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS, STAMP, Environment, python_of
 from ethosgen.host.installation import install
@@ -165,7 +165,7 @@ def test_versions_come_from_pyproject_in_a_checkout() -> None:
 
 def test_versions_come_from_the_metadata_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["numpy>=2", "apache-tvm==0.27.*", 'torch==2.13.*; extra == "torch"', "x; extra=='dev'"]
-    monkeypatch.setattr(environments, "_is_checkout", lambda: False)
+    monkeypatch.setattr(extras, "is_checkout", lambda: False)
     monkeypatch.setattr("importlib.metadata.requires", lambda _: lines)
     one = Environment("torch", "", ("torch",), shared=("apache-tvm",))
     assert one.requirements == ("torch==2.13.*", "apache-tvm==0.27.*")

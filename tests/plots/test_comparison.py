@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ethosgen.plots import comparison
+from ethosgen.host import extras
 from ethosgen.plots.comparison import check_format, draw
 from ethosgen.values.comparison import ComparisonReport, Result
 from ethosgen.values.errors import InputError, ToolError
@@ -153,6 +153,6 @@ def test_formats(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_format("a.b.SVG") == ".svg"
     with pytest.raises(InputError, match=r"--plot 'x.pdf' ends in none of \.svg, \.png, \.html"):
         check_format("x.pdf")
-    monkeypatch.setattr(comparison, "find_spec", lambda _: None)
-    with pytest.raises(ToolError, match=r"pip install 'ethosgen\[plot\]'"):
+    monkeypatch.setattr(extras, "is_here", lambda _: False)
+    with pytest.raises(ToolError, match=r"a plot needs matplotlib; .*\[plot\]', or use --csv"):
         check_format("x.svg")

@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.extras import EXTRAS, is_here
 from ethosgen.host.tools import TOOLS
 from ethosgen.values.errors import InputError, ToolError
 from tests.support.browser import find_chromium
@@ -29,31 +29,8 @@ LINUX = ("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
 _GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*")
 """Programs that only marked tests may start."""
 
-EXTRAS = {
-    "PIL": "images",
-    "axe_playwright_python": "dev",
-    "cmsis_pack_manager": "packs",
-    "dask": "sweep",
-    "devicetree": "dev",
-    "distributed": "sweep",
-    "hypothesis": "dev",
-    "kconfiglib": "dev",
-    "litert_quantizer": "quantize",
-    "material": "docs",
-    "matplotlib": "plot",
-    "mkdocstrings_handlers.python": "docs",
-    "onnx": "onnx",
-    "onnxruntime": "onnx",
-    "playwright": "dev",
-    "pyarrow": "sweep",
-    "pymetis": "place",
-    "scipy": "demo",
-    "simpy": "place",
-    "sklearn": "demo",
-    "tosa_converter_for_tflite": "convert",
-    "west": "dev",
-}
-"""By package, the extra of ethosgen that installs it."""
+EXTRA_OF = {module: extra for extra in EXTRAS.values() for module in extra.packages}
+"""By module, the extra of ethosgen that installs it."""
 
 needs_gcc = pytest.mark.compiler("gcc")
 """A compiler for this machine."""
@@ -75,8 +52,7 @@ needs_tosa = pytest.mark.environment("tosa")
 
 def needs_extra(name: str) -> pytest.MarkDecorator:
     """Mark a test that uses the packages of an extra, other than by an import of its file."""
-    assert name in EXTRAS.values(), name
-    return pytest.mark.extra(name)
+    return pytest.mark.extra(EXTRAS[name].name)
 
 
 def needs_acl(test: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,12 +99,13 @@ def _without_environment(name: str) -> str | None:
 def extra_of(error: BaseException | None) -> str | None:
     """Name the extra to install for an import that failed; None if no extra has the package."""
     name = error.name if isinstance(error, ModuleNotFoundError) else None
-    package = (name or "").partition(".")[0]
-    return _advice(package) if package in EXTRAS else None
+    module = (name or "").partition(".")[0]
+    return _advice(module) if module in EXTRA_OF else None
 
 
-def _advice(package: str) -> str:
-    return f"{package} is missing: install ethosgen[{EXTRAS[package]}]"
+def _advice(module: str) -> str:
+    extra = EXTRA_OF[module]
+    return f"{module} is missing: install the extra '{extra.name}' with: {extra.install_command}"
 
 
 def _without_browser() -> str | None:
@@ -137,18 +114,13 @@ def _without_browser() -> str | None:
     return _without_package("playwright") or _without_package("axe_playwright_python")
 
 
-def _without_package(name: str) -> str | None:
-    try:
-        is_there = find_spec(name) is not None
-    except ModuleNotFoundError:  # of the package above it
-        is_there = False
-    return None if is_there else _advice(name)
+def _without_package(module: str) -> str | None:
+    return None if is_here(module) else _advice(module)
 
 
 def _without_extra(name: str) -> str | None:
     """Return which package of an extra is missing; None if none is."""
-    packages = [package for package, extra in EXTRAS.items() if extra == name]
-    return next(filter(None, map(_without_package, packages)), None)
+    return next(filter(None, map(_without_package, EXTRAS[name].packages)), None)
 
 
 NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {

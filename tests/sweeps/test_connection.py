@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ethosgen.host import extras
 from ethosgen.sweeps import connection as module
 from ethosgen.sweeps.cluster import Cluster
 from ethosgen.sweeps.connection import connected
@@ -198,6 +199,6 @@ def test_a_worker_is_not_taken_for_a_scheduler() -> None:
 
 
 def test_missing_packages_are_named_with_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda _: None)
-    with pytest.raises(ToolError, match=r"pip install 'ethosgen\[sweep\]'"):
+    monkeypatch.setattr(extras, "is_here", lambda _: False)
+    with pytest.raises(ToolError, match=r"distributed and pyarrow; install them .*\[sweep\]'"):
         module.require_dask()

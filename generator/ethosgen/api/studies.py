@@ -83,7 +83,7 @@ def sweep(
     NPU and table of labelled data in the study, with a `report` as that of `accuracy()`. `store` is
     the folder with results of earlier sweeps, where nothing is computed twice. A script needs the
     guard `if __name__ == "__main__":`, since workers import it. ToolError without the packages of
-    ethosgen[sweep].
+    the extra sweep.
     """
     kept = None if store is None else Path(store)
     asked = SweepRequest(Path(study), kept, scheduler, workers, retry_refused)

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.host.extras import EXTRAS
 from ethosgen.samples.pictures import open_picture
-from ethosgen.values.errors import InputError, ToolError, reason_of
+from ethosgen.values.errors import InputError, reason_of
 
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 
@@ -18,12 +19,9 @@ def load_picture(
 
     Transparent parts are black. InputError for a file that is no image, ToolError without Pillow.
     """
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ModuleNotFoundError:
-        raise ToolError(
-            "reading images needs Pillow; install it with: pip install 'ethosgen[images]'"
-        ) from None
+    EXTRAS["images"].require("reading images")
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with open_picture(path, _FORMATS) as image:
             whole = Image.new("RGBA", image.size, "black")

@@ -1,4 +1,4 @@
-"""`ethosgen doctor`: list what is installed and what is missing; install Python environments."""
+"""`ethosgen doctor`: list what is installed and what is missing; install extras."""
 
 import json
 import sys
@@ -10,16 +10,17 @@ from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.extras import EXTRAS
 
 
 @click.command(short_help="List what is installed and what is missing")
 @click.option(
     "--install",
     "wanted",
-    type=click.Choice(list(ENVIRONMENTS)),
+    type=click.Choice([*EXTRAS, *ENVIRONMENTS]),
     multiple=True,
-    help="Make the Python environment that some formats need, with pip, in a folder of its own; "
-    "may be repeated.",
+    help="Install an extra; torch and tosa get a Python environment in a folder of its own. May be "
+    "repeated.",
 )
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
@@ -29,7 +30,7 @@ def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
     if wanted:
         with Progress() as progress:
             watch = progress.watch()
-            findings = [examination.install_environment(name, watch) for name in wanted]
+            findings = [examination.install(name, watch) for name in wanted]
     else:
         findings = examination.examine()
     if as_json:

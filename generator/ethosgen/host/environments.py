@@ -4,28 +4,23 @@ An environment is an interpreter that has the packages of one of ethosgen's extr
 in the variable that names one, in the interpreter that runs ethosgen, and where `install` puts it.
 """
 
-import importlib.util
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from ethosgen.host import extras
 from ethosgen.host.tools import CommandError, run_command
 from ethosgen.values.errors import ToolError
 
 STAMP = ".ethosgen-environment"
 """The file in each environment that ethosgen makes; when it is complete, it lists what is there."""
 
-_CHECKOUT = Path(__file__).parents[3]
-_NAME = re.compile(r"[\w.-]+")
 _PROBE = "import importlib.util as u, sys; sys.exit(not all(map(u.find_spec, sys.argv[1:])))"
 _PROBE_S = 60.0
 _IMPORT_S = 300.0  # torch's first import, from a cold disk
@@ -54,19 +49,19 @@ class Environment:
     @property
     def install_command(self) -> str:
         """The command that makes the environment."""
-        return f"ethosgen doctor --install {self.name}"
+        return f"{_ethosgen()} doctor --install {self.name}"
 
     @cached_property
     def requirements(self) -> tuple[str, ...]:
         """What pip installs into it: the extra's requirements, with ethosgen's versions."""
-        base = {_name_of(line): line for line in _declared("")}
-        return (*_declared(self.name), *(base.get(name, name) for name in self.shared))
+        base = {extras.name_of(line): line for line in extras.declared("")}
+        return (*extras.declared(self.name), *(base.get(name, name) for name in self.shared))
 
     @property
     def folder(self) -> Path:
         """The folder in which `ethosgen doctor --install` makes the environment."""
-        if _is_checkout():
-            return _CHECKOUT / f".venv-{self.name}"
+        if extras.is_checkout():
+            return extras.folder_beside(f".venv-{self.name}")
         return _data_folder() / "environments" / self.name
 
     def find(self) -> Path:
@@ -74,7 +69,7 @@ class Environment:
         named = os.environ.get(self.variable)
         if named:
             return self._named(named)
-        if all(map(_is_here, self.modules)):
+        if all(map(extras.is_here, self.modules)):
             return Path(sys.executable)
         own = python_of(self.folder)
         if own.is_file():
@@ -164,10 +159,6 @@ def child_variables(python: Path) -> dict[str, str]:
     return variables
 
 
-def _is_here(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
-
-
 @lru_cache(maxsize=16)
 def _has(python: Path, modules: tuple[str, ...], _changed: int) -> bool:
     command = [str(python), "-P", "-c", _PROBE, *modules]
@@ -186,36 +177,12 @@ def _has(python: Path, modules: tuple[str, ...], _changed: int) -> bool:
     return ended.returncode == 0
 
 
-def _is_checkout() -> bool:
-    return (_CHECKOUT / "pyproject.toml").is_file() and (_CHECKOUT / "generator").is_dir()
-
-
-def _declared(extra: str) -> Iterator[str]:
-    """Yield the requirements of an extra, "" for those of ethosgen itself.
-
-    The metadata of an editable installation are as old as the installation, so a checkout's
-    pyproject.toml comes first.
-    """
-    if _is_checkout():
-        project = tomllib.loads((_CHECKOUT / "pyproject.toml").read_text())["project"]
-        yield from project["optional-dependencies"][extra] if extra else project["dependencies"]
-        return
-    from importlib import metadata  # it imports email's packages
-
-    try:
-        lines = metadata.requires("ethosgen") or []
-    except metadata.PackageNotFoundError:
-        lines = []
-    for line in lines:
-        requirement, _, marker = line.partition(";")
-        found = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
-        if (found[1] if found else "") == extra:
-            yield requirement.strip()
-
-
-def _name_of(requirement: str) -> str:
-    found = _NAME.match(requirement)
-    return found[0] if found else requirement
+def _ethosgen() -> str:
+    """Return what a shell calls the ethosgen that runs: it is often not on PATH."""
+    found = shutil.which("ethosgen")
+    if found and Path(found).resolve().parent == Path(sys.executable).parent:
+        return "ethosgen"
+    return f"{shlex.quote(sys.executable)} -m ethosgen"
 
 
 def _data_folder() -> Path:

@@ -1,5 +1,6 @@
-"""Makes Python environments with pip, in folders that are ethosgen's own."""
+"""Installs extras, and makes Python environments with pip in folders that are ethosgen's own."""
 
+import importlib
 import importlib.metadata
 import json
 import shutil
@@ -8,9 +9,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.host.environments import STAMP, Environment, python_of
+from ethosgen.host.extras import Extra
 from ethosgen.host.termination import hold_signals
 from ethosgen.host.tools import end_program
 from ethosgen.values.errors import InputError, ToolError, cannot_write
@@ -34,9 +37,14 @@ def install(environment: Environment, watch: Watch) -> Path:
     with watch.stage("install", f"making '{environment.folder}'"):
         _claim(environment)
         pip, venv = _tools(python)
-        _run([*venv, str(environment.folder)], environment, watch)
+        task = _Task(
+            f"making '{environment.folder}'",
+            f"cannot make the Python environment '{environment.name}' in '{environment.folder}'",
+            f"name a Python that has the packages in {environment.variable}",
+        )
+        _run([*venv, str(environment.folder)], task, watch)
         options = ["--no-input", "--progress-bar", "off"]
-        _run([*pip, "install", *options, *environment.requirements], environment, watch)
+        _run([*pip, "install", *options, *environment.requirements], task, watch)
     with watch.stage("import", f"importing {', '.join(environment.modules)}"):
         fault = environment.fault(python)
     if fault:
@@ -47,6 +55,27 @@ def install(environment: Environment, watch: Watch) -> Path:
     stamp = json.dumps(list(environment.requirements), indent=2)
     (environment.folder / STAMP).write_text(f"{stamp}\n")
     return python
+
+
+def install_extra(extra: Extra, watch: Watch) -> None:
+    """Install the packages of an extra beside ethosgen; nothing is done if they are there.
+
+    Raises ToolError if the command fails, or if its packages are not found afterwards.
+    """
+    if not extra.missing:
+        return
+    task = _Task(
+        f"installing the extra '{extra.name}'",
+        f"cannot install the extra '{extra.name}'",
+        f"run it yourself: {extra.install_command}",
+    )
+    with watch.stage("install", task.title):
+        _run(extra.command, task, watch)
+    importlib.invalidate_caches()
+    if missing := extra.missing:
+        raise ToolError(
+            f"'{extra.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
+        )
 
 
 def _tools(python: Path) -> tuple[list[str], list[str]]:
@@ -82,7 +111,16 @@ def _claim(environment: Environment) -> None:
         raise cannot_write(folder, error) from None
 
 
-def _run(command: Sequence[str], environment: Environment, watch: Watch) -> None:
+@dataclass(frozen=True)
+class _Task:
+    """What a program does, the beginning of its error's sentence, and what else a user can do."""
+
+    title: str
+    failure: str
+    otherwise: str
+
+
+def _run(command: Sequence[str], task: _Task, watch: Watch) -> None:
     """Run a program and announce its steps; ToolError quotes the last error that it printed."""
     started = None
     deadline = time.monotonic() + _LIMIT_S
@@ -98,13 +136,15 @@ def _run(command: Sequence[str], environment: Environment, watch: Watch) -> None
                     start_new_session=True,
                 )
             while not _has_ended(started) and time.monotonic() < deadline:
-                _announce(log, environment, watch)
-            _announce(log, environment, watch)
+                _announce(log, task, watch)
+            _announce(log, task, watch)
+        except FileNotFoundError:
+            raise ToolError(_failure(task, [f"there is no program '{command[0]}'"])) from None
         finally:
             if started is not None and started.returncode is None:
                 end_program(started)
         if started.returncode != 0:
-            raise ToolError(_failure(environment, _lines(log)))
+            raise ToolError(_failure(task, _lines(log)))
 
 
 def _has_ended(started: subprocess.Popen[bytes]) -> bool:
@@ -115,23 +155,20 @@ def _has_ended(started: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _announce(log: Path, environment: Environment, watch: Watch) -> None:
+def _announce(log: Path, task: _Task, watch: Watch) -> None:
     steps = [line for line in map(str.strip, _lines(log)) if line.startswith(_STEPS)]
     if steps:
         step = " ".join(steps[-1].split()[:2]).lower().rstrip(",:")
-        watch.say(f"making '{environment.folder}': {step}")
+        watch.say(f"{task.title}: {step}")
 
 
 def _lines(log: Path) -> list[str]:
     return log.read_text(errors="replace").splitlines()
 
 
-def _failure(environment: Environment, lines: Sequence[str]) -> str:
+def _failure(task: _Task, lines: Sequence[str]) -> str:
     spoken = [line for line in lines if line.strip()]
     errors = [line for line in spoken if line.startswith(("ERROR", "Error"))]
     last = next(iter((errors or spoken)[-1:]), "it ended without a word")
-    return (
-        f"cannot make the Python environment '{environment.name}' in '{environment.folder}': "
-        f"{last.removeprefix('ERROR: ').strip()}; correct that and repeat, or name a Python that "
-        f"has the packages in {environment.variable}"
-    )
+    words = last.removeprefix("ERROR: ").strip()
+    return f"{task.failure}: {words}; correct that and repeat, or {task.otherwise}"

@@ -2,15 +2,13 @@
 
 import importlib.metadata
 import os
-import re
-import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.backend import backends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
+from ethosgen.host.extras import EXTRAS, Extra, offered, package_command
 from ethosgen.host.tools import (
     CBUILD,
     GCC,
@@ -34,7 +32,6 @@ _LIMIT_S = 30.0
 _C_LIBRARY = "libc.a"
 _COMPILERS = {GCC.name: "newlib", linux_gcc().name: "glibc"}
 """The C library of each compiler, without which it compiles nothing that runs."""
-_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True)
@@ -69,38 +66,36 @@ def examine() -> list[Finding]:
     """
     environments = map(_environment, ENVIRONMENTS.values())
     linux = (_tool(tool, optional=True) for tool in LINUX_TOOLS)
-    return [*_packages(), *map(_tool, TOOLS), *linux, *_configured(), *environments]
+    return [
+        *_packages(),
+        *map(_tool, TOOLS),
+        *linux,
+        *_configured(),
+        *map(_extra, offered()),
+        *environments,
+    ]
 
 
-def install_environment(name: str, watch: Watch) -> Finding:
-    """Make the Python environment `name` if it is not complete, and find it then."""
-    from ethosgen.host.installation import install
+def install(name: str, watch: Watch) -> Finding:
+    """Install an extra, or make the Python environment of one, and find it then."""
+    from ethosgen.host import installation
 
-    install(ENVIRONMENTS[name], watch)
+    if name in EXTRAS:
+        installation.install_extra(EXTRAS[name], watch)
+        return _extra(EXTRAS[name])
+    installation.install(ENVIRONMENTS[name], watch)
     return _environment(ENVIRONMENTS[name])
 
 
 def _packages() -> Iterator[Finding]:
-    wanted = _requirements()
     for name, purpose in _PACKAGES.items():
-        remedy = f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(wanted[name])}"
+        remedy = package_command(name)
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             yield Finding(name, False, f"{purpose}; not installed", remedy)
         else:
             yield Finding(name, True, f"{version}; {purpose}", remedy)
-
-
-def _requirements() -> dict[str, str]:
-    """Return pip's requirement for each package, with the versions that ethosgen needs."""
-    try:
-        lines = importlib.metadata.requires("ethosgen") or []
-    except importlib.metadata.PackageNotFoundError:  # run from its sources
-        lines = []
-    named = ((_NAME.match(line), line) for line in lines)
-    needed = {found[0]: line.partition(";")[0].strip() for found, line in named if found}
-    return {name: needed.get(name, name) for name in _PACKAGES}
 
 
 def _tool(tool: Tool, optional: bool = False) -> Finding:
@@ -115,6 +110,13 @@ def _tool(tool: Tool, optional: bool = False) -> Finding:
         return Finding(tool.name, False, f"{tool.purpose}; {detail}", remedy, is_absent)
     fault = _fault(tool, path)
     return Finding(tool.name, not fault, f"{path}; {fault or tool.purpose}", remedy)
+
+
+def _extra(one: Extra) -> Finding:
+    """Find the packages of an extra."""
+    missing = one.missing
+    detail = f"without {' and '.join(missing)}" if missing else "installed"
+    return Finding(one.name, not missing, f"{one.purpose}; {detail}", one.install_command, True)
 
 
 def _environment(one: Environment) -> Finding:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Offer, Task
+from ethosgen.host.extras import EXTRAS
 from ethosgen.host.storage import require_writable
 from ethosgen.mesh.files import (
     read_graph,
@@ -20,7 +21,6 @@ from ethosgen.mesh.graph import Edge, TaskGraph
 from ethosgen.mesh.graph import Task as Stage
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.mapping import laid_out, mapped
-from ethosgen.mesh.packages import require_packages
 from ethosgen.mesh.picture import draw
 from ethosgen.mesh.placer import place as place_graph
 from ethosgen.mesh.report import PlacementReport, report_of
@@ -65,7 +65,7 @@ class PlacementRequest:
 
 def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     """Place or judge, simulate, and write what was asked for; nothing if anything is wrong."""
-    require_packages()
+    EXTRAS["place"].require("placing")
     _check_outputs(asked)
     with watch.stage("read", f"reading {asked.source.name}"):
         system = read_system(asked.elements, asked.mesh)

@@ -3,13 +3,13 @@
 import io
 import math
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
+from ethosgen.host.extras import EXTRAS
 from ethosgen.plots.page import page
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.sweep import LabelledResult
 
 FORMATS = (".svg", ".png", ".html")
@@ -40,10 +40,7 @@ def check_format(name: str) -> str:
     suffix = f".{name.lower().rpartition('.')[2]}"
     if suffix not in FORMATS:
         raise InputError(f"--plot '{name}' ends in none of {', '.join(FORMATS)}; choose one")
-    if find_spec("matplotlib") is None:
-        raise ToolError(
-            "a plot needs matplotlib; install it with: pip install 'ethosgen[plot]', or use --csv"
-        )
+    EXTRAS["plot"].require("a plot", otherwise=", or use --csv")
     return suffix
 
 

@@ -18,7 +18,6 @@ environment. Each has these functions. They take a request of JSON's types, the 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -27,8 +26,9 @@ import numpy as np
 
 from ethosgen.host.child import ChildError, call
 from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.extras import EXTRAS
 from ethosgen.host.worker import run_script
-from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.errors import InputError, UnsupportedError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Answer = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
@@ -63,11 +63,8 @@ class Quantizer:
         """Raise ToolError if the packages or the environment are missing."""
         if not self.packages:
             ENVIRONMENTS[self.extra].find()
-        if not all(find_spec(name) for name in self.packages):
-            raise ToolError(
-                f"quantizing a network of {self.title} needs {self.tool}; install it with: "
-                f"pip install 'ethosgen[{self.extra}]'"
-            )
+        else:
+            EXTRAS[self.extra].require(f"quantizing a network of {self.title}", *self.packages)
 
     def run(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
         """Call functions of the script, one after another, in one child process.

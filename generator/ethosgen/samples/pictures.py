@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ethosgen.host.extras import EXTRAS
 from ethosgen.samples.quantizing import quantized
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 
@@ -140,12 +141,9 @@ def open_picture(path: Path, formats: tuple[str, ...]) -> Iterator["Image"]:
 
 def _open(path: Path, layout: _Layout, resize: str | None) -> "Image":
     """Return a picture in the input's size and channels."""
-    try:
-        from PIL import Image, ImageOps
-    except ModuleNotFoundError:
-        raise ToolError(
-            "reading pictures needs Pillow; install it with: pip install 'ethosgen[images]'"
-        ) from None
+    EXTRAS["images"].require("reading pictures")
+    from PIL import Image, ImageOps
+
     try:
         with open_picture(path, _FORMATS) as file:
             if file.mode not in _EIGHT_BITS:

@@ -5,12 +5,11 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 
+from ethosgen.host.extras import EXTRAS
 from ethosgen.sweeps.cluster import Cluster
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 
-_NEEDED = ("distributed", "pyarrow")
 _CONNECT_S = 20
 _LOST_WORKER = "1d"
 """dask gives up a worker of this machine for ever that is not there this long after a death, even
@@ -18,13 +17,8 @@ if it died twice; after its default of 15 s, a sweep on a busy machine had none 
 
 
 def require_dask() -> None:
-    """Raise ToolError if a package of the extra is missing."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    if missing:
-        raise ToolError(
-            f"a sweep needs {' and '.join(missing)}; install them with: "
-            "pip install 'ethosgen[sweep]'"
-        )
+    """Raise ToolError if a package without which no sweep runs is missing."""
+    EXTRAS["sweep"].require("a sweep", "distributed", "pyarrow")
 
 
 @contextmanager

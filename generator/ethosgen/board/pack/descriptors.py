@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ethosgen.board.pack.description import Device, Selection, read_pack
 from ethosgen.host.child import ChildError, call
-from ethosgen.values.errors import EthosgenError, InputError, ToolError
+from ethosgen.host.extras import EXTRAS
+from ethosgen.values.errors import EthosgenError, InputError
 
 _LOG = logging.getLogger(__name__)
 
@@ -58,9 +59,7 @@ def _fetch(
 
 def _refusal(index: str | None, error: ChildError, limit_s: float) -> EthosgenError:
     if "No module named" in str(error):
-        return ToolError(
-            "reading packs needs cmsis-pack-manager; install it with: pip install 'ethosgen[packs]'"
-        )
+        return EXTRAS["packs"].lacking("reading packs")
     if error.how == "late":
         return InputError(
             f"{_index(index)} was not fetched within {limit_s:g} s; try again, or download the "

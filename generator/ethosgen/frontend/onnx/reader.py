@@ -4,7 +4,8 @@ from typing import Any
 
 from ethosgen.frontend.relax import import_module
 from ethosgen.frontend.shapes import fixed_shapes
-from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.host.extras import EXTRAS
+from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.source import CHANNELS_LAST, Source
 
@@ -26,12 +27,9 @@ def read_network(source: Source) -> Network:
 
 
 def _parsed(source: Source) -> Any:
-    try:
-        import onnx
-    except ModuleNotFoundError:
-        raise ToolError(
-            "reading .onnx files needs onnx; install it with: pip install 'ethosgen[onnx]'"
-        ) from None
+    EXTRAS["onnx"].require("reading .onnx files", "onnx")
+    import onnx
+
     try:
         model = onnx.load_model_from_string(source.data)
         _check_scope(model, source.name, onnx.defs.onnx_opset_version())

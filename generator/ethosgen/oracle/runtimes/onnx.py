@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from ethosgen.values.errors import ToolError, UnsupportedError
+from ethosgen.host.extras import EXTRAS
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
 
@@ -16,13 +17,8 @@ def run(source: Source, samples: Sequence[Arrays], is_optimized: bool = False) -
     `is_optimized` leaves ONNX Runtime its default optimizations: they fuse quantized islands into
     integer kernels of its own, which round once more or less than the file says.
     """
-    try:
-        import onnxruntime
-    except ModuleNotFoundError:
-        raise ToolError(
-            "comparing with ONNX Runtime needs onnxruntime; install it with: "
-            "pip install 'ethosgen[onnx]'"
-        ) from None
+    EXTRAS["onnx"].require("comparing with ONNX Runtime", "onnxruntime")
+    import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _QUIET

@@ -11,6 +11,7 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.frontend.tosa.writer import file_of as tosa_file_of
 from ethosgen.host.child import ChildError, call
+from ethosgen.host.extras import package_command
 from ethosgen.values.errors import InputError, RefusalError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
@@ -121,9 +122,8 @@ def _refusal(network: Network, error: ChildError) -> InputError | ToolError:
     if error.how == "raised":
         kind, _, words = str(error).partition(": ")
         if kind in ("ImportError", "ModuleNotFoundError"):
-            return ToolError(
-                f"Vela cannot be loaded ({words}); install it with: pip install ethos-u-vela"
-            )
+            remedy = package_command("ethos-u-vela")
+            return ToolError(f"Vela cannot be loaded ({words}); install it with: {remedy}")
         sentence = re.sub(r"\s+", " ", words.removeprefix("Compilation failed: ")).strip()
         why = sentence or kind
         return RefusalError(f"Vela cannot compile '{network.name}': {why}", why)

@@ -32,6 +32,7 @@ from ethosgen.target.security import check_security, expected_evidence, images, 
 from ethosgen.target.serial_port import SerialLine
 from ethosgen.target.session import Hello, RestartError, RunReply, Session
 from ethosgen.target.slots import describe_refusal
+from ethosgen.target.stack import stack_size
 from ethosgen.values.device import Device
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.fitting import fitting
@@ -115,7 +116,7 @@ def run(
     kind = require_target(on)
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
     with kind.start(Firmware(elf, info, attach, line, cache_seed)) as target:
-        session = Session(target.console, target.check)
+        session = Session(target.console, target.check, stack_bytes=stack_size(elf))
         for restarts in range(_RESTARTS + 1):
             try:
                 done = _run_session(session, target, info, jobs, timeout_s, progress, kind, profile)
@@ -142,7 +143,7 @@ def running(
     """
     kind = require_target(on)
     with kind.start(Firmware(elf, info, attach, None, None)) as target:
-        session = Session(target.console, target.check)
+        session = Session(target.console, target.check, stack_bytes=stack_size(elf))
 
         def run_samples(samples: Sequence[Arrays]) -> list[Sample]:
             jobs = [(0, sample) for sample in samples]

@@ -27,6 +27,7 @@ from ethosgen.target.qemu import QemuTarget, make_ram, map_ram
 from ethosgen.target.relay import End, Ports, Relay, SerialEnd, wire
 from ethosgen.target.serial_port import SerialTarget
 from ethosgen.target.session import ElementReport, Hello, Session
+from ethosgen.target.stack import stack_size
 from ethosgen.target.wires import (
     Collector,
     DamagedFrameError,
@@ -67,6 +68,11 @@ class Member:
     elf: Path | None
     attach: Attach | None
     ports: Ports | None = None
+
+    @property
+    def stack_bytes(self) -> int | None:
+        """The size of its stack, None without its firmware."""
+        return None if self.elf is None else stack_size(self.elf)
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,10 @@ class Elements(ExitStack):
                 self.targets.append(self.enter_context(target))
         self._feeder = Feeder(ends[0][0], slots[0] if slots else None)
         self._collector = Collector(ends[-1][1], slots[-1] if slots else None, self._sent_bytes)
-        self._sessions = [Session(target.console, target.check) for target in self.targets]
+        self._sessions = [
+            Session(target.console, target.check, stack_bytes=member.stack_bytes)
+            for target, member in zip(self.targets, self.members, strict=True)
+        ]
         if any(member.ports for member in self.members):
             self._greet()  # a board may still send what is left of another run to its neighbour
         self._hellos = self._greet()

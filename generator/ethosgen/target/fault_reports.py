@@ -4,7 +4,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-_FAULT = struct.Struct("<II")
+from ethosgen.target.stack import STKOF, overflow_text
+
+_FAULT = struct.Struct("<4I")
+"""struct server_fault of a project's app/server.h."""
+_OLD_FAULT = struct.Struct("<II")
+"""The same in older projects, which do not tell their stack."""
 _ZEPHYR_FAULT = struct.Struct("<III")
 _ZEPHYR_REASONS = {
     0: "CPU exception",
@@ -65,24 +70,37 @@ class _SecureFault:
     cfsr_ns: int
 
 
-def describe_fault(body: bytes) -> str:
-    """Return the sentence for the body of a fault's frame."""
+def describe_fault(body: bytes, stack_bytes: int | None = None) -> str:
+    """Return the sentence for the body of a fault's frame.
+
+    `stack_bytes` is the size of main()'s stack, if it is known.
+    """
     if len(body) == _SECURE_FAULT.size:
-        return _secure_text(_SecureFault(*_SECURE_FAULT.unpack(body)))
+        return _secure_text(_SecureFault(*_SECURE_FAULT.unpack(body)), stack_bytes)
     if len(body) == _ZEPHYR_FAULT.size:
         _, pc, reason = _ZEPHYR_FAULT.unpack(body)
         named = _ZEPHYR_REASONS.get(reason, f"a processor fault (its reason {reason})")
         return f"the firmware crashed: Zephyr reports {named} at 0x{pc:08x}; {_ADDR2LINE}"
-    cfsr, pc = _FAULT.unpack(body) if len(body) == _FAULT.size else (0, 0)
+    size, used, cfsr, pc = stack_bytes, 0, 0, 0
+    if len(body) == _FAULT.size:
+        cfsr, pc, size, used = _FAULT.unpack(body)
+    elif len(body) == _OLD_FAULT.size:
+        cfsr, pc = _OLD_FAULT.unpack(body)
+    if cfsr & STKOF or (size and used >= size):
+        return f"the firmware crashed: {overflow_text(size)}"
     return (
         f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); {_ADDR2LINE}"
     )
 
 
-def _secure_text(fault: _SecureFault) -> str:
+def _secure_text(fault: _SecureFault, stack_bytes: int | None) -> str:
     if fault.cause in _CAUSES:
         return f"the secure image stopped: {_CAUSES[fault.cause]}"
     who = "non-secure code" if fault.is_non_secure else "secure code"
+    if (fault.cfsr_ns if fault.is_non_secure else fault.cfsr) & STKOF:
+        if fault.is_non_secure:
+            return f"the firmware crashed: {overflow_text(stack_bytes)}"
+        return f"the firmware crashed: {overflow_text(None, 'secure/secure.ld')}"
     at = f"{who} at 0x{fault.pc:08x}"
     elf = "firmware.elf" if fault.is_non_secure else "secure.elf"
     where = f"look it up in {elf} with arm-none-eabi-addr2line"

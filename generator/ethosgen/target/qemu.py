@@ -36,6 +36,7 @@ from ethosgen.target.console import SerialConsole
 from ethosgen.target.process import ProcessTarget
 from ethosgen.target.security import images
 from ethosgen.target.slots import find_slots, without_slots
+from ethosgen.target.stack import describe_lockup
 from ethosgen.values.device import bell_byte, device_pages
 from ethosgen.values.errors import InputError, TargetError
 
@@ -202,7 +203,11 @@ class QemuTarget(ProcessTarget):
                 f"QEMU was ended by SIGBUS: '{self._ram_folder}', which holds the memory that it "
                 "shares with the NPU model, is full; free some space"
             )
-        return super()._death(status)
+        return describe_lockup(self._read_log(), self._elf) or super()._death(status)
+
+    def _words(self) -> str:
+        """Return the end of QEMU's output, but no dump of registers that was put into words."""
+        return "" if describe_lockup(self._read_log(), self._elf) else super()._words()
 
     def _used_bytes(self) -> int:
         """Return the part of the shared memory that the firmware occupies."""

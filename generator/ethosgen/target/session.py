@@ -14,6 +14,7 @@ from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
 from ethosgen.target.fault_reports import describe_fault
 from ethosgen.target.frames import Decoder, Frame
+from ethosgen.target.stack import check_stack
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.profile import Count
@@ -146,15 +147,22 @@ class Session:
     """A conversation over a console.
 
     `check` raises if the target has died; it is called while we wait. `retry_s` is the time until
-    an unanswered request is repeated; it doubles with each repetition.
+    an unanswered request is repeated; it doubles with each repetition. A firmware that has used all
+    of `stack_bytes`, the size of main()'s stack, is a TargetError.
     """
 
     def __init__(
-        self, console: Console, check: Callable[[], None] = _alive, retry_s: float = 0.5
+        self,
+        console: Console,
+        check: Callable[[], None] = _alive,
+        retry_s: float = 0.5,
+        *,
+        stack_bytes: int | None = None,
     ) -> None:
         self._console = console
         self._check = check
         self._retry_s = retry_s
+        self._stack_bytes = stack_bytes
         self._decoder = self._make_decoder()
         self._sequence = 0
         self._run_numbers = count(1)
@@ -196,6 +204,7 @@ class Session:
         echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
         if echoed != number:
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
+        check_stack(stack_bytes, self._stack_bytes)
         cycles, events = _read_pmu(body[_RUN.size :])
         return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events)
 
@@ -219,7 +228,9 @@ class Session:
         body = self._ask(Request.REPORT, b"", timeout_s, "answer on its console")
         if len(body) != _REPORT.size:
             raise ProtocolError("the firmware's report is invalid; build it again")
-        return ElementReport(*_REPORT.unpack(body))
+        report = ElementReport(*_REPORT.unpack(body))
+        check_stack(report.stack_bytes, self._stack_bytes)
+        return report
 
     def profile(self, steps: int, timeout_s: float) -> ProfileReply:
         """Ask for what the last run counted in each of its steps."""
@@ -279,7 +290,7 @@ class Session:
                 self._check()  # a target's output before it died comes first
             for frame in self._decoder.feed(data):
                 if frame.type == Reply.FAULT:
-                    raise TargetError(describe_fault(frame.body))
+                    raise TargetError(describe_fault(frame.body, self._stack_bytes))
                 if frame.sequence != asked.sequence:
                     continue  # an answer to a repetition of an earlier request
                 if frame.type == Reply.RESTARTED:

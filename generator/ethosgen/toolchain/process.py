@@ -17,7 +17,7 @@ _OWN_WORDS = re.compile(
 _CONSEQUENCE = re.compile(r"CMake Error at .+\n\s+command failed", re.IGNORECASE)
 """Matches a failure of a program that CMake calls: the lines before it are the program's own."""
 _BEFORE_LINES = 6
-_ERROR = re.compile(r"\berror\b|: undefined reference to ", re.IGNORECASE)
+_ERROR = re.compile(r"\berror\b|: undefined reference to |/ld: ", re.IGNORECASE)
 
 
 def run_step(

@@ -37,6 +37,8 @@ int main(void);
 
 #define STACK_PAINT 0xDEADBEEFu
 
+enum { FAULT_REPORTS = 8 };
+
 static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
 {
     if (to == from) {
@@ -110,30 +112,52 @@ uint32_t board_stack_bytes(void)
     return (uint32_t)((uintptr_t)__stack_top - (uintptr_t)lowest);
 }
 
-/* Every fault ends here: faults that are not enabled escalate. `frame` contains the registers that the
- * processor stacked: r0 to r3, r12, lr, pc, xpsr. An RTOS's threads have the other stack pointer. */
-__attribute__((used)) static void report_fault(const uint32_t *frame)
+/* Every fault ends here: faults that are not enabled escalate. `pc` is where the code was stopped, 0 if
+ * there was no room on main()'s stack for the registers that tell it. */
+__attribute__((used)) static void report_fault(uint32_t pc, uint32_t has_overflowed)
 {
+    uint32_t stack_bytes = (uint32_t)((uintptr_t)__stack_top - (uintptr_t)__stack_limit);
+    const struct server_fault fault = {
+        .cfsr = CFSR,
+        .pc = pc,
+        .stack_bytes = stack_bytes,
+        .stack_used = has_overflowed ? stack_bytes : board_stack_bytes(),
+    };
+
     console_init(); /* the fault may have occurred before main() did this */
     /* Several times and slowly: the other side may be busy, and the connection ends afterwards. */
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < FAULT_REPORTS; i++) {
         uint32_t since = board_ticks();
-        server_fault(CFSR, frame[6]);
+        server_fault(&fault);
         while (board_ticks() - since < BOARD_TICKS_HZ) {
         }
     }
     board_exit(1);
 }
 
+/* The processor has stacked r0 to r3, r12, lr, pc and xpsr: on main()'s stack, unless that has
+ * overflowed, or on the process stack of an RTOS's thread. Nothing returns from here, so the report has
+ * all of main()'s stack, of which too little may be left. */
 __attribute__((naked)) static void Fault_Handler(void)
 {
-{% if board.cpu.is_baseline %}
-    /* A branch might not reach it. */
-    __asm volatile(".syntax unified\n\tmrs r0, msp\n\tmov r1, lr\n\tlsrs r1, r1, #3\n\tbcc 1f\n\t"
-                   "mrs r0, psp\n1:\tldr r1, =report_fault\n\tbx r1\n\t.ltorg");
-{% else %}
-    __asm volatile("tst lr, #4\n\tite eq\n\tmrseq r0, msp\n\tmrsne r0, psp\n\tb report_fault");
-{% endif %}
+    __asm volatile(".syntax unified\n\t"
+                   "movs r0, #0\n\t"
+                   "movs r1, #1\n\t"
+                   "mov r2, lr\n\t"
+                   "lsrs r2, r2, #3\n\t" /* carry: EXC_RETURN's bit 2, set for the process stack */
+                   "mrs r2, psp\n\t"
+                   "bcs 1f\n\t"
+                   "mrs r2, msp\n\t"
+                   "ldr r3, =__stack_limit\n\t"
+                   "cmp r2, r3\n\t"
+                   "bls 2f\n"
+                   "1:\tldr r0, [r2, #24]\n\t"
+                   "movs r1, #0\n"
+                   "2:\tldr r2, =__stack_top\n\t"
+                   "mov sp, r2\n\t"
+                   "ldr r2, =report_fault\n\t"
+                   "bx r2\n\t"
+                   ".ltorg");
 }
 
 /* Unused interrupts have no vector: they are never enabled. */

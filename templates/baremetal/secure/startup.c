@@ -81,27 +81,28 @@ __attribute__((noreturn)) static void report(const struct secure_fault *fault)
 }
 
 /* Return the program counter of the code that was stopped, 0 if its stack cannot be read. */
-static uint32_t stopped_pc(uint32_t exc_return, const uint32_t *secure_stack)
+static uint32_t stopped_pc(uint32_t exc_return, uint32_t secure_pc)
 {
-    const uint32_t *frame = secure_stack;
+    const uint32_t *frame;
 
-    if ((exc_return & EXC_RETURN_SECURE_STACK) == 0) {
-        if ((exc_return & EXC_RETURN_SPSEL) != 0) {
-            __asm volatile("mrs %0, psp_ns" : "=r"(frame));
-        } else {
-            __asm volatile("mrs %0, msp_ns" : "=r"(frame));
-        }
-        frame = cmse_check_address_range((void *)(uintptr_t)frame, FRAME_WORDS * sizeof *frame,
-                                         CMSE_NONSECURE | CMSE_MPU_READ);
+    if ((exc_return & EXC_RETURN_SECURE_STACK) != 0) {
+        return secure_pc;
     }
+    if ((exc_return & EXC_RETURN_SPSEL) != 0) {
+        __asm volatile("mrs %0, psp_ns" : "=r"(frame));
+    } else {
+        __asm volatile("mrs %0, msp_ns" : "=r"(frame));
+    }
+    frame = cmse_check_address_range((void *)(uintptr_t)frame, FRAME_WORDS * sizeof *frame,
+                                     CMSE_NONSECURE | CMSE_MPU_READ);
     return frame != NULL ? frame[FRAME_PC] : 0;
 }
 
-__attribute__((used)) static void report_fault(uint32_t exc_return, const uint32_t *secure_stack)
+__attribute__((used)) static void report_fault(uint32_t exc_return, uint32_t secure_pc)
 {
     const struct secure_fault fault = {
         .cfsr = CFSR,
-        .pc = stopped_pc(exc_return, secure_stack),
+        .pc = stopped_pc(exc_return, secure_pc),
         .cause = SECURE_FAULT,
         .is_non_secure = (exc_return & EXC_RETURN_SECURE_STACK) == 0,
         .sfsr = SFSR,
@@ -113,9 +114,11 @@ __attribute__((used)) static void report_fault(uint32_t exc_return, const uint32
     report(&fault);
 }
 
+/* Nothing returns from here, so the report has all of the stack, of which too little may be left. */
 __attribute__((naked)) static void Fault_Handler(void)
 {
-    __asm volatile("mov r0, lr\n\tmov r1, sp\n\tb report_fault");
+    __asm volatile("mov r0, lr\n\tldr r1, [sp, #24]\n\tldr r2, =__stack_top\n\tmov sp, r2\n\t"
+                   "b report_fault\n\t.ltorg");
 }
 
 /* Seal the end of the stack; the process stack, which nobody uses, has nothing but the seal. */

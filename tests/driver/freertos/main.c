@@ -26,7 +26,7 @@ static volatile uint32_t turns; /* of the other task */
 
 void assert_failed(unsigned int line)
 {
-    server_fault(0, line);
+    server_fault(&(struct server_fault){.pc = line});
     board_exit(1);
 }
 

@@ -31,7 +31,7 @@ enum {
     ANSWER = 0x80,
     RESTARTED = 0xFD, /* answer to any other request before HELLO: no session is open */
     REFUSED = 0xFE, /* answer to an invalid request */
-    FAULT = 0xFF    /* sent without a request: CFSR (4), pc (4) */
+    FAULT = 0xFF    /* sent without a request: struct server_fault */
 };
 
 struct hello {
@@ -252,7 +252,7 @@ uint32_t server_run(const struct server_firmware *firmware)
     }
 }
 
-void server_fault(uint32_t cfsr, uint32_t pc)
+void server_fault(const struct server_fault *fault)
 {
-    frames_send(FAULT, 0, &cfsr, sizeof cfsr, &pc, sizeof pc);
+    frames_send(FAULT, 0, fault, sizeof *fault, NULL, 0);
 }

@@ -40,7 +40,15 @@ struct server_firmware {
  * runs that failed. */
 uint32_t server_run(const struct server_firmware *firmware);
 
-/* Report a processor fault to the other side: the fault status register, and the program counter. */
-void server_fault(uint32_t cfsr, uint32_t pc);
+/* A processor fault. A stack that was used up has overflowed. */
+struct server_fault {
+    uint32_t cfsr; /* the fault status register */
+    uint32_t pc;   /* the program counter, 0: unknown */
+    uint32_t stack_bytes;
+    uint32_t stack_used;
+};
+
+/* Report it to the other side. */
+void server_fault(const struct server_fault *fault);
 
 #endif /* SERVER_H */

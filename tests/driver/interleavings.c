@@ -1,10 +1,13 @@
 /*
- * Tests a driver with every order of a few events, one order after the other.
+ * Tests a driver, and a network's functions on it, with every order of a few events, one after the
+ * other.
  *
- * A scenario is: interrupts before and after an init that fails, an init, two runs with events, and a
- * run without. Before each access to a register that controls a run, and in each call of the wait
+ * A scenario is: interrupts and runs before and after an init that fails, and after inits of the network
+ * on other NPUs; an init; two runs with events, and a run without. Before each access to a register that controls a run, and in each call of the wait
  * hook, one of the possible events may happen: the NPU finishes, faults, stops early, or reports the
- * end before the whole stream is read; its interrupt comes, stays pending, is lost, or is spurious.
+ * end before the whole stream is read; its interrupt comes, stays pending, is lost, or is spurious;
+ * another run begins, in another thread or in an interrupt handler, and must be refused. While CMD allows
+ * it, a power controller turns the NPU off, and what is written to its other registers is lost.
  * The hook returns true or false. All choices up to a number of events are tried, the last one first,
  * by running the scenario again.
  *
@@ -13,15 +16,17 @@
  */
 #include "ethosgen_npu.h"
 #include "npu.h"
+#include "plus_one.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { ID = 0x00, CONFIG = 0x28 };
 enum { STATUS = 0x04, CMD = 0x08, RESET = 0x0C, QREAD = 0x18, QSIZE = 0x20, PROT = 0x24 };
 enum { RUNNING = 1, RAISED = 2, BUS = 4, IN_RESET = 8, END = 0x20 };
-enum { CMD_RUN = 1, CMD_CLEAR = 2 };
-enum event { NOTHING, FINISH, FAULT, STOP, FALSE_END, COME, COME_TWICE, LOSE, SPURIOUS, EVENTS };
+enum { CMD_RUN = 1, CMD_CLEAR = 2, CMD_GATES = 0xC };
+enum event { NOTHING, FINISH, FAULT, STOP, FALSE_END, COME, COME_TWICE, LOSE, SPURIOUS, AGAIN, EVENTS };
 
 #define BASE 0x58102000u
 #define LEVEL 1u
@@ -44,6 +49,7 @@ static struct {
     uint32_t level;
     int has_command, has_level, reads;
     int is_dead; /* never leaves reset */
+    int may_lose; /* clock and power may be off: registers that are written now are lost */
     int is_pending, masked, in_interrupt;
 } npu_model;
 
@@ -60,6 +66,17 @@ static struct {
 static int budget, is_lazy;
 static uint32_t output;
 static long scenarios, verdicts[17];
+
+/* NPUs that the network was not compiled for: bits of CONFIG and ID that differ, and the verdict. */
+static const struct {
+    uint32_t config, id;
+    ethosgen_status status;
+} others[] = {
+    {1u << 0, 0, ETHOSGEN_NPU_OTHER_MACS},
+    {1u << 28, 0, ETHOSGEN_NPU_OTHER_PRODUCT},
+    {1u << 4, 0, ETHOSGEN_NPU_OTHER_VERSION},
+    {0, 1u << 28, ETHOSGEN_NPU_OTHER_VERSION},
+};
 
 static void fail(const char *what)
 {
@@ -125,6 +142,9 @@ static void serve(void)
         *reg(STATUS) = RUNNING;
         *reg(QREAD) = 0;
         truth.job = truth.run;
+        if (*reg(QSIZE) != QUEUE_BYTES) {
+            fail("the NPU starts with registers that it lost");
+        }
     }
 }
 
@@ -195,6 +215,11 @@ static void happen(enum event event)
     case SPURIOUS:
         interrupt();
         break;
+    case AGAIN:
+        if (plus_one_run() != ETHOSGEN_BUSY) {
+            fail("a run begins inside another one");
+        }
+        break;
     default:
         break;
     }
@@ -247,10 +272,11 @@ void npu_put(uintptr_t addr, uint32_t value)
     uint32_t offset = offset_of(addr);
 
     if (offset != CMD && offset != RESET) {
-        *reg(offset) = value;
+        *reg(offset) = npu_model.may_lose ? 0 : value;
         return;
     }
     let_happen();
+    npu_model.may_lose = offset == RESET || (value & CMD_GATES) != 0;
     if (offset == CMD) {
         npu_model.command = value;
         npu_model.has_command = 1;
@@ -391,18 +417,12 @@ static void check(ethosgen_status status)
 
 static void run(void)
 {
-    /* COP1; OPTIMIZER_CONFIG; CONFIG and ID; padding; COMMAND_STREAM of four words. */
-    _Alignas(16) static const uint32_t words[12] = {0x31504F43, 0x00000001, 0, 0, 5, 5, 5,
-                                                    0x00040002};
-    const struct ethosgen_npu_stream stream = {words, sizeof words, 2, 0x13, {0}};
-    const uintptr_t base[ETHOSGEN_NPU_BASES] = {0};
-
     truth.run++;
     truth.is_done = truth.is_faulty = truth.is_stopped = 0;
     truth.was_done = truth.was_faulty = truth.was_stopped = 0;
     truth.begins = truth.ends = truth.resumes = 0;
     truth.is_quiet = truth.run == RUNS;
-    ethosgen_status status = ethosgen_npu_run(&stream, base);
+    ethosgen_status status = plus_one_run();
     check(status);
     if (truth.begins != 1 || truth.resumes != 1) {
         fail("a run waits or goes on other than once");
@@ -410,6 +430,21 @@ static void run(void)
     if (truth.is_quiet && status != ETHOSGEN_OK) {
         fail("a run fails after the trouble is over");
     }
+}
+
+/* A run of a network that is not initialized keeps to the verdict, and touches no register. */
+static void expect(ethosgen_status init, const char *what)
+{
+    int could_touch = truth.may_touch;
+
+    if (plus_one_init() != init) {
+        fail(what);
+    }
+    truth.may_touch = 0;
+    if (plus_one_run() != init || plus_one_run() != init) {
+        fail("a run does not return the verdict of init");
+    }
+    truth.may_touch = could_touch;
 }
 
 static void scenario(int events)
@@ -427,6 +462,7 @@ static void scenario(int events)
     }
     truth.may_touch = 0;
     interrupt();
+    expect(ETHOSGEN_NOT_INITIALIZED, "a network finds an NPU where there is none");
 
     npu_model.is_dead = 0;
     truth.may_touch = 1;
@@ -434,6 +470,16 @@ static void scenario(int events)
         fail("init fails");
     }
     interrupt();
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        *reg(CONFIG) = PLUS_ONE_NPU_CONFIG ^ others[i].config;
+        *reg(ID) = PLUS_ONE_NPU_ID ^ others[i].id;
+        expect(others[i].status, "a network takes another NPU for its own");
+    }
+    *reg(CONFIG) = PLUS_ONE_NPU_CONFIG;
+    *reg(ID) = PLUS_ONE_NPU_ID;
+    if (plus_one_init() != ETHOSGEN_OK) {
+        fail("a network refuses its NPU");
+    }
     budget = events;
     for (int i = 0; i < RUNS; i++) {
         run();
@@ -448,6 +494,9 @@ int main(int count, char **argument)
     }
     is_lazy = atoi(argument[2]);
     interrupt(); /* before any init */
+    if (plus_one_run() != ETHOSGEN_NOT_INITIALIZED) {
+        fail("a network runs before its init");
+    }
     do {
         scenario(atoi(argument[1]));
     } while (next_script());

@@ -31,11 +31,15 @@ MUTATIONS = {
         "        npu.is_running = false;\n    }\n    ETHOSGEN",
         "    }\n    ETHOSGEN",
     ),
-    "part of a stream": (" && npu.last.qread == npu.qsize", ""),
+    "part of a stream": (" &&\n        npu.last.qread == npu.qsize", ""),
     "a hook that gives up": ("if (!npu.is_finished) {", "if (0) {"),
     "a second interrupt": ("if (!npu.is_running) {", "if (0) {"),
     "an earlier run's end": ("    npu.is_finished = false;\n}\n\n/* Mark", "}\n\n/* Mark"),
     "a hook that never sleeps": ("!is_up(&timer, ETHOSGEN_NPU_TIMEOUT_MS)", "!is_up(&timer, ~0u)"),
+    "registers that keep their power": ("    put(CMD, CMD_STAY_ON);\n", ""),
+    "a run inside a run": ("!ethosgen_npu_take()", "0"),
+    "a run that never ends for others": ("    ethosgen_npu_release();\n", ""),
+    "the verdict of init": ("readiness != ETHOSGEN_OK", "0"),
 }
 
 Compile = Callable[[str, str, str], Path]
@@ -54,17 +58,24 @@ def compile_driver(tmp_path: Path) -> Compile:
     project = render(make_program(), load_board("corstone300"))
 
     def make(driver: str, old: str, new: str) -> Path:
-        for path, content in project.files.items():
-            if re.match(r"model/ethosgen_(npu|status)[^/]*$", path):
-                text = content.decode()
-                if path.endswith("_run.h"):
-                    assert text.count(old) == 1 or not old
-                    text = text.replace(old, new) if old else text
-                (tmp_path / Path(path).name).write_text(text)
+        files = {
+            Path(path).name: content.decode()
+            for path, content in project.files.items()
+            if re.match(r"model/(ethosgen_(npu|status)|plus_one)[^/]*\.[ch]$", path)
+        }
+        places = ("ethosgen_npu_run.h", "ethosgen_npu_direct.c", "plus_one.c")
+        found = [name for name in places if old and old in files.get(name, "")]
+        for name in found:
+            assert files[name].count(old) == 1
+            files[name] = files[name].replace(old, new)
+        assert len(found) == bool(old)
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
         (tmp_path / "cmsis_compiler.h").write_text("#define __WFE()\n#define __SEV()\n")
         kind = "direct" if driver == "direct" else "core"
         sources = [HERE / "interleavings.c", tmp_path / f"ethosgen_npu_{kind}.c"]
-        sources.append(tmp_path / "ethosgen_npu_identity.c")
+        names = ("ethosgen_npu_identity", "plus_one", "plus_one_graph", "plus_one_commands")
+        sources += [tmp_path / f"{name}.c" for name in (*names, "plus_one_weights")]
         options: list[str] = []
         if driver == "standin":
             sources.append(HERE / "standin" / "ethosu_driver.c")

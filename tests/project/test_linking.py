@@ -188,7 +188,7 @@ def test_zephyr_places_it_with_the_program_where_no_memory_is_chosen(tmp_path: P
     assert kind == "SHT_NOBITS" and 0x20000000 <= arena < 0x20010000
     kind, weights = memory_of(elf, "plus_one_weights")
     assert kind == "SHT_PROGBITS" and 0 < weights < 0x10000
-    assert flash_bytes(elf) < SCRATCH_BYTES, "the arena is not in flash"
+    assert flash_bytes(elf) < 2 * SCRATCH_BYTES, "the arena is not in flash beside the code"
 
 
 TWO_CMAKE_LISTS = """

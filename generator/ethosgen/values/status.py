@@ -33,6 +33,7 @@ class Status(IntEnum):
     WEIGHTS_DAMAGED = 24
     WEIGHTS_OTHER_NETWORK = 25
     WEIGHTS_OTHER_CODE = 26
+    BUSY = 27
 
     @property
     def c_name(self) -> str:

@@ -8,7 +8,7 @@
 
 typedef enum ethosgen_status {
     ETHOSGEN_OK = 0,
-    ETHOSGEN_NOT_INITIALIZED = 1,   /* ethosgen_npu_init was not called, or it failed */
+    ETHOSGEN_NOT_INITIALIZED = 1,   /* an init function was not called, or it failed */
     ETHOSGEN_BAD_BUFFER = 2,        /* a buffer is NULL or not aligned as the header requires */
     ETHOSGEN_NPU_NO_RESET = 3,      /* the NPU did not leave reset: no clock, no power, wrong base */
     ETHOSGEN_NPU_NO_ACCESS = 4,     /* the NPU refused the security or privilege level */
@@ -34,7 +34,8 @@ typedef enum ethosgen_status {
     ETHOSGEN_WEIGHTS_TOO_NEW = 23,      /* the file's format is newer than the code's */
     ETHOSGEN_WEIGHTS_DAMAGED = 24,      /* a CRC-32 of the file is wrong */
     ETHOSGEN_WEIGHTS_OTHER_NETWORK = 25,/* the file is for a network of another name */
-    ETHOSGEN_WEIGHTS_OTHER_CODE = 26    /* the file is for other code of the network */
+    ETHOSGEN_WEIGHTS_OTHER_CODE = 26,   /* the file is for other code of the network */
+    ETHOSGEN_BUSY = 27                  /* another run is in progress: only one at a time can be */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

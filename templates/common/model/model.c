@@ -12,7 +12,7 @@
 
 #include <assert.h>
 #include <stddef.h>
-{% if platform is defined and platform == "zephyr" and not is_shared %}
+{% if platform is defined and platform == "zephyr" %}
 #include <zephyr/kernel.h>
 {% endif %}
 {% if variables %}
@@ -55,6 +55,11 @@ static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * sizeof({{ po
 {% if state_bytes %}
 /* The state, which persists between runs. */
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_STATE_BYTES];
+
+{% endif %}
+{% if streams or apart %}
+/* What {{ name }}_init() found last: runs need ETHOSGEN_OK. */
+static ethosgen_status readiness = {{ "ETHOSGEN_NO_WEIGHTS" if apart else "ETHOSGEN_NOT_INITIALIZED" }};
 
 {% endif %}
 {% if apart %}
@@ -146,22 +151,28 @@ void {{ name }}_reset(void)
 }
 
 {% endif %}
-{% macro run_body() %}
-{% if apart and not lock %}
-    if ({{ name }}_weights_file == NULL) {
-        return ETHOSGEN_NO_WEIGHTS;
-    }
-{% endif %}
-{% if lock or variables %}
+{% macro refuse(condition, status) %}
+    if ({{ condition }}) {
 {% if lock %}
+        {{ name }}_unlock();
+{% endif %}
+        return {{ status }};
+    }
+{% endmacro %}
+{% macro run_body() %}
+{% if lock %}
+    if (k_is_in_isr()) {
+        return ETHOSGEN_BUSY; /* an interrupt handler cannot wait for a lock */
+    }
     {{ name }}_lock();
 {% endif %}
-{% if apart and lock %}
-    if ({{ name }}_weights_file == NULL) {
-        {{ name }}_unlock();
-        return ETHOSGEN_NO_WEIGHTS;
-    }
+{% if streams or apart %}
+{{ refuse("readiness != ETHOSGEN_OK", "readiness") -}}
 {% endif %}
+{% if npu %}
+{{ refuse("!ethosgen_npu_take()", "ETHOSGEN_BUSY") -}}
+{% endif %}
+{% if lock or npu or variables %}
 {% if kept_bytes %}
     put_state_back();
 {% endif %}
@@ -174,6 +185,9 @@ void {{ name }}_reset(void)
         keep_state();
 {% endif %}
     }
+{% endif %}
+{% if npu %}
+    ethosgen_npu_release();
 {% endif %}
 {% if lock %}
     {{ name }}_unlock();
@@ -196,6 +210,7 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% endif %}
     ethosgen_status status = {{ name }}_check_weights(weights, bytes);
     {{ name }}_weights_file = status == ETHOSGEN_OK ? weights : NULL;
+    readiness = status == ETHOSGEN_OK ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
 {% if lock %}
     {{ name }}_unlock();
 {% endif %}
@@ -211,6 +226,7 @@ ethosgen_status {{ name }}_init(void)
 {% endif %}
 {% if streams %}
 {% include "npu/check.c" %}
+    return readiness;
 {% else %}
     return ETHOSGEN_OK; /* no part of this network runs on {{ "the" if npu else "an" }} NPU */
 {% endif %}

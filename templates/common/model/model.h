@@ -164,6 +164,7 @@ ethosgen_status {{ name }}_check_weights(const void *file, uint32_t bytes);
  * Check that the NPU can run this network.
  *
  * Returns ETHOSGEN_OK, ETHOSGEN_NOT_INITIALIZED, or ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION.
+ * Until it returns ETHOSGEN_OK, {{ name }}_run() returns the same status and does nothing else.
  */
 {% else %}
 /* Prepare to run. Returns ETHOSGEN_OK{{ "" if variables else ": without an NPU there is nothing to do" }}. */
@@ -191,6 +192,10 @@ void {{ name }}_reset(void);
  * in a later run. The outputs are valid only after ETHOSGEN_OK.
 {% else %}
  * Returns ETHOSGEN_OK. After any other status the outputs are invalid, and the network can run again.
+{% endif %}
+{% if npu %}
+ * Returns ETHOSGEN_BUSY, and leaves the outputs as they are, if another run is in progress in this
+ * firmware{{ ", or in an interrupt handler" if platform is defined and platform == "zephyr" }}.
 {% endif %}
 {% if variables %}
  * A run that fails restores the initial state, as {{ name }}_reset() does{% if io == "caller" %}; only ETHOSGEN_BAD_BUFFER

@@ -122,6 +122,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     if (status != ETHOSGEN_OK) {
         return status;
     }
+    put(CMD, CMD_STAY_ON);
     ethosgen_npu_begin(npu.base_addr);
     prepare_run(stream);
     start(stream, base);

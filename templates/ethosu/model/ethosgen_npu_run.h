@@ -41,6 +41,10 @@ enum {
 #define STATUS_WEIGHT_FAULTS STATUS_WD_FAULT
 #endif
 
+/* What makes a run fail, whatever else STATUS shows. */
+#define STATUS_FAULTS \
+    (STATUS_BUS_STATUS | STATUS_PARSE_FAULTS | STATUS_WEIGHT_FAULTS | STATUS_ECC_FAULT)
+
 /* A reset clears these bits: while any of them is set, STATUS still describes an earlier run. */
 #define STATUS_OF_A_RUN                                                                       \
     (STATUS_STATE_RUNNING | STATUS_IRQ_RAISED | STATUS_BUS_STATUS | STATUS_RESET_STATUS |     \
@@ -53,7 +57,9 @@ enum {
     CMD_POWER_Q_ENABLE = 1u << 3
 };
 
-/* At the end of a run: the NPU's clock and power may be turned off now. */
+/* After a reset the NPU's clock and power may be turned off, and with the power its registers are lost.
+ * A run forbids both before it writes any, and allows them again at its end. */
+#define CMD_STAY_ON 0u
 #define CMD_REST (CMD_CLEAR_IRQ | CMD_CLOCK_Q_ENABLE | CMD_POWER_Q_ENABLE)
 
 /* RESET and PROT share their layout. */
@@ -259,6 +265,10 @@ static inline ethosgen_status verdict(void)
     if (!npu.is_finished) {
         return npu.was_started ? ETHOSGEN_NPU_TIMEOUT : ETHOSGEN_NPU_DRIVER;
     }
+    if ((status & (STATUS_FAULTS | STATUS_CMD_END_REACHED)) == STATUS_CMD_END_REACHED &&
+        npu.last.qread == npu.qsize) {
+        return ETHOSGEN_OK;
+    }
     if ((status & STATUS_BUS_STATUS) != 0) {
         return ETHOSGEN_NPU_BUS_FAULT;
     }
@@ -268,13 +278,10 @@ static inline ethosgen_status verdict(void)
     if ((status & STATUS_WEIGHT_FAULTS) != 0) {
         return ETHOSGEN_NPU_WEIGHT_FAULT;
     }
-    if ((status & STATUS_ECC_FAULT) != 0) {
-        return ETHOSGEN_NPU_ECC_FAULT;
-    }
-    return (status & STATUS_CMD_END_REACHED) != 0 && npu.last.qread == npu.qsize
-               ? ETHOSGEN_OK
-               : ETHOSGEN_NPU_STOPPED;
+    return (status & STATUS_ECC_FAULT) != 0 ? ETHOSGEN_NPU_ECC_FAULT : ETHOSGEN_NPU_STOPPED;
 }
+
+volatile uint8_t ethosgen_npu_is_taken;
 
 /* Arm's core driver also compares the words of a stream's header, but only reports a failure; here
  * each difference has its status. */

@@ -81,6 +81,7 @@ int ethosu_invoke_v3(struct ethosu_driver *drv, const void *words, int bytes, ui
     if (reset(drv) != 0) {
         return -1;
     }
+    npu_put(drv->base + CMD, 0); /* the NPU must not lose power */
     drv->state = RUNNING;
     ethosu_inference_begin(drv, user_arg);
     npu_put(drv->base + QSIZE, (uint32_t)bytes - HEADER_BYTES);

@@ -55,6 +55,33 @@ ethosgen_status ethosgen_npu_compare(uint32_t have_config, uint32_t have_id, uin
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES]);
 
+/*
+ * One run at a time: the generated functions take the NPU, and with it the memory that networks share,
+ * before a run, and release it afterwards. A run that begins during another one, in a thread that
+ * forgot to lock or in an interrupt handler, returns ETHOSGEN_BUSY and changes nothing.
+ */
+extern volatile uint8_t ethosgen_npu_is_taken;
+
+/* Take the NPU; false if a run has taken it. */
+static inline bool ethosgen_npu_take(void)
+{
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_1
+    return __atomic_exchange_n(&ethosgen_npu_is_taken, 1, __ATOMIC_ACQUIRE) == 0;
+#else /* Armv6-M has no exclusive accesses */
+    uint32_t state;
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(state)::"memory");
+    bool is_free = ethosgen_npu_is_taken == 0;
+    ethosgen_npu_is_taken = 1;
+    __asm volatile("msr primask, %0" ::"r"(state) : "memory");
+    return is_free;
+#endif
+}
+
+static inline void ethosgen_npu_release(void)
+{
+    __atomic_store_n(&ethosgen_npu_is_taken, 0, __ATOMIC_RELEASE);
+}
+
 /* Call this from the NPU's interrupt handler. An interrupt that is not the end of the current run has
  * no effect. Before ethosgen_npu_init, and after it failed, the function does nothing. */
 void ethosgen_npu_irq_handler(void);

@@ -26,6 +26,9 @@ static_assert(PLUS_ONE_OUTPUT_OFFSET % sizeof(int8_t) == 0, "output is aligned")
 static_assert(PLUS_ONE_INPUT_BYTES == PLUS_ONE_INPUT_ELEMENTS * sizeof(int8_t), "size of input");
 static_assert(PLUS_ONE_OUTPUT_BYTES == PLUS_ONE_OUTPUT_ELEMENTS * sizeof(int8_t), "size of output");
 
+/* What plus_one_init() found last: runs need ETHOSGEN_OK. */
+static ethosgen_status readiness = ETHOSGEN_NOT_INITIALIZED;
+
 extern const uint32_t plus_one_weights[];
 extern const uint32_t plus_one_commands_0[];
 
@@ -53,10 +56,19 @@ int32_t plus_one_npu_invoke(int32_t stream, void *base0, void *base1, void *base
 
 ethosgen_status plus_one_init(void)
 {
-    return ethosgen_npu_check(PLUS_ONE_NPU_CONFIG, PLUS_ONE_NPU_ID);
+    readiness = ethosgen_npu_check(PLUS_ONE_NPU_CONFIG, PLUS_ONE_NPU_ID);
+    return readiness;
 }
 
 ethosgen_status plus_one_run(void)
 {
-    return (ethosgen_status)plus_one_entry(plus_one_arena, (const int8_t *)plus_one_weights);
+    if (readiness != ETHOSGEN_OK) {
+        return readiness;
+    }
+    if (!ethosgen_npu_take()) {
+        return ETHOSGEN_BUSY;
+    }
+    ethosgen_status status = (ethosgen_status)plus_one_entry(plus_one_arena, (const int8_t *)plus_one_weights);
+    ethosgen_npu_release();
+    return status;
 }

@@ -79,6 +79,7 @@ static inline int8_t *plus_one_output(void)
  * Check that the NPU can run this network.
  *
  * Returns ETHOSGEN_OK, ETHOSGEN_NOT_INITIALIZED, or ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION.
+ * Until it returns ETHOSGEN_OK, plus_one_run() returns the same status and does nothing else.
  */
 ethosgen_status plus_one_init(void);
 
@@ -86,6 +87,8 @@ ethosgen_status plus_one_init(void);
  * Run one inference.
  *
  * Returns ETHOSGEN_OK. After any other status the outputs are invalid, and the network can run again.
+ * Returns ETHOSGEN_BUSY, and leaves the outputs as they are, if another run is in progress in this
+ * firmware.
  */
 ethosgen_status plus_one_run(void);
 

@@ -223,7 +223,7 @@ def write_page(trees: Path, results: Path) -> None:
     """Write the results so far into docs/public.md, after the page's other sections."""
     trials = sorted(read(results).values(), key=lambda trial: (trial.source, trial.place))
     waiting = len(networks(trees)) - len(trials)
-    rest = f", and {waiting} others for lack of time" if waiting > 0 else ""
+    rest = f", and {waiting} others when time ran out" if waiting > 0 else ""
     before = PAGE.read_text().partition(MARK)[0].rstrip()
     PAGE.write_text(f"{before}\n\n{page(trials, f'{datetime.date.today():%d %B %Y}', rest)}")
 

@@ -38,6 +38,12 @@ def test_a_board_is_shown_with_its_doubts() -> None:
     assert json.loads(run("show", "corstone300", "--json").stdout)["npu"]["irq"] == 56
 
 
+def test_a_processor_without_helium_has_no_kind_of_it() -> None:
+    for options in ((), ("--json",)):
+        assert "mve_float" not in run("show", "mps2-an386", *options).stdout
+        assert "mve_float" in run("show", "corstone300", *options).stdout
+
+
 def test_a_board_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("new", "mine", "--like", "corstone300").stdout == "mine.toml\n"

@@ -198,3 +198,13 @@ def test_a_bug_has_a_status_that_no_verdict_has(
     assert end.value.code == cli.BUG_STATUS == 70
     (log,) = tmp_path.glob("ethosgen-bug-*.log")
     assert str(log) in capsys.readouterr().err and "Traceback" in log.read_text()
+
+
+def test_another_folder_is_advised_for_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match="is not writable; choose another folder"):
+        require_writable(tmp_path)
+    with pytest.raises(InputError, match="is not writable; copy it"):
+        require_writable(tmp_path, "copy it")

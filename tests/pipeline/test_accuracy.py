@@ -263,7 +263,7 @@ def test_the_state_is_reset_before_each_sample_or_never(tmp_path: Path) -> None:
     lines = (tmp_path / "r.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "r.jsonl").write_text("".join(lines[:4]))
     again = measure(asked)
-    assert (again.work[0].kept, again.work[0].ran) == (0, 6)  # the state is nowhere kept
+    assert (again.work[0].kept, again.work[0].ran) == (0, 6)  # nothing keeps the state
     assert answered(again) == kept
 
 

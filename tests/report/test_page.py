@@ -272,6 +272,14 @@ def test_axes_have_units(pages: dict[str, Path], browser: Browser) -> None:
     assert "MACs in a cycle" in texts["roofline"]
 
 
+def test_estimates_say_how_to_measure() -> None:
+    report = report_for("cpu")
+    assert "(name a board that QEMU runs to measure them)" in render_page(report)
+    on_board = replace(report.setting, board="corstone300", board_on_qemu=True)
+    text = render_page(replace(report, setting=on_board))
+    assert "(use --on qemu to measure them)" in text and "name a board" not in text
+
+
 def test_a_time_that_nobody_knows_is_not_zero() -> None:
     report = report_for("cpu")
     unknown = replace(report.costs, cpu=0, cycles=0, cpu_unknown=3, seconds=None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.board import load_board
+from ethosgen.board import board_names, load_board
 from ethosgen.cli import main
 from ethosgen.commands.wording import plan_lines
 from ethosgen.pipeline.creation import create_project
@@ -73,6 +73,26 @@ def test_the_name_that_was_meant_is_suggested() -> None:
     with pytest.raises(InputError, match=r"did you mean 'corstone300'\?"):
         load_board("corestone300")
     assert nearest("mars", ["qemu", "fvp"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("corstone30", "'corstone300'"),
+        ("stm32f746", "'nucleo-f746zg'"),
+        ("cortex-m3", "'qemu-cortex-m3'"),
+        ("pico", "'rpi-pico' or 'rpi-pico2'"),
+        ("psoc-e48", "'psoc-e84'"),
+    ],
+)
+def test_a_part_of_a_boards_name_is_enough(typed: str, meant: str) -> None:
+    assert nearest(typed, board_names()) == f" (did you mean {meant}?)"
+
+
+def test_a_part_of_an_npus_name_is_enough() -> None:
+    units = "'ethos-u55-32', 'ethos-u55-64', 'ethos-u55-128' or 'ethos-u55-256'"
+    with pytest.raises(InputError, match=rf"unknown NPU 'u55' \(did you mean {units}\?\)"):
+        find_accelerator("u55")
 
 
 @pytest.mark.slow

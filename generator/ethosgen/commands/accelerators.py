@@ -116,7 +116,7 @@ def _lines(result: Any) -> list[str]:
         return [f"{head}: not tried", *notes]
     tried = (
         f"{counted(result.networks, 'network')}, {counted(result.samples, 'sample')}, "
-        f"{counted(result.elements, 'element')}"
+        f"{counted(result.elements, 'output')}"
     )
     near = ""
     if result.steps:

@@ -37,7 +37,7 @@ def show(name: str, as_json: bool) -> None:
 
     board = load_board(name)
     if as_json:
-        click.echo(json.dumps(board.model_dump(mode="json"), indent=2))
+        click.echo(json.dumps(board.model_dump(mode="json", exclude=_pointless(board)), indent=2))
         return
     for line in _facts(board):
         click.echo(line)
@@ -155,13 +155,19 @@ def _facts(board: Any) -> Iterator[str]:
     marked = set(board.unverified)
     yield f"{board.name}: {board.description}"
     yield from (f"  note: {note}" for note in board.notes)
-    facts = board.model_dump(exclude_none=True, exclude={"name", "description", "notes"})
+    excluded = {"name": True, "description": True, "notes": True, **_pointless(board)}
+    facts = board.model_dump(exclude_none=True, exclude=excluded)
     facts.pop("unverified")
     yield from _lines("", facts, marked, doubtful=False)
     yield f"{counted(len(board.unverified), 'fact')} unverified, marked with ?:"
     for path, value in board.doubts():
         what = "  (left blank: unknown)" if value is None else ""
         yield f"  ? {path}{what}"
+
+
+def _pointless(board: Any) -> dict[str, Any]:
+    """Return the facts that say nothing about this board, as pydantic leaves them out."""
+    return {} if board.cpu.has_mve else {"cpu": {"mve_float": True}}
 
 
 def _lines(path: str, value: Any, marked: set[str], doubtful: bool) -> Iterator[str]:

@@ -134,7 +134,7 @@ def _cases(name: str, report: Report | PipelineReport) -> list[ET.Element]:
         ET.SubElement(outputs, "skipped", message="no golden output; pass --golden")
     elif golden.mismatches or not golden.elements:
         words = (
-            f"{golden.mismatches} of {counted(golden.elements, 'element')} differ, by "
+            f"{golden.mismatches} of {counted(golden.elements, 'output')} differ, by "
             f"at most {golden.max_abs_diff:g}"
         )
         found = [f"{title}: {text}" for title, text in report.findings.items()]

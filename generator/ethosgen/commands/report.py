@@ -89,7 +89,7 @@ def report(
         ethosgen report MODEL.tflite --board corstone300 -o report.html
         ethosgen report MODEL.tflite --npu ethos-u85-256 --perfetto trace.json
 
-    Exit status 0 means that every element of every sample equals TensorFlow Lite Micro's; 1 that
+    Exit status 0 means that every output of every sample equals TensorFlow Lite Micro's; 1 that
     one differs (the page is written all the same).
     """
     from ethosgen import pipeline

@@ -32,7 +32,7 @@ def run_text(report: Any) -> str:
         f"{counted(report.samples, 'sample')}"
     ]
     for comparison in filter(None, (report.golden, report.second)):
-        of = counted(comparison.elements, "element")
+        of = counted(comparison.elements, "output")
         lines.append(f"  {comparison.oracle:<9} {of}: {comparison_text(comparison)}")
     if report.fidelity:
         lines.append(f"  fidelity  {report.fidelity.text()}")

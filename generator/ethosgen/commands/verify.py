@@ -66,7 +66,7 @@ def verify(
     """Answer "does my network work on this board?": project, build and run in a temporary folder.
 
     Several networks go into one firmware with one arena and run in turn. Exit status 0 means that
-    every element of every sample equals TensorFlow Lite Micro's. With --app the application runs
+    every output of every sample equals TensorFlow Lite Micro's. With --app the application runs
     too, and every line that it prints must be what follows from TensorFlow Lite Micro's outputs.
     """
     from ethosgen import pipeline

@@ -213,7 +213,7 @@ def report_text(report: Any) -> str:
     for comparison in filter(None, (report.golden, report.second)):
         verdict = comparison_text(comparison)
         lines.append(
-            f"  {comparison.oracle:<9} {counted(comparison.elements, 'element')}: {verdict}"
+            f"  {comparison.oracle:<9} {counted(comparison.elements, 'output')}: {verdict}"
         )
     if report.fidelity:
         lines.append(f"  fidelity  {report.fidelity.text()}")
@@ -227,9 +227,9 @@ def report_text(report: Any) -> str:
         lines += choice_lines(report.sram_choice)
     if report.cpu_instructions is not None:
         lines.append(
-            f"  CPU       {counted(report.cpu_instructions, 'instruction')} an inference"
-            f"{'' if plan.npu == NO_NPU else ' beside the NPU'}, "
-            f"{report.init_instructions} once; {report.stack_bytes} B of stack"
+            f"  CPU       {counted(report.cpu_instructions, 'instruction')} per inference"
+            f"{'' if plan.npu == NO_NPU else ', without the wait for the NPU'}; "
+            f"{report.init_instructions} for init; {report.stack_bytes} B of stack"
         )
     if report.run_ns:
         times = ", ".join(f"{key} {value:,}" for key, value in report.run_ns.items())
@@ -313,7 +313,7 @@ def _title(oracle: str) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Describe how many elements differ, and by how much."""
+    """Describe how many outputs differ, and by how much."""
     far = f"by at most {comparison.max_abs_diff:g}"
     if comparison.skipped:
         return f"skipped, {comparison.skipped}"

@@ -34,10 +34,13 @@ def explain_storage(error: BaseException | None) -> str | None:
     )
 
 
-def require_writable(folder: Path) -> None:
-    """Raise InputError if a folder is not writable, or cannot be created in its parent."""
+def require_writable(folder: Path, otherwise: str = "choose another folder") -> None:
+    """Raise InputError if a folder is not writable, or cannot be created in its parent.
+
+    `otherwise` is the remedy.
+    """
     place = next((p for p in (folder, *folder.absolute().parents) if p.exists()), folder)
     if not place.is_dir():
         raise InputError(f"'{place}' is not a folder, so nothing can be written to '{folder}'")
     if not os.access(place, os.W_OK):
-        raise InputError(f"'{place}' is not writable; copy its contents to a writable place")
+        raise InputError(f"'{place}' is not writable; {otherwise}")

@@ -53,7 +53,7 @@ class Finding:
         """Return the finding in words."""
         return (
             f"{self.chain}, {self.shapes}: {self.differing} of "
-            f"{counted(self.elements, 'element')} differ from {self.against}; the first is "
+            f"{counted(self.elements, 'output')} differ from {self.against}; the first is "
             f"{list(self.element)} of sample {self.sample}: wanted {self.wanted:g}, got "
             f"{self.got:g}"
         )

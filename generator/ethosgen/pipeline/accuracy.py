@@ -143,7 +143,7 @@ class _Job:
     def run(self, on: str, results: Results | None) -> tuple[list[Arrays], Work]:
         """Run the samples that the results lack; return all outputs in order.
 
-        A stream is run as a whole, since its state is nowhere kept.
+        A stream is run as a whole, since nothing keeps its state.
         """
         kept = results.kept.get(on, {}) if results is not None else {}
         missing = [index for index in range(len(self._data)) if index not in kept]

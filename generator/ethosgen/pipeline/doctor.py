@@ -115,7 +115,7 @@ def _tool(tool: Tool, optional: bool = False) -> Finding:
 def _extra(one: Extra) -> Finding:
     """Find the packages of an extra."""
     missing = one.missing
-    detail = f"without {' and '.join(missing)}" if missing else "installed"
+    detail = f"not installed: {', '.join(missing)}" if missing else "installed"
     return Finding(one.name, not missing, f"{one.purpose}; {detail}", one.install_command, True)
 
 

@@ -91,7 +91,7 @@ def build_project(
     if profile:
         require_counter(info, on)
         require_option(info)
-    require_writable(info.directory / "build")
+    require_writable(info.directory / "build", "copy the project to a writable place")
     try:
         with take_turn(directory, watch):
             return replace(_build(info, way, profile, watch), on=on)

@@ -226,6 +226,7 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
         offload=plan.options.mode.value,
         compiler=compiler,
         on=on,
+        board_on_qemu=recipe.board is not None and board.on_qemu is not None,
         doubts=tuple(board.clock_doubts("cpu", "npu")) if recipe.board else (),
     )
 

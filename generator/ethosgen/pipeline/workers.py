@@ -75,7 +75,7 @@ def run_chunks(
         if not isinstance(error, BrokenProcessPool):
             raise
         raise TargetError(
-            "a worker process died, perhaps for want of memory; use fewer with --processes"
+            "a worker process died, perhaps because memory ran out; use fewer with --processes"
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)

@@ -28,7 +28,7 @@ def quantized(array: Array, tensor: Tensor) -> Array:
     if np.dtype(tensor.dtype).kind == "f":
         return array.astype(tensor.dtype)
     if np.isnan(array).any():
-        raise InputError(f"input '{tensor.name}' has NaN, which no integer represents; remove it")
+        raise InputError(f"input '{tensor.name}' has NaN, which cannot be quantized; remove it")
     scale, zero_point = _scale_of(tensor)
     quotient = array.astype(np.float32) / np.float32(scale)
     whole = np.trunc(quotient)

@@ -18,7 +18,8 @@ def build_csolution(directory: Path, on: str) -> Built:
     ToolError, with what to do instead, if cbuild is missing.
     """
     source = directory.absolute()
-    require_writable(source)  # cbuild writes beside the solution, not into build/ alone
+    # cbuild writes beside the solution, not into build/ alone.
+    require_writable(source, "copy the project to a writable place")
     cbuild = CBUILD.find()
     context = f"firmware.Release+{on}"
     run_step([str(cbuild), str(source / _SOLUTION), "--packs", "--context", context], directory)

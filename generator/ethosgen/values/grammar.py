@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterable
 
+_PART, _MOST, _ALIKE = 3, 4, 0.6
+"""A part of a name has so many letters, so many names are suggested, and they are so much alike."""
+
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return "1 operator" or "1,200 operators"; pass `plural` if the noun takes no plain s."""
@@ -10,9 +13,28 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean 'x'?)" for a name close to a known one, else an empty string."""
-    close = difflib.get_close_matches(name.lower(), list(known), 1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    """Return " (did you mean 'x'?)" for a name close to known ones, else an empty string."""
+    close = _meant(name.lower(), list(known))
+    *others, last = (f"'{one}'" for one in close or [""])
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return f" (did you mean {listed}?)" if close else ""
+
+
+def _meant(name: str, known: list[str]) -> list[str]:
+    """Return the names that somebody may have meant: a part of one, a misspelt one, a near one."""
+    within = [one for one in known if name in one.lower()]
+    if len(name) >= _PART and 0 < len(within) <= _MOST:
+        return within
+    matches = {one: difflib.SequenceMatcher(None, name, one.lower()) for one in known}
+    best = max(known, key=lambda one: matches[one].ratio(), default="")
+    if best and matches[best].ratio() >= _ALIKE:
+        return [best]
+    runs = {one: match.find_longest_match() for one, match in matches.items()}
+    common = {one: name[run.a : run.a + run.size] for one, run in runs.items()}
+    longest = max(common.values(), key=len, default="")
+    if len(longest) <= _PART or not any(map(str.isdigit, longest)):
+        return []
+    return [one for one, part in common.items() if len(part) == len(longest)][:_MOST]
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -51,9 +51,9 @@ class Subject:
 class Setting:
     """What the network was planned for; `board` is None for any board.
 
-    `on` is what ran it: "simulate", or a target. The clocks are the board's, None where it does not
-    say; the first is that of the NPU, or of the processor without one. `doubts` are sentences about
-    facts of the board that nobody has verified.
+    `on` is what ran it: "simulate", or a target; `board_on_qemu` says whether QEMU runs the board.
+    The clocks are the board's, None where it does not say; the first is that of the NPU, or of the
+    processor without one. `doubts` are sentences about facts of the board that nobody has verified.
     """
 
     npu: str
@@ -67,6 +67,7 @@ class Setting:
     offload: str
     compiler: str
     on: str
+    board_on_qemu: bool = False
     doubts: tuple[str, ...] = ()
 
 

@@ -149,7 +149,7 @@ class Report:
         if self.golden and self.golden.note:
             found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.left_out:
-            count = counted(self.golden.left_out, "element")
+            count = counted(self.golden.left_out, "output")
             found["left out"] = f"{count}: {self.golden.left_out_why}"
         if self.second and self.second.note:
             found["odd"] = f"{self.second.note}; --oracle chooses who decides"

@@ -133,3 +133,13 @@ def test_a_branch_is_refused(tmp_path: Path) -> None:
     node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=inner)
     with pytest.raises(UnsupportedError, match="If"):
         frontend.read(save(tmp_path, [node], [1, 4], constants=[condition]))
+
+
+@pytest.mark.parametrize("kind", ["input", "output"])
+def test_what_has_no_shape_is_named(tmp_path: Path, kind: str) -> None:
+    path = save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [1, 4])
+    model = onnx.load(path)
+    (tensor,) = getattr(model.graph, kind)
+    tensor.type.tensor_type.ClearField("shape")
+    onnx.save(model, path)
+    assert f"'net.onnx': {kind} '{tensor.name}' has no shape" in refusal(path)

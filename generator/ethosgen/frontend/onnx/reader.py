@@ -33,6 +33,7 @@ def _parsed(source: Source) -> Any:
     try:
         model = onnx.load_model_from_string(source.data)
         _check_scope(model, source.name, onnx.defs.onnx_opset_version())
+        _check_shapes(model, source.name)
         onnx.checker.check_model(model)
     except InputError:
         raise
@@ -60,6 +61,18 @@ def _check_scope(model: Any, name: str, newest: int) -> None:
                 f"'{name}' has opset {opset.version}; the installed onnx knows up to {newest}: "
                 "export the network with an older one"
             )
+
+
+def _check_shapes(model: Any, name: str) -> None:
+    """Refuse inputs and outputs without a shape, whose names onnx's own checker does not tell."""
+    for kind, tensors in (("input", model.graph.input), ("output", model.graph.output)):
+        for one in tensors:
+            typed = one.type.tensor_type
+            if one.type.HasField("tensor_type") and not typed.HasField("shape"):
+                raise InputError(
+                    f"'{name}': {kind} '{one.name}' has no shape; add it, for example with "
+                    "onnx.shape_inference.infer_shapes, and save the network again"
+                )
 
 
 def _size(dimension: Any) -> int | str:

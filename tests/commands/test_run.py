@@ -89,6 +89,9 @@ def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
     assert run("build", str(place)) == 0
     header = place / "model" / "image_net.h"
     header.write_text(header.read_text() + "/* mine */\n")
+    with pytest.raises(InputError, match=r"before its sources .* changed; build it again: ethosg"):
+        run("run", str(place))
+    assert run("build", str(place)) == 0
     done = CliRunner().invoke(cli, ["run", str(place), "--json"])
     assert done.exit_code == 0
     assert "model/image_net.h (edited)" in done.stderr

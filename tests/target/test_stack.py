@@ -132,7 +132,7 @@ def test_the_last_word_decides(used: int, is_found: bool) -> None:
     if not is_found:
         assert session.run(1).stack_bytes == used
         return
-    with pytest.raises(TargetError, match="stack of 2048 bytes overflowed"):
+    with pytest.raises(TargetError, match="stack of 2,048 bytes overflowed"):
         session.run(1)
 
 
@@ -143,7 +143,7 @@ def test_the_last_word_decides(used: int, is_found: bool) -> None:
         (struct.pack("<4I", 0x1000, 0, 512, 512), None, "main()'s stack of 512 bytes overflowed"),
         (struct.pack("<4I", 0x8200, 0x1234, 512, 508), 512, "fault at 0x00001234 (CFSR 0x00008"),
         (struct.pack("<2I", STKOF, 0x1234), None, "main()'s stack overflowed"),
-        (struct.pack("<2I", STKOF, 0x1234), 1024, "main()'s stack of 1024 bytes overflowed"),
+        (struct.pack("<2I", STKOF, 0x1234), 1024, "main()'s stack of 1,024 bytes overflowed"),
         (struct.pack("<8I", 0, 4, 0, 1, 0, 0, 0, STKOF), 256, "main()'s stack of 256 bytes over"),
         (struct.pack("<8I", STKOF, 4, 0, 0, 0, 0, 0, 0), 256, "linker script (secure/secure.ld)"),
     ],
@@ -163,7 +163,7 @@ R12=05aa17a5 R13={sp:08x} R14=fffffff1 R15=eac8fc9c
 def test_a_lockup_is_a_sentence(tmp_path: Path) -> None:
     elf = build(project_on("mps2-an386", tmp_path / "p").directory).elf
     text = describe_lockup(LOCKUP.format(sp=0x1FFFFEE0), elf)
-    assert text is not None and "stack of 2048 bytes overflowed" in text
+    assert text is not None and "stack of 2,048 bytes overflowed" in text
     text = describe_lockup(LOCKUP.format(sp=0x20000400), elf)
     assert text is not None and "locked up at 0xeac8fc9c" in text and "0x20000400" in text
     assert describe_lockup("qemu: terminating on signal 15", elf) is None

@@ -60,6 +60,15 @@ def test_a_float_output_has_the_steps_of_eight_bits() -> None:
     assert (found.equal, found.by_one, found.most_steps) == (3, 1, 1.0)
 
 
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
+def test_a_step_is_finite_where_an_output_is_not(odd: float) -> None:
+    """An infinite one would make all finite outputs equal."""
+    net = network(is_quantized=False)
+    found = compared([odd, 0.0, 9.0, 0.0], [odd, 0.0, 0.0, 255.0], net)
+
+    assert (found.equal, found.most_steps) == (2, 255.0)
+
+
 def test_a_missing_output_is_not_near() -> None:
     found = compare_fidelity(network(), [{}], [{"y": np.zeros((1, 4), np.float32)}], "R", "1", 5.0)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethosgen.values.outcome import FLOAT_STEP, compare
+from ethosgen.values.outcome import FLOAT_STEP, compare, constant_outputs
 
 
 def test_equal_outputs_have_no_mismatch() -> None:
@@ -81,3 +81,14 @@ def test_the_user_may_allow_steps() -> None:
 def test_no_step_makes_true_false() -> None:
     golden = [{"y": np.array([True, False])}]
     assert compare("tflm", [{"y": np.array([False, False])}], golden, steps=3).mismatches == 1
+
+
+def test_an_output_that_no_input_changes_is_named() -> None:
+    given = [{"x": np.array([i], np.int8)} for i in range(3)]
+    made = [{"y": np.array([7, 7], np.int8), "z": np.array([i], np.int8)} for i in range(3)]
+    assert constant_outputs(given, made) == ("y",)
+    assert constant_outputs(given[:1], made[:1]) == ()
+    assert constant_outputs([given[0]] * 3, made) == (), "the same input, the same output"
+    assert constant_outputs(given, [{}, *made[1:]]) == ("y",), "a sample without outputs"
+    nan = [{"y": np.array([np.nan], np.float32)}] * 3
+    assert constant_outputs(given, nan) == ("y",)

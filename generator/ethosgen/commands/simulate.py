@@ -108,4 +108,4 @@ def simulate(
         if observer is not None and trace
         else {}
     )
-    answer(report, as_json, must_compare=False, more=listed)
+    answer(report, as_json, more=listed)

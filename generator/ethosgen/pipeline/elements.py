@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen import frontend
 from ethosgen.backend import find_accelerator
 from ethosgen.pipeline.fidelity import measure_fidelity, require_runtime
-from ethosgen.pipeline.firmware import build_project
+from ethosgen.pipeline.firmware import build_project, find_firmware
 from ethosgen.pipeline.judgement import Criteria, Inputs, choose_samples, judge
 from ethosgen.pipeline.models import devices_of
 from ethosgen.pipeline.npu_model import attach_model
@@ -215,11 +215,9 @@ def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
 def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "list[Member]":
     """Return the built elements, boards for those in `ports`; InputError for one without build."""
     from ethosgen.target.elements import Member
-    from ethosgen.toolchain import find_built
 
     members = []
     for element in opened.manifest.elements:
-        place = opened.directory / element.name
         info = _info(opened, element.name)
         if ports and element.name in ports:
             members.append(Member(element.name, info, None, None, ports[element.name]))
@@ -230,7 +228,7 @@ def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "l
                 f"element '{element.name}' cannot run here: QEMU has no board '{info.board.name}'; "
                 f"for a real one, name its serial ports with --port {element.name}=PORT and so on"
             )
-        members.append(Member(element.name, info, find_built(place, "qemu", "qemu").elf, attach))
+        members.append(Member(element.name, info, find_firmware(info, "qemu").elf, attach))
     return members
 
 
@@ -270,15 +268,13 @@ def _run_alone(
 ) -> tuple[int | None, bool]:
     """Return the cycles of the whole network on one element, and whether its outputs are equal."""
     from ethosgen.target import run
-    from ethosgen.toolchain import find_built
 
     if not opened.manifest.alone:
         return None, True
-    place = opened.directory / opened.manifest.alone
     info = _info(opened, opened.manifest.alone)
     attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
     with watch.stage("alone", "running one element alone on QEMU"):
-        elf = find_built(place, "qemu", "qemu").elf
+        elf = find_firmware(info, "qemu").elf
         done = run(elf, info, samples[:_ALONE_SAMPLES], attach=attach).samples
     is_equal = all(
         one.outputs.keys() == other.keys()

@@ -82,7 +82,7 @@ def build_project(
     """
     from ethosgen.project import link_remedy
     from ethosgen.target import default_target, require_target
-    from ethosgen.toolchain import take_turn
+    from ethosgen.toolchain import digest_sources, stamp, take_turn
 
     info = _open_application(directory)
     on = on or default_target(info.board)
@@ -94,7 +94,11 @@ def build_project(
     require_writable(info.directory / "build", "copy the project to a writable place")
     try:
         with take_turn(directory, watch):
-            return replace(_build(info, way, profile, watch), on=on)
+            sources = digest_sources(info.directory)  # before, so that a later change is noticed
+            built = replace(_build(info, way, profile, watch), on=on)
+            for one in filter(None, (built, built.application)):
+                stamp(one.elf, sources)
+            return built
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
         raise CapacityError(f"{error}; {remedy}", error.overflows) from None
@@ -155,13 +159,13 @@ def run_project(
 
 
 def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
-    """Return the firmware that was built for a target; InputError if there is none.
+    """Return the firmware that was built for a target; InputError if there is none, or an old one.
 
     `build` is west's build directory, if it is not the project's.
     """
     from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target import require_target
-    from ethosgen.toolchain import find_built, find_linux, find_zephyr
+    from ethosgen.toolchain import find_built, find_linux, find_zephyr, require_fresh
 
     way = require_target(on).variant
     if info.platform == ZEPHYR:
@@ -170,6 +174,7 @@ def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "B
         built = find_linux(info, way, on)
     else:
         built = find_built(info.directory, way, on)
+    require_fresh(built.elf, info.directory, on)
     return replace(built, on=on)
 
 
@@ -203,11 +208,14 @@ def run_app(
 def _find_app(info: "ProjectInfo", way: str, build: Path | None, on: str) -> Path:
     """Return the ELF of a built project's application."""
     from ethosgen.project import ZEPHYR
-    from ethosgen.toolchain import find_built, find_zephyr
+    from ethosgen.toolchain import find_built, find_zephyr, require_fresh
 
     if info.platform == ZEPHYR:
-        return find_zephyr(info, way, build, on, application=True).elf
-    return find_built(info.directory, way, on, "application.elf").elf
+        elf = find_zephyr(info, way, build, on, application=True).elf
+    else:
+        elf = find_built(info.directory, way, on, "application.elf").elf
+    require_fresh(elf, info.directory, on)
+    return elf
 
 
 def verify(
@@ -298,7 +306,7 @@ def flash_project(
     """
     from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.target.flasher import flash_images
-    from ethosgen.toolchain import find_built
+    from ethosgen.toolchain import find_built, require_fresh
 
     info = _open_application(directory)
     if info.platform == ZEPHYR:
@@ -310,6 +318,7 @@ def flash_project(
         )
     name = "application.elf" if info.app and not harness else "firmware.elf"
     elf = find_built(directory, "board", "serial", name).elf
+    require_fresh(elf, directory, "serial", has_weights=True)
     with watch.stage("flash", f"flashing {info.board.name}"):
         flash_images(elf, info.board, tool)
     return elf

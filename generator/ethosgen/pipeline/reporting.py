@@ -34,6 +34,7 @@ from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.network import Network
 from ethosgen.values.network_report import NetworkReport, Setting
+from ethosgen.values.outcome import constant_outputs
 from ethosgen.values.plan import Plan
 from ethosgen.values.profile import Profile
 from ethosgen.values.program import Program
@@ -147,6 +148,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         second=second,
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),
         ended=True,
+        constant=constant_outputs(samples, outputs),
     )
     return network, program, report
 

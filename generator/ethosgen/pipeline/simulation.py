@@ -13,6 +13,7 @@ from ethosgen.pipeline.judgement import USUAL, Criteria, Inputs, choose_samples,
 from ethosgen.pipeline.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
+from ethosgen.values.outcome import constant_outputs
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
 from ethosgen.values.report import Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
@@ -69,6 +70,7 @@ def simulate(
         second=second,
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),
         ended=True,
+        constant=constant_outputs(samples, outputs),
         wall_s=watch.wall_s,
         diagnosis=diagnose(network, samples, golden, make_as_is, watch),
     )

@@ -17,7 +17,7 @@ from ethosgen.samples.files import save_samples
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Outcome, Sample
+from ethosgen.values.outcome import Arrays, Outcome, Sample, constant_outputs
 from ethosgen.values.plan import Plan
 from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
@@ -87,6 +87,7 @@ def run_and_judge(
                 second=second,
                 fidelity=measure_fidelity(turn.network, given, outputs, criteria, watch),
                 ended=outcome.ended,
+                constant=constant_outputs(given, outputs),
                 wall_s=watch.wall_s if len(turns) == 1 else {},
                 profile=_profile(turn, results, info),
                 diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),

@@ -7,6 +7,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from ethosgen.values.errors import TargetError
+from ethosgen.values.grammar import counted
 
 STKOF = 1 << 20
 """The bit of CFSR that an Armv8-M sets when a stack pointer would pass its limit."""
@@ -20,7 +21,7 @@ _FRAME_BYTES, _FAR_BYTES = 0x20, 0x10000
 
 def overflow_text(size: int | None, script: str = "board/*.ld") -> str:
     """Return what happened and what to do; `size` is the stack's in bytes, None if unknown."""
-    of = "" if size is None else f" of {size} bytes"
+    of = "" if size is None else f" of {counted(size, 'byte')}"
     return (
         f"main()'s stack{of} overflowed, so no result can be trusted; increase __stack_bytes in "
         f"the linker script ({script}), and build the project again"

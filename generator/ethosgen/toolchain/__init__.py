@@ -7,6 +7,7 @@ from ethosgen.toolchain.baremetal import build
 from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.linux import build_linux, find_linux
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
+from ethosgen.toolchain.sources import digest_sources, require_fresh, stamp
 from ethosgen.toolchain.turn import take_turn
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
 from ethosgen.values.errors import InputError
@@ -18,10 +19,13 @@ __all__ = [
     "build_csolution",
     "build_linux",
     "build_zephyr",
+    "digest_sources",
     "find_built",
     "find_linux",
     "find_zephyr",
     "measure_elf",
+    "require_fresh",
+    "stamp",
     "take_turn",
 ]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ethosgen.host.tools import CMAKE, GCC, NINJA
-from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.process import drop_foreign_build, run_step
 from ethosgen.toolchain.sizes import Built, measure_elf
 from ethosgen.values.errors import BuildError, InputError
 
@@ -27,6 +27,7 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
         "ETHOSGEN_ON": on,
         **(options or {}),
     }
+    drop_foreign_build(source, place)
     configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
     run_step([*configure, *(f"-D{name}={value}" for name, value in variables.items())], directory)
     run_step([str(cmake), "--build", str(place)], directory)

@@ -11,7 +11,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from ethosgen.host.tools import CMAKE, NINJA, linux_gcc
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.process import drop_foreign_build, run_step
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.errors import BuildError, InputError
 
@@ -39,6 +39,7 @@ def build_linux(
         "CMAKE_MAKE_PROGRAM": str(ninja),
         **(options or {}),
     }
+    drop_foreign_build(source, place)
     configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
     configure += [f"-D{name}={value}" for name, value in variables.items()]
     run_step(configure, info.directory)

@@ -1,6 +1,8 @@
 """Runs the steps of a build and explains their failures."""
 
+import logging
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +10,10 @@ from ethosgen.host.tools import CommandError, run_command
 from ethosgen.values.errors import BuildError, CapacityError
 from ethosgen.values.grammar import counted
 
+_LOG = logging.getLogger(__name__)
+
+_CACHE = "CMakeCache.txt"
+_MADE_FOR = re.compile(r"^(CMAKE_CACHEFILE_DIR|CMAKE_HOME_DIRECTORY):INTERNAL=(.+)$", re.MULTILINE)
 _TIMEOUT_S = 600
 _SAID_LINES = 20
 _OVERFLOW = re.compile(r"region `(?:ETHOSGEN_)?(\w+)' overflowed by (\d+) bytes")
@@ -18,6 +24,26 @@ _CONSEQUENCE = re.compile(r"CMake Error at .+\n\s+command failed", re.IGNORECASE
 """Matches a failure of a program that CMake calls: the lines before it are the program's own."""
 _BEFORE_LINES = 6
 _ERROR = re.compile(r"\berror\b|: undefined reference to |/ld: ", re.IGNORECASE)
+
+
+def drop_foreign_build(source: Path, place: Path) -> None:
+    """Delete a project's build folder, and say so, if it came with a copy from another place.
+
+    CMake refuses it, and its files name the other project's.
+    """
+    cache = place / _CACHE
+    if not cache.is_file():
+        return
+    made_for = dict(_MADE_FOR.findall(cache.read_text(encoding="utf-8", errors="replace")))
+    home = Path(made_for.get("CMAKE_HOME_DIRECTORY", source))
+    own = Path(made_for.get("CMAKE_CACHEFILE_DIR", place))
+    if not (_is_same(home, source) and _is_same(own, place)):
+        _LOG.warning("'%s' was built as '%s'; building it afresh", source, home)
+        shutil.rmtree(place)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.exists() and one.samefile(other)
 
 
 def run_step(

@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board import Board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.process import drop_foreign_build, run_step
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, InputError, ToolError
@@ -60,6 +60,7 @@ def build_zephyr(
         **(options or {}),
     }
     environment = {**os.environ, **_toolchain(on), "ZEPHYR_BASE": str(base)}
+    drop_foreign_build(source, place)
     configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
     configure += [f"-D{name}={value}" for name, value in variables.items()]
     try:

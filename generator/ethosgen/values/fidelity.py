@@ -127,7 +127,8 @@ def _largest(have: Array, want: Array, step: float) -> tuple[int, int, int]:
     ours = have.reshape(-1, have.shape[-1]).astype(np.float64)
     golden = want.reshape(-1, want.shape[-1]).astype(np.float64)
     places = np.argmax(ours, axis=1)
-    lead = np.max(golden, axis=1) - golden[np.arange(len(golden)), places]
+    with np.errstate(invalid="ignore"):  # infinity minus infinity: neither is larger
+        lead = np.max(golden, axis=1) - golden[np.arange(len(golden)), places]
     return len(ours), int(np.sum(lead == 0)), int(np.sum((lead > 0) & (lead <= LEAD * step)))
 
 
@@ -147,7 +148,8 @@ def _step(network: Network, name: str, theirs: Sequence[Arrays]) -> float:
                 break
             index = source.index
     values = [golden[name] for golden in theirs if name in golden]
-    spread = max((float(np.ptp(v)) for v in values if v.size), default=0.0)
+    finite = [v[np.isfinite(v)] for v in values]  # an infinite step would make all outputs equal
+    spread = max((float(np.ptp(v)) for v in finite if v.size), default=0.0)
     return spread / _LEVELS or 1.0
 
 

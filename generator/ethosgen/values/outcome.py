@@ -130,6 +130,27 @@ def _equal(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.n
     return np.asarray(actual == expected)
 
 
+def constant_outputs(samples: Sequence[Arrays], outputs: Sequence[Arrays]) -> tuple[str, ...]:
+    """Return the names of outputs that are the same for all samples, of which two or more differ.
+
+    Such an output equals an oracle's whatever the network does with its inputs.
+    """
+    made = [each for each in outputs if each]  # a network that waits for inputs has no outputs
+    if len(made) < 2 or all(_is_same(samples[0], other) for other in samples[1:]):
+        return ()
+    return tuple(
+        name
+        for name, first in made[0].items()
+        if first.size and all(_is_same({name: first}, other) for other in made[1:])
+    )
+
+
+def _is_same(some: Arrays, others: Arrays) -> bool:
+    return all(
+        name in others and array.tobytes() == others[name].tobytes() for name, array in some.items()
+    )
+
+
 def compare(
     oracle: str,
     got: list[Arrays],

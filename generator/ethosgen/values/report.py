@@ -137,6 +137,8 @@ class Report:
     """What a limit of the SRAM chose; None if there was none."""
     application: ApplicationReport | None = None
     """The application's run; None if the firmware has none besides."""
+    constant: tuple[str, ...] = ()
+    """Outputs that were the same for all samples."""
 
     @property
     def findings(self) -> dict[str, str]:
@@ -153,6 +155,12 @@ class Report:
             found["left out"] = f"{count}: {self.golden.left_out_why}"
         if self.second and self.second.note:
             found["odd"] = f"{self.second.note}; --oracle chooses who decides"
+        if self.constant:
+            names = " and ".join(f"'{name}'" for name in self.constant)
+            found["constant"] = (
+                f"output {names} is the same in each of {counted(self.samples, 'sample')}, so it "
+                "proves little; pass inputs that change it with --input"
+            )
         if self.golden and self.golden.first:
             found["first"] = self.golden.first.text()
         if self.diagnosis:
@@ -203,6 +211,7 @@ class Report:
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
             "first_difference": first.as_json() if first else None,
+            "constant_outputs": list(self.constant),
             "diagnosis": self.diagnosis.as_json() if self.diagnosis else None,
             "oracles": {c.oracle: comparison_json(c) for c in (self.golden, self.second) if c},
             "fidelity": self.fidelity.as_json() if self.fidelity else None,

@@ -19,12 +19,12 @@ def secure(**fields: int) -> bytes:
         (
             secure(pc=0x12344, is_non_secure=1, sfsr=0x48, sfar=0x10000000),
             "SecureFault: non-secure code at 0x00012344 accessed a secure address, 0x10000000 "
-            "(SFSR 0x00000048: AUVIOL, SFARVALID); look it up in firmware.elf",
+            "(SFSR 0x00000048: AUVIOL, SFARVALID); look the address up with",
         ),
         (
             secure(pc=0x10000344, sfsr=0x10),
             "secure code at 0x10000344 branched from secure to non-secure code without BXNS or "
-            "BLXNS (SFSR 0x00000010: INVTRAN); look it up in secure.elf",
+            "BLXNS (SFSR 0x00000010: INVTRAN); look the address up with",
         ),
         (
             secure(pc=0x12344, is_non_secure=1, cfsr=0x8200, bfar=0x49307000),

@@ -323,7 +323,7 @@ CRASH_OF_A_THREAD = """    static uint32_t stack[64];
     [
         (
             CRASH,
-            r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\)",
+            r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\); it is in main\(\), 0x\w+ after",
         ),
         (CRASH_OF_A_THREAD, r"processor fault at 0x100\w+ \(CFSR 0x\w{8}\)"),
         (SPIN, "did not answer on its console within 1 s"),

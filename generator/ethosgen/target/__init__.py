@@ -116,7 +116,7 @@ def run(
     kind = require_target(on)
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
     with kind.start(Firmware(elf, info, attach, line, cache_seed)) as target:
-        session = Session(target.console, target.check, stack_bytes=stack_size(elf))
+        session = Session(target.console, target.check, stack_bytes=stack_size(elf), elf=elf)
         for restarts in range(_RESTARTS + 1):
             try:
                 done = _run_session(session, target, info, jobs, timeout_s, progress, kind, profile)
@@ -143,7 +143,7 @@ def running(
     """
     kind = require_target(on)
     with kind.start(Firmware(elf, info, attach, None, None)) as target:
-        session = Session(target.console, target.check, stack_bytes=stack_size(elf))
+        session = Session(target.console, target.check, stack_bytes=stack_size(elf), elf=elf)
 
         def run_samples(samples: Sequence[Arrays]) -> list[Sample]:
             jobs = [(0, sample) for sample in samples]

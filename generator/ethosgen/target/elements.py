@@ -208,7 +208,7 @@ class Elements(ExitStack):
         self._feeder = Feeder(ends[0][0], slots[0] if slots else None)
         self._collector = Collector(ends[-1][1], slots[-1] if slots else None, self._sent_bytes)
         self._sessions = [
-            Session(target.console, target.check, stack_bytes=member.stack_bytes)
+            Session(target.console, target.check, stack_bytes=member.stack_bytes, elf=member.elf)
             for target, member in zip(self.targets, self.members, strict=True)
         ]
         if any(member.ports for member in self.members):

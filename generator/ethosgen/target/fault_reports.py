@@ -3,7 +3,10 @@
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
+from ethosgen.target.code import place_of
+from ethosgen.target.security import SECURE_IMAGE
 from ethosgen.target.stack import STKOF, overflow_text
 
 _FAULT = struct.Struct("<4I")
@@ -21,7 +24,6 @@ _ZEPHYR_REASONS = {
 """enum k_fatal_error_reason of Zephyr's include/zephyr/fatal_types.h."""
 _SECURE_FAULT = struct.Struct("<8I")
 """struct secure_fault of a project's secure/veneers.h."""
-_ADDR2LINE = "look the address up with arm-none-eabi-addr2line"
 
 _SFARVALID = 1 << 6
 _SECURE_FAULTS = {
@@ -70,17 +72,17 @@ class _SecureFault:
     cfsr_ns: int
 
 
-def describe_fault(body: bytes, stack_bytes: int | None = None) -> str:
+def describe_fault(body: bytes, stack_bytes: int | None = None, elf: Path | None = None) -> str:
     """Return the sentence for the body of a fault's frame.
 
-    `stack_bytes` is the size of main()'s stack, if it is known.
+    `stack_bytes` is the size of main()'s stack, and `elf` the firmware's file, if they are known.
     """
     if len(body) == _SECURE_FAULT.size:
-        return _secure_text(_SecureFault(*_SECURE_FAULT.unpack(body)), stack_bytes)
+        return _secure_text(_SecureFault(*_SECURE_FAULT.unpack(body)), stack_bytes, elf)
     if len(body) == _ZEPHYR_FAULT.size:
         _, pc, reason = _ZEPHYR_FAULT.unpack(body)
         named = _ZEPHYR_REASONS.get(reason, f"a processor fault (its reason {reason})")
-        return f"the firmware crashed: Zephyr reports {named} at 0x{pc:08x}; {_ADDR2LINE}"
+        return f"the firmware crashed: Zephyr reports {named} at 0x{pc:08x}; {_place(pc, elf)}"
     size, used, cfsr, pc = stack_bytes, 0, 0, 0
     if len(body) == _FAULT.size:
         cfsr, pc, size, used = _FAULT.unpack(body)
@@ -89,11 +91,18 @@ def describe_fault(body: bytes, stack_bytes: int | None = None) -> str:
     if cfsr & STKOF or (size and used >= size):
         return f"the firmware crashed: {overflow_text(size)}"
     return (
-        f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); {_ADDR2LINE}"
+        f"the firmware crashed: a processor fault at 0x{pc:08x} (CFSR 0x{cfsr:08x}); "
+        f"{_place(pc, elf)}"
     )
 
 
-def _secure_text(fault: _SecureFault, stack_bytes: int | None) -> str:
+def _place(pc: int, elf: Path | None) -> str:
+    if elf is None or not elf.is_file():
+        return "look the address up with arm-none-eabi-addr2line"
+    return place_of(pc, elf)
+
+
+def _secure_text(fault: _SecureFault, stack_bytes: int | None, elf: Path | None) -> str:
     if fault.cause in _CAUSES:
         return f"the secure image stopped: {_CAUSES[fault.cause]}"
     who = "non-secure code" if fault.is_non_secure else "secure code"
@@ -102,8 +111,8 @@ def _secure_text(fault: _SecureFault, stack_bytes: int | None) -> str:
             return f"the firmware crashed: {overflow_text(stack_bytes)}"
         return f"the firmware crashed: {overflow_text(None, 'secure/secure.ld')}"
     at = f"{who} at 0x{fault.pc:08x}"
-    elf = "firmware.elf" if fault.is_non_secure else "secure.elf"
-    where = f"look it up in {elf} with arm-none-eabi-addr2line"
+    image = elf.with_name(SECURE_IMAGE) if elf and not fault.is_non_secure else elf
+    where = _place(fault.pc, image)
     if fault.sfsr:
         what = _named(_SECURE_FAULTS, fault.sfsr, _SFARVALID, fault.sfar)
         registers = _bits("SFSR", fault.sfsr, {**_SECURE_FAULTS, _SFARVALID: ("SFARVALID", "")})

@@ -55,11 +55,12 @@ class FeedSession(Session):
         check: Callable[[], None],
         on_line: OnLine,
         retry_s: float = 0.5,
+        elf: Path | None = None,
     ) -> None:
         self._text = bytearray()
         self._on_line = on_line
         self.lines: list[str] = []
-        super().__init__(console, check, retry_s)
+        super().__init__(console, check, retry_s, elf=elf)
 
     def _make_decoder(self) -> Decoder:
         return Decoder(self._take_text)
@@ -135,7 +136,7 @@ def run_application(
     """
     kind = require_target(on)
     with kind.start(Firmware(elf, info, attach, line)) as target:
-        session = FeedSession(target.console, target.check, on_line)
+        session = FeedSession(target.console, target.check, on_line, elf=elf)
         try:
             session.start(info, len(items[0]), _ANSWER_S)
             target.settle()

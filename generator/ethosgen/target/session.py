@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
+from pathlib import Path
 
 from ethosgen.target.console import Console
 from ethosgen.target.deadline import Deadline
@@ -148,7 +149,7 @@ class Session:
 
     `check` raises if the target has died; it is called while we wait. `retry_s` is the time until
     an unanswered request is repeated; it doubles with each repetition. A firmware that has used all
-    of `stack_bytes`, the size of main()'s stack, is a TargetError.
+    of `stack_bytes`, the size of main()'s stack, is a TargetError. `elf` names the code of a fault.
     """
 
     def __init__(
@@ -158,11 +159,13 @@ class Session:
         retry_s: float = 0.5,
         *,
         stack_bytes: int | None = None,
+        elf: Path | None = None,
     ) -> None:
         self._console = console
         self._check = check
         self._retry_s = retry_s
         self._stack_bytes = stack_bytes
+        self._elf = elf
         self._decoder = self._make_decoder()
         self._sequence = 0
         self._run_numbers = count(1)
@@ -290,7 +293,7 @@ class Session:
                 self._check()  # a target's output before it died comes first
             for frame in self._decoder.feed(data):
                 if frame.type == Reply.FAULT:
-                    raise TargetError(describe_fault(frame.body, self._stack_bytes))
+                    raise TargetError(describe_fault(frame.body, self._stack_bytes, self._elf))
                 if frame.sequence != asked.sequence:
                     continue  # an answer to a repetition of an earlier request
                 if frame.type == Reply.RESTARTED:

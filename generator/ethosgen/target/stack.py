@@ -50,6 +50,8 @@ def describe_lockup(log: str, elf: Path) -> str | None:
 
 
 def _find_stack(elf: Path) -> range | None:
+    if not elf.is_file():  # of a board that somebody else has flashed
+        return None
     with elf.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".symtab")
         if not isinstance(symbols, SymbolTableSection):

@@ -1,0 +1,21 @@
+"""Names the function at an address, for faults of firmware whose file is gone with its build."""
+
+from pathlib import Path
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+_THUMB = 1
+"""The bit of a function's address that stands for its instruction set."""
+
+
+def place_of(address: int, elf: Path) -> str:
+    """Return where an address of code is in a file: in a function, or in none."""
+    with elf.open("rb") as file:
+        symbols = ELFFile(file).get_section_by_name(".symtab")
+        if isinstance(symbols, SymbolTableSection):
+            for symbol in symbols.iter_symbols():
+                inside = address - (symbol["st_value"] & ~_THUMB)
+                if symbol["st_info"]["type"] == "STT_FUNC" and 0 <= inside < symbol["st_size"]:
+                    return f"it is in {symbol.name}(), 0x{inside:x} after its start"
+    return f"no function of {elf.name} is there"

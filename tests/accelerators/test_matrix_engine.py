@@ -159,7 +159,8 @@ def test_a_model_that_faults_is_named_on_this_machine(tmp_path: Path) -> None:
     driver.write_text(driver.read_text().replace("matrix_engine;", "bad_engine;"))
     model = folder / "model.py"
     model.write_text(model.read_text().replace("r[A],", "r[A] - 64,"))
-    with pytest.raises(DeviceFault, match="the model of device 'bad-engine' failed: it read 0x"):
+    told = r"device 'bad-engine' failed: in \w+ of .*, line \d+ \('\w+'\): it read 0x.*: input '"
+    with pytest.raises(DeviceFault, match=told):
         pipeline.simulate(
             DIGITS, npu="none", accelerators=(str(folder),), inputs=Inputs(None, 1, 0),
             watch=Watch(),

@@ -37,12 +37,15 @@ class HostDevice:
         """Whether a model serves the registers."""
         return self._device.model is not None
 
-    def place(self, size: int, alignment: int, writable: bool) -> int | None:
-        """Return an address for some bytes of a call, None for any address."""
+    def place(self, name: str, size: int, alignment: int, writable: bool) -> int | None:
+        """Return an address for some bytes of a call, None for any address.
+
+        `name` says what they are, for the fault of a model that accesses others.
+        """
         if not self.has_model:
             return None
         address = -(-self._end_addr // alignment) * alignment
-        self._parts.append((f"memory {len(self._parts)}", address, size, writable))
+        self._parts.append((name, address, size, writable))
         self._end_addr = address + size + 1  # nothing adjoins: what is behind the bytes is outside
         return address
 

@@ -29,7 +29,7 @@ from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import CommandError
 from ethosgen.values.calling import function_around
 from ethosgen.values.device import Device
-from ethosgen.values.errors import AcceleratorFault, InputError
+from ethosgen.values.errors import AcceleratorFault, DeviceFault, InputError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Address, Argument, Partition, Plan
 from ethosgen.values.status import Status
@@ -123,10 +123,11 @@ int main(void)
 class _Memory:
     """An object whose address a call gets; `tensor` is an index, None for constants and scratches.
 
-    `address` is its place if a device addresses it.
+    `name` is that for people. `address` is its place if a device addresses it.
     """
 
     kind: str
+    name: str
     size: int
     tensor: int | None = None
     data: bytes = b""
@@ -199,7 +200,8 @@ class HostProgram:
 
     def _placed(self, memory: _Memory, device: HostDevice) -> _Memory:
         is_written = memory.kind in ("OUTPUT", "SCRATCH")
-        address = device.place(memory.size, self._alignment, is_written)
+        name = f"{memory.kind.lower()} '{memory.name}'"
+        address = device.place(name, memory.size, self._alignment, is_written)
         return replace(memory, address=address)
 
     def _memories_of(self, partition: Partition) -> Iterator[_Memory]:
@@ -208,11 +210,12 @@ class HostProgram:
         for of in dict.fromkeys(a.of for a in partition.call.arguments if isinstance(a, Address)):
             if isinstance(of, int):
                 kind = "OUTPUT" if of in partition.outputs else "INPUT"
-                yield _Memory(kind, self._plan.residual.tensors[of].bytes, of)
+                tensor = self._plan.residual.tensors[of]
+                yield _Memory(kind, tensor.name, tensor.bytes, of)
             elif of in blobs:
-                yield _Memory("CONSTANT", len(blobs[of].data), None, blobs[of].data)
+                yield _Memory("CONSTANT", of, len(blobs[of].data), None, blobs[of].data)
             else:
-                yield _Memory("SCRATCH", scratches[of].bytes)
+                yield _Memory("SCRATCH", of, scratches[of].bytes)
 
     def source(self) -> str:
         """Return the C that calls the accelerator's functions."""
@@ -352,9 +355,17 @@ class HostProgram:
         status = started.wait()
         self.close()
         if faults:
-            raise faults[0]
+            raise self._located(faults[0], partition)
         how = self._watched() or cause_of_death(status)
         raise AcceleratorFault(f"{self._call_text(partition)} failed on this machine: {how}")
+
+    def _located(self, fault: Exception, partition: Partition) -> Exception:
+        """Return a fault of the device's model with the call during which it came."""
+        if not isinstance(fault, DeviceFault):
+            return fault
+        return DeviceFault(
+            fault.device, fault.kind, f"in {self._call_text(partition)}: {fault.reason}"
+        )
 
     def _late(self, partition: Partition) -> AcceleratorFault:
         return AcceleratorFault(

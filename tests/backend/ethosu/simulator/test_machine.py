@@ -81,7 +81,8 @@ def test_a_fault_tells_offset_and_command() -> None:
     assert fault.offset == len(assemble(program)) - 4
     assert str(fault) == (
         f"NPU fault at stream offset 0x{fault.offset:x} (NPU_OP_POOL): "
-        "write outside the memories at 0x3000fffd..0x30010001"
+        "write outside the memories at 0x3000fffd..0x30010001, "
+        "next to 'scratch' at 0x30000000..0x30010000"
     )
 
 

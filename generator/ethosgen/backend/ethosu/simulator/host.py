@@ -17,6 +17,7 @@ from ethosgen.backend.ethosu.stream import (
     scratch_bytes,
     stream_of,
 )
+from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
@@ -92,7 +93,10 @@ class PartitionRunner:
             place[...] = array if array.shape == shape else array.reshape(shape)
         if self._trace is not None:
             self._trace.begin_partition(partition.name)
-        report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases, call.ports)
+        try:
+            report = self._machine.run(call.stream_addr, call.stream_bytes, call.bases, call.ports)
+        except NpuFault as fault:
+            raise self._located(fault, partition) from None
         self.reports.append(report)
         return {name: place.copy() for name, place in call.outputs}
 
@@ -100,7 +104,27 @@ class PartitionRunner:
         """Raise NpuFault for the first access outside the plan's memories, without running."""
         for partition in filter(lambda p: p.on_npu, self._plan.partitions):
             call = self._prepare(partition)
-            self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)
+            try:
+                self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)
+            except NpuFault as fault:
+                raise self._located(fault, partition) from None
+
+    def _located(self, fault: NpuFault, partition: Partition) -> NpuFault:
+        """Return a fault with the operator and the tensor that the command is for.
+
+        Where Vela does not say which operator that is, it is the whole partition.
+        """
+        source = stream_of(partition).sources.get(fault.offset)
+        if source is None:
+            tensors = [self._plan.residual.tensors[index] for index in partition.outputs]
+            where = f"in partition '{partition.name}'"
+        else:
+            operator = self._plan.network.graph.operators[source]
+            tensors = [self._plan.network.graph.tensors[operator.outputs[0]]]
+            where = f"for operator {source}, {operator.custom_code or operator.code}"
+        made = ", ".join(f"'{tensor.name}'" for tensor in tensors)
+        reason = f"{fault.reason}; {where}, which makes {made}"
+        return NpuFault(fault.kind, reason, fault.offset, fault.command)
 
     def _prepare(self, partition: Partition) -> "_Call":
         tensors = self._plan.residual.tensors

@@ -63,7 +63,16 @@ class Bus:
                     )
                 return segment
         access = "write" if write else "read"
-        raise NpuFault("bus", f"{access} outside the memories {span(start, end)}")
+        raise NpuFault(
+            "bus", f"{access} outside the memories {span(start, end)}{self._near(start, end)}"
+        )
+
+    def _near(self, start: int, end: int) -> str:
+        """Return which memory is nearest to a range, and where it is."""
+        if not self._segments:
+            return ""
+        near = min(self._segments, key=lambda one: max(one.start - start, end - one.end))
+        return f", next to '{near.name}' {span(near.start, near.end)}"
 
     def is_constant(self, address: int, length: int) -> bool:
         """Return whether `length` bytes are constant; NpuFault of kind "bus" if out of bounds."""

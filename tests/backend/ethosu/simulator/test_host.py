@@ -1,0 +1,47 @@
+"""Partitions on the NPU model in process: a fault names the operator and the tensor."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ethosgen.backend.ethosu.simulator.decode import decode
+from ethosgen.backend.ethosu.simulator.host import PartitionRunner
+from ethosgen.backend.ethosu.stream import stream_of
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.values.errors import NpuFault
+from ethosgen.values.plan import Plan
+from tests.support.networks import NetworkBuilder
+from tests.support.trials import plan_for
+
+
+def misled(plan: Plan, knows_sources: bool) -> Plan:
+    """Return a plan whose last result goes far beyond the NPU's memories."""
+    (partition,) = plan.partitions
+    stream = stream_of(partition)
+    *_, last = (one for one in decode(stream.commands) if one.command.name == "NPU_SET_OFM_BASE0")
+    commands = bytearray(stream.commands)
+    commands[last.offset + 4 : last.offset + 8] = (0x7FFF0000).to_bytes(4, "little")
+    sources = stream.sources if knows_sources else {}
+    payload = replace(stream, commands=bytes(commands), sources=sources)
+    return replace(plan, partitions=(replace(partition, payload=payload),))
+
+
+@pytest.mark.parametrize("knows_sources", [True, False])
+def test_a_fault_names_the_operator_and_the_tensor(knows_sources: bool) -> None:
+    net = NetworkBuilder("two")
+    x = net.input((1, 8, 8, 4))
+    y = net.conv2d(net.conv2d(x, 4), 8)
+    network = parse_network(net.build(y), "two")
+    plan = misled(plan_for(network, "ethos-u55-128"), knows_sources)
+    name = network.graph.tensors[network.graph.outputs[0]].name
+    where = (
+        "for operator 1, CONV_2D" if knows_sources else f"in partition '{plan.partitions[0].name}'"
+    )
+    told = rf"\(NPU_OP_CONV\): write outside the .*, next to '.*; {where}, which makes '{name}'"
+    runner = PartitionRunner(plan)
+    with pytest.raises(NpuFault, match=told):
+        runner.check_accesses()
+    given = {t.name: np.zeros(t.shape, t.dtype) for t in network.inputs}
+    with pytest.raises(NpuFault, match=told):
+        runner(plan.partitions[0], given)

@@ -47,7 +47,7 @@ static inline int32_t ethosgen_requantize(int32_t sum, int32_t mantissa, int32_t
 
 static inline int8_t ethosgen_clamp(int32_t value, const struct ethosgen_output *to)
 {
-    value += to->zero_point;
+    value = (int32_t)((uint32_t)value + (uint32_t)to->zero_point); /* wraps, as TFLite Micro's does */
     value = value < to->low ? to->low : value;
     return (int8_t)(value > to->high ? to->high : value);
 }

@@ -23,6 +23,7 @@ from ethosgen.aot.tir.quantization import (
     Multiplier,
     activation_range,
     clamp,
+    offset,
     plain_range,
     quantize_multiplier,
     rescale_int64,
@@ -267,7 +268,8 @@ class Sums:
                 self.y, place, limited(self.nest.let("sum", total), real(low), real(high))
             )
             return
-        value = self._rescaled(channel) + zero_point_of(self.layer.target)
+        factor = 2.0 ** max((m.shift for m in self.layer.multipliers), default=0)
+        value = offset(self._rescaled(channel), zero_point_of(self.layer.target), factor)
         self.nest.store(self.y, place, clamp(value, int(low), int(high)))
 
     def kernel(self) -> Kernel:

@@ -25,10 +25,12 @@ from ethosgen.aot.tir.quantization import (
     clamp,
     input_radius,
     limits,
+    offset,
     quantize,
     quantize_multiplier,
     ratio,
     scale_of,
+    wrapped,
     zero_point_of,
 )
 from ethosgen.values.errors import UnsupportedError
@@ -66,11 +68,11 @@ def relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     floor = max(low, quantize(0.0, target))
     if source.dtype == "int8":
         return byte_table(
-            source, target, lambda q: max(apply(multiplier, q - before) + after, floor)
+            source, target, lambda q: max(apply(multiplier, q - before, after), floor)
         )
 
     def formula(nest: Nest, a: Any) -> Any:
-        return clamp(nest.rescale(int32(a) - before, multiplier) + after, floor, high)
+        return clamp(nest.rescale(int32(a) - before, multiplier, after), floor, high)
 
     return pointwise([source], target, formula)
 
@@ -103,7 +105,7 @@ def _limited(op: Operator, source: Tensor, target: Tensor, low: float, high: flo
     return byte_table(
         source,
         target,
-        lambda q: min(max(apply(multiplier, q - before) + after, floor), ceiling),
+        lambda q: min(max(apply(multiplier, q - before, after), floor), ceiling),
     )
 
 
@@ -284,13 +286,13 @@ def leaky_relu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def value(q: int) -> int:
         x = q - before
-        return (apply(identity, x) if x >= 0 else sign * apply(negative, x)) + after
+        return wrapped((apply(identity, x) if x >= 0 else sign * apply(negative, x)) + after)
 
     def formula(nest: Nest, a: Any) -> Any:
         x = nest.let("x", int32(a) - before)
         right = nest.let("right", nest.rescale(x, identity))
         left = nest.rescale(x, negative) * sign
-        return clamp(tirx.Select(x >= 0, right, left) + after, *limits(target.dtype))
+        return clamp(offset(tirx.Select(x >= 0, right, left), after), *limits(target.dtype))
 
     if source.dtype == "int8":
         return byte_table(source, target, value)
@@ -318,7 +320,7 @@ def prelu_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         x = nest.let("x", int32(a) - zero_point_of(source))
         right = nest.let("right", nest.rescale(x, identity))
         left = nest.rescale(x * (int32(b) - zero_point_of(alpha)), slope)
-        chosen = tirx.Select(x >= 0, right, left) + zero_point_of(target)
+        chosen = offset(tirx.Select(x >= 0, right, left), zero_point_of(target))
         return clamp(chosen, *limits(target.dtype))
 
     return pointwise((source, alpha), target, formula)

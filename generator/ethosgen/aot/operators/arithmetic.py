@@ -37,6 +37,7 @@ from ethosgen.aot.tir.quantization import (
     activation_range,
     clamp,
     limits,
+    offset,
     plain_range,
     quantize_multiplier,
     ratio,
@@ -75,7 +76,7 @@ def add_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             for x, tensor, factor in zip((a, b), (first, second), ratios, strict=True)
         )
         total = nest.let("total", left + right if op.code == "ADD" else left - right)
-        return clamp(nest.rescale(total, multiplier) + zero_point_of(target), *bounds)
+        return clamp(nest.rescale(total, multiplier, zero_point_of(target)), *bounds)
 
     return pointwise((first, second), target, formula)
 
@@ -124,7 +125,7 @@ def mul_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def formula(nest: Nest, a: Any, b: Any) -> Any:
         product = (int32(a) - zero_point_of(first)) * (int32(b) - zero_point_of(second))
-        return clamp(nest.rescale(product, multiplier) + zero_point_of(target), *bounds)
+        return clamp(nest.rescale(product, multiplier, zero_point_of(target)), *bounds)
 
     return pointwise((first, second), target, formula)
 
@@ -161,7 +162,7 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         result = _quotient(nest, dividend << headroom, reciprocals[row], multiplier, (
             int32(shifts[row]) + headroom
         ))  # fmt: skip
-        return clamp(result + zero_point_of(target), *bounds)
+        return clamp(offset(result, zero_point_of(target)), *bounds)
 
     return pointwise((first, second), target, formula, tables)
 
@@ -205,7 +206,7 @@ def div_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         spare = nest.let("spare", spare)
         inverse, places = reciprocal(nest, tirx.max(tirx.Select(signed < 0, 0 - signed, signed), 1))
         result = _quotient(nest, shifted_left(dividend, spare), inverse, multiplier, places + spare)
-        return clamp(result + zero_point_of(target), *bounds)
+        return clamp(offset(result, zero_point_of(target)), *bounds)
 
     return pointwise((first, second), target, formula)
 
@@ -233,8 +234,8 @@ def squared_difference_quantized(op: Operator, tensors: Sequence[Tensor]) -> Ker
             for x, tensor, factor in zip((a, b), (first, second), ratios, strict=True)
         )
         difference = nest.let("difference", left - right)
-        scaled = nest.rescale(difference * difference, multiplier)
-        return clamp(scaled + zero_point_of(target), *limits(target.dtype))
+        scaled = nest.rescale(difference * difference, multiplier, zero_point_of(target))
+        return clamp(scaled, *limits(target.dtype))
 
     return pointwise((first, second), target, formula)
 
@@ -280,8 +281,8 @@ def add_n_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         total = int32(start)
         for value in values:
             total = total + nest.rescale(widened(value, sources[0], 20), half)
-        scaled = nest.rescale(nest.let("total", total), multiplier)
-        return clamp(scaled + zero_point_of(target), *limits("int8"))
+        scaled = nest.rescale(nest.let("total", total), multiplier, zero_point_of(target))
+        return clamp(scaled, *limits("int8"))
 
     return pointwise(sources, target, formula)
 

@@ -54,10 +54,10 @@ def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     multiplier = quantize_multiplier(scale_of(source) / scale_of(target))
     before, after = zero_point_of(source), zero_point_of(target)
     if np.dtype(source.dtype).itemsize == np.dtype(target.dtype).itemsize == 1:
-        return byte_table(source, target, lambda q: apply(multiplier, q - before) + after)
+        return byte_table(source, target, lambda q: apply(multiplier, q - before, after))
 
     def formula(nest: Nest, a: Any) -> Any:
-        scaled = nest.rescale(nest.let("centred", int32(a) - before), multiplier) + after
+        scaled = nest.rescale(nest.let("centred", int32(a) - before), multiplier, after)
         return scaled if target.dtype == "int32" else clamp(scaled, *limits(target.dtype))
 
     return pointwise([source], target, formula)

@@ -22,6 +22,7 @@ from ethosgen.aot.tir.quantization import (
     quantize_multiplier,
     saturating_rounding_doubling_high_mul,
     scale_of,
+    wrapped,
     zero_point_of,
 )
 from ethosgen.values.network import Operator, Tensor
@@ -124,7 +125,7 @@ def abs_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     def value(q: int) -> int:
         distance = abs(q - zero_point_of(source))
-        return (distance if same else apply(multiplier, distance)) + zero_point_of(target)
+        return wrapped((distance if same else apply(multiplier, distance)) + zero_point_of(target))
 
     return byte_table(source, target, value)
 
@@ -166,7 +167,7 @@ def rsqrt_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             return high
         mantissa, shift = fixed_point.inverse_square_root(x)
         inverse = apply(Multiplier(mantissa, shift + RSQRT_SHIFT), 1)
-        return min(max(apply(rest, inverse) + zero_point_of(target), low), high)
+        return min(max(apply(rest, inverse, zero_point_of(target)), low), high)
 
     roots = np.array([value(q - zero) for q in range(low, high + 1)], np.int8)
 
@@ -194,7 +195,7 @@ def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         # The inverse of a 16-bit value is shifted right by at most RSQRT_SHIFT.
         one = nest.let("one", int32(1) << (shift[0] + RSQRT_SHIFT))
         inverse = nest.let("inverse", saturating_rounding_doubling_high_mul(one, mantissa[0]))
-        scaled = nest.rescale(inverse, rest) + zero_point_of(target)
+        scaled = nest.rescale(inverse, rest, zero_point_of(target))
         return tirx.Select(tirx.EQ(distance, 0), int32(high), clamp(scaled, low, high))
 
     return pointwise([source], target, formula)

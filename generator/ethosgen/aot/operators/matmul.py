@@ -107,8 +107,8 @@ def _output(nest: Nest, total: Any, first: Tensor, second: Tensor, target: Tenso
     of_oracle = litert_multipliers if first.dtype != second.dtype else multipliers_of
     (multiplier,) = of_oracle(first, second, target)
     if target.dtype == "int8":
-        scaled = nest.rescale(total, multiplier)
-        return clamp(scaled + zero_point_of(target), *limits("int8"))
+        scaled = nest.rescale(total, multiplier, zero_point_of(target))
+        return clamp(scaled, *limits("int8"))
     for tensor in (first, second, target):
         if zero_point_of(tensor):
             raise UnsupportedError(f"int16 '{tensor.name}' has a zero point other than 0")

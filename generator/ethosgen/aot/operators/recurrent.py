@@ -103,7 +103,7 @@ def svdf_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         return int32(weight) * (int32(value) - point)
 
     def finish(nest: Nest, total: Any) -> Any:
-        return clamp(nest.rescale(total, out) + zero_point_of(layer.target), *limits("int8"))
+        return clamp(nest.rescale(total, out, zero_point_of(layer.target)), *limits("int8"))
 
     return _svdf(layer, int32(0), weigh, keep, recall, finish)
 
@@ -332,7 +332,7 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         nest.store(views.cell, (n, unit), value)
         argument = _hold(nest, "argument", (value * factor + (1 << shift >> 1)) >> shift)
         bent = _hold(nest, "bent", interpolate(nest, "TANH", argument, curve))
-        made = nest.rescale(bent * curved("output"), out) + zero_point_of(layer.hidden)
+        made = nest.rescale(bent * curved("output"), out, zero_point_of(layer.hidden))
         return clamp(made, *limits(layer.hidden.dtype))
 
     gate = _integer_gate(layer)

@@ -71,8 +71,8 @@ def mean_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         multiplier = _divided(multiplier, reduction.count)
 
     def finish(nest: Nest, total: Any) -> Any:
-        scaled = nest.rescale(nest.let("sum", total), multiplier)
-        return clamp(scaled + zero_point_of(target), *limits(target.dtype))
+        scaled = nest.rescale(nest.let("sum", total), multiplier, zero_point_of(target))
+        return clamp(scaled, *limits(target.dtype))
 
     # Subtract the zero points first, so that fewer sums overflow.
     start = int32(-zero_point_of(source) * reduction.count)
@@ -202,8 +202,8 @@ def cumsum_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     start = fixed_point.multiply(-zero_point_of(source) << 20, half.mantissa)
 
     def finish(nest: Nest, total: Any) -> Any:
-        scaled = nest.rescale(nest.let("sum", total), multiplier)
-        return clamp(scaled + zero_point_of(target), *limits("int8"))
+        scaled = nest.rescale(nest.let("sum", total), multiplier, zero_point_of(target))
+        return clamp(scaled, *limits("int8"))
 
     def term(nest: Nest, x: Any) -> Any:
         return nest.rescale(widened(x, source, 20), half)

@@ -14,7 +14,7 @@ from tvm import ir, tirx
 
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
-from ethosgen.aot.tir.quantization import Multiplier, divide, multiply
+from ethosgen.aot.tir.quantization import Multiplier, divide, multiply, offset
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.status import Status
@@ -183,9 +183,10 @@ class Nest:
         """Call a C function without a return value."""
         self._statements.append(tirx.Evaluate(tirx.call_extern("void", function, *arguments)))
 
-    def rescale(self, x: Any, multiplier: Multiplier) -> Any:
-        """Return x times a multiplier, rounded twice (MultiplyByQuantizedMultiplier)."""
-        return divide(self.let("product", multiply(x, multiplier)), multiplier)
+    def rescale(self, x: Any, multiplier: Multiplier, zero_point: int = 0) -> Any:
+        """Return x times a multiplier, rounded twice (MultiplyByQuantizedMultiplier), plus a zero point."""
+        scaled = divide(self.let("product", multiply(x, multiplier)), multiplier)
+        return offset(scaled, zero_point, 2.0**multiplier.shift)
 
     def fail(self, status: int) -> None:
         """End the inference with a status."""

@@ -60,11 +60,26 @@ def compose_bounds(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, 
     return min(max(first[0], low), high), min(max(first[1], low), high)
 
 
-def apply(multiplier: Multiplier, x: int) -> int:
-    """Return x * multiplier at compile time, as `divide(multiply(x, …), …)` does at run time."""
-    shifted = (x << max(multiplier.shift, 0)) & 0xFFFFFFFF
-    product = fixed_point.multiply((shifted ^ 1 << 31) - (1 << 31), multiplier.mantissa)
-    return fixed_point.divide_by_power(product, max(-multiplier.shift, 0))
+def apply(multiplier: Multiplier, x: int, zero_point: int = 0) -> int:
+    """Return x * multiplier + zero_point at compile time, as `Nest.rescale` does at run time."""
+    product = fixed_point.multiply(wrapped(x << max(multiplier.shift, 0)), multiplier.mantissa)
+    return wrapped(fixed_point.divide_by_power(product, max(-multiplier.shift, 0)) + zero_point)
+
+
+def wrapped(x: int) -> int:
+    """Return the lower 32 bits of an integer, as an int32."""
+    return ((x & 0xFFFFFFFF) ^ 1 << 31) - (1 << 31)
+
+
+def offset(x: Any, zero_point: int, factor: float = math.inf) -> Any:
+    """Return an int32 plus a zero point, with wrap-around as in TFLite Micro's wheel.
+
+    `x` is a sum times `factor`: up to one half there is room for every zero point. Otherwise it
+    uses 64 bits, since TVM and C compilers take it that int32 does not overflow.
+    """
+    if zero_point == 0 or factor <= 0.5:
+        return x + zero_point
+    return tirx.Cast("int32", tirx.Cast("int64", x) + tirx.const(zero_point, "int64"))
 
 
 def input_radius(integer_bits: int, shift: int) -> int:

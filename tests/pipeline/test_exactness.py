@@ -12,6 +12,7 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.pipeline.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
@@ -99,6 +100,41 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     before = (case / "README.txt").stat().st_mtime_ns
     assert plan_of(reduced_rows()).check == plan.check
     assert (case / "README.txt").stat().st_mtime_ns == before
+
+
+def lowest_inside() -> Network:
+    """A mean of int16 that is wrong only where every value is the lowest, behind a table."""
+    net = NetworkBuilder("lowest", seed=3)
+    x = net.input((1, 256, 256, 1), "int16", 1 / 32768, 0)
+    return parse_network(net.build(net.average_pool(net.tanh(x), (256, 256))), "lowest")
+
+
+def test_an_operator_is_driven_to_ends_that_no_sample_of_the_network_reaches(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.ERRATA", ())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    plan = plan_of(lowest_inside())
+    assert [(cpu.code, cpu.erratum) for cpu in plan.cpu_operators] == [
+        ("AVERAGE_POOL_2D", "found-by-check")
+    ]
+    assert plan.check is not None and plan.check.driven == 2
+    (case,) = map(Path, plan.check.cases)
+    alone = read(case / "network.tflite")
+    assert [op.code for op in alone.graph.operators] == ["AVERAGE_POOL_2D"]
+
+
+def test_a_plan_for_the_cpu_alone_is_checked_too() -> None:
+    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
+        return plan_cpu_only(part, IoStyle.ARENA)
+
+    def checked(ask: Ask) -> Plan:
+        return exact_plan(two_layers(), None, IoStyle.ARENA, planner, EXACT, Watch(), ask)
+
+    plan = checked(ask_oracles)
+    assert plan.check is not None and plan.check.samples == 5 and plan.check.driven == 0
+    with pytest.raises(UnsupportedError, match=r"with every operator on the CPU; nothing was"):
+        checked(wrong_everywhere)
 
 
 def wrong_everywhere(

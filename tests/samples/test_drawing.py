@@ -34,25 +34,34 @@ def quantized() -> Network:
     return parse(net, net.relu(net.input((1, 40, 40, 2), "int8", 0.1, zero_point=5, name="x")))
 
 
-def test_ten_samples_come_from_five_distributions() -> None:
-    names = ["uniform", "normal", "sparse", "extremes", "constant"]
-    assert count_distributions(10) == dict.fromkeys(names, 2)
+def test_ten_samples_come_from_seven_distributions() -> None:
+    names = ["uniform", "lowest", "extremes", "highest", "normal", "sparse", "constant"]
+    assert count_distributions(10) == dict.fromkeys(names, 1) | dict.fromkeys(names[:3], 2)
     assert count_distributions(1) == {"uniform": 1}
-    drawn = by_distribution(draw_samples(quantized(), 10, 0), "x")
+    drawn = by_distribution(draw_samples(quantized(), 7, 0), "x")
     assert list(drawn) == names
     assert (drawn["uniform"].min(), drawn["uniform"].max()) == (-128, 127)
     assert abs(float(drawn["normal"].mean()) - 5) < 3 and 30 < drawn["normal"].std() < 55
     assert 0.8 < (drawn["sparse"] == 5).mean() < 0.95
     assert set(np.unique(drawn["extremes"]).tolist()) == {-128, 5, 127}
     assert set(np.unique(drawn["constant"]).tolist()) == {5}
+    assert set(np.unique(drawn["lowest"]).tolist()) == {-128}
+    assert set(np.unique(drawn["highest"]).tolist()) == {127}
+
+
+def test_in_the_second_round_one_element_is_at_the_other_end() -> None:
+    again = draw_samples(quantized(), 12, 0)
+    for index, most, one in ((8, -128, 127), (10, 127, -128)):
+        values, counts = np.unique(again[index]["x"], return_counts=True)
+        assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {most: 3199, one: 1}
 
 
 def test_samples_differ_and_depend_on_seed_and_place_alone() -> None:
     first, again = draw_samples(quantized(), 3, 7), draw_samples(quantized(), 12, 7)
     assert all(np.array_equal(first[i]["x"], again[i]["x"]) for i in range(3))
-    assert not np.array_equal(again[0]["x"], again[5]["x"])
-    assert not np.array_equal(again[1]["x"], draw_samples(quantized(), 2, 8)[1]["x"])
-    assert again[6]["x"].std() < again[1]["x"].std()  # the second normal one is narrower
+    assert not np.array_equal(again[0]["x"], again[7]["x"])
+    assert not np.array_equal(again[2]["x"], draw_samples(quantized(), 3, 8)[2]["x"])
+    assert again[11]["x"].std() < again[4]["x"].std()  # the second normal one is narrower
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32", "bool"])

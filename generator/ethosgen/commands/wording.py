@@ -62,7 +62,11 @@ def plan_lines(plan: Any) -> list[str]:
     if plan.shares:
         shares += placing_lines(plan.placings)
     if plan.npu == NO_NPU and not shares:
-        return [f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU", *fused]
+        return [
+            f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU",
+            *fused,
+            *_check_lines(plan, "this machine"),
+        ]
     if plan.npu == NO_NPU:
         return [
             *shares,
@@ -142,6 +146,9 @@ def _check_lines(plan: Any, place: str = "the NPU model") -> list[str]:
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     near = f"are within {steps_text(plan.steps)} of" if plan.steps else "equal"
     lines = [f"  check     {of} on {place} {near} {_title(check.oracle)}'s"]
+    if check.driven:
+        tried = f"{counted(check.driven, 'operator')} alone at the ends of their inputs"
+        lines.append(f"            {tried}")
     if check.left_out:
         count = counted(check.left_out, "output")
         lines.append(f"            {count} left out: {check.left_out_why}")

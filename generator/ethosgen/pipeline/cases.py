@@ -18,6 +18,7 @@ from ethosgen.oracle import ORACLES
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.samples.ends import drive_to_ends
 from ethosgen.samples.files import save_samples
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.excerpt import single_operator
@@ -52,7 +53,7 @@ def keep_case(
     code = network.graph.operators[index].code
     tries = [(network, samples)]
     if alone is not None:
-        tries.insert(0, (alone, draw_samples(alone, SAMPLES, 0)))
+        tries.insert(0, (alone, [*draw_samples(alone, SAMPLES, 0), *drive_to_ends(alone)]))
     for part, given in tries:
         try:
             found = _look(part, given, make, asked)

@@ -1,8 +1,9 @@
 """Exact by default: operators that differ from the oracle on the NPU stay on the CPU.
 
-The table of errata lists known differences. To find unknown ones, a plan runs on the NPU model with
-a few samples before it becomes a project; if outputs differ, the operators that cause it are
-found by bisection, as when a compiler refuses a network.
+The table of errata lists known differences. To find unknown ones, a plan runs on this machine, its
+partitions on the NPU model, with a few samples before it becomes a project; if outputs differ, the
+operators that cause it are found by bisection, as when a compiler refuses a network. A plan that
+differs with every operator on the CPU is refused.
 """
 
 import time
@@ -16,6 +17,7 @@ from ethosgen.backend.protocol import Task, Wrapped
 from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.pipeline.cases import keep_case
+from ethosgen.pipeline.ends import differing_at_ends
 from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.pipeline.judgement import Reference, decisive_outputs
 from ethosgen.samples.drawing import draw_samples
@@ -29,7 +31,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, has_state, period
 
 SAMPLES = 5
-"""Number of samples of the check: one of each distribution."""
+"""Number of samples of the check: one from each of the first distributions."""
 MOST_SAMPLES = 100
 """Most samples of the check for a network that has outputs only after several inferences."""
 MOST_WORK = 2_000_000_000
@@ -87,8 +89,7 @@ def exact_plan(
 
     UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
-    is_alone = accelerator is None and not wrapped
-    if is_alone or options.trust_compiler or is_compiled(network):
+    if options.trust_compiler or is_compiled(network):
         with watch.stage("offload", _planning(accelerator)):
             plan = planner(network, {})
         return _required_within(plan)
@@ -103,12 +104,53 @@ def exact_plan(
         asked = options.oracle or _oracle(golden, network)
         kept = known_errata(network, accelerator, io, asked) if accelerator else {}
         plan = planner(network, kept)
+    driven, cases = 0, []
+    if isinstance(golden, Golden) and plan.partitions:
+        make = _planning_alone(planner, accelerator, io)
+        with watch.stage("check", "driving each operator to its ends"):
+            driven, differing = differing_at_ends(network, plan, make, options.oracle, MOST_WORK)
+            found = (keep_case(network, i, samples, make, options.oracle) for i in differing)
+            cases = [str(case) for case in found if case is not None]
+        if differing:
+            kept = {**kept, **_kept_at_ends(network, differing)}
+            plan = planner(network, kept)
     with watch.stage("check", "checking the plan on this machine"):
         answer = None if isinstance(golden, str) else golden
         plan = _Check(network, planner, samples, answer, options.oracle).mended(plan, kept)
+        if plan.check is not None:
+            cases += plan.check.cases
+            plan = replace(plan, check=replace(plan.check, driven=driven, cases=tuple(cases)))
     if isinstance(golden, str):
         plan = replace(plan, check=Check(None, skipped=golden) if options.check else None)
     return _with_accesses(plan)
+
+
+def _planning_alone(
+    planner: Planner, accelerator: Accelerator | None, io: IoStyle
+) -> Callable[[Network], Plan]:
+    """Return what plans operators alone, without those that errata keep on the CPU."""
+
+    def make(part: Network) -> Plan:
+        return planner(part, errata_of(part, accelerator, io) if accelerator else {})
+
+    return make
+
+
+def _kept_at_ends(network: Network, differing: Mapping[int, str]) -> dict[int, Kept]:
+    """Return the operators to keep that differ alone; those without code here are not kept."""
+    from ethosgen.aot import can_run
+
+    graph = network.graph
+    return {
+        i: Kept(
+            "alone, with inputs at the ends of their range, an accelerator computes it differently "
+            f"({said})",
+            UNKNOWN,
+            True,
+        )
+        for i, said in differing.items()
+        if can_run(graph.operators[i], graph)
+    }
 
 
 def _with_accesses(plan: Plan) -> Plan:
@@ -279,7 +321,7 @@ class _Check:
 
     def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> Plan:
         """Return the plan if it passes, else one that does; UnsupportedError if there is none."""
-        if not plan.partitions:
+        if not plan.partitions and self._golden is None:
             return plan
         said, cases = self._against(plan), []
         left_out = self._golden and self._golden.left_out
@@ -332,10 +374,12 @@ class _Check:
         found: dict[int, Kept] = {}
         while not self._passes({**kept, **found}):
             if not self._passes({**dict.fromkeys(able, why), **kept, **found}):
+                even = "even with every operator on the CPU that has code there"
+                if not plan.partitions:
+                    even = "with every operator on the CPU"
                 raise UnsupportedError(
-                    f"'{self._network.name}' cannot be made exact: {said}, even with "
-                    "every operator on the CPU that has code there; nothing was written; "
-                    f"{self._advice()}"
+                    f"'{self._network.name}' cannot be made exact: {said}, {even}; nothing was "
+                    f"written; {self._advice()}"
                 )
             found[self._first(able, {**kept, **found}, why)] = why
         return found

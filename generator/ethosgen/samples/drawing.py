@@ -1,6 +1,8 @@
-"""Random samples that reveal faults: several distributions within the accepted values.
+"""Samples that reveal faults: several distributions within the accepted values, and their ends.
 
-Uniform values alone saturate most networks, which then give the same outputs for every sample.
+Uniform values alone saturate most networks, which then give the same outputs for every sample. Sums
+that wrap only if every input is the lowest or the highest value are seldom drawn, so these samples
+come early.
 """
 
 from collections import Counter
@@ -96,6 +98,23 @@ def _extremes(random: Generator, span: Span, shape: tuple[int, ...], _turn: int)
     return np.choose(random.integers(0, len(choices), shape), choices)
 
 
+def _at(end: str) -> Draw:
+    """Return what draws the lowest or the highest value everywhere.
+
+    In later rounds one element is at the other end.
+    """
+
+    def draw(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
+        ends = (span.low, span.high) if end == "low" else (span.high, span.low)
+        values = np.array(np.broadcast_to(np.asarray(ends[0]), shape))
+        if turn and values.size:
+            place = int(random.integers(values.size))
+            values.flat[place] = np.broadcast_to(np.asarray(ends[1]), shape).flat[place]
+        return values
+
+    return draw
+
+
 def _constant(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:
     """Return one value everywhere: the zero value, then the ends, then any."""
     share = random.random()
@@ -106,9 +125,11 @@ def _constant(random: Generator, span: Span, shape: tuple[int, ...], turn: int) 
 
 _DRAWS: Mapping[str, Draw] = {
     "uniform": _uniform,
+    "lowest": _at("low"),
+    "extremes": _extremes,
+    "highest": _at("high"),
     "normal": _normal,
     "sparse": _sparse,
-    "extremes": _extremes,
     "constant": _constant,
 }
 """Distributions by name, in the order of their turns."""

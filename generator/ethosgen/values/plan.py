@@ -224,6 +224,7 @@ class Check:
     `oracle` names the oracle that it was compared with, None without a comparison: `skipped` says
     why. `left_out` counts outputs that were not compared, for the reason `left_out_why`. `cases`
     are the folders of the minimal differing networks, whose operators stay on the CPU.
+    `driven` counts the operators that were also tried alone, at the ends of their inputs' range.
     `has_checked_accesses` says whether each access of the NPU was checked to be in the plan's
     memories; None if nothing runs on the NPU.
     """
@@ -236,6 +237,7 @@ class Check:
     left_out: int = 0
     left_out_why: str = ""
     has_checked_accesses: bool | None = None
+    driven: int = 0
 
 
 class OffloadMode(Enum):

@@ -184,7 +184,7 @@ class Nest:
         self._statements.append(tirx.Evaluate(tirx.call_extern("void", function, *arguments)))
 
     def rescale(self, x: Any, multiplier: Multiplier, zero_point: int = 0) -> Any:
-        """Return x times a multiplier, rounded twice (MultiplyByQuantizedMultiplier), plus a zero point."""
+        """Return x times a multiplier, rounded twice as in TFLite, plus a zero point."""
         scaled = divide(self.let("product", multiply(x, multiplier)), multiplier)
         return offset(scaled, zero_point, 2.0**multiplier.shift)
 

@@ -1,5 +1,6 @@
 """Extras: the table is whole, and each way of installing ethosgen has a command that works."""
 
+import json
 import shlex
 import sys
 import tomllib
@@ -137,6 +138,6 @@ def test_doctor_installs_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(installation, "install_extra", lambda one, _: asked.append(one.name))
     wanted = ["onnx", "quantize", "sweep", "place", "plot", "images", "packs"]
     options = [word for name in wanted for word in ("--install", name)]
-    done = CliRunner().invoke(cli, ["doctor", *options])
+    done = CliRunner().invoke(cli, ["doctor", *options, "--json"])
     assert asked == wanted and done.exit_code == 0
-    assert [line.split()[1] for line in done.output.splitlines()[: len(wanted)]] == wanted
+    assert [one["name"] for one in json.loads(done.stdout)] == wanted

@@ -73,6 +73,7 @@ def test_the_name_that_was_meant_is_suggested() -> None:
     with pytest.raises(InputError, match=r"did you mean 'corstone300'\?"):
         load_board("corestone300")
     assert nearest("mars", ["qemu", "fvp"]) == ""
+    assert nearest("npu", ["input_layout", "npus"]) == " (did you mean 'npus'?)"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Small parts of sentences: counted nouns, and the likely name for a mistyped one."""
 
 import difflib
+import re
 from collections.abc import Iterable
 
 _PART, _MOST, _ALIKE = 3, 4, 0.6
@@ -22,7 +23,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _meant(name: str, known: list[str]) -> list[str]:
     """Return the names that somebody may have meant: a part of one, a misspelt one, a near one."""
-    within = [one for one in known if name in one.lower()]
+    starts = re.compile(rf"(?<![a-z0-9]){re.escape(name)}")  # a word of it
+    within = [one for one in known if starts.search(one.lower())]
     if len(name) >= _PART and 0 < len(within) <= _MOST:
         return within
     matches = {one: difflib.SequenceMatcher(None, name, one.lower()) for one in known}

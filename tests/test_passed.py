@@ -1,4 +1,4 @@
-"""`--passed FILE`: what passed in one run is left out of the next, and nothing else is."""
+"""`--passed=FILE`: what passed in one run is left out of the next, and nothing else is."""
 
 import os
 import subprocess
@@ -45,8 +45,8 @@ def test_of_the_module(): pass
 
 def run(place: Path, *options: str, **variables: str) -> str:
     """Run the tests and return their names with their outcomes."""
-    command = [sys.executable, "-m", "pytest", "-c", "none.ini", "--rootdir", ".", "-rA", *options]
-    command += ["-p", "no:cacheprovider", "--passed", "passed.txt"]
+    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options]
+    command += [f"--passed={place / 'passed.txt'}"]
     done = subprocess.run(
         command,
         cwd=place,
@@ -61,10 +61,11 @@ def run(place: Path, *options: str, **variables: str) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    (tmp_path / "none.ini").touch()
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "test_module.py").write_text(MODULE)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "tests" / "test_some.py").write_text(TESTS)
+    (tmp_path / "tests" / "test_module.py").write_text(MODULE)
     return tmp_path
 
 
@@ -74,13 +75,13 @@ def test_a_second_run_has_what_did_not_pass_in_the_first(
 ) -> None:
     assert "1 failed" in run(place, *options)
     names = (place / "passed.txt").read_text().split()
-    assert names == ["test_some.py::test_light", "test_some.py::test_skipped[0]"]
+    assert names == ["tests/test_some.py::test_light", "tests/test_some.py::test_skipped[0]"]
     second = run(place, *options, EXTRA="1")
     for name in ("light", "skipped[0]"):
         assert f"::test_{name}" not in second
     for name in ("skipped[1]", "failed", "failed_at_its_end", "of_the_module"):
         assert f"::test_{name}\n" in second
-    assert "XFAIL test_some.py::test_expected_to_fail" in second
+    assert "XFAIL tests/test_some.py::test_expected_to_fail" in second
     assert "4 passed" in second and "1 xfailed" in second and "failed," not in second
     assert len((place / "passed.txt").read_text().split()) == 6
 

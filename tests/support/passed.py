@@ -1,8 +1,9 @@
-"""The option `--passed FILE`: leave out the tests that a file names, and add those that pass.
+"""The option `--passed=FILE`: leave out the tests that a file names, and add those that pass.
 
 CI runs the tests in the light installation first, then those that did not pass there with every
 extra. Only a test that passed is left out: what was skipped, or is in a file that could not be
-imported, runs in the second pass, and without the file everything does.
+imported, runs in the second pass, and without the file everything does. After a space instead of
+"=", pytest would take a file that exists for one of tests, before it knows the option.
 """
 
 from pathlib import Path

@@ -223,15 +223,27 @@ class _Growth:
     # ---- quantization that is seldom met ---------------------------------------------------------
 
     def _stretch(self, operators: Sequence[OperatorSpec], places: dict[int, int]) -> None:
-        """Sometimes give an output, or a channel's weights, an unusual scale."""
+        """Sometimes give an output, or a channel's weights, an unusual scale or zero point."""
         tensors = self.net.tensors
         for made in operators:
             out = places[made.outputs[0]] if made.outputs else -1
             free = made.code in REQUANTIZING and tensors[out].dtype in QUANTIZED
-            if free and isinstance(tensors[out].scale, float) and self.choices.chance(16):
-                self._scale(out, None, 2.0 ** self.choices.integer(-14, 20))
+            if free and isinstance(tensors[out].scale, float) and self.choices.chance(6):
+                odd = self.choices.pick(
+                    (1.0, 1.0, 1 - 2.0**-24, self.choices.integer(500, 2000) / 1e3)
+                )
+                self._scale(out, None, odd * 2.0 ** self.choices.integer(-24, 20))
+            if free and isinstance(tensors[out].zero_point, int) and self.choices.chance(8):
+                self._move(out)
             if made.code in BY_CHANNEL and self.choices.chance(12):
                 self._shrink_channel(places[made.inputs[1]], [places[i] for i in made.inputs[2:]])
+
+    def _move(self, index: int) -> None:
+        """Put the zero point of an 8-bit tensor at an end of its range."""
+        ends = {"int8": (-128, 127), "uint8": (0, 255)}.get(self.net.tensors[index].dtype)
+        if ends is not None:
+            spec = self.net.tensors[index]
+            self.net.tensors[index] = dataclasses.replace(spec, zero_point=self.choices.pick(ends))
 
     def _shrink_channel(self, weights: int, others: Sequence[int]) -> None:
         scale = self.net.tensors[weights].scale

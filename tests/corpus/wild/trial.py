@@ -11,6 +11,7 @@ import numpy as np
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.pipeline import exactness as checked
+from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -22,6 +23,8 @@ from tests.corpus.wild.golden import golden
 from tests.corpus.wild.graph import WildNetwork, make_network
 
 SAMPLES = 3
+ENDS = (1, 3)
+"""The places of the lowest and of the highest values among drawn samples."""
 BOARD = "corstone300"
 NPUS = (
     "none", "none", "ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256",
@@ -91,8 +94,9 @@ def choose_wild_setting(choices: Choices, board: Board, npus: Sequence[str]) -> 
 
 
 def wild_samples(wild: WildNetwork, network: Network, seed: int) -> list[dict[str, Any]]:
-    """Draw the inputs of a network."""
+    """Draw the inputs of a network; where no operator bounds them, also their ends everywhere."""
     specs = {wild.net.tensors[i].name: wild.net.tensors[i] for i in wild.net.inputs}
+    ends = [] if wild.ranges else draw_samples(network, ENDS[-1] + 1, seed)
     return [
         {
             t.name: draw_values(
@@ -101,7 +105,7 @@ def wild_samples(wild: WildNetwork, network: Network, seed: int) -> list[dict[st
             for i, t in enumerate(network.inputs)
         }
         for how in range(SAMPLES)
-    ]
+    ] + [dict(ends[i]) for i in ENDS if ends]
 
 
 def run_wild(seed: int) -> Verdict:

@@ -85,6 +85,8 @@ class Conversation:
     def _accept(self, listener: socket.socket) -> None:
         """Let a GDB connect: it expects that the processor stops."""
         line, _ = listener.accept()
+        # Else each answer waits some 40 ms, until GDB's system has acknowledged our "+".
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._debugger = Packets(line)
         if self._resume is not None:
             self._stub.interrupt()

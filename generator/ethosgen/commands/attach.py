@@ -12,6 +12,9 @@ from ethosgen.commands import completion
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
+_MS = 1000.0
+"""Milliseconds in a second."""
+
 
 @click.command(short_help="Run any firmware on stock QEMU with the NPU model")
 @click.option(
@@ -63,6 +66,34 @@ from ethosgen.values.grammar import counted
     type=click.Path(path_type=Path, dir_okay=False),
     help="Also write each inference as a line of JSON. The file must not exist.",
 )
+@click.option(
+    "--npu-delay",
+    "delay_ms",
+    metavar="MS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Let each inference of the NPU end so many ms after its start [default: at once].",
+)
+@click.option(
+    "--npu-hang",
+    "hang",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Let the NPU's inference number N, from 1, never end.",
+)
+@click.option(
+    "--drop-irq",
+    "drop_irq",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Lose the interrupt at the end of inference number N.",
+)
+@click.option(
+    "--spurious-irq",
+    "spurious_ms",
+    metavar="MS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Raise the NPU's interrupt without a cause every so many ms.",
+)
 @click.argument("more", nargs=-1, metavar="[-- QEMU_OPTION]...")
 def attach(
     elf: Path,
@@ -72,6 +103,10 @@ def attach(
     gdb_port: int | None,
     limit_s: float | None,
     log_path: Path | None,
+    delay_ms: float | None,
+    hang: int | None,
+    drop_irq: int | None,
+    spurious_ms: float | None,
     more: tuple[str, ...],
 ) -> None:
     """Run any firmware on stock QEMU with the NPU's simulator.
@@ -86,7 +121,10 @@ def attach(
         arm-none-eabi-gdb app.elf -ex "target remote :1234"
     """
     from ethosgen.pipeline.attachment import attach_firmware
+    from ethosgen.target.attach.npu import Troubles
 
+    spurious_s = None if spurious_ms is None else spurious_ms / _MS
+    troubles = Troubles((delay_ms or 0.0) / _MS, hang, drop_irq, spurious_s)
     file = _open(log_path) if log_path else None
 
     def report(inference: Any) -> None:
@@ -107,11 +145,17 @@ def attach(
             limit_s=limit_s,
             more=more,
             loaded=loaded,
+            troubles=troubles,
             log=report,
         )
     finally:
         if file is not None:
             file.close()
+    _tell_end(end)
+    sys.exit(end.status)
+
+
+def _tell_end(end: Any) -> None:
     after = f" after {counted(end.inferences, 'inference')} of the NPU" if end.inferences else ""
     click.echo(f"the firmware ended with status {end.status}{after}", err=True)
     if end.status == -signal.SIGABRT:
@@ -120,7 +164,6 @@ def attach(
             "or without vectors where this board has them; was it linked for the board?",
             err=True,
         )
-    sys.exit(end.status)
 
 
 def _open(path: Path) -> IO[str]:

@@ -7,7 +7,7 @@ from ethosgen.board import Board, load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.target.attach.firmware import Attachment, End, check_elf, run_attached
-from ethosgen.target.attach.npu import Log
+from ethosgen.target.attach.npu import NO_TROUBLES, Log, Troubles
 from ethosgen.values.errors import InputError
 
 NO_NPU = "none"
@@ -22,12 +22,14 @@ def attach_firmware(
     limit_s: float | None = None,
     more: Sequence[str] = (),
     loaded: Sequence[Path] = (),
+    troubles: Troubles = NO_TROUBLES,
     log: Log,
 ) -> End:
     """Run an ELF on stock QEMU with the NPU model until it ends; its console is the terminal.
 
     `loaded` are ELFs to load beside it, such as the non-secure firmware that a secure image starts.
-    InputError for a file that is no ELF for Arm, or a board that QEMU does not run.
+    InputError for a file that is no ELF for Arm, a board that QEMU does not run, or `troubles` of
+    an NPU that is not there.
     """
     for one in (elf, *loaded):
         check_elf(one)
@@ -37,6 +39,11 @@ def attach_firmware(
     accelerator = None
     if npu != NO_NPU and (board.npu is not None or npu is not None):
         accelerator = board.accelerator(wanted)
+    if accelerator is None and troubles != NO_TROUBLES:
+        raise InputError(
+            "--npu-delay, --npu-hang, --drop-irq and --spurious-irq change what an NPU does; name "
+            "one with --npu, on a board that has an NPU"
+        )
     return run_attached(
         Attachment(
             QEMU.find(),
@@ -49,6 +56,7 @@ def attach_firmware(
             limit_s=limit_s,
             more=more,
             loaded=loaded,
+            troubles=troubles,
         ),
         log,
     )

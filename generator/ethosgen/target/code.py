@@ -11,11 +11,20 @@ _THUMB = 1
 
 def place_of(address: int, elf: Path) -> str:
     """Return where an address of code is in a file: in a function, or in none."""
+    found = function_at(address, elf)
+    if found is None:
+        return f"no function of {elf.name} is there"
+    return f"it is in {found[0]}(), 0x{found[1]:x} after its start"
+
+
+def function_at(address: int, elf: Path) -> tuple[str, int] | None:
+    """Return the function at an address, and the bytes from its start; None if there is none."""
     with elf.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".symtab")
         if isinstance(symbols, SymbolTableSection):
             for symbol in symbols.iter_symbols():
                 inside = address - (symbol["st_value"] & ~_THUMB)
-                if symbol["st_info"]["type"] == "STT_FUNC" and 0 <= inside < symbol["st_size"]:
-                    return f"it is in {symbol.name}(), 0x{inside:x} after its start"
-    return f"no function of {elf.name} is there"
+                size = symbol["st_size"] or 1  # of assembly, which often states none
+                if symbol["st_info"]["type"] == "STT_FUNC" and 0 <= inside < size:
+                    return symbol.name, inside
+    return None

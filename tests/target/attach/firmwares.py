@@ -25,7 +25,7 @@ SHORTHANDS = """#include "image_net.h"
 MAKEFILE = """
 CC = {gcc}
 CFLAGS = -mcpu={cpu} -mfloat-abi=hard -mthumb -O2 -ffunction-sections -fdata-sections
-CPPFLAGS = -DNPU_BASE={npu}u -DRUNS={runs} -DEXIT_STATUS={status}u
+CPPFLAGS = -DNPU_BASE={npu}u -DRUNS={runs} -DEXIT_STATUS={status}u {defines}
 C_INCLUDES = -I.
 LDFLAGS = -nostartfiles -T {application}/app.ld -Wl,--gc-sections,--no-warn-rwx-segment
 LDFLAGS += --specs=nosys.specs
@@ -57,7 +57,7 @@ def shorthands(library: Path) -> str:
     return SHORTHANDS.format(output=output, OUTPUT=output.upper())
 
 
-def build_application(folder: Path) -> Path:
+def build_application(folder: Path, defines: str = "") -> Path:
     """Compile the application for Corstone-300 with the small image network; return the ELF."""
     (folder / "network.h").write_text(write_library(folder))
     elf = folder / "app.elf"
@@ -70,6 +70,7 @@ def build_application(folder: Path) -> Path:
         npu=f"{board.npu.base_addr:#x}",
         runs=RUNS,
         status=EXIT_STATUS,
+        defines=defines,
         application=APPLICATION,
         lines=lines.replace("PATH", "library").replace("NAME", "IMAGE_NET"),
     )

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +15,14 @@ import pytest
 
 from ethosgen import frontend
 from ethosgen.cli import cli
+from ethosgen.host.tools import GCC
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.target.attach.firmware import check_elf
 from ethosgen.target.attach.packets import Packets
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.status import Status
 from tests.support.needs import needs_qemu
-from tests.target.attach.firmwares import EXIT_STATUS, RUNS, build_application
+from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, build_application
 
 pytestmark = [
     pytest.mark.compiler("arm-none-eabi-gcc", "make"),
@@ -168,6 +171,84 @@ def test_a_firmware_that_does_not_end_is_reported(elf: Path) -> None:
     assert "Traceback" not in told
 
 
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the application with a short limit for a run of the NPU."""
+    return build_application(tmp_path_factory.mktemp("impatient"), "-DETHOSGEN_NPU_TIMEOUT_MS=300u")
+
+
+def test_a_delayed_inference_is_waited_for(elf: Path) -> None:
+    started = time.monotonic()
+    status, said, told = run(elf, "--board", "corstone300", "--npu-delay", "200")
+    assert status == EXIT_STATUS and outputs(said) == expected(elf.parent), told
+    assert time.monotonic() - started > RUNS * 0.2
+
+
+def test_interrupts_without_a_cause_change_nothing(elf: Path) -> None:
+    options = ("--spurious-irq", "5", "--npu-delay", "50")
+    status, said, told = run(elf, "--board", "corstone300", *options)
+    assert status == EXIT_STATUS and outputs(said) == expected(elf.parent), told
+
+
+def test_a_firmware_gives_an_npu_up_that_hangs(impatient: Path) -> None:
+    status, said, told = run(impatient, "--board", "corstone300", "--npu-hang", "2")
+    first, _, last = expected(impatient.parent)
+    assert status == EXIT_STATUS and outputs(said) == [first, last], told
+    assert re.findall(r"^status (\d+)", said, re.MULTILINE) == [
+        "0",
+        str(int(Status.NPU_TIMEOUT)),
+        "0",
+    ]
+    assert "after 2 inferences" in told
+
+
+def test_a_lost_interrupt_costs_the_limit_of_time(impatient: Path) -> None:
+    status, said, told = run(impatient, "--board", "corstone300", "--drop-irq", "2")
+    assert status == EXIT_STATUS and outputs(said) == expected(impatient.parent), told
+    assert "after 3 inferences" in told
+
+
+HANGING = """
+extern unsigned stack_top;
+volatile unsigned turns;
+__attribute__((noinline)) static void wander(volatile unsigned *place) {{ *place = 1u; }}
+__attribute__((noinline)) static void spin(void) {{ for (;;) {{ turns++; }} }}
+int main(void) {{ {body} spin(); }}
+static void fault_handler(void) {{ {handler} }}
+__attribute__((section(".vectors"), used)) static void *const vectors[16] = {{
+    &stack_top, main, fault_handler, fault_handler,
+}};
+"""
+WANDER = "wander((volatile unsigned *)0x0FFFFFFCu);"
+IN_FAULT = (
+    r"in exception 3 \(HardFault, in IPSR\), which stopped the code at 0x\w+ \(wander \+ 0x\w+\), "
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "handler", "where"),
+    [
+        ("", "", r"\(spin \+ 0x\w+\), in no exception \(IPSR 0\), CFSR 0x00000000, HFSR 0x0{8};"),
+        (
+            WANDER,
+            "for (;;) { turns++; }",
+            rf"\(fault_handler \+ 0x\w+\), {IN_FAULT}CFSR 0x00008200",
+        ),
+        (WANDER, "spin(); turns = 0u;", rf"\(spin \+ 0x\w+\), {IN_FAULT}CFSR 0x00008200, HFSR 0x4"),
+    ],
+)
+def test_a_firmware_that_hangs_is_located(
+    tmp_path: Path, body: str, handler: str, where: str
+) -> None:
+    (tmp_path / "main.c").write_text(HANGING.format(body=body, handler=handler))
+    options = ["-mcpu=cortex-m55", "-mthumb", "-O1", "-nostdlib", "-nostartfiles"]
+    script = str(APPLICATION / "app.ld")
+    command = [str(GCC.find()), *options, "-T", script, "main.c", "-o", "hang.elf"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    status, _, told = run(tmp_path / "hang.elf", "--board", "corstone300", "--timeout", "1")
+    assert status != 0 and re.search(rf"not ended after 1 s: it is at 0x\w+ {where}", told), told
+
+
 def refuse(elf: Path, *options: str, sentence: str) -> None:
     """Expect a refusal before QEMU starts; a process of its own would take a second more."""
     with pytest.raises(EthosgenError, match=sentence) as refusal:
@@ -180,6 +261,11 @@ def refuse(elf: Path, *options: str, sentence: str) -> None:
     [
         (("--board", "corstone310"), r"no machine with the memories of board 'corstone310'"),
         (("--board", "corstone300", "--npu", "ethos-u65-1"), "is not an NPU|no NPU|unknown"),
+        (("--board", "mps2-an385", "--drop-irq", "1"), r"change what an NPU does; name one with"),
+        (
+            ("--board", "corstone300", "--npu", "none", "--npu-hang", "1"),
+            r"change what an NPU does",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(

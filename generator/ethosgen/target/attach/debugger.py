@@ -3,6 +3,7 @@
 import re
 import select
 import socket
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -15,10 +16,18 @@ _WATCHPOINT = re.compile(rb"(?:r|a)?watch:([0-9a-f]+);")
 _RESUMES = (b"c", b"C", b"s", b"S", b"vCont;")
 _WHY_STOPPED = b"?"
 _CHECK_S = 0.2
+_HALT_S = 5.0
 
 
 class Watched(Protocol):
     """What is behind a watchpoint."""
+
+    @property
+    def due_s(self) -> float | None:
+        """When `act` has something to do, on the monotonic clock; None if never."""
+
+    def act(self) -> None:
+        """Do what is due, while the processor runs."""
 
     def watch(self) -> None:
         """Set the watchpoint."""
@@ -64,6 +73,18 @@ class Conversation:
         finally:
             self._drop()
 
+    def halt(self) -> bool:
+        """Stop the processor, if it runs; return whether it stands still."""
+        if self._resume is not None:
+            try:
+                self._stub.interrupt()
+                if self._stub.receive(_HALT_S) is None:
+                    return False
+            except Closed:
+                return False
+            self._resume = None
+        return True
+
     def _step(self) -> None:
         """Wait for something to happen, and react."""
         lines = [line for line in (self._stub, self._debugger) if line is not None]
@@ -71,7 +92,7 @@ class Conversation:
         waiting: list[Packets | socket.socket] = [*lines]
         if self._listener is not None and self._debugger is None:
             waiting.append(self._listener)
-        found = ready or select.select(waiting, [], [], _CHECK_S)[0]
+        found = ready or select.select(waiting, [], [], self._patience_s())[0]
         if self._stub in found:
             # Acknowledgements alone are no packet: do not wait for one, or nobody checks the time.
             reply = self._stub.receive(0)
@@ -81,6 +102,15 @@ class Conversation:
             self._obey(self._debugger)
         elif self._listener is not None and self._listener in found:
             self._accept(self._listener)
+        if self._npu is not None and self._patience_s() == 0.0:
+            self._npu.act()
+
+    def _patience_s(self) -> float:
+        """Return how long nothing has to be done; time stands still while the processor does."""
+        due_s = self._npu.due_s if self._npu is not None else None
+        if due_s is None or self._resume is None:
+            return _CHECK_S
+        return min(_CHECK_S, max(0.0, due_s - time.monotonic()))
 
     def _accept(self, listener: socket.socket) -> None:
         """Let a GDB connect: it expects that the processor stops."""

@@ -20,7 +20,8 @@ from ethosgen.host.termination import hold_signals
 from ethosgen.target.attach.debugger import Conversation
 from ethosgen.target.attach.memory import SECURE_ALIAS, GuestMemory, copied_parts
 from ethosgen.target.attach.monitor import InterruptLine, Monitor
-from ethosgen.target.attach.npu import Log, Place, WatchedNpu
+from ethosgen.target.attach.npu import NO_TROUBLES, Log, Place, Troubles, WatchedNpu
+from ethosgen.target.attach.state import describe_state
 from ethosgen.target.attach.stub import Stub
 from ethosgen.target.qemu import load_arguments, make_ram, map_ram
 from ethosgen.values.errors import InputError, TargetError
@@ -48,6 +49,7 @@ class Attachment:
     limit_s: float | None = None
     more: Sequence[str] = ()
     loaded: Sequence[Path] = ()
+    troubles: Troubles = NO_TROUBLES
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,10 @@ def run_attached(one: Attachment, log: Log) -> End:
         return _Session(one, facts, stack).run(log)
 
 
+class _TimeIsUpError(Exception):
+    """The firmware has not ended in the time that it has."""
+
+
 class _Session:
     """One run; `stack` closes what it opens."""
 
@@ -131,12 +137,18 @@ class _Session:
 
         def check() -> None:
             if ends is not None and time.monotonic() > ends:
-                raise TargetError(
-                    f"the firmware has not ended after {self._one.limit_s:g} s; it must call "
-                    "semihosting's SYS_EXIT, or pass a longer --timeout"
-                )
+                raise _TimeIsUpError
 
-        Conversation(stub, npu, listener).run(check)
+        conversation = Conversation(stub, npu, listener)
+        try:
+            conversation.run(check)
+        except _TimeIsUpError:
+            elfs = (self._one.elf, *self._one.loaded)
+            state = f": {describe_state(stub, elfs)}" if conversation.halt() else ""
+            raise TargetError(
+                f"the firmware has not ended after {self._one.limit_s:g} s{state}; it must call "
+                "semihosting's SYS_EXIT, or pass a longer --timeout"
+            ) from None
         try:
             status = process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -248,7 +260,7 @@ class _Session:
         line = InterruptLine(self._connect("qtest", process), monitor.find_core(), npu_facts.irq)
         self._stack.callback(line.close)
         place = _place(self._one, board, shared)
-        return WatchedNpu(stub, place, attach, mapped, memory, line, log)
+        return WatchedNpu(stub, place, attach, mapped, memory, line, log, self._one.troubles)
 
 
 def _place(one: Attachment, board: Board, shared: SharedRam) -> Place:

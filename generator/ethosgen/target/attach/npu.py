@@ -1,5 +1,6 @@
 """The NPU model's registers behind a watchpoint, its interrupt, and the log of inferences."""
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,9 +15,13 @@ from ethosgen.target.attach.stub import PC, XPSR, Stub
 from ethosgen.values.errors import TargetError
 from ethosgen.values.stream_run import StreamRun
 
-CMD = 2
-"""The index of the register CMD, the same in all generations."""
+STATUS, CMD, RESET, QREAD = 1, 2, 3, 6
+"""The indices of registers, the same in all generations."""
 RUN, CLEAR_IRQ = 1, 2
+_POWER = 0xC
+"""The bits of CMD that keep clock and power on."""
+_RUNNING, _IRQ_RAISED, _CMD_END_REACHED = 1 << 0, 1 << 1, 1 << 5
+"""Bits of STATUS."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,23 @@ class Inference:
 
 
 Log = Callable[[Inference], None]
+
+
+@dataclass(frozen=True)
+class Troubles:
+    """What an NPU does to try out a firmware's limits of time; times are this machine's.
+
+    Each stream ends `delay_s` after its start. Stream number `hang`, from 1, never ends; the
+    interrupt of number `drop_irq` is lost. One without a cause comes every `spurious_s`.
+    """
+
+    delay_s: float = 0.0
+    hang: int | None = None
+    drop_irq: int | None = None
+    spurious_s: float | None = None
+
+
+NO_TROUBLES = Troubles()
 
 
 @dataclass(frozen=True)
@@ -68,12 +90,18 @@ class WatchedNpu:
         memory: GuestMemory,
         line: InterruptLine,
         log: Log,
+        troubles: Troubles = NO_TROUBLES,
     ) -> None:
         self._stub = stub
         self._place = place
         self._memory = memory
         self._line = line
         self._log = log
+        self._troubles = troubles
+        self._starts = 0
+        self._is_held = self._is_due = False
+        self._ends_s: float | None = None
+        self._strays_s = self._next_stray()
         self._page = np.zeros(place.register_bytes // 4, np.uint32)
         self._inferences = 0
         self._reported: StreamRun | None = None
@@ -85,6 +113,28 @@ class WatchedNpu:
     def inferences(self) -> int:
         """The number of times that the firmware has started the NPU."""
         return self._inferences
+
+    @property
+    def due_s(self) -> float | None:
+        """When `act` has something to do, on the monotonic clock; None if never."""
+        return min((s for s in (self._ends_s, self._strays_s) if s is not None), default=None)
+
+    def act(self) -> None:
+        """Do what is due, while the processor runs.
+
+        A stream that ends tells so by its interrupt alone. It runs when the firmware next accesses
+        a register, at a watchpoint: to stop the processor at any other time may end QEMU, which
+        does not bear a watchpoint in the same moment.
+        """
+        now_s = time.monotonic()
+        if self._ends_s is not None and self._ends_s <= now_s:
+            self._is_due, self._ends_s = True, None
+            self._raise_interrupt()
+        if self._strays_s is not None and self._strays_s <= now_s:
+            self._strays_s = self._next_stray()
+            if not self._is_due and not self._page[STATUS] & _IRQ_RAISED:  # else it has a cause
+                self._line.set(True)
+                self._line.set(False)
 
     def watch(self) -> None:
         """Set the watchpoints."""
@@ -100,6 +150,9 @@ class WatchedNpu:
 
         The processor is before the instruction, and behind it afterwards.
         """
+        if self._is_due:
+            self._is_held = self._is_due = False
+            self._execute()
         pc = self._stub.register(PC)
         one = access.decode(self._stub.read(pc, access.LONGEST_BYTES), pc, self._stub.register)
         for addr, register in one.words:
@@ -119,16 +172,39 @@ class WatchedNpu:
         self._stub.set_register(PC, pc + one.size)
 
     def _write(self, index: int, value: int) -> None:
-        starts = index == CMD and bool(value & RUN)
-        if starts:
-            self._memory.load()
+        if self._is_held and index == RESET:  # which ends what has not ended
+            self._is_held, self._ends_s = False, None
+            self._page[CMD] &= _POWER
+        starts = index == CMD and bool(value & RUN) and not self._is_held
         self._page[index] = value
-        self._model.poll()
         if starts:
-            self._memory.store()
-            self._report()
+            self._starts += 1
+            self._hold()
+        if starts and not self._is_held:
+            self._execute()
+        elif not self._is_held:
+            self._model.poll()
         if index == CMD and value & CLEAR_IRQ:
             self._line.set(False)
+
+    def _hold(self) -> None:
+        """Put a stream off, and show it as running, if it is to end late or never."""
+        hangs = self._starts == self._troubles.hang
+        if not hangs and not self._troubles.delay_s:
+            return
+        self._is_held = True
+        self._ends_s = None if hangs else time.monotonic() + self._troubles.delay_s
+        self._page[STATUS] &= ~np.uint32(_IRQ_RAISED | _CMD_END_REACHED)
+        self._page[STATUS] |= _RUNNING
+        self._page[QREAD] = 0
+
+    def _execute(self) -> None:
+        """Run the stream that CMD has started."""
+        self._memory.load()
+        self._page[CMD] |= RUN  # a later write, such as one that clears the interrupt, lacks it
+        self._model.poll()
+        self._memory.store()
+        self._report()
 
     def _report(self) -> None:
         """Log the stream that has just run; without a reset after a bus fault, none has."""
@@ -141,4 +217,9 @@ class WatchedNpu:
         self._log(Inference(self._inferences, self._place.npu, *run, message))
 
     def _raise_interrupt(self) -> None:
-        self._line.set(True)
+        if self._starts != self._troubles.drop_irq:
+            self._line.set(True)
+
+    def _next_stray(self) -> float | None:
+        every_s = self._troubles.spurious_s
+        return None if every_s is None else time.monotonic() + every_s

@@ -249,7 +249,7 @@ def render(rows: Sequence[tuple[Find, Result]], missing: Sequence[dict[str, str]
 def _total(what: str, rows: Sequence[tuple[Find, Result]]) -> str:
     counts = [result.counts[what] for _, result in rows if what in result.counts]
     elements, differ = (sum(count[i] for count in counts) for i in (0, 1))
-    text = f"- {what}: {len(counts)} files, {differ:,} of {elements:,} elements differ"
+    text = f"- {what}: {len(counts)} files, {differ:,} of {elements:,} outputs differ"
     if differ and what == AUTHORS and all(result.is_good for _, result in rows):
         return f"{text}, all where the authors used XNNPACK (see below)"
     return text

@@ -335,7 +335,7 @@ SUITES: list[Suite] = [
         "Outputs are those of the NPU model of Ethos-U55-128 with what "
         "Vela takes for it, and of the CPU alone (`--npu none`). For Ethos-U85 each instance of "
         "an operator is a network of its own: the last columns have the operators that Vela takes, "
-        "and the elements that differ on the model of U85-256. The tests compare the networks "
+        "and the outputs that differ on the model of U85-256. The tests compare the networks "
         "there too (tests/frontend/tosa/test_networks.py).",
         _tosa_operators,
         _tosa_networks,

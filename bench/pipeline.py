@@ -92,7 +92,7 @@ def text(rows: Sequence[Row]) -> str:
     runs = counted(len(rows), "run")
     wrong = sum(row["mismatches"] for row in rows)
     return (
-        f"In {runs} of {SAMPLES} random samples each, {wrong} of {equal:,} elements of outputs "
+        f"In {runs} of {SAMPLES} random samples each, {wrong} of {equal:,} outputs "
         f"differ from TensorFlow Lite Micro's.\n\n{table(HEAD, lines)}"
     )
 

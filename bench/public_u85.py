@@ -39,7 +39,7 @@ HEAD = """
 
 The same networks by `ethosgen verify` on corstone300 with `--npu {npu}`: the firmware runs
 on QEMU, with {samples} random inputs each. {equal} are equal to the oracle, {others} are not,
-{refused} are refused. {differ} of {elements} elements differ.
+{refused} are refused. {differ} of {elements} outputs differ.
 """
 COLUMNS = ["from", "network", "operators on NPU + CPU", "differ"]
 

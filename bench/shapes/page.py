@@ -149,7 +149,7 @@ def _differing(known: Sequence[Row], whose: str) -> str:
                 key = f"{row.family} {row.dtype}"
                 wrong[key] = wrong.get(key, 0) + figure.mismatches
     told = ", ".join(f"{count:,} in {family}" for family, count in wrong.items())
-    return f"{sum(wrong.values()):,} of {elements:,} elements differ" + (
+    return f"{sum(wrong.values()):,} of {elements:,} outputs differ" + (
         f" ({told})" if told else ""
     )
 

@@ -37,7 +37,7 @@ def cells(text: str, start: str) -> list[list[str]]:
 def test_an_operator_has_a_row_of_its_figures() -> None:
     text = rendered("ONNX", operators=[ROW | FIDELITY])
     assert cells(text, "operator") == [
-        ["operator", "type", "elements", "mismatches", "equal", "one step", "most", "on the NPU"]
+        ["operator", "type", "outputs", "mismatches", "equal", "one step", "most", "on the NPU"]
     ]
     assert cells(text, "Conv") == [["Conv", "int8", "200", "0", "75.0%", "24.0%", "2", "7 of 9"]]
     assert "## TOSA" not in text
@@ -46,7 +46,7 @@ def test_an_operator_has_a_row_of_its_figures() -> None:
 def test_a_figure_that_no_row_has_is_no_column() -> None:
     text = rendered("TOSA", operators=[ROW | {"setting": "", "on_u85": 8}])
     assert cells(text, "operator") == [
-        ["operator", "elements", "mismatches", "on the NPU", "on a U85-256"]
+        ["operator", "outputs", "mismatches", "on the NPU", "on a U85-256"]
     ]
     assert cells(text, "Conv") == [["Conv", "200", "0", "7 of 9", "8 of 9"]]
 

@@ -13,7 +13,7 @@ def test_the_part_counts_equal_differing_and_refused_networks() -> None:
         Trial("x 1", "d/c.tflite", "3", "REFUSED", "too odd, really", "-"),
     ]
     text = render(trials)
-    assert "1 are equal to the oracle, 1 are not,\n1 are refused. 2 of 2,024 elements" in text
+    assert "1 are equal to the oracle, 1 are not,\n1 are refused. 2 of 2,024 outputs" in text
     assert "| x 1 | a | 4 + 1 | 0 of 12 |" in text and "| x 1 | b | 5 + 0 | 2 of 2,012 |" in text
     assert "| x 1 | c | - | refused |" in text and "- c: too odd, really" in text
     many = [

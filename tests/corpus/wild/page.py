@@ -138,7 +138,7 @@ def _verdicts(log: Sequence[Entry]) -> Iterator[str]:
     yield ""
     followed = sum(bool(entry.get("followed")) for entry in log)
     by_parts = sum(entry["oracles"] not in ([], ["tflm"]) for entry in log)
-    yield f"{elements:,} elements were compared. {by_parts:,} networks were compared operator by"
+    yield f"{elements:,} outputs were compared. {by_parts:,} networks were compared operator by"
     yield f"operator. {followed:,} networks used the other `--io`, as the error message advised."
     yield ""
 
@@ -163,7 +163,7 @@ def _firmware(qemu: Sequence[Entry]) -> Iterator[str]:
     yield "A sample of the equal networks that TensorFlow Lite Micro runs whole, as firmware with"
     yield "several networks and other inputs (`python -m tests.corpus.wild firmware`):"
     yield f"{len(qemu):,} networks, {counts['PASS']:,} pass, {counts['refused']:,} refused,"
-    yield f"{wrong:,} of {elements:,} elements differ."
+    yield f"{wrong:,} of {elements:,} outputs differ."
     yield ""
 
 

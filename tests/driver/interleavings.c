@@ -60,7 +60,7 @@ static struct {
     int is_done, is_faulty, is_stopped; /* the NPU, in this run */
     int was_done, was_faulty, was_stopped; /* when the hook returned last */
     int is_quiet; /* only the NPU's normal work happens */
-    int may_touch, in_reset, begins, ends, resumes;
+    int may_touch, in_reset, begins, ends, resumes, cleans, invalidates;
 } truth;
 
 static int budget, is_lazy;
@@ -278,6 +278,9 @@ void npu_put(uintptr_t addr, uint32_t value)
     let_happen();
     npu_model.may_lose = offset == RESET || (value & CMD_GATES) != 0;
     if (offset == CMD) {
+        if ((value & CMD_RUN) != 0 && truth.cleans != 1) {
+            fail("the NPU starts without a clean cache");
+        }
         npu_model.command = value;
         npu_model.has_command = 1;
     } else {
@@ -384,6 +387,7 @@ void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
 {
     (void)base;
     (void)bytes;
+    truth.cleans++;
 }
 
 void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
@@ -391,6 +395,10 @@ void ethosgen_npu_invalidate_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],
 {
     (void)base;
     (void)bytes;
+    if (truth.resumes != 1) {
+        fail("the cache is invalidated before the NPU has written");
+    }
+    truth.invalidates++;
 }
 
 static void check(ethosgen_status status)
@@ -420,12 +428,15 @@ static void run(void)
     truth.run++;
     truth.is_done = truth.is_faulty = truth.is_stopped = 0;
     truth.was_done = truth.was_faulty = truth.was_stopped = 0;
-    truth.begins = truth.ends = truth.resumes = 0;
+    truth.begins = truth.ends = truth.resumes = truth.cleans = truth.invalidates = 0;
     truth.is_quiet = truth.run == RUNS;
     ethosgen_status status = plus_one_run();
     check(status);
     if (truth.begins != 1 || truth.resumes != 1) {
         fail("a run waits or goes on other than once");
+    }
+    if (truth.invalidates != 1) {
+        fail("the cache is not invalidated once");
     }
     if (truth.is_quiet && status != ETHOSGEN_OK) {
         fail("a run fails after the trouble is over");

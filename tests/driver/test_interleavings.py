@@ -39,6 +39,8 @@ MUTATIONS = {
     "registers that keep their power": ("    put(CMD, CMD_STAY_ON);\n", ""),
     "a run inside a run": ("!ethosgen_npu_take()", "0"),
     "a run that never ends for others": ("    ethosgen_npu_release();\n", ""),
+    "what the NPU reads": ("    ethosgen_npu_clean_cache(base, stream->base_bytes);\n", ""),
+    "what the NPU writes": ("    ethosgen_npu_invalidate_cache(base, stream->base_bytes);\n", ""),
     "the verdict of init": ("readiness != ETHOSGEN_OK", "0"),
 }
 

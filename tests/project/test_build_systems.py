@@ -173,6 +173,59 @@ def write_arm_driver(place: Path) -> None:
         (place / "src" / f"{name}.c").write_text("")
 
 
+def make_old(driver: Path) -> None:
+    """Make Arm's driver in a folder one of 2024: other cache hooks, and no question for ports."""
+    header = driver / "include" / "ethosu_driver.h"
+    text = re.sub(r"(_dcache)\(.*\)", r"\1(uint32_t *p, size_t bytes)", header.read_text())
+    header.write_text(
+        text.replace("unsigned int ethosu_config_select(uint64_t address, int index);", "")
+    )
+
+
+def test_a_driver_of_arm_of_2024_gets_the_ports_when_it_is_compiled(tmp_path: Path) -> None:
+    write_library(tmp_path / "lib")
+    write_arm_driver(tmp_path / "arm")
+    make_old(tmp_path / "arm")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS + lines_of(0, tmp_path))
+    cmake(tmp_path, f"-DETHOSU_CORE_DRIVER={tmp_path}/arm")
+    compiled = (tmp_path / "build" / "build.ninja").read_text()
+    assert "-DNPU_QCONFIG=2 -DNPU_REGIONCFG_0=3" in compiled
+
+
+@pytest.mark.parametrize("age", ["before time limits", "with a heap", "of which nothing is there"])
+def test_a_driver_of_arm_that_is_too_old_says_so(tmp_path: Path, age: str) -> None:
+    write_library(tmp_path / "lib")
+    write_arm_driver(tmp_path / "arm")
+    header = tmp_path / "arm" / "include" / "ethosu_driver.h"
+    text = header.read_text()
+    header.write_text(
+        text.replace(", uint64_t timeout", "")
+        if age == "before time limits"
+        else text.replace("uintptr_t base;", "struct ethosu_device *dev;", 1)
+    )
+    if age == "of which nothing is there":
+        header.unlink()
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS + lines_of(0, tmp_path))
+    with pytest.raises(AssertionError) as failed:
+        cmake(tmp_path, f"-DETHOSU_CORE_DRIVER={tmp_path}/arm")
+    assert "name the directory of one of June 2024 or newer" in " ".join(str(failed.value).split())
+
+
+def test_libraries_that_need_different_ports_do_not_share_an_old_driver(tmp_path: Path) -> None:
+    lines = ""
+    for name in ("plus_one", "plus_two"):
+        write_library(tmp_path / name / "lib", name)
+        lines += lines_of(0, tmp_path / name, name)
+    lists = tmp_path / "plus_two" / "lib" / "model" / "CMakeLists.txt"
+    lists.write_text(re.sub(r"NPU_REGIONCFG_0=\d", "NPU_REGIONCFG_0=2", lists.read_text()))
+    write_arm_driver(tmp_path / "arm")
+    make_old(tmp_path / "arm")
+    (tmp_path / "CMakeLists.txt").write_text(CMAKE_LISTS + lines)
+    with pytest.raises(AssertionError) as failed:
+        cmake(tmp_path, f"-DETHOSU_CORE_DRIVER={tmp_path}/arm")
+    assert "use one of April 2025 or newer" in " ".join(str(failed.value).split())
+
+
 @pytest.mark.slow
 def test_two_packages_have_one_driver_of_arm(tmp_path: Path) -> None:
     write_arm_driver(tmp_path / "arm")

@@ -13,6 +13,21 @@ enum { HEADER_BYTES = 32, IN_RESET = 8, END = 0x20, FAULTS = 0x194 };
 static struct ethosu_driver *drivers;
 static void *free_drivers;
 
+__attribute__((weak)) void ethosu_flush_dcache(const uint64_t *base, const size_t *bytes, int count)
+{
+    (void)base;
+    (void)bytes;
+    (void)count;
+}
+
+__attribute__((weak)) void ethosu_invalidate_dcache(const uint64_t *base, const size_t *bytes,
+                                                    int count)
+{
+    (void)base;
+    (void)bytes;
+    (void)count;
+}
+
 static int reset(struct ethosu_driver *drv)
 {
     npu_put(drv->base + RESET, drv->level);

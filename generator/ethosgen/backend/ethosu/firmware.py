@@ -59,13 +59,13 @@ def firmware_facts(
         "npu_config": npu.config_word,
         "npu_id": npu.id_word,
         "axi_beats": max_beats(npu.product, memories.mode),
+        "npu_ports": npu_ports(streams),
     }
     if platform == "zephyr":
         facts |= {
             "npu_symbol": _zephyr_symbol(npu),
             "kernel_objects": (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES),
             "allocations": (_DEVICE_BYTES,),
-            "npu_ports": npu_ports(streams),
         }
     return facts
 

@@ -156,6 +156,7 @@ LOCKUP = """qemu: fatal: Lockup: can't escalate 3 to HardFault (current priority
 
 R00=00002614 R01=00000000 R02=2d03dc02 R03=003ff746
 R12=05aa17a5 R13={sp:08x} R14=fffffff1 R15=eac8fc9c
+XPSR=80030003 N--- A handler
 """
 
 
@@ -165,5 +166,6 @@ def test_a_lockup_is_a_sentence(tmp_path: Path) -> None:
     text = describe_lockup(LOCKUP.format(sp=0x1FFFFEE0), elf)
     assert text is not None and "stack of 2,048 bytes overflowed" in text
     text = describe_lockup(LOCKUP.format(sp=0x20000400), elf)
-    assert text is not None and "locked up at 0xeac8fc9c" in text and "0x20000400" in text
+    assert text is not None and "stack pointer at 0x20000400" in text
+    assert "locked up at 0xeac8fc9c (no function of firmware.elf is there), in exception 3," in text
     assert describe_lockup("qemu: terminating on signal 15", elf) is None

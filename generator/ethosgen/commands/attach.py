@@ -158,12 +158,10 @@ def attach(
 def _tell_end(end: Any) -> None:
     after = f" after {counted(end.inferences, 'inference')} of the NPU" if end.inferences else ""
     click.echo(f"the firmware ended with status {end.status}{after}", err=True)
-    if end.status == -signal.SIGABRT:
-        click.echo(
-            "QEMU gave up, and printed why: a firmware locks up by a fault in its fault handler, "
-            "or without vectors where this board has them; was it linked for the board?",
-            err=True,
-        )
+    if end.lockup:
+        click.echo(f"{end.lockup}; was it linked for the board?", err=True)
+    elif end.status == -signal.SIGABRT:
+        click.echo("QEMU gave up, and printed why", err=True)
 
 
 def _open(path: Path) -> IO[str]:

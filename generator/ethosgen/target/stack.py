@@ -6,6 +6,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from ethosgen.target.code import place_of
 from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
 
@@ -14,7 +15,9 @@ STKOF = 1 << 20
 
 _LIMIT, _TOP = "__stack_limit", "__stack_top"
 """Symbols of a project's linker script."""
-_REGISTER = re.compile(r"\b(R\d\d)=([0-9a-f]{8})\b")
+_REGISTER = re.compile(r"\b(R\d\d|XPSR)=([0-9a-f]{8})\b")
+_IPSR = 0x1FF
+"""XPSR's field of the exception."""
 _FRAME_BYTES, _FAR_BYTES = 0x20, 0x10000
 """The registers that the processor stacks; how far below its end a stack is likely to grow."""
 
@@ -39,13 +42,14 @@ def describe_lockup(log: str, elf: Path) -> str | None:
     if "qemu: fatal: Lockup" not in log:
         return None
     registers = dict(_REGISTER.findall(log))
-    pc, sp = (int(registers.get(name, "0"), 16) for name in ("R15", "R13"))
+    pc, sp, xpsr = (int(registers.get(name, "0"), 16) for name in ("R15", "R13", "XPSR"))
     stack = _find_stack(elf)
     if stack is not None and -_FAR_BYTES < sp - stack.start <= _FRAME_BYTES:
         return f"the firmware crashed: {overflow_text(len(stack))}"
     return (
-        f"the firmware crashed: the processor locked up at 0x{pc:08x}, by a fault in its handler "
-        f"of faults, with the stack pointer at 0x{sp:08x}"
+        f"the firmware crashed: the processor locked up at 0x{pc:08x} ({place_of(pc, elf)}), in "
+        f"exception {xpsr & _IPSR}, by a fault in its handler of faults or without vectors, with "
+        f"the stack pointer at 0x{sp:08x}"
     )
 
 

@@ -225,6 +225,23 @@ IN_FAULT = (
 )
 
 
+def build_hanging(folder: Path, body: str, handler: str) -> None:
+    (folder / "main.c").write_text(HANGING.format(body=body, handler=handler))
+    options = ["-mcpu=cortex-m55", "-mthumb", "-O1", "-nostdlib", "-nostartfiles"]
+    script = str(APPLICATION / "app.ld")
+    command = [str(GCC.find()), *options, "-T", script, "main.c", "-o", "hang.elf"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def test_a_lockup_is_located(tmp_path: Path) -> None:
+    """A fault in the handler of faults, which ends QEMU."""
+    build_hanging(tmp_path, WANDER, WANDER)
+    _, _, told = run(tmp_path / "hang.elf", "--board", "corstone300")
+    assert "qemu: fatal: Lockup" in told, "what QEMU prints is passed on"
+    where = r"locked up at 0x\w+ \(it is in wander\(\), 0x\w+ after its start\), in exception 3, "
+    assert re.search(where, told), told
+
+
 @pytest.mark.parametrize(
     ("body", "handler", "where"),
     [
@@ -240,11 +257,7 @@ IN_FAULT = (
 def test_a_firmware_that_hangs_is_located(
     tmp_path: Path, body: str, handler: str, where: str
 ) -> None:
-    (tmp_path / "main.c").write_text(HANGING.format(body=body, handler=handler))
-    options = ["-mcpu=cortex-m55", "-mthumb", "-O1", "-nostdlib", "-nostartfiles"]
-    script = str(APPLICATION / "app.ld")
-    command = [str(GCC.find()), *options, "-T", script, "main.c", "-o", "hang.elf"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    build_hanging(tmp_path, body, handler)
     status, _, told = run(tmp_path / "hang.elf", "--board", "corstone300", "--timeout", "1")
     assert status != 0 and re.search(rf"not ended after 1 s: it is at 0x\w+ {where}", told), told
 

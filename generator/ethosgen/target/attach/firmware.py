@@ -4,11 +4,13 @@ import os
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
@@ -24,10 +26,14 @@ from ethosgen.target.attach.npu import NO_TROUBLES, Log, Place, Troubles, Watche
 from ethosgen.target.attach.state import describe_state
 from ethosgen.target.attach.stub import Stub
 from ethosgen.target.qemu import load_arguments, make_ram, map_ram
+from ethosgen.target.stack import describe_lockup
 from ethosgen.values.errors import InputError, TargetError
 
 _START_S = 30.0
 _END_S = 5.0
+_STDERR = 2
+_KEPT_BYTES = 1 << 14
+"""Of QEMU's output; a dump of a processor's registers takes 2 KB."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +60,14 @@ class Attachment:
 
 @dataclass(frozen=True)
 class End:
-    """The end of a firmware: QEMU's exit status, and how often the NPU was started."""
+    """The end of a firmware: QEMU's exit status, and how often the NPU was started.
+
+    `lockup` says where the processor locked up, if that ended QEMU.
+    """
 
     status: int
     inferences: int
+    lockup: str | None = None
 
 
 def _is_whole(image: ELFFile, size: int) -> bool:
@@ -108,6 +118,27 @@ def run_attached(one: Attachment, log: Log) -> End:
         return _Session(one, facts, stack).run(log)
 
 
+class _Errors:
+    """Passes on what QEMU prints to stderr, and keeps the last of it."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._last = b""
+        self._thread = threading.Thread(target=self._pass_on, name="stderr", daemon=True)
+        self._thread.start()
+
+    def end(self) -> str:
+        """Return the last of it, once QEMU has ended."""
+        self._thread.join(_END_S)
+        return self._last.decode(errors="replace")
+
+    def _pass_on(self) -> None:
+        with self._pipe as pipe:
+            while data := os.read(pipe.fileno(), _KEPT_BYTES):
+                os.write(_STDERR, data)
+                self._last = (self._last + data)[-_KEPT_BYTES:]
+
+
 class _TimeIsUpError(Exception):
     """The firmware has not ended in the time that it has."""
 
@@ -153,7 +184,8 @@ class _Session:
             status = process.wait(_END_S)
         except subprocess.TimeoutExpired:
             raise TargetError("QEMU has closed its GDB stub but does not end") from None
-        return End(status, npu.inferences if npu else 0)
+        lockup = describe_lockup(self._errors.end(), self._one.elf)
+        return End(status, npu.inferences if npu else 0, lockup)
 
     def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
         """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""
@@ -183,9 +215,12 @@ class _Session:
         command = [*die_with_us(), str(self._one.program), *self._arguments(ram)]
         try:
             with hold_signals():
-                process = subprocess.Popen(command)
+                process = subprocess.Popen(command, stderr=subprocess.PIPE)
         except OSError as error:
             raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
+        assert process.stderr is not None
+        self._errors = _Errors(process.stderr)
+        self._stack.callback(self._errors.end)
         self._stack.callback(_end, process)
         return process
 

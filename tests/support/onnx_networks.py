@@ -106,16 +106,20 @@ def quantized(
     weights: str = "int8",
     per_channel: bool = True,
     operators: Sequence[str] | None = None,
+    is_qdq: bool = True,
     **options: Any,
 ) -> Path:
-    """Write a network in QDQ form, as ONNX Runtime's quantizer makes it; return its path."""
+    """Write a network as ONNX Runtime's quantizer makes it; return its path.
+
+    It is in QDQ form, or has operators on integers.
+    """
     original = path.with_suffix(".float.onnx")
     save(model, original)
     quantize_static(
         original,
         path,
         _Samples(random_samples(model, 8, seed=1)),
-        quant_format=QuantFormat.QDQ,
+        quant_format=QuantFormat.QDQ if is_qdq else QuantFormat.QOperator,
         per_channel=per_channel,
         weight_type=TYPES[weights],
         activation_type=TYPES[activations],

@@ -63,7 +63,9 @@ KNOWN: dict[tuple[str, str], tuple[int, str]] = {
 """Rows and networks with differences above one step: the most steps, and the cause."""
 
 
-def row_network(row: Row, setting: str, folder: Path, seed: int = 0) -> Path:
+def row_network(
+    row: Row, setting: str, folder: Path, seed: int = 0, *, is_qdq: bool = True
+) -> Path:
     """Write the network of a row."""
     net = OnnxNetwork(seed)
     outputs = row.build(net)
@@ -72,7 +74,9 @@ def row_network(row: Row, setting: str, folder: Path, seed: int = 0) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
-        path = quantized(net.model(outputs), folder / "net.onnx", operators=operators, **options)
+        path = quantized(
+            net.model(outputs), folder / "net.onnx", operators=operators, is_qdq=is_qdq, **options
+        )
         logging.disable(logging.NOTSET)
     return path
 

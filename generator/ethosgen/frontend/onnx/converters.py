@@ -55,6 +55,9 @@ class Node:
         return tuple(int(size) for size in self.inputs[number].ty.shape.values)
 
 
+_INTEGERS = {2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64"}
+"""Types of integers by onnx.TensorProto's numbers."""
+
 Convert = Callable[[Node], Any]
 CONVERTERS: dict[str, Convert] = {}
 """The converter of an operator; it returns None to leave a node to TVM's importer."""
@@ -234,3 +237,13 @@ def resize(node: Node) -> Any:
     if node.attributes.get("antialias") or node.text("mode", "nearest") == "cubic":
         raise UnsupportedError("its interpolation is cubic or antialiased")
     return None
+
+
+@converts("Cast")
+def cast(node: Node) -> Any:
+    """Convert floats to integers without TVM's search for those that are not finite."""
+    kind = _INTEGERS.get(int(node.attributes["to"]))
+    is_float = isinstance(node.inputs[0].ty, relax.TensorType) and str(
+        node.inputs[0].ty.dtype
+    ).startswith("float")
+    return relax.op.astype(node.inputs[0], kind) if kind and is_float else None

@@ -40,6 +40,9 @@ def _parsed(source: Source) -> Any:
     except Exception as error:
         first = " ".join(str(error).split())[:200]
         raise InputError(f"'{source.name}' is not a valid ONNX file: {first}") from None
+    from ethosgen.frontend.onnx.integers import in_plain_operators
+
+    in_plain_operators(model)
     for node in model.graph.node:
         if node.output:
             node.name = node.output[0]  # the importer names variables after it

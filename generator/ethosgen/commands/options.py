@@ -226,6 +226,13 @@ ALLOW_DIFFERENCE = click.option(
     "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
 )
 
+ALLOW_FALLBACK = click.option(
+    "--allow-fallback",
+    is_flag=True,
+    help="Leave operators to the CPU that an accelerator of yours computes wrongly, instead of an "
+    "error.",
+)
+
 
 def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the division between NPU and CPU to a command, passed as `options`."""
@@ -236,6 +243,7 @@ def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
     @CHECK
     @ORACLE
     @ALLOW_DIFFERENCE
+    @ALLOW_FALLBACK
     @functools.wraps(function)
     def wrapped(
         cpu_ops: tuple[str, ...],
@@ -244,10 +252,13 @@ def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
         check: bool,
         oracle: str | None,
         steps: float,
+        allow_fallback: bool,
         **arguments: Any,
     ) -> Any:
         mode = OffloadMode(offload)
-        options = OffloadOptions(cpu_ops, mode, trust_compiler, check, oracle, steps)
+        options = OffloadOptions(
+            cpu_ops, mode, trust_compiler, check, oracle, steps, allow_fallback=allow_fallback
+        )
         return function(options=options, **arguments)
 
     return wrapped

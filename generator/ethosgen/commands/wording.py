@@ -61,6 +61,7 @@ def plan_lines(plan: Any) -> list[str]:
     shares += [f"            overlapped: {one}" for one in plan.overlapped]
     if plan.shares:
         shares += placing_lines(plan.placings)
+        shares += _reason_lines([one for one in plan.cpu_operators if one.erratum])
     if plan.npu == NO_NPU and not shares:
         return [
             f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU",

@@ -78,9 +78,10 @@ def _suspects(bouquet: Bouquet, make: Make, oracle: str | None, most_work: int) 
 def _difference(alone: Bouquet, make: Make, oracle: str | None, most_work: int) -> str:
     """Return how much an operator differs alone, "" if only where C++ leaves it undefined."""
     samples = drive_to_ends(alone.network)[: _count(alone.network, most_work)]
-    made = simulate_samples(make(alone.network), samples, Watch())
+    plan = make(alone.network)
+    made = simulate_samples(plan, samples, Watch())
     name, golden = decisive_outputs(alone.network, samples, oracle)
-    found = compare_defined(alone.network, samples, name, made, golden)
+    found = compare_defined(alone.network, samples, name, made, golden, plan.steps)
     if not found.mismatches:
         return ""
     outputs = f"{found.mismatches} of {counted(found.elements, 'output')}"

@@ -112,11 +112,12 @@ def exact_plan(
             found = (keep_case(network, i, samples, make, options.oracle) for i in differing)
             cases = [str(case) for case in found if case is not None]
         if differing:
+            _require_agreement(network, plan, differing, options)
             kept = {**kept, **_kept_at_ends(network, differing)}
             plan = planner(network, kept)
     with watch.stage("check", "checking the plan on this machine"):
         answer = None if isinstance(golden, str) else golden
-        plan = _Check(network, planner, samples, answer, options.oracle).mended(plan, kept)
+        plan = _Check(network, planner, samples, answer, options).mended(plan, kept)
         if plan.check is not None:
             cases += plan.check.cases
             plan = replace(plan, check=replace(plan.check, driven=driven, cases=tuple(cases)))
@@ -151,6 +152,29 @@ def _kept_at_ends(network: Network, differing: Mapping[int, str]) -> dict[int, K
         for i, said in differing.items()
         if can_run(graph.operators[i], graph)
     }
+
+
+def _require_agreement(
+    network: Network, plan: Plan, differing: Mapping[int, str], options: OffloadOptions
+) -> None:
+    """Raise UnsupportedError if a user's accelerator computes an operator wrongly.
+
+    `differing` says how much operators differ. Those on the NPU may stay on the CPU instead, as may
+    those of declared differences, which can add up to more than the user allows.
+    """
+    if options.allow_fallback:
+        return
+    for partition in plan.partitions:
+        index = next((i for i in partition.operators if i in differing), None)
+        if index is None or partition.on_npu or partition.steps:
+            continue
+        operator = network.graph.operators[index]
+        raise UnsupportedError(
+            f"the accelerator '{partition.backend}' computes operator {index + 1} of "
+            f"'{network.name}', {operator.code} with output '{_output(operator, network.graph)}', "
+            f"wrongly: {differing[index]}; nothing was written; 'ethosgen accelerators check' tries"
+            " each of its operations, --allow-fallback leaves such operators to the CPU"
+        )
 
 
 def _with_accesses(plan: Plan) -> Plan:
@@ -308,7 +332,7 @@ class _Check:
         planner: Planner,
         samples: Sequence[Arrays],
         golden: Golden | None,
-        asked: str | None,
+        options: OffloadOptions,
     ) -> None:
         self._network = network
         self._planner = planner
@@ -316,7 +340,7 @@ class _Check:
         self._golden = None
         if golden is not None:
             self._golden = Reference(network, samples, golden.oracle, golden.outputs)
-        self._asked = asked
+        self._options = options
         self._end = time.monotonic() + SEARCH_S
 
     def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> Plan:
@@ -331,6 +355,7 @@ class _Check:
             return replace(self.mended(plan, kept), check=skipped)
         if said:
             culprits = self._culprits(plan, kept, said)
+            _require_agreement(self._network, plan, dict.fromkeys(culprits, said), self._options)
             plan = self._planner(self._network, {**kept, **culprits})
             cases = [self._case(index) for index in culprits]
         if self._golden is None:
@@ -341,7 +366,11 @@ class _Check:
     def _case(self, index: int) -> Path | None:
         """Store the smallest network that shows the difference."""
         return keep_case(
-            self._network, index, self._samples, lambda part: self._planner(part, {}), self._asked
+            self._network,
+            index,
+            self._samples,
+            lambda part: self._planner(part, {}),
+            self._options.oracle,
         )
 
     def _against(self, plan: Plan) -> str:

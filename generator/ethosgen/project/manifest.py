@@ -250,6 +250,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             check=bool(network["check"]),
             oracle=network["oracle"],
             steps=float(network["steps"]),
+            allow_fallback=True,  # a project was written, so it was allowed, or not needed
             schedule=_read_schedule(network["schedule"]),
         ),
     )

@@ -18,6 +18,9 @@ from ethosgen.values.outcome import Arrays
 COUNT = 8
 """Samples: both ends, opposite ends, sums at both ends, values upwards and downwards."""
 
+_MOST = 2.0**62
+"""The bound of a ramp: the ends of int64 are no doubles."""
+
 _CHANNEL_AXES = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3}
 """Layers whose second input has the weights, by the axis of their output channels."""
 
@@ -108,6 +111,7 @@ def _ramp(tensor: Tensor, span: Span, step: int) -> Array:
         places = np.asarray(low + turn.reshape(tensor.shape) % (high - low + 1))
     else:
         places = low + (high - low) * np.linspace(0, 1, count).reshape(tensor.shape)
+        places = np.clip(places, -_MOST, _MOST)
     return _cast(np.rint(places) if span.is_whole else places, tensor)
 
 

@@ -256,7 +256,8 @@ class OffloadOptions:
     `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_compiler` ignores the errata,
     `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
     Micro wherever it can run the network. `steps` is the difference that the user allows, for
-    accelerators that round otherwise. `schedule` is for the NPU's compiler.
+    accelerators that round otherwise. `schedule` is for the NPU's compiler. With `allow_fallback`
+    operators that a user's accelerator computes wrongly stay on the CPU; else they are an error.
     """
 
     cpu_ops: tuple[str, ...] = ()
@@ -266,6 +267,7 @@ class OffloadOptions:
     oracle: str | None = None
     steps: float = 0.0
     schedule: Schedule = USUAL_SCHEDULE
+    allow_fallback: bool = False
 
 
 EXACT = OffloadOptions()

@@ -11,6 +11,7 @@ from bench.layers import board_without_helium
 from ethosgen import aot, pipeline
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.libraries.floats import order
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
@@ -352,3 +353,18 @@ def test_weights_are_packed_as_the_header_says() -> None:
     blocks = packed[2:].reshape(2, 4, 4)
     assert blocks[0].tolist() == [[0, 1, 2, 3], [1, 4, 7, 10], [2, 5, 8, 11], [3, 6, 9, 12]]
     assert blocks[1].tolist() == [[4, 0, 0, 0], [13, 0, 0, 0], [14, 0, 0, 0], [15, 0, 0, 0]]
+
+
+@needs_gcc
+def test_what_follows_a_layer_with_temporary_memory_is_joined_to_it(tmp_path: Path) -> None:
+    net = NetworkBuilder("joined", 3)
+    state = svdf(net, _in(net, 2, 9), 7, 6, activation="RELU")
+    network = parse_network(net.build(net.quantize(state, "int8", 0.14, 36)), "joined")
+    program = compile_program(cpu_plan(network), "joined")
+    assert any("svdf_quantize" in text for text in program.sources.values())
+    samples, golden = samples_and_golden(network, 3)
+    firmware = GeneratedC(program, tmp_path)
+    for sample, wanted in zip(samples, golden, strict=True):
+        status, made = firmware.run(sample)
+        assert status == 0
+        assert all(np.array_equal(made[name], values) for name, values in wanted.items())

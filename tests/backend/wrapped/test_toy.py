@@ -1,5 +1,6 @@
 """A user's accelerator through everything: read, asked, folded, simulated, rendered, run."""
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -7,10 +8,10 @@ import pytest
 
 from ethosgen import pipeline
 from ethosgen.commands.junit import make_suite
-from ethosgen.commands.wording import report_text
+from ethosgen.commands.wording import plan_lines, report_text
 from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
-from ethosgen.values.errors import AcceleratorFault, InputError
+from ethosgen.values.errors import AcceleratorFault, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -59,12 +60,21 @@ def test_an_operator_may_stay_on_the_cpu(toy: Path, model: Path) -> None:
 
 
 @needs_gcc
-def test_the_check_keeps_what_it_computes_wrongly_on_the_cpu(tmp_path: Path, model: Path) -> None:
-    wrong = write_folder(tmp_path / "wrong", source=DRIVER.replace(SUM, "-128 : -total"))
-    report = simulate(model, wrong)
+@pytest.mark.parametrize("wrong", ["-128 : -total", "-128 : 0"], ids=["other sums", "no sums"])
+def test_what_it_computes_wrongly_is_an_error_or_stays_on_the_cpu(
+    tmp_path: Path, model: Path, wrong: str
+) -> None:
+    folder = write_folder(tmp_path / "wrong", source=DRIVER.replace(SUM, wrong))
+    with pytest.raises(UnsupportedError) as refused:
+        simulate(model, folder)
+    said = str(refused.value)
+    assert "the accelerator 'wrong' computes operator" in said and "ADD with output" in said
+    assert re.search(r"wrongly: \d+ of \d+ outputs", said) and "--allow-fallback" in said
+    report = simulate(model, folder, allow_fallback=True)
     assert report.passed and report.plan.shares[0].operators == 0
     assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}
-    trusted = simulate(model, wrong, trust_compiler=True)
+    assert "computes it differently" in "\n".join(plan_lines(report.plan))
+    trusted = simulate(model, folder, trust_compiler=True)
     assert not trusted.passed
 
 

@@ -128,6 +128,18 @@ def split_views(body: Any) -> tuple[dict[Any, Any], list[Any]]:
     return views, [s for s in statements if not isinstance(s, tirx.DeclBuffer)]
 
 
+def with_views(views: Mapping[Any, Any], statements: Sequence[Any]) -> list[Any]:
+    """Return statements with views declared: of a pointer that one of them binds, behind that."""
+    left = dict(views)
+    placed: list[Any] = []
+    for statement in statements:
+        placed.append(statement)
+        if isinstance(statement, tirx.Bind):
+            bound = [buffer for buffer, data in left.items() if data.same_as(statement.var)]
+            placed += (tirx.DeclBuffer(buffer, data=left.pop(buffer)) for buffer in bound)
+    return [*(tirx.DeclBuffer(buffer, data=data) for buffer, data in left.items()), *placed]
+
+
 def find_loads(statements: Iterable[Any]) -> list[Any]:
     """Return all loads in the statements."""
     found: list[Any] = []

@@ -9,7 +9,14 @@ import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import TensorLoad
 
-from ethosgen.aot.tir.element import Element, find_loads, read_element, split_views, uses
+from ethosgen.aot.tir.element import (
+    Element,
+    find_loads,
+    read_element,
+    split_views,
+    uses,
+    with_views,
+)
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
 
@@ -52,8 +59,8 @@ def _graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
     body = [tvm_ffi.structural_map(s, (tirx.BufferStore, rewrite)) for s in statements]
     if failed:
         return None
-    declared = [tirx.DeclBuffer(b, data=data) for b, data in views.items() if b is not target]
-    return _join(producer, copy, [*declared, *copy.declarations(), *body])
+    kept = {buffer: data for buffer, data in views.items() if buffer is not target}
+    return _join(producer, copy, [*copy.declarations(), *with_views(kept, body)])
 
 
 def reshaped(element: Element, shape: Sequence[int]) -> Kernel:

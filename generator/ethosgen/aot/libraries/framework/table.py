@@ -7,7 +7,7 @@ import numpy as np
 from tvm import tirx
 from tvm.ir import TensorLoad
 
-from ethosgen.aot.tir.element import read_element, split_views
+from ethosgen.aot.tir.element import read_element, split_views, with_views
 from ethosgen.aot.tir.graft import only_output, unused_name
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
@@ -47,15 +47,13 @@ def with_table(producer: Kernel, table: Kernel, source: Tensor, target: Tensor) 
         return None
     first = len(producer.inputs) + len(producer.constants)
     parameters = list(producer.function.params)
-    _, statements = split_views(producer.function.body)
-    declared = [s for s in tirx.stmt_list(producer.function.body) if isinstance(s, tirx.DeclBuffer)]
+    views, statements = split_views(producer.function.body)
     view = tirx.decl_buffer((target.elements,), target.dtype, "made", data=output)
     table_view = tirx.decl_buffer((256,), target.dtype, "table_view", data=values)
     body = [
-        *declared,
         tirx.DeclBuffer(view, data=output),
         tirx.DeclBuffer(table_view, data=values),
-        *statements,
+        *with_views(views, statements),
         _look_up(view, view, table_view, target.elements),
     ]
     function = tirx.PrimFunc(

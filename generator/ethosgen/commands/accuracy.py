@@ -12,7 +12,8 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.accuracy_table import report_lines
-from ethosgen.commands.options import JSON, with_offloading, with_reading
+from ethosgen.commands.offload_options import with_offloading
+from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.samples.pictures import RESIZES, Preparation
 from ethosgen.values.accuracy import RESET, STATES

@@ -16,7 +16,8 @@ from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.comparison_table import report_lines
-from ethosgen.commands.options import JSON, with_division, with_reading
+from ethosgen.commands.offload_options import with_division
+from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.sizes import SIZE
 from ethosgen.values.comparison import ComparisonReport, durations

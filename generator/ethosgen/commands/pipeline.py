@@ -10,6 +10,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
     JSON,
@@ -17,7 +18,6 @@ from ethosgen.commands.options import (
     MODEL,
     NPU,
     schema_option,
-    with_offloading,
     with_reading,
 )
 from ethosgen.commands.progress import Progress

@@ -8,6 +8,7 @@ import click
 from ethosgen.commands.answers import answer
 from ethosgen.commands.application import FOR_SAMPLES, run_application, runs_application
 from ethosgen.commands.junit import JUnitFile
+from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
     DIR,
     FIDELITY,
@@ -16,7 +17,6 @@ from ethosgen.commands.options import (
     JSON,
     JUNIT,
     ON_THE_BOARDS,
-    ORACLE,
     OUTPUT,
     PROFILE,
     SAMPLES,

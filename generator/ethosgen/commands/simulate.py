@@ -6,6 +6,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.answers import answer
+from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
     FIDELITY,
@@ -15,7 +16,6 @@ from ethosgen.commands.options import (
     MODEL,
     OUTPUT,
     SEED,
-    with_offloading,
     with_reading,
 )
 from ethosgen.commands.progress import Progress

@@ -1,0 +1,115 @@
+"""Options of the division between NPU and CPU, and of the NPU's compiler."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.memory_options import ARENA_LIMIT, STRATEGY
+from ethosgen.oracle import CHOICES
+from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.schedule import Schedule, Strategy
+
+OFFLOAD = click.option(
+    "--offload",
+    type=ValueChoice(["all", "auto", "none"]),
+    default="all",
+    show_default=True,
+    help="Operators for the NPU: all that it supports, those estimated faster there, or none.",
+)
+
+TRUST_COMPILER = click.option(
+    "--trust-compiler",
+    "--trust-vela",
+    "trust_compiler",
+    is_flag=True,
+    help="Offload all operators that the NPU's compiler does, despite known errata, and skip the "
+    "check.",
+)
+
+CHECK = click.option(
+    "--check/--no-check",
+    default=True,
+    help="First compare the plan's outputs on the NPU model with the oracle's [default: check].",
+)
+
+ALLOW_DIFFERENCE = click.option(
+    "--allow-difference",
+    "steps",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="STEPS",
+    help="Also use what accelerators compute with another rounding, if all outputs stay within so "
+    "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
+)
+
+ALLOW_FALLBACK = click.option(
+    "--allow-fallback",
+    is_flag=True,
+    help="Leave operators to the CPU that an accelerator of yours computes wrongly, instead of an "
+    "error.",
+)
+
+
+def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the division between NPU and CPU to a command, passed as `options`."""
+
+    @CPU_OPS
+    @OFFLOAD
+    @TRUST_COMPILER
+    @CHECK
+    @ORACLE
+    @ALLOW_DIFFERENCE
+    @ALLOW_FALLBACK
+    @functools.wraps(function)
+    def wrapped(
+        cpu_ops: tuple[str, ...],
+        offload: str,
+        trust_compiler: bool,
+        check: bool,
+        oracle: str | None,
+        steps: float,
+        allow_fallback: bool,
+        **arguments: Any,
+    ) -> Any:
+        mode = OffloadMode(offload)
+        options = OffloadOptions(
+            cpu_ops, mode, trust_compiler, check, oracle, steps, allow_fallback=allow_fallback
+        )
+        return function(options=options, **arguments)
+
+    return wrapped
+
+
+def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the offloading options and those of Vela to a command, passed as `options`."""
+
+    @with_division
+    @STRATEGY
+    @ARENA_LIMIT
+    @functools.wraps(function)
+    def wrapped(
+        options: OffloadOptions, strategy: str, arena_limit: int | None, **arguments: Any
+    ) -> Any:
+        schedule = Schedule(Strategy(strategy), arena_limit)
+        return function(options=replace(options, schedule=schedule), **arguments)
+
+    return wrapped
+
+
+ORACLE = click.option(
+    "--oracle",
+    type=ValueChoice(CHOICES),
+    help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
+    "[default: the project's; else tflm, and litert for operators that tflm lacks].",
+)
+
+CPU_OPS = click.option(
+    "--cpu-ops",
+    metavar="OP[,OP…]",
+    callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
+    help="Operators to keep on the CPU, by their TFLite names.",
+)

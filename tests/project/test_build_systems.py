@@ -264,6 +264,22 @@ def test_a_makefile_builds_it_with_a_vendors_script(tmp_path: Path) -> None:
 
 
 @needs_make
+@pytest.mark.parametrize(("npu", "is_right"), [("ethos-u55-128", True), ("ethos-u85-256", False)])
+def test_makefiles_for_different_npus_say_so(tmp_path: Path, npu: str, is_right: bool) -> None:
+    write_library(tmp_path / "one")
+    write_library(tmp_path / "two", "plus_two", npu)
+    places = ("one/model/ethosgen.mk", "two/model/ethosgen.mk")
+    (tmp_path / "Makefile").write_text(f"include {' '.join(places)}\nall: ; @echo built\n")
+    if is_right:
+        assert "built" in run(["make"], tmp_path)
+    else:
+        with pytest.raises(
+            AssertionError, match="the two are for different NPUs or from different"
+        ):
+            run(["make"], tmp_path)
+
+
+@needs_make
 def test_the_makefile_has_the_sources_of_cmake(tmp_path: Path) -> None:
     write_library(tmp_path / "lib", npu="ethos-u85-256", networks=2)
     query = "include lib/model/ethosgen.mk\nall: ; @echo $(PLUS_ONE_0_PLUS_ONE_1_SOURCES)\n"

@@ -32,6 +32,7 @@ PLACES = {
     ("Arduino", "sh"),  # test_layouts.py, test_layout_builds.py
     ("GNU ld and LLVM's lld", "ld"),
     ("Time", "c"),
+    ("Watchdogs", "c"),
     ("RTOS", "cmake"),
     ("RTOS", "c"),
     ("Interrupts", "c"),
@@ -107,6 +108,12 @@ def test_every_snippet_has_a_test() -> None:
 def test_the_clock_compiles(tmp_path: Path) -> None:
     (clock,) = snippets("c", "Time")
     compiles(tmp_path, CLOCK % clock, "c")
+
+
+@needs_arm_gcc
+def test_the_watchdog_compiles(tmp_path: Path) -> None:
+    (hook,) = snippets("c", "Watchdogs")
+    compiles(tmp_path, f"void feed_watchdog(void);\n{hook}", "c")
 
 
 @needs_arm_gcc

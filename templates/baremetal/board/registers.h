@@ -12,4 +12,19 @@
 #define NVIC_ISPR(irq) REGISTER(0xE000E200u + (irq) / 32u * 4u)
 #define NVIC_BIT(irq) (1u << (irq) % 32u)
 
+/* How often await_register() looks: some hundred milliseconds, also for a fast processor. */
+#define REGISTER_LOOKS 10000000u
+
+/* Read a register until it has these bits. A clock that never starts ends in the fault handler. */
+static inline void await_register(uintptr_t addr, uint32_t mask, uint32_t bits)
+{
+    uint32_t looks = REGISTER_LOOKS;
+
+    while ((REGISTER(addr) & mask) != bits) {
+        if (looks-- == 0) {
+            __builtin_trap();
+        }
+    }
+}
+
 #endif /* REGISTERS_H */

@@ -5,8 +5,6 @@
         (REGISTER(0x{{ "%08x"|format(write.addr) }}u) & ~0x{{ "%08x"|format(write.clear) }}u) | 0x{{ "%08x"|format(write.set) }}u;
 {% endif %}
 {% if write.await_addr is not none %}
-    while ((REGISTER(0x{{ "%08x"|format(write.await_addr) }}u) & 0x{{ "%08x"|format(write.await_mask) }}u) !=
-           0x{{ "%08x"|format(write.await_bits) }}u) {
-    }
+    await_register(0x{{ "%08x"|format(write.await_addr) }}u, 0x{{ "%08x"|format(write.await_mask) }}u, 0x{{ "%08x"|format(write.await_bits) }}u);
 {% endif %}
 {% endfor %}

@@ -23,6 +23,17 @@ $(error {{ one.owner }} needs {{ one.title }}: build this library with its CMake
 {% if npu %}
 {% include "npu/driver.mk" ignore missing %}
 {% endif %}
+
+# Files that all libraries from ethosgen have in common: two libraries of one build must have the same.
+define {{ NAME }}_CHECK
+ifneq ($$(or $$(ETHOSGEN_COMMON_$(1)),$(2)),$(2))
+$$(error $(1) in $$({{ NAME }}_DIR) and in another library of this build differ: the two are for different NPUs or from different versions of ethosgen; put all networks into one library: ethosgen project ONE.tflite OTHER.tflite --platform library)
+endif
+ETHOSGEN_COMMON_$(1) := $(2)
+endef
+$(foreach file,ethosgen_status.h{{ " ethosgen_npu.h ethosgen_npu_direct.c" if npu }}{% if devices %} ethosgen_device.h ethosgen_devices.h{% endif %}{% for source in shared_sources if source != "ethosgen_arena.c" %} {{ source }}{% endfor %},\
+  $(eval $(call {{ NAME }}_CHECK,$(file),$(or $(subst $() ,-,$(shell cksum <"$({{ NAME }}_DIR)/$(file)")),$(error $(file): no cksum)))))
+
 {{ NAME }}_OBJECTS := $({{ NAME }}_SOURCES:%=$({{ NAME }}_BUILD)/%.o)
 
 # Options of single files come last: results must not depend on the options of the whole build.

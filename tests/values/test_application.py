@@ -1,6 +1,5 @@
 """An application's report: it passes on equal lines only; the work that the application counted."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,15 +22,6 @@ def test_equal_lines_pass() -> None:
     assert made.passed and made.verdict == "PASS" and not made.differing and not made.first
     assert made.as_json()["differing"] == 0 and made.as_json()["passed"] is True
     assert "2 lines for 2 items: equal to what follows from TFLM" in application_text(made)
-
-
-def test_settings_that_changed_after_the_build_explain_a_difference() -> None:
-    stale = replace(report(("one", "three")), changed=("application/settings.h",))
-    assert stale.text().endswith(
-        "application/settings.h changed after the build: build the project again"
-    )
-    assert stale.as_json()["changed_after_build"] == ["application/settings.h"]
-    assert "after the build" not in replace(stale, lines=LINES).text()
 
 
 def test_wrong_missing_and_further_lines_fail() -> None:

@@ -106,17 +106,7 @@ def run_and_compare(
         expected=expected,
         oracle=oracle,
         work=work and replace(work, seconds=_seconds(application, len(items), settings)),
-        changed=_changed_since(elf, info.directory / FOLDER),
         wall_s=watch.wall_s,
-    )
-
-
-def _changed_since(elf: Path, folder: Path) -> tuple[str, ...]:
-    """Return the files with settings that are newer than the application's ELF."""
-    built = elf.stat().st_mtime
-    files = [folder / name for name in (_SETTINGS, _LABELS)]
-    return tuple(
-        f"{FOLDER}/{file.name}" for file in files if file.exists() and file.stat().st_mtime > built
     )
 
 

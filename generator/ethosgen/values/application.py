@@ -55,8 +55,7 @@ class ApplicationReport:
     """An application's lines for its input, and what they must be.
 
     `expected` are computed from the answers of the `oracle`; it is None for a network that no
-    oracle runs. `items` counts what the host sent, `source` says what that was. `changed` are the
-    files that the host reads too, and that are newer than the firmware.
+    oracle runs. `items` counts what the host sent, `source` says what that was.
     """
 
     app: str
@@ -69,7 +68,6 @@ class ApplicationReport:
     expected: tuple[str, ...] | None
     oracle: str = ""
     work: Work | None = None
-    changed: tuple[str, ...] = ()
     wall_s: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -110,12 +108,7 @@ class ApplicationReport:
             return f"{text}: not compared, as no oracle runs a compiled network"
         if self.passed:
             return f"{text}: equal to what follows from {self.oracle}"
-        text += f": {self.differing} differ from what follows from {self.oracle}; {self.first}"
-        if self.changed:
-            text += (
-                f"; {' and '.join(self.changed)} changed after the build: build the project again"
-            )
-        return text
+        return f"{text}: {self.differing} differ from what follows from {self.oracle}; {self.first}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
@@ -131,7 +124,6 @@ class ApplicationReport:
             "oracle": self.oracle or None,
             "differing": None if self.expected is None else self.differing,
             "first_difference": (self.first or None) if self.expected is not None else None,
-            "changed_after_build": list(self.changed),
             "lines": list(self.lines),
             "work": self.work.as_json() if self.work else None,
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},

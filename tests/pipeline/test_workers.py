@@ -1,10 +1,13 @@
 """Worker processes: order, errors, and what happens when one dies."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ import pytest
 from ethosgen.pipeline.workers import Chunk, Steps, run_chunks
 from ethosgen.values.errors import EthosgenError, RefusalError, TargetError
 from ethosgen.values.outcome import Arrays
+from tests import ROOT
 
 
 @dataclass(frozen=True)
@@ -73,3 +77,30 @@ def test_workers_end_with_the_generator_in_the_middle_of_a_chunk() -> None:
     started = time.monotonic()
     made.close()
     assert time.monotonic() - started < 60
+
+
+SCRIPT = """
+import ethosgen
+
+ethosgen.compare({network!r}, npus=["ethos-u55-128", "ethos-u55-64"], processes={processes})
+print("compared")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_script_without_a_guard_gets_one_sentence_or_one_process(
+    tmp_path: Path, processes: int
+) -> None:
+    network = ROOT / "demo" / "digits_int8.tflite"
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(network=str(network), processes=processes))
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=600, check=False
+    )
+    if processes == 1:
+        assert done.returncode == 0 and done.stdout == "compared\n", done.stderr
+    else:
+        assert done.returncode != 0
+        assert done.stderr.count("Traceback") == 1, "the script's own"
+        assert "if __name__ == '__main__':, or use processes=1" in done.stderr.splitlines()[-1]

@@ -39,7 +39,7 @@ def compare(
     build: bool = False,
     samples: int | None = None,
     seed: int = 0,
-    processes: int | None = None,
+    processes: int = 1,
     options: OffloadOptions = EXACT,
     announce: Announce | None = None,
 ) -> ComparisonReport:
@@ -47,7 +47,8 @@ def compare(
 
     `results` of the report has one for each combination, in order; `as_json()` of a result is a
     flat object, so `pandas.DataFrame(one.as_json() for one in report.results)` is the table. What
-    refuses a combination is a result with its reason. `arena_limits` are in bytes.
+    refuses a combination is a result with its reason. `arena_limits` are in bytes. With several
+    `processes` a script must guard its entry by `if __name__ == "__main__":`.
     """
     with files_of(networks) as (paths, reading):
         asked = ComparisonRequest(
@@ -107,7 +108,7 @@ def accuracy(
     state: str = RESET,
     tops: Sequence[int] = (),
     results: str | os.PathLike[str] | None = None,
-    processes: int | None = None,
+    processes: int = 1,
     options: OffloadOptions = EXACT,
     announce: Announce | None = None,
 ) -> AccuracyReport:
@@ -116,6 +117,7 @@ def accuracy(
     `data` is a file or folder as the command takes it, or an array for each input with the labels
     in another. Floats are quantized as TFLite does; `mean`, `std` and `resize` are for pictures.
     The first target of `on` gives the figures, and the others must agree with it in each sample.
+    With several `processes` a script must guard its entry by `if __name__ == "__main__":`.
     """
     with (
         files_of([network]) as ((path,), reading),

@@ -22,7 +22,7 @@ from ethosgen.stages.manifest import Manifest, open_manifest
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
 from ethosgen.stages.schedule import Times, schedule
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.handover import ROOM
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ethosgen.target.wires import Tap
     from ethosgen.toolchain import Built
 
+_MOST_TICKS = 1 << 31
+"""More than half of a counter's range is a time that went back."""
 _ALONE_SAMPLES = 3
 """Samples that one element alone runs, for its cycles."""
 _NANOSECONDS = 1_000_000_000
@@ -297,6 +299,11 @@ def _figures(
     manifest, figures = opened.manifest, []
     for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
         report = one.report
+        if report.most_run_ticks > _MOST_TICKS:
+            raise TargetError(
+                f"element '{element.name}' reports {report.most_run_ticks:,} ticks for a run, "
+                "which its counter of 32 bits cannot have counted; run the pipeline again"
+            )
         per_cycle = one.hello.ticks_hz / element.clock_hz * samples
         if one.instruction_ns is not None:
             per_cycle = one.hello.ticks_hz * one.instruction_ns / _NANOSECONDS * samples

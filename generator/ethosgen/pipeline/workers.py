@@ -6,6 +6,7 @@ A task is a sample of a network, or whatever else can be pickled.
 import os
 import pickle
 import signal
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -13,9 +14,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from ethosgen.values.errors import EthosgenError, TargetError
@@ -31,6 +33,13 @@ RunSamples = Callable[[Sequence[Steps]], list[list[Arrays]]]
 Make = Callable[[], AbstractContextManager[RunSamples]]
 """Prepares a worker; it must be picklable, as its samples and outputs are."""
 
+_UNGUARDED = "ETHOSGEN_UNGUARDED"
+"""Names a file that a worker creates if the user's script starts workers when it is imported."""
+_DIED = "a worker process died, perhaps because memory ran out; use fewer with --processes"
+_NO_GUARD = (
+    "each worker process imports your script, which starts workers again; put the script's calls "
+    "under if __name__ == '__main__':, or use processes=1"
+)
 _AHEAD = 2
 """Tasks that wait for each worker."""
 
@@ -58,11 +67,17 @@ def run_chunks(
             for chunk in chunks:
                 yield chunk, run(chunk.samples)
         return
+    if _is_importing_the_script():
+        Path(os.environ[_UNGUARDED]).touch()
+        os._exit(1)
     # A forked child would share the threads' locks of compilers and interpreters.
     context = get_context("spawn")
     ended, running = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(processes, context, _begin, (make, ended))
     waiting: deque[tuple[Chunk[Given], Future[list[Made] | EthosgenError]]] = deque()
+    place = tempfile.TemporaryDirectory(prefix="ethosgen-workers-")
+    unguarded = Path(place.name) / "unguarded"
+    os.environ[_UNGUARDED] = str(unguarded)
     try:
         for chunk in chunks:
             waiting.append((chunk, pool.submit(cast("_Run[Given, Made]", _run), chunk.samples)))
@@ -74,13 +89,18 @@ def run_chunks(
         running.close()  # nobody waits for chunks that have begun
         if not isinstance(error, BrokenProcessPool):
             raise
-        raise TargetError(
-            "a worker process died, perhaps because memory ran out; use fewer with --processes"
-        ) from None
+        raise TargetError(_NO_GUARD if unguarded.exists() else _DIED) from None
     finally:
+        del os.environ[_UNGUARDED]
+        place.cleanup()
         pool.shutdown(cancel_futures=True)
         running.close()
         ended.close()
+
+
+def _is_importing_the_script() -> bool:
+    """Return whether this is a worker that has not begun: it imports its parent's script first."""
+    return bool(getattr(current_process(), "_inheriting", False)) and _UNGUARDED in os.environ
 
 
 _Run = Callable[[Sequence[Given]], list[Made] | EthosgenError]

@@ -15,12 +15,13 @@
 volatile bool element_event;
 volatile uint32_t element_interrupts;
 volatile uint32_t element_interrupt_ticks;
+uint32_t element_wait_ticks;
 
 static struct element_report report;
 static struct ethosgen_handover_header *pending; /* its results wait for room behind */
 static bool is_stopped;                         /* a frame was wrong: nothing more is answered */
 
-uint32_t element_ticks(void)
+uint32_t element_elapsed(void)
 {
     uint32_t interrupted;
     uint32_t now;
@@ -30,6 +31,18 @@ uint32_t element_ticks(void)
         now = board_ticks();
     } while (interrupted != element_interrupt_ticks);
     return now - interrupted;
+}
+
+uint32_t element_ticks(void)
+{
+    static uint32_t last;
+    uint32_t now = element_elapsed() - element_wait_ticks;
+
+    /* The ticks of an interrupt's entry are an estimate: time must not go back for it. */
+    if (now - last <= UINT32_MAX / 2) {
+        last = now;
+    }
+    return last;
 }
 
 void element_reset(void)

@@ -17,7 +17,13 @@ extern volatile bool element_event;
 extern volatile uint32_t element_interrupts;
 extern volatile uint32_t element_interrupt_ticks;
 
+/* The ticks of waits until a link took more. */
+extern uint32_t element_wait_ticks;
+
 /* Return board_ticks() without those of the links' interrupts, which have their own figure. */
+uint32_t element_elapsed(void);
+
+/* Return the ticks of this element's own work: neither interrupts of the links nor waits for them. */
 uint32_t element_ticks(void);
 
 /* What this element has done since HELLO; the host asks for it. */

@@ -24,7 +24,12 @@ void link_init(void)
 
 static void put(uint32_t base, uint8_t byte)
 {
-    while ((UART_STATE(base) & UART_STATE_TX_FULL) != 0) {
+    if ((UART_STATE(base) & UART_STATE_TX_FULL) != 0) {
+        uint32_t started = element_elapsed();
+
+        while ((UART_STATE(base) & UART_STATE_TX_FULL) != 0) {
+        }
+        element_wait_ticks += element_elapsed() - started;
     }
     UART_DATA(base) = byte;
 }

@@ -48,8 +48,11 @@ static void open_line(uint32_t receive, uint32_t send, uint32_t irq)
 
 static void ring(uint32_t send, uint8_t byte)
 {
+    uint32_t started = element_elapsed();
+
     while ((ACCESS_READY(send) & 1u) == 0) {
     }
+    element_wait_ticks += element_elapsed() - started;
     CH_SET(send) = 1u << (byte & 1u);
 }
 

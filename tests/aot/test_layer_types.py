@@ -196,7 +196,6 @@ def _scales_of_a_matrix(net: NetworkBuilder) -> int:
     ("build", "why"),
     [
         (_hybrid, r"CONV_2D.*dynamic-range quantization: weights of int8"),
-        (_shifted_weights, r"CONV_2D.*have a zero point other than 0"),
         (_uneven_groups, r"CONV_2D.*do not fit its input \(1, 4, 4, 5\)"),
         (_short_bias, r"CONV_2D.*bias has 2 values for 3 channels"),
         (_int32_bias_of_a_depthwise, r"DEPTHWISE_CONV_2D.*bias must be int64.*is int32"),
@@ -211,3 +210,17 @@ def test_what_is_not_covered_is_named_with_its_place(build: Build, why: str) -> 
     plan = cpu_plan(net.build(build(net)))
     with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {why}"):
         compile_program(plan, "net")
+
+
+def _first_scale_for_all(net: NetworkBuilder) -> int:
+    y = net.constant(net.random_integers((6, 5)), scale=(0.01, 0.02, 0.03, 0.004, 0.05), axis=1)
+    x = net.input((4, 6))
+    return net.operator("BATCH_MATMUL", [x, y], [Spec((4, 5), "int8", 0.3, -2)])[0]
+
+
+@needs_gcc
+@pytest.mark.parametrize("build", [_shifted_weights, _first_scale_for_all])
+def test_what_tflm_ignores_of_weights_is_ignored(build: Build, tmp_path: Path) -> None:
+    """It ignores the zero point of a convolution's weights, and all scales of a matrix but one."""
+    net = NetworkBuilder("ignored", seed=1)
+    _assert_equal(parse_network(net.build(build(net)), "ignored.tflite"), tmp_path)

@@ -282,3 +282,18 @@ def test_a_constant_that_is_stored_sparse_is_named() -> None:
     with pytest.raises(UnsupportedError, match="is stored sparse") as refused:
         parse_network(packed(file), "sparse")
     assert weights.name.decode() in str(refused.value)
+
+
+def test_an_output_scale_of_0_is_named_before_anything_divides_by_it() -> None:
+    net = NetworkBuilder("zero")
+    made = net.conv2d(net.input((1, 4, 4, 4)), 4, scale=0.0, zero_point=-5)
+    with pytest.raises(
+        InputError, match=r"'zero': CONV_2D makes 'conv_2d_[0-9]', whose scale is 0"
+    ):
+        parse(net, made)
+
+
+def test_what_only_moves_elements_may_have_a_scale_of_0() -> None:
+    net = NetworkBuilder("zero")
+    x = net.input((1, 4, 4, 4), scale=0.0)
+    assert parse(net, net.reshape(x, (1, 64))).outputs[0].shape == (1, 64)

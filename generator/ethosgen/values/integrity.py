@@ -18,6 +18,7 @@ def check(network: Network) -> None:
     """
     _check_ends(network)
     _refuse_dynamic(network)
+    _refuse_zero_scales(network)
     check_dataflow(network)
 
 
@@ -27,6 +28,28 @@ def _check_ends(network: Network) -> None:
         raise InputError(f"'{network.name}' has no {missing}: there is nothing to run")
     if not network.graph.operators:
         raise InputError(f"'{network.name}' has no operators: there is nothing to run")
+
+
+_DIVIDING = frozenset(
+    "ADD AVERAGE_POOL_2D BATCH_MATMUL CONV_2D DEPTHWISE_CONV_2D DIV ELU EXP FULLY_CONNECTED "
+    "HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOGISTIC LOG MEAN MUL PRELU QUANTIZE RELU RELU6 "
+    "RELU_N1_TO_1 RSQRT SOFTMAX SQUARED_DIFFERENCE SUB SUM TANH TRANSPOSE_CONV".split()
+)
+"""Operators on integers that compute with the reciprocal of their output's scale."""
+
+
+def _refuse_zero_scales(network: Network) -> None:
+    """Refuse outputs by whose scale of 0 an interpreter would divide; it moves elements with it."""
+    for graph in network.graphs:
+        for operator in graph.operators:
+            for tensor in (graph.tensors[i] for i in operator.outputs if i != ABSENT):
+                known = tensor.quantization
+                if operator.code in _DIVIDING and known and 0 in known.scale:
+                    raise InputError(
+                        f"'{network.name}': {operator.code} makes '{tensor.name}', whose scale is "
+                        "0, and would divide by it; quantize the network again with samples for "
+                        "which this tensor is not constant"
+                    )
 
 
 def _refuse_dynamic(network: Network) -> None:

@@ -10,7 +10,7 @@ doubles, reads an int32 bias as int64 unless quantized_bias_type is set, and sup
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def read_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer:
     _check_sizes(op, source, weights, target, biases)
     if source.dtype == "float32":
         return Layer(source, weights, target, biases, (), plain_range(op, "float32"), "float32")
-    _check_quantization(op, source, weights, target)
+    weights = _checked_weights(op, source, weights, target)
     by_litert = bool(op.options.get(UNSIGNED))
     multipliers = (litert_multipliers if by_litert else multipliers_of)(source, weights, target)
     if len(multipliers) not in (1, target.shape[-1]):
@@ -186,17 +186,25 @@ def _check_sizes(
         )
 
 
-def _check_quantization(op: Operator, source: Tensor, weights: Tensor, target: Tensor) -> None:
+def _checked_weights(op: Operator, source: Tensor, weights: Tensor, target: Tensor) -> Tensor:
+    """Return the weights with the zero points that the operator uses.
+
+    Both interpreters ignore those of weights in int8 and int16 layers other than FULLY_CONNECTED.
+    """
     quantization = weights.quantization
     if quantization is None:
         raise UnsupportedError(f"the weights '{weights.name}' have no scale")
-    has_offset = op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED)
-    may_shift = has_offset and len(quantization.scale) == 1
-    if any(quantization.zero_point) and not may_shift:
-        raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
     for tensor in (source, target):
         if tensor.dtype == "int16" and zero_point_of(tensor):
             raise UnsupportedError(f"int16 '{tensor.name}' has a zero point other than 0")
+    if not any(quantization.zero_point):
+        return weights
+    if op.code == "FULLY_CONNECTED" or op.options.get(UNSIGNED):
+        if len(quantization.scale) == 1:
+            return weights
+        raise UnsupportedError(f"the weights '{weights.name}' have a zero point other than 0")
+    ignored = replace(quantization, zero_point=(0,) * len(quantization.scale))
+    return replace(weights, quantization=ignored)
 
 
 def multipliers_of(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:

@@ -27,6 +27,7 @@ from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.tflite.detections import give_shapes, lacks_shapes
 from ethosgen.frontend.tflite.flexbuffer import read_map
 from ethosgen.frontend.tflite.identifier import FORMAT, recognizes
+from ethosgen.frontend.tflite.matrices import with_first_scales
 from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -63,6 +64,7 @@ def parse_network(data: bytes, name: str) -> Network:
         network = expand(network)
     if lacks_shapes(network):
         network = give_shapes(network)
+    network = with_first_scales(network)
     check(network)
     return network
 

@@ -45,3 +45,12 @@ def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         Store.make(tmp_path / "file")
+
+
+def test_a_value_under_another_key_s_name_is_not_there(tmp_path: Path) -> None:
+    store = Store.make(tmp_path)
+    other = "f" * len(KEY)
+    store.put(KEY, b"value")
+    store.put(other, b"other")
+    (tmp_path / KEY[:2] / KEY).replace(tmp_path / other[:2] / other)
+    assert store.get(other) is None

@@ -99,6 +99,7 @@ class StudyData:
             return
         if not answer.was_there:
             self._store.put(answer.key, value)
+        self._kept += answer.was_there  # another sweep computed it meanwhile
         self.found.add(answer.key)
 
     def results(self) -> tuple[LabelledResult, ...]:

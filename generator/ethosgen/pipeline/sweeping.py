@@ -144,6 +144,7 @@ class Todo:
             return
         if answer.lasting and answer.value is not None and not answer.was_there:
             self.store.put(answer.key, answer.value)
+        self.kept += answer.was_there  # another sweep computed it meanwhile
         self.found[answer.key] = results
 
     def report(self, seconds: float) -> SweepReport:

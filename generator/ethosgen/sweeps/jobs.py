@@ -1,12 +1,17 @@
 """Jobs of a sweep, and what a worker does with them: plain functions of values."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.sweeps.store import Shelf
+from ethosgen.sweeps.locks import HeldError, Silence, held
+from ethosgen.sweeps.store import Shelf, Store
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
+
+_POLL_S = 0.1
+"""How often to look whether another sweep has done a job."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +73,40 @@ def do_jobs(
 ) -> list[Answer]:
     """Do jobs in order, at least one, and others while `goes_on` says so.
 
-    What the store has is not computed again; a fault ends one job only. Each value is kept at
-    once, so the death of this process costs the job that it works on.
+    What the store has is not computed again, nor what another sweep computes now: its value is
+    waited for when nothing else is left. A fault ends one job only. Each value is kept at once,
+    so the death of this process costs the job that it works on.
     """
     check_worker(compute)
     answers: list[Answer] = []
+    held_jobs: list[Job] = []
     for job in jobs:
         if answers and not goes_on():
+            return answers
+        try:
+            answers.append(_do(compute, job, shared, shelf))
+        except HeldError:
+            held_jobs.append(job)
+    for job in held_jobs:
+        answer = _wait(compute, job, shared, shelf, lambda: not answers or goes_on())
+        if answer is None:
             break
-        answers.append(_do(compute, job, shared, shelf))
+        answers.append(answer)
     return answers
+
+
+def _wait(
+    compute: Compute, job: Job, shared: Any, shelf: Shelf, goes_on: Callable[[], bool]
+) -> Answer | None:
+    """Do a job when the other sweep that has it is done or dead; None if that is too late."""
+    silence = Silence(Store(shelf.folder).lock(job.key))
+    while goes_on():
+        try:
+            return _do(compute, job, shared, shelf)
+        except HeldError:
+            silence.end()
+            time.sleep(_POLL_S)
+    return None
 
 
 def check_worker(compute: Compute) -> None:
@@ -87,10 +116,20 @@ def check_worker(compute: Compute) -> None:
 
 
 def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
+    """Return a job's answer, from the store if there; HeldError if another process does it."""
     store = shelf.open()
-    value = store.get(job.key) if store else None
-    if value is not None:
-        return Answer(job.key, value, was_there=True)
+    if store is None:
+        return _computed(compute, job, shared, None)
+    value = store.get(job.key)
+    if value is None:
+        with held(store.lock(job.key)):
+            value = store.get(job.key)  # the last holder may have kept it just now
+            if value is None:
+                return _computed(compute, job, shared, store)
+    return Answer(job.key, value, was_there=True)
+
+
+def _computed(compute: Compute, job: Job, shared: Any, store: Store | None) -> Answer:
     try:
         made = compute(shared, job.given)
     except EthosgenError as error:

@@ -53,19 +53,19 @@ class Store:
         return Shelf(self.folder.absolute(), (self.folder / _NAME).read_text())
 
     def get(self, key: str) -> bytes | None:
-        """Return a value, None if it is not there, or damaged."""
+        """Return a value, None if it is not there, damaged, or another key's."""
         try:
             digest, _, value = self._path(key).read_bytes().partition(b"\n")
         except OSError:
             return None
-        return value if digest.decode("latin-1") == hashlib.sha256(value).hexdigest() else None
+        return value if digest == _digest(key, value) else None
 
     def put(self, key: str, value: bytes) -> None:
         """Keep a value; InputError if that is impossible."""
         path = self._path(key)
         try:
             path.parent.mkdir(exist_ok=True)
-            self._write(path, hashlib.sha256(value).hexdigest().encode() + b"\n" + value)
+            self._write(path, _digest(key, value) + b"\n" + value)
         except OSError as error:
             raise cannot_write(path, error) from None
 
@@ -73,6 +73,10 @@ class Store:
         """Forget a value, if it is there."""
         with suppress(OSError):
             self._path(key).unlink()
+
+    def lock(self, key: str) -> Path:
+        """Return the file that says that somebody computes a value."""
+        return self._path(key).with_name(f".{key}.lock")
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
@@ -90,3 +94,8 @@ class Store:
             with suppress(OSError):
                 Path(name).unlink()
             raise
+
+
+def _digest(key: str, value: bytes) -> bytes:
+    """Return the digest of a value under its key, so that a file under another name is refused."""
+    return hashlib.sha256(key.encode() + b"\n" + value).hexdigest().encode()

@@ -109,9 +109,9 @@ def pad(node: Node) -> Any:
                 full[rank + int(axis) % rank] = widths[len(axes) + place]
             widths = full
     pairs = list(zip(widths[:rank], widths[rank:], strict=True))
-    if any(width < 0 for width in widths):
-        raise UnsupportedError("its padding is negative; use Slice")
     mode = node.text("mode", "constant")
+    if mode == "constant" and any(width < 0 for width in widths):
+        return _cropped(node, pairs, float(value))
     if mode == "constant":
         flat = [int(width) for pair in pairs for width in pair]
         return relax.op.nn.pad(node.inputs[0], flat, "constant", float(value))
@@ -122,6 +122,34 @@ def pad(node: Node) -> Any:
             places = np.arange(-before, size + after)
             value = node.builder.normalize(_taken(value, _folded(places, size, mode), axis))
     return value
+
+
+def _cropped(node: Node, pairs: Sequence[tuple[int, int]], value: float) -> Any:
+    """Convert negative widths to a slice, and pad it by the others."""
+    starts = [max(-before, 0) for before, _ in pairs]
+    ends = [size + min(after, 0) for size, (_, after) in zip(node.shape(), pairs, strict=True)]
+    made = relax.op.strided_slice(node.inputs[0], list(range(len(pairs))), starts, ends)
+    flat = [max(width, 0) for pair in pairs for width in pair]
+    if not any(flat):
+        return made
+    return relax.op.nn.pad(node.builder.normalize(made), flat, "constant", value)
+
+
+@converts("Celu")
+def celu(node: Node) -> Any:
+    """Convert to max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), which overflows nowhere."""
+    x, alpha = node.inputs[0], float(node.attributes.get("alpha", 1.0))
+
+    def add(operator: Any, first: Any, second: Any) -> Any:
+        return node.builder.normalize(operator(first, second))
+
+    def number(value: float) -> Any:
+        return relax.const(np.float32(value))
+
+    below = add(relax.op.multiply, add(relax.op.minimum, x, number(0)), number(1 / alpha))
+    below = add(relax.op.subtract, node.builder.normalize(relax.op.exp(below)), number(1))
+    below = add(relax.op.multiply, below, number(alpha))
+    return relax.op.add(add(relax.op.maximum, x, number(0)), below)
 
 
 def _folded(places: Any, size: int, mode: str) -> Any:

@@ -1,0 +1,32 @@
+"""Operators in float, as sums of others."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.onnx_networks import OnnxNetwork, random_samples
+from tests.support.onnx_trials import trial_of
+
+
+@pytest.mark.parametrize("pads", [[0, 0, -1, 0, 0, 0, -2, -1], [0, 0, -1, 2, 0, 0, 1, -1]])
+def test_negative_padding_crops(pads: list[int], tmp_path: Path) -> None:
+    net = OnnxNetwork()
+    x = net.add_input("x", 1, 3, 6, 7)
+    y = net.add("Pad", [x, net.constant(pads, np.int64), net.constant(0.5)])
+    _check(net, net.add("Relu", [y], "y"), tmp_path)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
+def test_celu_is_made_of_elementwise_operators(alpha: float, tmp_path: Path) -> None:
+    net = OnnxNetwork()
+    _check(net, net.add("Celu", [net.add_input("x", 2, 9)], "y", alpha=alpha), tmp_path)
+
+
+def _check(net: OnnxNetwork, output: str, folder: Path) -> None:
+    path = folder / "net.onnx"
+    onnx.save(net.model([output]), path)
+    trial = trial_of(path, "floats", random_samples(onnx.load(path), 4, 1))
+    assert (trial.npu, trial.cpu) == (0, 0)
+    assert trial.fidelity.equal == trial.fidelity.elements, trial.fidelity.text()

@@ -68,7 +68,7 @@ def test_every_npu_is_drawn_with_its_memory_modes() -> None:
     assert all(drawn[npu] == {*board.memory_modes(board.accelerator(npu))} for npu in U85)
 
 
-@pytest.mark.parametrize("seed", [136768974, 136783219])
+@pytest.mark.parametrize("seed", [136768974, 137000025])
 def test_no_quotient_is_drawn_that_cpp_leaves_open(seed: int) -> None:
     """LiteRT divides -128 by -1 to 127 or -128, by the element's place."""
     wild = make_network(seed)

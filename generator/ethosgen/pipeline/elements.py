@@ -301,7 +301,7 @@ def _figures(
         report = one.report
         if report.most_run_ticks > _MOST_TICKS:
             raise TargetError(
-                f"element '{element.name}' reports {report.most_run_ticks:,} ticks for a run, "
+                f"element '{element.name}' reports {counted(report.most_run_ticks, 'tick')} for a run, "
                 "which its counter of 32 bits cannot have counted; run the pipeline again"
             )
         per_cycle = one.hello.ticks_hz / element.clock_hz * samples

@@ -300,9 +300,10 @@ def _figures(
     for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
         report = one.report
         if report.most_run_ticks > _MOST_TICKS:
+            ticks = counted(report.most_run_ticks, "tick")
             raise TargetError(
-                f"element '{element.name}' reports {counted(report.most_run_ticks, 'tick')} for a run, "
-                "which its counter of 32 bits cannot have counted; run the pipeline again"
+                f"element '{element.name}' reports {ticks} for a run, which its counter of 32 bits "
+                "cannot have counted; run the pipeline again"
             )
         per_cycle = one.hello.ticks_hz / element.clock_hz * samples
         if one.instruction_ns is not None:

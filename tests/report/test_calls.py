@@ -48,6 +48,19 @@ def test_operations_without_an_operator_are_counted_apart() -> None:
     assert layers + report.costs.unassigned_cycles == report.costs.npu_cycles
 
 
+def test_strips_that_the_compiler_does_not_name_are_their_operators(tmp_path: Path) -> None:
+    net = NetworkBuilder("nchw", 3)
+    x = net.input((1, 3, 96, 96), "int8", 0.05, 3)
+    y = net.conv2d(net.transpose(x, (0, 2, 3, 1)), 8, (3, 3), stride=(2, 2))
+    path = tmp_path / "nchw.tflite"
+    path.write_bytes(net.build(y))
+    report = report_of(path)
+    transpose = report.layers[0]
+    assert transpose.code == "TRANSPOSE" and not report.costs.unassigned_cycles
+    assert transpose.share is not None and transpose.share > 0.5
+    assert sum(layer.cycles or 0 for layer in report.layers) == report.costs.npu_cycles
+
+
 def test_an_output_that_is_the_input_takes_no_time() -> None:
     report = report_of(ERRATA / "reshape-int32.tflite")
     assert report.timeline == () and report.costs.cycles == 0

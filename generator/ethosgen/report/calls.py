@@ -1,7 +1,7 @@
 """The calls of the generated C, with the operators of the network that each computes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ethosgen.backend import is_compiled
 from ethosgen.values.network import Graph, Operator
@@ -10,6 +10,8 @@ from ethosgen.values.profile import NPU, Profile, ProgramStep
 from ethosgen.values.program import Program
 from ethosgen.values.timeline import NpuEvent, NpuTimeline
 
+_STORED = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TOSA_RESHAPE", "TOSA_IDENTITY"})
+"""Operators that leave the bytes as they are."""
 _JOINT = " + "
 """Between the codes of operators that share a function."""
 
@@ -89,10 +91,56 @@ def calls_of(
         if profile is not None:
             cpu = profile.steps[number - 1].count
         timeline = timelines.get(step.name) if step.on == NPU and not step.is_wait else None
+        if timeline is not None:
+            timeline = name_owners(timeline, [i for i in operators if _takes_time(plan, i)])
         now = found[-1].end if found else 0
         takes = round(pace * (cpu or 0))
         found.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
     return tuple(found)
+
+
+def name_owners(timeline: NpuTimeline, operators: Sequence[int]) -> NpuTimeline:
+    """Return a timeline in which operations without an operator have theirs, where that is clear.
+
+    `operators` are those of the partition that take time. Vela names the operator of the first and
+    of the last strip of a TRANSPOSE only. Operations between two of one operator serve it, too, and
+    those between operators the only one there that has none of its own, else a neighbour whose
+    operation is the same.
+    """
+    named = {event.operator for event in timeline.events}
+    silent = [i for i in operators if i not in named]
+    before = _latest(timeline.events)
+    behind = _latest(timeline.events[::-1])[::-1]
+
+    def owner(event: NpuEvent, low: NpuEvent | None, high: NpuEvent | None) -> int | None:
+        ends = [one for one in (low, high) if one is not None]
+        if low is not None and high is not None and low.operator == high.operator:
+            return low.operator
+        first, last = (one.operator if one else None for one in (low, high))
+        between = [i for i in silent if (first is None or i > first) and (last is None or i < last)]
+        alike = [one.operator for one in ends if one.name == event.name]
+        return between[0] if len(between) == 1 else alike[0] if alike else None
+
+    events = (
+        event if event.operator is not None else replace(event, operator=owner(event, low, high))
+        for event, low, high in zip(timeline.events, before, behind, strict=True)
+    )
+    return replace(timeline, events=tuple(events))
+
+
+def _latest(events: Sequence[NpuEvent]) -> list[NpuEvent | None]:
+    """Return, for each event, the last one before it whose operator is known."""
+    found: list[NpuEvent | None] = []
+    last = None
+    for event in events:
+        found.append(last)
+        last = last if event.operator is None else event
+    return found
+
+
+def _takes_time(plan: Plan, index: int) -> bool:
+    """Return whether an operator has work of its own; others use the bytes of a RESHAPE."""
+    return plan.network.graph.operators[index].code not in _STORED
 
 
 def _offered(plan: Plan, partition: Partition) -> int | None:

@@ -19,12 +19,13 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.resources import resource_folder
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline import Inputs
+from ethosgen.pipeline.models import devices_of
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
-from ethosgen.values.errors import BuildError, DeviceFault
+from ethosgen.values.errors import BuildError, DeviceFault, InputError
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -32,6 +33,7 @@ from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 from tests.support.toy_accelerator import changed, sums_file, write_folder
 from tests.support.toy_adder import HEADER
 
@@ -284,3 +286,23 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
     pipeline.create_project(recipe, directory=place, watch=Watch())
     with pytest.raises(BuildError, match=r"this is for the board|address of soft-adder"):
         build(place, "board", {})
+
+
+@needs_gcc
+@pytest.mark.parametrize("board", ["mps2-an386", "mps2-an505", "qemu-cortex-m3"])
+def test_boards_on_which_qemu_attaches_no_model_are_refused(tmp_path: Path, board: str) -> None:
+    def create(folder: Path) -> Path:
+        place = tmp_path / folder.name
+        wanted = recipe(DIGITS, board=board, npu="none", accelerators=(str(folder),))
+        pipeline.create_project(wanted, directory=place, watch=Watch())
+        return place
+
+    with pytest.raises(InputError, match=r"address of device 'matrix-engine' .*: use one of these"):
+        create(FOLDER)
+    assert not (tmp_path / "matrix-engine").exists()
+    placed = Path(shutil.copytree(FOLDER, tmp_path / "placed" / ENGINE))
+    facts = placed / "accelerator.toml"
+    facts.write_text(facts.read_text().replace("corstone300]", f"{board}]").replace("57", "30"))
+    project = open_project(create(placed))
+    with pytest.raises(InputError, match=rf"on {board}: use one of corstone300.* --on serial"):
+        devices_of(project, "qemu")

@@ -236,6 +236,17 @@ def _stand_in(name: str, of: str, has_npu: bool) -> Board:
     )
 
 
+def attaches_models(board: Board) -> bool:
+    """Return whether QEMU, with the board or its stand-in, shares memory with models of devices."""
+    qemu = (_load(board.run.stand_in) if board.run.stand_in else board).run.qemu
+    return qemu is not None and qemu.shared is not None
+
+
+def boards_with_models() -> str:
+    """Return the names of the boards on which QEMU attaches models of devices, for messages."""
+    return ", ".join(name for name in board_names() if attaches_models(load_board(name)))
+
+
 def find_blanks(name_or_path: str) -> str | None:
     """Return the question for the blanks of a board file, None if it has none."""
     path = find_board_file(name_or_path)

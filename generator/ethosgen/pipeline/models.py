@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ethosgen.backend import find_accelerator, load_wrapped
+from ethosgen.board import attaches_models, boards_with_models
 from ethosgen.pipeline.npu_model import attach_model
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.device import Device, unite
@@ -21,6 +22,11 @@ def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
         raise InputError(
             f"Arm's FVP has no device '{devices[0].name}': run it on QEMU with --on qemu, or on "
             "the board with --on serial"
+        )
+    if devices and on == "qemu" and not attaches_models(info.board):
+        raise InputError(
+            f"QEMU cannot attach the model of device '{devices[0].name}' on {info.board.name}: use "
+            f"one of {boards_with_models()}, or run it on the board with --on serial"
         )
     return devices
 

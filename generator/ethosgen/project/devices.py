@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ethosgen.board import Board
-from ethosgen.project.layout import LIBRARY_ONLY, LINUX, ZEPHYR
+from ethosgen.board import Board, attaches_models, boards_with_models
+from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.device import Device, bell_byte
 from ethosgen.values.errors import InputError, UnsupportedError
 
@@ -40,6 +40,8 @@ def device_facts(
     A library may run on other boards than QEMU's, so it guesses no interrupt. InputError if a
     device's interrupt is another's.
     """
+    if platform in (BAREMETAL, CSOLUTION) and not attaches_models(board):
+        _require_addresses(board, devices)
     taken = dict.fromkeys(used, "the console, the NPU or QEMU's bell")
     placed = {d.name: d.places[board.name].irq for d in devices if board.name in d.places}
     for device in devices:
@@ -69,6 +71,17 @@ def device_facts(
         }
         for index, device in enumerate(devices)
     ]
+
+
+def _require_addresses(board: Board, devices: Sequence[Device]) -> None:
+    """Raise InputError for a device without an address on a board that only hardware can run."""
+    for device in devices:
+        if _base_addr(device, board) is None:
+            raise InputError(
+                f"the address of device '{device.name}' on {board.name} is unknown, and QEMU "
+                f"attaches models of devices only on {boards_with_models()}: use one of these, or "
+                f"add [device.boards.{board.name}] to its accelerator.toml"
+            )
 
 
 def _irq(device: Device, placed: int | None, spare: Iterator[int]) -> int | None:

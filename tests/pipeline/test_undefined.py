@@ -16,6 +16,7 @@ from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.pipeline.bisection import diagnose
 from ethosgen.pipeline.judgement import judge
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
 from ethosgen.values.plan import PlanSummary
@@ -24,6 +25,7 @@ from ethosgen.values.watch import Watch
 from tests.support.needs import needs_qemu
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
+from tests.support.stream_networks import network_of, stackers
 
 WHY = "C++ leaves the result of QUANTIZE with output 'made' undefined for a float that does not fit"
 
@@ -67,7 +69,7 @@ def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
     assert report.passed
     assert report.golden is not None
     assert (report.golden.elements, report.golden.left_out) == (7, 1)
-    assert f"left out  1 element: {WHY}" in report_text(report)
+    assert f"left out  1 output: {WHY}" in report_text(report)
     answer = json.loads(json.dumps(report.as_json()))["oracles"]["tflm"]
     assert (answer["left_out"], answer["left_out_why"]) == (1, WHY)
     texts = [case.findtext("system-out") for case in make_suite("p", report, None).iter("testcase")]
@@ -118,6 +120,18 @@ def test_a_power_that_overflows_is_left_out() -> None:
     assert left_out.why.startswith("C++ leaves the result of POW with output 'made' undefined")
 
 
+def test_a_stack_without_enough_data_is_left_out() -> None:
+    network = network_of(lambda net: stackers(net, [(2, 3, 0, 4)]))
+    samples = random_samples(network, 9, seed=1)
+    golden = golden_outputs(network, samples)
+    stack, is_valid = (tensor.name for tensor in network.outputs)
+    found = undefined_outputs(network, samples)
+    assert found is not None and "SignalStacker" in found.why
+    awaits = [not wanted[is_valid].item() for wanted in golden]
+    assert {*awaits} == {True, False}
+    assert [bool(mask) and bool(mask[stack].all()) for mask in found.masks] == awaits
+
+
 def test_a_missing_output_is_no_undefined_one() -> None:
     mask = LeftOut([{"y": np.array([True, False])}], "why")
     wanted: list[Arrays] = [{"y": np.array([1, 2], np.int8)}]
@@ -139,4 +153,4 @@ def test_verify_on_a_processor_that_saturates(tmp_path: Path) -> None:
     command = ["verify", str(tmp_path / "floats.tflite"), "--board", "corstone300"]
     done = CliRunner().invoke(cli, [*command, "--input", str(tmp_path / "x.npz")])
     assert done.exit_code == 0, done.output
-    assert f"left out  1 element: {WHY}" in done.stdout
+    assert f"left out  1 output: {WHY}" in done.stdout

@@ -56,6 +56,12 @@ def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) ->
     return build
 
 
+def _whole_pool(net: NetworkBuilder) -> int:
+    """Average 65,536 values: only the sum of the lowest ones wraps."""
+    x = net.input((1, 256, 256, 1), "int16", 1 / 32768, 0)
+    return net.average_pool(x, (256, 256))
+
+
 def _quotient(net: NetworkBuilder) -> int:
     """Divide by a constant: the NPU model faults where a divisor is 0."""
     x = net.input((1, 4, 4, 4), "int8", 0.05, 0)
@@ -333,6 +339,7 @@ NETWORKS: dict[str, Build] = {
     "pool-rescales": _rescaling_pool,
     "sum-wraps": _large_bias,
     "shift-wraps": _shifted_sum,
+    "pool-wraps": _whole_pool,
     "scale-range": _large_scale,
     "mul-int32": _binary("MUL", "int32", (1.0, 1.0, 1.0)),
     "int32-saturates": _binary("ADD", "int32", None),

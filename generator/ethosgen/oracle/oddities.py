@@ -49,17 +49,33 @@ def operator_by_chance(network: Network) -> str:
     return ""
 
 
+_AWAITING = ("SignalFramer", "SignalStacker")
+
+
 def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     """Return whether an operator's result is undefined in C++ for some inputs.
 
     Both oracles' QUANTIZE, TFLite Micro's CAST and LiteRT's POW of integers convert floats to
     integers with a plain static_cast (reference/quantize.h, micro/kernels/cast.cc, kernels/pow.cc):
-    the result for a float that does not fit depends on the processor and the compiler.
+    the result for a float that does not fit depends on the processor and the compiler. SignalFramer
+    and SignalStacker do not write their result while their second output is false (framer.cc,
+    stacker.cc).
     """
+    if operator.custom_code in _AWAITING:
+        return True
     if operator.code not in ("QUANTIZE", "CAST", "POW"):
         return False
     source, target = (np.dtype(tensors[i].dtype) for i in (operator.inputs[0], operator.outputs[0]))
     return target.kind in "iu" and (source.kind == "f" or operator.code == "POW")
+
+
+def when_undefined(operator: Operator) -> str:
+    """Return when the result of an operator is undefined, for a sentence."""
+    return (
+        "before it has enough data"
+        if operator.custom_code in _AWAITING
+        else "for a float that does not fit"
+    )
 
 
 def undefined_elements(
@@ -74,6 +90,8 @@ def undefined_elements(
     none = np.zeros(target.shape, bool)
     if not may_be_undefined(operator, tensors):
         return none
+    if operator.custom_code in _AWAITING:
+        return ~none & (not values[operator.outputs[1]].item())
     given = [values[i] if tensors[i].data is None else tensors[i].array() for i in operator.inputs]
     with np.errstate(all="ignore"):
         if operator.code == "POW":

@@ -10,14 +10,18 @@ import numpy as np
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import litert, tflm, tosa
 from ethosgen.oracle.interpreters import Array, ask_child, file_of
-from ethosgen.oracle.oddities import answers_by_chance, may_be_undefined, undefined_elements
+from ethosgen.oracle.oddities import (
+    answers_by_chance,
+    may_be_undefined,
+    undefined_elements,
+    when_undefined,
+)
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.excerpt import single_operator
 from ethosgen.values.fitting import fitting
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
 from ethosgen.values.tosa import is_tosa
-from ethosgen.values.workload import has_state
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
@@ -63,17 +67,16 @@ def undefined_outputs(
         return None
     is_one = oracle in (tflm.NAME, litert.NAME)
     oracles = [oracle] * len(pieces.oracles) if oracle and is_one else pieces.oracles
-    reached: dict[int, Mask] = {}
+    lasting: dict[int, Mask] = {}
     masks, why = [], ""
     for value in pieces.values:
-        if not has_state(network):
-            reached.clear()
-        found = _spread(network, value, oracles, reached)
+        reached = dict(lasting)
+        found = _spread(network, value, oracles, reached, lasting)
         why = why or found
         masks.append({t.name: reached[t.index] for t in network.outputs if t.index in reached})
     if not any(masks):
         return None
-    return LeftOut(masks, f"C++ leaves the result of {why} undefined for a float that does not fit")
+    return LeftOut(masks, f"C++ leaves the result of {why}")
 
 
 def _spread(
@@ -81,20 +84,25 @@ def _spread(
     value: Mapping[int, np.ndarray[Any, Any]],
     oracles: Sequence[str],
     reached: dict[int, Mask],
+    lasting: dict[int, Mask],
 ) -> str:
-    """Add a sample's undefined elements to `reached`; return the operator that causes them.
+    """Add a sample's undefined elements to `reached`; return what causes them.
 
-    An operator that reads one has an undefined result, and so have its variables.
+    An operator that reads one has an undefined result, and so have its variables. If it has state,
+    they are undefined in later samples, too: `lasting`.
     """
     tensors, why = network.graph.tensors, ""
     for op, oracle in zip(network.graph.operators, oracles, strict=True):
         if not reached.keys().isdisjoint(op.inputs):
             written = (*op.outputs, *(i for i in op.inputs if i >= 0 and tensors[i].is_variable))
             reached |= {i: np.ones(tensors[i].shape, bool) for i in written}
+            if op.code == "CUSTOM" or len(written) > len(op.outputs):
+                lasting |= {i: reached[i] for i in written}
         elif may_be_undefined(op, tensors):
             mask = undefined_elements(op, tensors, oracle, value)
             if mask.any():
-                why = why or f"{op.code} with output '{tensors[op.outputs[0]].name}'"
+                name = f"{op.custom_code or op.code} with output '{tensors[op.outputs[0]].name}'"
+                why = why or f"{name} undefined {when_undefined(op)}"
                 reached[op.outputs[0]] = mask.reshape(tensors[op.outputs[0]].shape)
     return why
 

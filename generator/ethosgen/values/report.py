@@ -156,10 +156,10 @@ class Report:
         if self.second and self.second.note:
             found["odd"] = f"{self.second.note}; --oracle chooses who decides"
         if self.constant:
-            names = " and ".join(f"'{name}'" for name in self.constant)
+            names = ", ".join(f"'{name}'" for name in self.constant)
             found["constant"] = (
-                f"output {names} is the same in each of {counted(self.samples, 'sample')}, so it "
-                "proves little; pass inputs that change it with --input"
+                f"the same in each of {counted(self.samples, 'sample')}, which proves little: "
+                f"{names}; pass inputs that change it with --input"
             )
         if self.golden and self.golden.first:
             found["first"] = self.golden.first.text()

@@ -135,22 +135,28 @@ def squares_beyond_32_bits(site: Site) -> bool:
 
 
 def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
-    """Return bias, bound of the sum and factor of each channel; None without a 64-bit bias."""
+    """Return bias, bound of the sum and factor of each channel; None for sums of 32 bits.
+
+    Without a bias the sum has 64 bits, too.
+    """
     if site.code not in _WEIGHTED or site.dtype != "int16":
         return None
-    weights, bias = site.inputs[1], site.inputs[-1]
-    if bias.dtype != "int64" or bias.data is None or weights.data is None:
+    weights = site.inputs[1]
+    bias = next(iter(site.inputs[3 if site.code == "TRANSPOSE_CONV" else 2 :]), None)
+    if weights.data is None or (bias and (bias.dtype != "int64" or bias.data is None)):
         return None
     axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
     channels = weights.shape[axis]
     scales = weights.quantization.scale if weights.quantization else ()
-    if not channels or math.prod(bias.shape) != channels or len(scales) not in (1, channels):
+    is_complete = bias is None or math.prod(bias.shape) == channels
+    if not channels or not is_complete or len(scales) not in (1, channels):
         return None
     rows = np.moveaxis(weights.array(), axis, 0).reshape(channels, -1)
     reach = _LARGEST_16 * abs(rows.astype(np.int64)).sum(axis=1)
     x = site.inputs[2 if site.code == "TRANSPOSE_CONV" else 0]
     factor = scale_of(x) / scale_of(site.output) * _REDUCED * np.array(scales, np.float64)
-    return bias.array().reshape(-1), reach, np.broadcast_to(factor, reach.shape)
+    biases = np.zeros_like(reach) if bias is None else bias.array().reshape(-1)
+    return biases, reach, np.broadcast_to(factor, reach.shape)
 
 
 def rescales_beyond_32_bits(site: Site) -> bool:

@@ -4,6 +4,7 @@ It lets the operator before a QUANTIZE write the QUANTIZE's output (GraphIrOptim
 and computes operators on constants itself (GraphIrOptimiser::ConstPropagation).
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,10 @@ from ethosgen.values.network import Graph, Operator, Tensor
 
 _WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
 """The position of a layer's input."""
+_SHIFTED = frozenset(
+    "MUL QUANTIZE RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ABS MEAN SUM".split()
+)
+"""Operators that rescale a value or a product of two."""
 _LIMIT_32 = 1 << 31
 _TYPES = ("int8", "uint8", "int16")
 _RESHAPERS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
@@ -61,8 +66,16 @@ def rescales_into_producer(site: Site) -> bool:
     return shared != ours
 
 
-def shifts_sum_beyond_32_bits(site: Site) -> bool:
-    """Return whether a sum of 32 bits can exceed them when a factor of 1 or more shifts it left."""
+def shifts_beyond_32_bits(site: Site) -> bool:
+    """Return whether a value can exceed 32 bits when a factor of 1 or more shifts it left.
+
+    It is a sum of int8, a product, or a value without its zero point; a sum of MEAN is not divided.
+    """
+    if site.code in _SHIFTED and {site.dtype, *(t.dtype for t in site.inputs[:1])} <= {*_TYPES}:
+        values = site.inputs[: 2 if site.code == "MUL" else 1]
+        reach = math.prod(map(_widest, values)) * _summed(site)
+        _, shift = math.frexp(math.prod(map(scale_of, values)) / scale_of(site.output))
+        return bool(reach * 2.0 ** max(shift, 0) >= _LIMIT_32)
     if site.code not in _WEIGHTED or site.dtype != "int8":
         return False
     x, weights = site.inputs[_WEIGHTED[site.code]], site.inputs[1]
@@ -79,6 +92,29 @@ def shifts_sum_beyond_32_bits(site: Site) -> bool:
         reach = reach + abs(bias.array().astype(np.int64))
     _, shifts = np.frexp(np.array(scales, np.float64) * scale_of(x) / scale_of(site.output))
     return bool((reach * 2.0 ** np.maximum(shifts, 0) >= _LIMIT_32).any())
+
+
+def _widest(tensor: Tensor) -> int:
+    """Return the largest magnitude of a tensor's values without its zero point."""
+    if tensor.data is not None:
+        return int(abs(tensor.array().astype(np.int64) - point_of(tensor)).max(initial=0))
+    low, high = _bounds(tensor)
+    return max(high - point_of(tensor), point_of(tensor) - low)
+
+
+def _summed(site: Site) -> int:
+    """Return the number of values that a MEAN or SUM adds; 1 for other operators."""
+    if site.code not in ("MEAN", "SUM"):
+        return 1
+    return site.inputs[0].elements // max(site.output.elements, 1)
+
+
+def sums_lowest_beyond_32_bits(site: Site) -> bool:
+    """Return whether the lowest values of a window of an average add up to -2**31 or less."""
+    if site.code != "AVERAGE_POOL_2D" or site.dtype != "int16":
+        return False
+    size = (int(site.operator.options[side]) for side in ("filter_height", "filter_width"))
+    return math.prod(size) << 15 >= _LIMIT_32
 
 
 def _only_writer(graph: Graph, tensor: Tensor) -> Operator | None:

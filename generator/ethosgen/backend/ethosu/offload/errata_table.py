@@ -399,11 +399,19 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "shift-wraps",
         "TFLite Micro",
-        rescaling.shifts_sum_beyond_32_bits,
-        "with a factor of 1 or more it shifts sums left in 32 bits, where large ones wrap around; "
-        "on the NPU they saturate",
+        rescaling.shifts_beyond_32_bits,
+        "with a factor of 1 or more it shifts values left in 32 bits, where large ones wrap "
+        "around; on the NPU they saturate",
         "TFLite, tensorflow/lite/kernels/internal/common.cc, "
         "MultiplyByQuantizedMultiplier(int32_t)",
+    ),
+    Erratum(
+        "pool-wraps",
+        "TFLite Micro",
+        rescaling.sums_lowest_beyond_32_bits,
+        "it adds a window of 65,536 values or more in 32 bits, where the sum of the lowest wraps "
+        "around",
+        "TFLite, tensorflow/lite/kernels/internal/reference/integer_ops/pooling.h, AveragePool",
     ),
     Erratum(
         "factor-float",

@@ -1,0 +1,112 @@
+"""Every operator that rescales, with factors from 1/8 to 2**27: the errata know what wraps.
+
+TFLite Micro runs each operator alone with inputs that drive it to its ends. What the NPU model then
+computes differently must be in the table, since `--no-check` relies on it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen import aot
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend.protocol import Task
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.pipeline.exactness import errata_of
+from ethosgen.pipeline.execution import simulate_samples
+from ethosgen.samples.ends import drive_to_ends
+from ethosgen.values.bouquet import gather
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.watch import Watch
+from tests.support.networks import NetworkBuilder
+
+FACTORS = [2.0**k * m for k in (-3, 0, 1, 8, 15, 16, 18, 22, 27) for m in (1, 1.9999)]
+SCALE = 0.5
+POINTS = {"int8": (-128, 0, 127), "int16": (0,)}
+SIDE = {"int8": 16, "int16": 32}
+
+Layer = Callable[[NetworkBuilder, int, str, dict[str, Any]], int]
+
+
+def _other(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
+    """Quantize to the other integer type."""
+    other, point = ("int16", 0) if dtype == "int8" else ("int8", 5)
+    return net.quantize(x, other, to["scale"], point)
+
+
+def _product(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
+    side, point = SIDE[dtype], 3 if dtype == "int8" else 0
+    return net.mul(x, net.input((1, side, side, 1), dtype, SCALE, point), **to)
+
+
+def _multiple(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
+    return net.mul(x, net.constant(np.array([[[[7]]]], dtype), None, SCALE, 0), **to)
+
+
+LAYERS: dict[str, Layer] = {
+    "MUL": _product,
+    "MUL by a constant": _multiple,
+    "QUANTIZE": lambda net, x, t, to: net.quantize(x, t, to["scale"], to["zero_point"]),
+    "QUANTIZE to another type": _other,
+    "RELU": lambda net, x, t, to: net.relu(x, **to),
+    "RELU6": lambda net, x, t, to: net.unary("RELU6", x, **to),
+    "LEAKY_RELU": lambda net, x, t, to: net.unary("LEAKY_RELU", x, {"alpha": 0.3}, **to),
+    "ABS": lambda net, x, t, to: net.unary("ABS", x, **to),
+    "MEAN": lambda net, x, t, to: net.mean(x, (1, 2), **to),
+    "CONV_2D": lambda net, x, t, to: net.conv2d(x, 4, (3, 3), bias=False, **to),
+    "DEPTHWISE_CONV_2D": lambda net, x, t, to: net.depthwise(x, (3, 3), bias=False, **to),
+    "FULLY_CONNECTED": lambda net, x, t, to: net.fully_connected(x, 4, bias=False, **to),
+    "ADD": lambda net, x, t, to: net.add(x, x, **to),
+    "SUB": lambda net, x, t, to: net.sub(x, net.relu(x), **to),
+}
+
+
+def _alone(name: str, dtype: str) -> Network:
+    """Return one network of a layer with every factor and zero point, each on its own."""
+    net, made, side = NetworkBuilder("factors", 1), list[int](), SIDE[dtype]
+    for factor in FACTORS:
+        if name in ("ADD", "SUB") and factor > 2**14:
+            continue  # Regor refuses them
+        for point in POINTS[dtype]:
+            x = net.input((1, side, side, 1), dtype, SCALE, point)
+            base = SCALE * SCALE if name.startswith("MUL") else SCALE
+            scale = float(np.float32(base / factor))
+            made.append(LAYERS[name](net, x, dtype, {"scale": scale, "zero_point": point}))
+    network = parse_network(net.build(*made), "factors")
+    bouquet = gather(network, range(len(network.graph.operators)))
+    assert bouquet is not None
+    return bouquet.network
+
+
+def _differing(network: Network, npu: str) -> Iterator[tuple[str, float, int]]:
+    """Yield operator, factor and zero point of what runs on the NPU, unknown, and differs."""
+    accelerator = find_accelerator(npu)
+    samples = drive_to_ends(network)
+    golden = golden_outputs(network, samples)
+    kept = errata_of(network, accelerator, IoStyle.ARENA)
+    task = Task(network, accelerator, IoStyle.ARENA, aot.Processor())
+    plan = backend_of(accelerator).compile(task, {})
+    outputs = simulate_samples(plan, samples, Watch())
+    on_cpu = {left.operator for left in plan.cpu_operators}
+    assert len(on_cpu) < len(network.graph.operators), "nothing runs on the NPU"
+    tensors = network.graph.tensors
+    for index, op in enumerate(network.graph.operators):
+        x, y = tensors[op.inputs[0]], tensors[op.outputs[0]]
+        pairs = zip(outputs, golden, strict=True)
+        differs = any(not np.array_equal(ours[y.name], wanted[y.name]) for ours, wanted in pairs)
+        if differs and index not in kept and index not in on_cpu:
+            assert x.quantization and y.quantization
+            factor = x.quantization.scale[0] / y.quantization.scale[0]
+            yield op.code, factor, x.quantization.zero_point[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u85-256"])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_no_factor_is_missing_from_the_errata(name: str, dtype: str, npu: str) -> None:
+    assert not list(_differing(_alone(name, dtype), npu))

@@ -18,8 +18,8 @@ from typing import Any
 from bench.markdown import table
 from bench.measure import MODELS
 from ethosgen.commands.sizes import size_text
-from ethosgen.pipeline.comparison import ComparisonRequest, compare
 from ethosgen.plots.comparison import draw
+from ethosgen.studies.comparison import ComparisonRequest, compare
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, Setting
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.watch import Watch

@@ -10,9 +10,9 @@ from bench.layers import Layer, board_without_helium, drawn, layers_of, run_laye
 from bench.measure import networks
 from ethosgen import aot
 from ethosgen.backend.wrapped.accelerator import load_wrapped
-from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
+from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support.eager_accelerator import eager_copy
 
 INT16_CODES = ("ADD", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D")

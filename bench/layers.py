@@ -16,7 +16,7 @@ from bench.command import ethosgen
 from bench.shapes.shape import add_product, add_transposed
 from ethosgen import aot, frontend
 from ethosgen.backend import load_wrapped
-from ethosgen.pipeline.firmware import build_project
+from ethosgen.flow.firmware import build_project
 from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import draw_samples

@@ -17,14 +17,14 @@ from bench.markdown import table
 from bench.measure import DEMO, MODELS
 from ethosgen.board import load_board
 from ethosgen.board.system import LINK_KINDS, LinkKind, uniform_system
-from ethosgen.pipeline.elements import build_pipeline, run_pipeline
-from ethosgen.pipeline.judgement import Criteria, Inputs
-from ethosgen.pipeline.planning import read
-from ethosgen.pipeline.staging import create_pipeline
+from ethosgen.flow.planning import read
 from ethosgen.stages.cuts import positions
+from ethosgen.systems.elements import build_pipeline, run_pipeline
+from ethosgen.systems.staging import create_pipeline
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Criteria, Inputs
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS, PAGE = DOCS / "pipeline.json", DOCS / "pipeline.md"

@@ -24,9 +24,10 @@ from typing import NamedTuple
 
 import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
 from bench import markdown
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 
 PAGE = Path(__file__).parent.parent / "docs" / "public.md"
 MARK = "<!-- repositories: written by bench/trials.py -->"
@@ -120,9 +121,9 @@ def simulate(path: Path, npu: str) -> Answer:
 
 
 def _answer(line: Connection, path: Path, npu: str) -> None:
-    inputs = pipeline.Inputs(None, SAMPLES, 0)
+    inputs = Inputs(None, SAMPLES, 0)
     try:
-        report = pipeline.simulate(path, npu=npu, inputs=inputs, watch=Watch())
+        report = flow.simulate(path, npu=npu, inputs=inputs, watch=Watch())
     except EthosgenError as error:
         line.send(Answer("REFUSED", str(error)))
     except Exception as error:

@@ -22,7 +22,7 @@ from rich.progress import track
 from tflite_micro.python.tflite_micro import runtime
 
 from ethosgen.applications.kws import Recognizer
-from ethosgen.pipeline.application import read_settings
+from ethosgen.flow.application import read_settings
 
 MODEL = Path(__file__).parent / "kws_int8.tflite"
 SETTINGS = Path(__file__).parents[1] / "templates" / "apps" / "kws"

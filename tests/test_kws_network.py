@@ -12,8 +12,8 @@ from kws_front_end import CHANNELS, HOP, WINDOW
 from tflite_writer import write_tflite
 
 from ethosgen.applications.labels import read_labels
+from ethosgen.flow.application import read_settings
 from ethosgen.frontend import read
-from ethosgen.pipeline.application import read_settings
 
 SAID = ["yes", "left", "stop", "go"]
 SETTINGS = read_settings(kws_accuracy.SETTINGS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.host.demos import copy_demo, find_demo
 from ethosgen.values.watch import Watch
 from tests import ROOT
@@ -22,9 +22,9 @@ def test_the_application_reads_the_seven(tmp_path: Path) -> None:
     (program,) = re.findall(r"^```c\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     (network,) = copy_demo(find_demo("digits"), tmp_path)
     project = tmp_path / "firmware"
-    pipeline.create_project(recipe(network), directory=project, watch=Watch())
+    flow.create_project(recipe(network), directory=project, watch=Watch())
     (project / "app" / "main.c").write_text(program)
-    pipeline.build_project(project, watch=Watch())
+    flow.build_project(project, watch=Watch())
     elf = project / "build" / "qemu" / "firmware.elf"
     done = ethosgen("attach", "--elf", elf, "--board", "corstone300")
     assert done.returncode == 7, done.stderr

@@ -15,10 +15,10 @@ from bench.shapes.shape import Case
 from ethosgen import frontend
 from ethosgen.board import load_board
 from ethosgen.oracle import TFLM, interpreters, tflm
-from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, Sample, compare
+from ethosgen.verdict.judgement import tolerance_of
 
 BOARD = "corstone300"
 CORES = ("cortex-m55", "cortex-m33", "cortex-m3", "cortex-m0plus")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.backend.wrapped.declaration import External
 from ethosgen.backend.wrapped.external import find_external
-from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.acl_page import ADVICE, FIGURES, PAGE, with_table
 from tests.support.needs import needs_acl
 from tests.support.networks import NetworkBuilder
@@ -65,7 +65,7 @@ def test_firmware_cannot_have_it(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     with pytest.raises(InputError, match="'acl' is only for --platform linux, not baremetal"):
-        pipeline.create_project(wanted, directory=tmp_path / "out", watch=Watch())
+        flow.create_project(wanted, directory=tmp_path / "out", watch=Watch())
     assert not (tmp_path / "out").exists()
 
 
@@ -89,7 +89,7 @@ def layers(path: Path) -> Path:
 
 
 def simulated(path: Path, steps: float) -> Report:
-    return pipeline.simulate(
+    return flow.simulate(
         path, npu="none", accelerators=("acl",), inputs=Inputs(None, 20, 1),
         options=OffloadOptions(steps=steps), watch=Watch(),
     )  # fmt: skip
@@ -117,6 +117,6 @@ def test_a_program_with_the_library_equals_the_oracle(tmp_path: Path) -> None:
         path, board="aarch64-linux", platform="linux", npu="none", accelerators=("acl",),
         check=False,
     )  # fmt: skip
-    report = pipeline.verify(wanted, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(wanted, inputs=Inputs(None, 5, 0), watch=Watch())
     assert isinstance(report, Report)
     assert report.verdict == "PASS" and report.plan.shares[0].operators == 2

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.aot import cpu_cycles
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.backend.wrapped.external import find_external
-from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.eager_accelerator import eager_copy
 from tests.support.needs import needs_cmsis_nn, needs_gcc
 from tests.support.networks import NetworkBuilder
@@ -53,7 +53,7 @@ def test_its_layers_equal_the_oracle(per_channel: bool, tmp_path: Path) -> None:
     path = tmp_path / "layers.tflite"
     path.write_bytes(net.build(y))
     taking_all = str(eager_copy(NAME, tmp_path))
-    report = pipeline.simulate(
+    report = flow.simulate(
         path, npu="none", accelerators=(taking_all,), inputs=Inputs(None, 6, 1), watch=Watch()
     )
     assert report.passed

@@ -9,17 +9,16 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import make_evaluator
 from ethosgen.backend import load_wrapped
 from ethosgen.backend.wrapped.accelerator import WrappedAccelerator
 from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.program import HostProgram
+from ethosgen.flow.models import devices_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.resources import resource_folder
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline import Inputs
-from ethosgen.pipeline.models import devices_of
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.target import run
@@ -30,6 +29,7 @@ from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -79,7 +79,7 @@ def test_the_model_rounds_twice() -> None:
 
 def simulate(path: Path, net: NetworkBuilder, output: int) -> Report:
     path.write_bytes(net.build(output))
-    report = pipeline.simulate(
+    report = flow.simulate(
         path, npu="none", accelerators=(ENGINE,), inputs=Inputs(None, 6, 1), watch=Watch()
     )
     assert report.passed
@@ -134,7 +134,7 @@ def test_the_model_in_c_is_the_same(tmp_path: Path) -> None:
         y = net.conv2d(net.input((2, 11, 9, 5), scale=0.05), 19, *layer, scale=0.02, zero_point=9)
         path = tmp_path / "conv.tflite"
         path.write_bytes(net.build(y))
-        report = pipeline.simulate(
+        report = flow.simulate(
             path, npu="none", accelerators=(str(folder),), inputs=Inputs(None, 4, 1), watch=Watch()
         )
         assert report.passed and report.plan.shares[0].operators == 1
@@ -146,7 +146,7 @@ def test_it_refuses_what_the_hardware_lacks(tmp_path: Path) -> None:
     x = net.input((1, 11, 9, 4))
     path = tmp_path / "dilated.tflite"
     path.write_bytes(net.build(net.conv2d(x, 4, dilation=(2, 2))))
-    report = pipeline.simulate(
+    report = flow.simulate(
         path, npu="none", accelerators=(ENGINE,), inputs=Inputs(None, 2, 0), watch=Watch()
     )
     assert report.passed and report.plan.shares[0].operators == 0
@@ -163,7 +163,7 @@ def test_a_model_that_faults_is_named_on_this_machine(tmp_path: Path) -> None:
     model.write_text(model.read_text().replace("r[A],", "r[A] - 64,"))
     told = r"device 'bad-engine' failed: in \w+ of .*, line \d+ \('\w+'\): it read 0x.*: input '"
     with pytest.raises(DeviceFault, match=told):
-        pipeline.simulate(
+        flow.simulate(
             DIGITS, npu="none", accelerators=(str(folder),), inputs=Inputs(None, 1, 0),
             watch=Watch(),
         )  # fmt: skip
@@ -174,7 +174,7 @@ def simulate_with_cache(folder: Path, path: Path) -> bool:
     network = parse_network(path.read_bytes(), "cached")
     engine = load_wrapped(str(folder))
     assert isinstance(engine, WrappedAccelerator)
-    plan = pipeline.make_plan(
+    plan = flow.make_plan(
         network, None, IoStyle.ARENA, Watch(), OffloadOptions(check=False), wrapped=[engine]
     )
     flags = (f"-D{CACHE}",)
@@ -215,7 +215,7 @@ def test_the_driver_maintains_the_cache(tmp_path: Path) -> None:
 def test_it_runs_alone_and_beside_an_npu(npu: str) -> None:
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(ENGINE,))
-    report = pipeline.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators >= 3
     assert (report.plan.npu_operators or 0) >= (4 if npu != "none" else 0)
@@ -231,7 +231,7 @@ def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
     path.write_bytes(net.build(net.fully_connected(net.input((1, 16)), 16)))
     recipe = Recipe((path,), "corstone300", "none", accelerators=(ENGINE,))
     place = tmp_path / "p"
-    pipeline.create_project(recipe, directory=place, watch=Watch())
+    flow.create_project(recipe, directory=place, watch=Watch())
     driver = place / "model" / ENGINE / "matrix_engine.c"
     text = driver.read_text()
     start = "    int32_t status = ETHOSGEN_OK;\n\n    if (engine->base_addr == 0)"
@@ -279,11 +279,11 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
     recipe = Recipe(
         (sums_file(tmp_path / "sums.tflite"),), "corstone300", "none", accelerators=(str(folder),)
     )
-    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 2
     place = tmp_path / "p"
-    pipeline.create_project(recipe, directory=place, watch=Watch())
+    flow.create_project(recipe, directory=place, watch=Watch())
     with pytest.raises(BuildError, match=r"this is for the board|address of soft-adder"):
         build(place, "board", {})
 
@@ -294,7 +294,7 @@ def test_boards_on_which_qemu_attaches_no_model_are_refused(tmp_path: Path, boar
     def create(folder: Path) -> Path:
         place = tmp_path / folder.name
         wanted = recipe(DIGITS, board=board, npu="none", accelerators=(str(folder),))
-        pipeline.create_project(wanted, directory=place, watch=Watch())
+        flow.create_project(wanted, directory=place, watch=Watch())
         return place
 
     with pytest.raises(InputError, match=r"address of device 'matrix-engine' .*: use one of these"):

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Inputs
+from ethosgen import flow
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.toy_accelerator import PLAIN, changed, write_folder
@@ -115,7 +115,7 @@ def test_the_cpu_works_while_a_device_does(awaited: bool, tmp_path: Path) -> Non
     folder = write_device(tmp_path / "toy", told, awaited)
     network = two_branches(tmp_path / "branches.tflite")
     recipe = Recipe((network,), "corstone300", "none", accelerators=(str(folder),))
-    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.golden is not None and report.golden.mismatches == 0
     beside = json.loads(told.read_text())

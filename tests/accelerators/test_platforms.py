@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.host.tools import GCC
-from ethosgen.pipeline import Inputs
 from ethosgen.project import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.accelerators.test_matrix_engine import DIGITS, ENGINE, SOFTWARE
 from tests.support.needs import needs_arm_gcc, needs_gcc, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
@@ -41,7 +41,7 @@ def make(folder: Path, platform: str, board: str | None = "corstone300", npu: st
     recipe = Recipe(
         (dense(folder),), board, npu, options=UNCHECKED, platform=platform, accelerators=(ENGINE,)
     )
-    pipeline.create_project(recipe, directory=folder / "p", watch=Watch())
+    flow.create_project(recipe, directory=folder / "p", watch=Watch())
     return folder / "p"
 
 
@@ -92,7 +92,7 @@ def test_a_board_without_its_address_has_no_node(tmp_path: Path) -> None:
         platform=ZEPHYR,
         accelerators=(str(folder),),
     )
-    pipeline.create_project(recipe, directory=tmp_path / "p", watch=Watch())
+    flow.create_project(recipe, directory=tmp_path / "p", watch=Watch())
     assert "ethosgen,device" in (tmp_path / "p/boards/on_qemu.overlay").read_text()
     assert "ethosgen,device" not in (tmp_path / "p/boards/on_board.overlay").read_text()
     build_file = (tmp_path / "p/model/CMakeLists.txt").read_text()
@@ -110,7 +110,7 @@ def test_it_runs_on_zephyr(npu: str) -> None:
     recipe = Recipe(
         (DIGITS,), "corstone300", npu, options=options, platform=ZEPHYR, accelerators=(ENGINE,)
     )
-    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators >= 3
     assert (report.plan.npu_operators or 0) >= (4 if npu != "none" else 0)
@@ -124,7 +124,7 @@ def test_it_runs_from_a_csolution(tmp_path: Path) -> None:
     elf = place / "build" / "qemu" / "firmware.elf"
     elf.parent.mkdir(parents=True)
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
-    report = pipeline.run_project(place, inputs=Inputs(None, 2, 3), watch=Watch())
+    report = flow.run_project(place, inputs=Inputs(None, 2, 3), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 1
 
@@ -138,7 +138,7 @@ def test_a_csolution_compiles_software_for_qemu_alone(tmp_path: Path) -> None:
         platform=CSOLUTION,
         accelerators=(str(write_soft_adder(tmp_path / "soft-adder")),),
     )
-    pipeline.create_project(recipe, directory=tmp_path / "p", watch=Watch())
+    flow.create_project(recipe, directory=tmp_path / "p", watch=Watch())
     flags = {
         way: [f for path, f in Solution(tmp_path / "p", way).sources() if "soft_adder" in path.name]
         for way in ("qemu", "board")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.aot.code.float_flags import computes_floats
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
-from ethosgen.pipeline import Inputs
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import cpu_plan, write_sources
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_arm_gcc
@@ -65,9 +65,9 @@ def test_the_library_is_exact_by_the_fastest_options(
     outputs = [build(net, "float32") for build in LAYERS if "softmax" not in build.__name__]
     network, place = tmp_path / "floats.tflite", tmp_path / "p"
     network.write_bytes(net.build(*outputs))
-    pipeline.create_project(recipe(network, npu="none"), directory=place, watch=Watch())
-    pipeline.build_project(place, watch=Watch())
-    report = pipeline.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
+    flow.create_project(recipe(network, npu="none"), directory=place, watch=Watch())
+    flow.build_project(place, watch=Watch())
+    report = flow.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
     assert isinstance(report, Report)
     assert report.golden is not None and report.golden.elements > 100
     assert report.golden.mismatches == report.golden.close == 0

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.aot.operators import LIBRARY_ULP
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.layer_networks import LAYERS
 from tests.support.needs import needs_gcc, needs_qemu
@@ -124,7 +124,7 @@ def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
     dtypes = ("int8", "int8", "int16", "int16", "float32")
     outputs = [build(net, dtype) for dtype in dtypes for build in LAYERS]
     (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "network.tflite", npu="none"),
         inputs=Inputs(None, 2, 5),
         watch=Watch(),

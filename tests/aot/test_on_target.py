@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot.operators import LIBRARY_ULP
 from ethosgen.aot.registry import code_of, deciding_dtype, registry
 from ethosgen.frontend.tflite.reader import parse_network
@@ -42,7 +42,7 @@ PARTS = 3
 MOVED = ("int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float32", "bool")
 """Types of which bytes are only moved."""
 CONTROL = {"ASSIGN_VARIABLE", "CALL_ONCE", "IF", "READ_VARIABLE", "VAR_HANDLE", "WHILE"}
-"""The networks that tests/pipeline/test_firmware_graphs.py runs on QEMU."""
+"""The networks that tests/flow/test_firmware_graphs.py runs on QEMU."""
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,12 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
         files.append(tmp_path / f"part_{number}.tflite")
         files[-1].write_bytes(file_of(part.network))
     folder, watch = tmp_path / "firmware", Watch()
-    pipeline.create_project(
+    flow.create_project(
         recipe(*files, npu="none", io="caller", check=False),  # each part has an oracle of its own
         directory=folder,
         watch=watch,
     )
-    built = pipeline.build_project(folder, watch=watch)
+    built = flow.build_project(folder, watch=watch)
     samples = [part.sample for part in parts]
     outcome = run(built.elf, open_project(folder), samples, order=range(len(parts)), attach=None)
     assert outcome.ended

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from flatbuffers import flexbuffers
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support import signal_networks as signals
 from tests.support.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
@@ -90,7 +90,7 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     path = tmp_path / "front_end.tflite"
     path.write_bytes(file_of(signals.front_end(60, 64, 9)))
     inputs = Inputs(None, 3, 9)
-    report = pipeline.verify(recipe(path, npu=npu), inputs=inputs, watch=Watch())
+    report = flow.verify(recipe(path, npu=npu), inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
 
 

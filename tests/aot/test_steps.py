@@ -7,10 +7,10 @@ import pytest
 
 from ethosgen.aot import compile_program
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Program
+from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.aot.test_compiler import mixed_plan
 from tests.aot.test_waits import make_plan
 from tests.support.control_networks import nested

@@ -7,9 +7,9 @@ import pytest
 
 from ethosgen.api.networks import draw_samples, files_of, names_of, pipeline_inputs, read
 from ethosgen.frontend import read as read_file
-from ethosgen.pipeline import choose_samples
 from ethosgen.samples.drawing import draw_samples as draw
 from ethosgen.values.errors import InputError
+from ethosgen.verdict.judgement import choose_samples
 from tests.support.networks import NetworkBuilder
 
 

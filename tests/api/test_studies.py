@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ethosgen
-from ethosgen.pipeline.comparison import sources_digest
-from ethosgen.pipeline.sweeping import Measure, SweepRequest, Todo
+from ethosgen.studies.comparison import sources_digest
+from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
 from ethosgen.sweeps.jobs import do_jobs
 from tests import ROOT
 from tests.support.needs import needs_extra

@@ -9,11 +9,12 @@ import vibration
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.vectors import load_vectors
+from ethosgen.flow import Feed, build_project, verify
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Feed, Inputs, build_project, verify
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.application_projects import create, edited, run
 from tests.support.needs import needs_build, needs_qemu, needs_zephyr

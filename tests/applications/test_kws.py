@@ -12,9 +12,9 @@ import pytest
 from ethosgen.applications import APPLICATIONS, Settings
 from ethosgen.applications.kws import Recognizer
 from ethosgen.applications.labels import append_labels
+from ethosgen.flow import build_project
+from ethosgen.flow.application import read_settings
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import build_project
-from ethosgen.pipeline.application import read_settings
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.watch import Watch

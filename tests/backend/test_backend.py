@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pytest
 
-from ethosgen import backend, pipeline
+from ethosgen import backend, flow
 from ethosgen.backend.protocol import (
     AcceleratorBackend,
     Attach,
@@ -23,9 +23,8 @@ from ethosgen.backend.protocol import (
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline import Inputs
-from ethosgen.pipeline.coverage import survey
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.studies.coverage import survey
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator
@@ -45,6 +44,7 @@ from ethosgen.values.plan import (
 from ethosgen.values.report import Report
 from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
@@ -206,9 +206,7 @@ def model(tmp_path: Path) -> Path:
 
 def simulate(path: Path, npu: str = ADDER.name, **options: Any) -> Report:
     wanted = OffloadOptions(**options)
-    return pipeline.simulate(
-        path, npu=npu, inputs=Inputs(None, 5, 0), options=wanted, watch=Watch()
-    )
+    return flow.simulate(path, npu=npu, inputs=Inputs(None, 5, 0), options=wanted, watch=Watch())
 
 
 def test_its_outputs_equal_the_oracles(toy: Toy, model: Path) -> None:
@@ -253,7 +251,7 @@ def test_the_generated_c_calls_its_function(
     toy: Toy, model: Path, io: IoStyle, tmp_path: Path
 ) -> None:
     network = parse_network(model.read_bytes(), "sums")
-    program = pipeline.make_program(pipeline.make_plan(network, ADDER, io, Watch()), Watch())
+    program = flow.make_program(flow.make_plan(network, ADDER, io, Watch()), Watch())
     assert not any("ethosu" in text or "npu_invoke" in text for text in program.sources.values())
     linked = replace(program, sources={**program.sources, "toy_add.c": DRIVER})
     samples = draw_samples(network, 5, 1)
@@ -276,12 +274,12 @@ def test_users_find_it_by_name(toy: Toy) -> None:
 
 def test_serve_npu_serves_the_backend_that_is_named(toy: Toy) -> None:
     answers = BytesIO()
-    pipeline.serve_npu("toy", BytesIO(b"sum"), answers)
+    flow.serve_npu("toy", BytesIO(b"sum"), answers)
     assert answers.getvalue() == b"SUM"
-    pipeline.serve_npu(None, BytesIO(), answers)  # Ethos-U, for older applications
+    flow.serve_npu(None, BytesIO(), answers)  # Ethos-U, for older applications
     assert answers.getvalue() == b"SUM"
     with pytest.raises(InputError, match=r"unknown backend 'tor' .did you mean 'toy'"):
-        pipeline.serve_npu("tor", BytesIO(), answers)
+        flow.serve_npu("tor", BytesIO(), answers)
 
 
 def test_a_network_of_its_compiler_is_known(toy: Toy, model: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.cpu import CORES, CoreName
 from ethosgen.host.tools import GCC
@@ -225,7 +225,7 @@ def test_our_kernels_compile_without_helium(
     board = board_with(tmp_path, core, more)
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
     wanted = recipe(network, board=str(tmp_path / "mine.toml"), npu="none")
-    pipeline.create_project(wanted, directory=place, watch=Watch())
+    flow.create_project(wanted, directory=place, watch=Watch())
     assert list((place / "model").glob(kernel)), "a kernel of ours is in it"
     check_sections(build(place, "board").elf, board, "shared_sram")
 

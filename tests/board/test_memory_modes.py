@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import Board, board_names, load_board
@@ -17,6 +17,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_qemu
 from tests.support.programs import make_program, with_fast_scratch
 from tests.support.recipes import recipe
@@ -155,10 +156,10 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     place = tmp_path / "p"
     wanted = recipe(network, memory_mode="sram_only")
-    pipeline.create_project(wanted, directory=place, watch=Watch())
+    flow.create_project(wanted, directory=place, watch=Watch())
     assert open_project(place).memory_mode == "sram_only"
     with pytest.raises(InputError, match=r"--memory-mode 'sram_only'.*for 'shared_sram' choose"):
-        pipeline.create_project(recipe(network), directory=place, watch=Watch())
+        flow.create_project(recipe(network), directory=place, watch=Watch())
 
 
 @needs_qemu
@@ -171,9 +172,9 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
     ],
 )
 def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(image_net(tmp_path / "image_net.tflite"), npu=npu, io=io, memory_mode=mode),
-        inputs=pipeline.Inputs(None, 2, 5),
+        inputs=Inputs(None, 2, 5),
         watch=Watch(),
     )
     assert report.passed

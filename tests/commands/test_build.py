@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.toolchain import Built
 from ethosgen.toolchain.sizes import Sizes
 from tests.support.command_line import ethosgen
@@ -25,7 +25,7 @@ def test_paths_are_told_as_the_user_named_the_project(
         own = Built(place / "application.elf", "qemu", SIZES)
         return Built(tmp_path / place / "firmware.elf", "qemu", SIZES, own)
 
-    monkeypatch.setattr(pipeline, "build_project", build_project)
+    monkeypatch.setattr(flow, "build_project", build_project)
     directory = tmp_path / "fw" if is_absolute else Path("fw")
     shown = ethosgen("build", directory).stdout.splitlines()
     built = directory / "build" / "qemu"

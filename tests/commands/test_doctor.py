@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.commands.doctor import doctor
+from ethosgen.flow import doctor as examination
+from ethosgen.flow.doctor import Finding, examine
 from ethosgen.host import extras
 from ethosgen.host.package_managers import MANAGERS
 from ethosgen.host.tools import CMAKE, GCC, TOOLS
-from ethosgen.pipeline import doctor as examination
-from ethosgen.pipeline.doctor import Finding, examine
 
 
 def program(file: Path, script: str = "exit 0") -> Path:

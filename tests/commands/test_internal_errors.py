@@ -11,8 +11,8 @@ from ethosgen import cli
 from ethosgen.aot import kernels
 from ethosgen.frontend.tflite import reader
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline.blame import blaming
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
+from ethosgen.verdict.blame import blaming
 from tests.support.networks import NetworkBuilder, Spec
 
 Run = Callable[..., tuple[object, str]]

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
+from ethosgen.flow.planning import read
 from ethosgen.host import extras
 from ethosgen.mesh.files import read_graph
-from ethosgen.pipeline.placement import task_graph
-from ethosgen.pipeline.planning import read
+from ethosgen.systems.placement import task_graph
 from ethosgen.values.errors import EthosgenError, InputError, ToolError, UnsupportedError
 from ethosgen.values.watch import Watch
 from tests import ROOT

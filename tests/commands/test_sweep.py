@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
-from ethosgen.pipeline import sweeping
-from ethosgen.pipeline.comparison import sources_digest
-from ethosgen.pipeline.sweeping import Measure, SweepRequest, Todo
+from ethosgen.studies import sweeping
+from ethosgen.studies.comparison import sources_digest
+from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
 from ethosgen.sweeps import connection
 from ethosgen.sweeps.jobs import do_jobs
 from ethosgen.values.errors import InputError

@@ -14,13 +14,13 @@ import numpy as np
 
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
-from ethosgen.pipeline.exactness import Golden, draw, exact_plan
-from ethosgen.pipeline.judgement import tolerance_of
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.exactness import Golden, draw, exact_plan
+from ethosgen.verdict.judgement import tolerance_of
 from tests.corpus.oracles import Answer, Question, ask
 from tests.corpus.settings import Setting
 from tests.corpus.trial import Key, case_of, make_samples, setting_of

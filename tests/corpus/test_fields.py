@@ -4,13 +4,13 @@ import pytest
 
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import decisive_outputs
 from tests.corpus import fields
 from tests.support.needs import needs_tosa
 from tests.support.tosa_fused import FUSED

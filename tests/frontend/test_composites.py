@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from flatbuffers import flexbuffers
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.oracle import LITERT
-from ethosgen.pipeline import Inputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.networks import NetworkBuilder, Spec
 
 NO_ATTRIBUTES = flexbuffers.Dumps({})
@@ -68,7 +68,7 @@ def test_litert_computes_the_same_as_from_the_composite() -> None:
 def test_firmware_and_oracles_agree(npu: str, tmp_path: Path) -> None:
     path = tmp_path / "nested.tflite"
     path.write_bytes(_nested())
-    report = pipeline.simulate(path, npu=npu, inputs=Inputs(None, 4, 1), watch=Watch())
+    report = flow.simulate(path, npu=npu, inputs=Inputs(None, 4, 1), watch=Watch())
     assert report.passed and report.golden is not None and report.golden.oracle == "tflm"
 
 

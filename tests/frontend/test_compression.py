@@ -13,11 +13,11 @@ from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.oracle import LITERT
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
+from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support import compressed_networks
 from tests.support.networks import NetworkBuilder, Spec
 

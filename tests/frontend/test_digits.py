@@ -12,14 +12,14 @@ import pytest
 
 from ethosgen.backend import compiled_for
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend import read
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.worker import run_script
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.float_networks import trained_digits
 from tests.support.needs import needs_torch
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.frontend import FRONT_ENDS, FrontEnd, open_source, read, source_of
-from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.small_models import image_net
 
 TEXT = b"toy network\nRELU 5\n"
@@ -47,14 +47,14 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_a_new_front_end_needs_nothing_but_its_entry(toy: Path) -> None:
     inputs = Inputs(None, 2, 0)
-    report = pipeline.simulate(toy, npu="none", inputs=inputs, watch=Watch())
+    report = flow.simulate(toy, npu="none", inputs=inputs, watch=Watch())
     assert report.passed and report.network == "half"
 
 
 def test_a_project_stores_the_source_as_given(toy: Path, tmp_path: Path) -> None:
     recipe = Recipe((toy,), "corstone300", npu="none")
     place = tmp_path / "project"
-    pipeline.create_project(recipe, directory=place, watch=Watch())
+    flow.create_project(recipe, directory=place, watch=Watch())
     (network,) = open_project(place).networks
     assert (network.source.name, network.format) == ("half.toy", "toy")
     assert network.source.read_bytes() == TEXT
@@ -64,7 +64,7 @@ def test_a_project_stores_the_source_as_given(toy: Path, tmp_path: Path) -> None
 def test_a_manifest_of_before_has_a_tflite_file(tmp_path: Path) -> None:
     path, place = image_net(tmp_path / "net.tflite"), tmp_path / "project"
     recipe = Recipe((path,), "corstone300", npu="none")
-    pipeline.create_project(recipe, directory=place, watch=Watch())
+    flow.create_project(recipe, directory=place, watch=Watch())
     manifest = place / "model" / "ethosgen.json"
     content = json.loads(manifest.read_bytes())
     content["format"] = 3

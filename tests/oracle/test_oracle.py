@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_network
@@ -17,7 +17,6 @@ from ethosgen.oracle import LITERT, ORACLES, TFLM, Oracle
 from ethosgen.oracle.litert import for_litert
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import outputs_in_pieces, take_apart
-from ethosgen.pipeline import Inputs, judgement
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import InternalError, UnsupportedError
@@ -25,6 +24,8 @@ from ethosgen.values.excerpt import single_operator
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict import judgement
+from ethosgen.verdict.judgement import Inputs
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.signal_networks import plain, window
 
@@ -49,7 +50,7 @@ def _odd() -> bytes:
 def _simulate(data: bytes, tmp_path: Path, npu: str, oracle: str | None = None) -> Report:
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
-    return pipeline.simulate(
+    return flow.simulate(
         path,
         npu=npu,
         inputs=Inputs(None, 5, 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import load_board
 from ethosgen.host.tools import TOOLS
 from ethosgen.project import render, write
@@ -40,7 +40,7 @@ def run_test(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_project_checks_itself_and_fails_closed(tmp_path: Path) -> None:
     place = tmp_path / "p"
     network = image_net(tmp_path / "image_net.tflite")
-    pipeline.create_project(recipe(network), directory=place, with_ci=True, watch=Watch())
+    flow.create_project(recipe(network), directory=place, with_ci=True, watch=Watch())
     good = run_test(place, "--junitxml=build/pytest.xml")
     assert good.returncode == 0, good.stdout + good.stderr
     assert "1 passed, 1 skipped" in good.stdout

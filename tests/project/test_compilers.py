@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.board import load_board
+from ethosgen.flow.attachment import attach_firmware
 from ethosgen.host.tools import GCC
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline.attachment import attach_firmware
 from ethosgen.project import LIBRARY_ONLY
 from ethosgen.project.rendering import KERNEL_OPTIONS
 from ethosgen.values.plan import OffloadMode, OffloadOptions
@@ -55,7 +55,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         platform=LIBRARY_ONLY,
         options=OffloadOptions(ON_CPU, OffloadMode("all")),
     )
-    pipeline.create_project(recipe, directory=place / "library", watch=Watch())
+    flow.create_project(recipe, directory=place / "library", watch=Watch())
     return place / "library"
 
 

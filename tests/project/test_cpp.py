@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.board import load_board
 from ethosgen.host.resources import template_folder
 from ethosgen.oracle.tflm import golden_outputs
@@ -117,7 +117,7 @@ def test_values_are_quantized_as_by_tflite_micro(tmp_path: Path) -> None:
 def test_a_network_runs_from_cpp(tmp_path: Path) -> None:
     path = image_net(tmp_path / "image_net.tflite")
     recipe = Recipe((path,), None, npu="none", platform=LIBRARY_ONLY)
-    pipeline.create_project(recipe, directory=tmp_path / "lib", watch=Watch())
+    flow.create_project(recipe, directory=tmp_path / "lib", watch=Watch())
     model = tmp_path / "lib" / "model"
     network = frontend.read(path)
     header = (model / "image_net.hpp").read_text()

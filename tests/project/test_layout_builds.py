@@ -13,8 +13,8 @@ import pytest
 
 from ethosgen import frontend
 from ethosgen.board import load_board
+from ethosgen.flow.attachment import attach_firmware
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline.attachment import attach_firmware
 from tests.support.needs import needs_qemu
 from tests.support.snippets import snippets
 from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, write_library

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import GCC
-from ethosgen.pipeline import Inputs
 from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.command_line import ethosgen
 from tests.support.needs import needs_arm_gcc
 from tests.support.programs import make_cpu_program, make_program
@@ -74,7 +74,7 @@ def test_the_readme_tells_what_the_board_file_knows() -> None:
 def test_a_library_is_generated_again(tmp_path: Path) -> None:
     network, place = image_net(tmp_path / "n.tflite"), tmp_path / "lib"
     for _ in range(2):
-        written = pipeline.create_project(
+        written = flow.create_project(
             Recipe((network,), None, npu="none", platform=LIBRARY_ONLY),
             directory=place,
             watch=Watch(),
@@ -89,11 +89,11 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
     write(library(make_cpu_program(), load_board("ra8p1")), place)
     sentence = "is a library without an application: add .*/lib/model to your own"
     with pytest.raises(InputError, match=sentence):
-        pipeline.build_project(place, watch=Watch())
+        flow.build_project(place, watch=Watch())
     with pytest.raises(InputError, match=sentence):
-        pipeline.run_project(place, inputs=Inputs(None, 1, 0), watch=Watch())
+        flow.run_project(place, inputs=Inputs(None, 1, 0), watch=Watch())
     with pytest.raises(InputError, match=sentence):
-        pipeline.flash_project(place, watch=Watch())
+        flow.flash_project(place, watch=Watch())
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ethosgen import __version__, pipeline
+from ethosgen import __version__, flow
 from ethosgen.project import migration, open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.project.migration import FORMAT, OLDEST, migrate
@@ -40,7 +40,7 @@ def today(tmp_path_factory: pytest.TempPathFactory) -> ProjectInfo:
     """Return the project that this ethosgen makes of the same network and options."""
     place = tmp_path_factory.mktemp("today") / "p"
     asked = recipe(DIGITS, npu="ethos-u55-128", cpu_ops=("MAX_POOL_2D",))
-    pipeline.create_project(asked, directory=place, watch=Watch())
+    flow.create_project(asked, directory=place, watch=Watch())
     return open_project(place)
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import load_board
 from ethosgen.project import BAREMETAL, CSOLUTION, ZEPHYR, Project, render, write
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.programs import make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
@@ -62,14 +63,14 @@ def test_zephyr_on_qemu_is_refused(tmp_path: Path) -> None:
     asked = recipe(network, board="corstone320", platform=ZEPHYR)
     said = "'corstone320' does not run on qemu; .*, or .* --board corstone300 --npu ethos-u85-256"
     with pytest.raises(InputError, match=said):
-        pipeline.verify(asked, inputs=pipeline.Inputs(None, 1, 1), watch=Watch())
+        flow.verify(asked, inputs=Inputs(None, 1, 1), watch=Watch())
     write(made("corstone320", ZEPHYR), tmp_path / "app")
     with pytest.raises(InputError, match=said):
-        pipeline.build_project(tmp_path / "app", on="qemu", watch=Watch())
+        flow.build_project(tmp_path / "app", on="qemu", watch=Watch())
 
 
 def test_a_stand_in_that_zephyr_does_not_know_is_not_named(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     asked = recipe(network, board="nrf5340dk", npu="none", platform=ZEPHYR)
     with pytest.raises(InputError, match=r"does not run on qemu; choose --on serial$"):
-        pipeline.verify(asked, inputs=pipeline.Inputs(None, 1, 1), watch=Watch())
+        flow.verify(asked, inputs=Inputs(None, 1, 1), watch=Watch())

@@ -19,9 +19,9 @@ import pytest
 
 from ethosgen.host.child import ChildError, cause_of_death
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.pipeline import quantize
 from ethosgen.quantization import QUANTIZERS
 from ethosgen.quantization.scripts import Quantizer
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationRequest
 from ethosgen.values.watch import Watch

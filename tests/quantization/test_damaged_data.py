@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from ethosgen.host.child import ChildError
-from ethosgen.pipeline import quantize
 from ethosgen.quantization.scripts import Quantizer
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.quantization import QuantizationRequest
 from ethosgen.values.watch import Watch

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
-from ethosgen.pipeline import quantize
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch

@@ -9,7 +9,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from ethosgen.frontend import read
-from ethosgen.pipeline import quantize
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest

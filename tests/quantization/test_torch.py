@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend import read
-from ethosgen.pipeline import quantize
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend.relax import import_module
-from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.relax import PATTERNS, partition_for_ethosu, simulate_ethosu, support_report
 from ethosgen.values.network import Network
+from ethosgen.verdict.judgement import decisive_outputs
 from tests.support.relax_networks import edge_samples, run
 from tests.support.relax_operators import CASES, Case, composite_of
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tvm
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.oracle import TFLM
-from ethosgen.pipeline import Inputs
 from ethosgen.relax import save_tflite
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.relax.test_partition import X, floats, whole_module
 from tests.support.relax_networks import run
 
@@ -25,7 +25,7 @@ def test_the_file_is_verified_and_equals_the_module(tmp_path: Path) -> None:
         "no pattern of quantized operators has its exp",
     }
     inputs = Inputs(None, 4, 0)
-    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=inputs, watch=Watch())
+    report = flow.simulate(path, npu="ethos-u55-128", inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.oracle == "tflm"
     network = frontend.read(path)
     assert [(one.name, one.dtype) for one in network.inputs] == [("x0", "float32")]

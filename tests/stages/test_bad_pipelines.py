@@ -7,10 +7,10 @@ from click.testing import CliRunner
 
 from ethosgen.board.system import load_system
 from ethosgen.cli import cli
-from ethosgen.pipeline.elements import run_pipeline
-from ethosgen.pipeline.judgement import Criteria, Inputs
+from ethosgen.systems.elements import run_pipeline
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Criteria, Inputs
 from tests import ROOT
 from tests.support.needs import needs_build, needs_qemu
 

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from ethosgen.board import load_board
 from ethosgen.board.system import uniform_system
 from ethosgen.cli import cli
+from ethosgen.flow.firmware import build_project
+from ethosgen.flow.planning import read
 from ethosgen.host.tools import QEMU
-from ethosgen.pipeline.elements import build_pipeline
-from ethosgen.pipeline.firmware import build_project
-from ethosgen.pipeline.planning import read
-from ethosgen.pipeline.staging import create_pipeline
 from ethosgen.stages.manifest import MANIFEST, Manifest, Member, manifest_text
+from ethosgen.systems.elements import build_pipeline
+from ethosgen.systems.staging import create_pipeline
 from ethosgen.values.errors import EthosgenError, InputError, TargetError
 from ethosgen.values.plan import EXACT
 from ethosgen.values.source import AS_IS

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
+from ethosgen.flow.planning import read
 from ethosgen.mesh.files import write_graph
-from ethosgen.pipeline.placement import task_graph
-from ethosgen.pipeline.planning import read
+from ethosgen.systems.placement import task_graph
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
 from tests.stages.test_bad_pipelines import small

@@ -14,9 +14,9 @@ from ethosgen.board.system import load_system, system_schema, uniform_system
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend import read
-from ethosgen.pipeline.estimates import Estimates
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
 from ethosgen.stages.schedule import Schedule
+from ethosgen.systems.estimates import Estimates
 from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.outcome import Comparison, Difference

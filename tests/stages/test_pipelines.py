@@ -13,23 +13,23 @@ from click.testing import CliRunner
 from ethosgen.board import load_board
 from ethosgen.board.system import uniform_system
 from ethosgen.cli import cli
-from ethosgen.pipeline.elements import (
+from ethosgen.flow.planning import read
+from ethosgen.stages.layout import tensor_bytes, windows
+from ethosgen.stages.report import PipelineReport
+from ethosgen.systems.elements import (
     Rig,
     build_pipeline,
     members_of,
     open_pipeline,
     run_pipeline,
 )
-from ethosgen.pipeline.judgement import Criteria, Inputs
-from ethosgen.pipeline.planning import read
-from ethosgen.pipeline.staging import create_pipeline
-from ethosgen.stages.layout import tensor_bytes, windows
-from ethosgen.stages.report import PipelineReport
+from ethosgen.systems.staging import create_pipeline
 from ethosgen.target.elements import Elements
 from ethosgen.values.errors import TargetError
 from ethosgen.values.handover import END_BYTES, HEADER_BYTES, ROOM
 from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Criteria, Inputs
 from tests import ROOT
 from tests.support.needs import needs_build, needs_models, needs_qemu
 from tests.support.networks import NetworkBuilder

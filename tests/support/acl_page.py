@@ -25,7 +25,7 @@ _HEAD = (
 
 def measure() -> list[dict[str, Any]]:
     """Try each operation with networks of each seed; the largest difference is in steps."""
-    from ethosgen.pipeline.acceptance import check_accelerator
+    from ethosgen.studies.acceptance import check_accelerator
 
     found: dict[int, dict[str, Any]] = {}
     one = load_wrapped("acl")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ethosgen.pipeline import Feed, build_project, create_project, run_app
+from ethosgen.flow import Feed, build_project, create_project, run_app
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.watch import Watch
 from tests.support.recipes import recipe

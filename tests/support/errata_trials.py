@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import Kept, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import decisive_outputs
 from tests.support.errata_networks import OPTIMISE, npu_of
 
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from ethosgen import frontend
 from ethosgen.backend import compiled_for
+from ethosgen.flow.planning import make_plan
 from ethosgen.host import worker
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.files import load_samples
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests import ROOT
 
 EXPORT = ROOT / "tests" / "frontend" / "pte" / "export_programs.py"

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.backend import backend_of, find_accelerator, load_wrapped
-from ethosgen.pipeline.planning import make_plan, make_program
-from ethosgen.pipeline.reporting import cpu_estimates, timelines_of
+from ethosgen.flow.planning import make_plan, make_program
 from ethosgen.report.assembly import Observed, assemble
+from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.network_report import NetworkReport, Setting
 from ethosgen.values.outcome import Comparison
@@ -44,7 +44,7 @@ def observe(
     accelerators: tuple[str, ...] = (),
 ) -> Observed:
     """Return a network as `ethosgen report` sees it; the verdict is made up."""
-    read = pipeline.read(network, None, Watch())
+    read = flow.read(network, None, Watch())
     accelerator = None if npu == NO_NPU else find_accelerator(npu)
     options = OffloadOptions(cpu_ops=cpu_ops, check=False)
     wrapped = [load_wrapped(name) for name in accelerators]

@@ -5,13 +5,13 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from ethosgen.oracle import TOSA
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import compare_defined
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import compare_defined
 from tests.support.tosa_cases import CASES
 from tests.support.tosa_fused import FUSED
 from tests.support.tosa_networks import TosaBuilder

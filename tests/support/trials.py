@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend import find_accelerator
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import compare_defined, decisive_outputs
-from ethosgen.pipeline.planning import make_plan
+from ethosgen.flow.planning import make_plan
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import compare_defined, decisive_outputs
 
 NPU = "ethos-u55-128"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Inputs
+from ethosgen import flow
 from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.target.buffers import LARGE_BYTES, Place, find_buffers
 from ethosgen.target.session import Session
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_build
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
@@ -35,8 +35,8 @@ def project(
     net.add(x, y)
     (place / "large.tflite").write_bytes(net.build())
     wanted = recipe(place / "large.tflite", npu="none", io=request.param.value)
-    pipeline.create_project(wanted, directory=place / "p", watch=Watch())
-    pipeline.build_project(place / "p", watch=Watch())
+    flow.create_project(wanted, directory=place / "p", watch=Watch())
+    flow.build_project(place / "p", watch=Watch())
     yield place / "p"
 
 
@@ -76,6 +76,6 @@ def test_large_tensors_take_the_short_way_and_small_ones_the_console(
         write(self, port, data, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Session, "write_input", note)
-    report = pipeline.run_project(project, inputs=Inputs(None, 3, 1), watch=Watch())
+    report = flow.run_project(project, inputs=Inputs(None, 3, 1), watch=Watch())
     assert report.passed
     assert sent == [2, 2, 2] and max(sent) < LARGE_BYTES

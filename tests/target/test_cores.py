@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import board_names, load_board
-from ethosgen.pipeline import Inputs
 from ethosgen.values.errors import InputError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_qemu
 from tests.support.recipes import recipe
@@ -21,7 +21,7 @@ BOARDS = [
 
 
 def verify(board: str, samples: int = 2) -> Report:
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(NETWORK, board=board), inputs=Inputs(None, samples, 1), watch=Watch()
     )
     assert isinstance(report, Report)
@@ -79,7 +79,7 @@ def test_every_board_without_an_npu_runs_on_qemu() -> None:
 @pytest.mark.parametrize("name", BOARDS)
 def test_an_npu_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=rf"board '{name}' has no NPU; omit --npu or pass --npu n"):
-        pipeline.create_project(
+        flow.create_project(
             recipe(NETWORK, board=name, npu="ethos-u55-128"),
             directory=tmp_path / "p",
             watch=Watch(),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.pipeline import build_project
+from ethosgen.flow import build_project
 from ethosgen.project import open_project, render, write
 from ethosgen.target import TARGETS, Firmware, TargetKind, default_target, run, targets_of
 from ethosgen.target.buffers import Place

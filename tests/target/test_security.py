@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline, target
+from ethosgen import flow, target
 from ethosgen.board import Board, load_board
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
@@ -18,6 +18,7 @@ from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.security import Security
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_qemu
 from tests.support.npu_stub import PlusOneNpu
 from tests.support.programs import ELEMENTS, make_program
@@ -215,7 +216,7 @@ def test_without_the_firmware_the_secure_image_says_so(
 def test_a_report_of_a_cortex_m33_says_what_was_confirmed(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     asked = recipe(network, board="mps2-an505", security=Security.NON_SECURE, check=False)
-    report = pipeline.verify(asked, inputs=pipeline.Inputs(None, 2, 1), watch=Watch())
+    report = flow.verify(asked, inputs=Inputs(None, 2, 1), watch=Watch())
     assert isinstance(report, Report) and report.passed and report.secure_side
     told = report.as_json()["security"]
     assert told["state"] == "non-secure"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from ethosgen import pipeline, target
+from ethosgen import flow, target
 from ethosgen.board import board_names, load_board
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
@@ -47,7 +47,7 @@ def project_on(name: str, directory: Path) -> ProjectInfo:
         write(render(make_program(), load_board(name)), directory)
     else:
         asked = recipe(NETWORK, board=name, check=False)
-        pipeline.create_project(asked, directory=directory, watch=Watch())
+        flow.create_project(asked, directory=directory, watch=Watch())
     return open_project(directory)
 
 

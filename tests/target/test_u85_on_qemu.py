@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
-from ethosgen.pipeline import Inputs, create_project, run_project
+from ethosgen.flow import create_project, run_project
 from ethosgen.project import open_project
 from ethosgen.target import TARGETS, Firmware, SharedMemory
 from ethosgen.target.session import Session
@@ -22,6 +22,7 @@ from ethosgen.toolchain import build, find_built
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_qemu
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net

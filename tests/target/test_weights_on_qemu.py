@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from ethosgen import pipeline
-from ethosgen.pipeline.weights import BuiltWeights, build_weights, read_file, verify_weights
+from ethosgen import flow
+from ethosgen.flow.weights import BuiltWeights, build_weights, read_file, verify_weights
 from ethosgen.project import open_project
 from ethosgen.target.slots import find_slots
 from ethosgen.toolchain import build
@@ -19,6 +19,7 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.values.weights import HEADER_BYTES, write_weights
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_qemu
 from tests.support.retrained import retrained
@@ -26,13 +27,13 @@ from tests.support.retrained import retrained
 pytestmark = needs_qemu
 
 NETWORK = ROOT / "demo" / "digits_int8.tflite"
-SAMPLES = pipeline.Inputs(None, 2, 0)
+SAMPLES = Inputs(None, 2, 0)
 Damage = Callable[[bytes], bytes]
 
 
 def make_project(network: Path, directory: Path, npu: str) -> Path:
     recipe = Recipe((network,), "corstone300", npu, ("digits",), apart=True)
-    pipeline.create_project(recipe, directory=directory, watch=Watch())
+    flow.create_project(recipe, directory=directory, watch=Watch())
     build(directory)
     return directory
 
@@ -62,7 +63,7 @@ def loaded_bytes(elf: Path) -> dict[str, bytes]:
 
 
 def test_the_firmware_runs_with_the_file_beside_it(project: Path) -> None:
-    report = pipeline.run_project(project, inputs=SAMPLES, watch=Watch())
+    report = flow.run_project(project, inputs=SAMPLES, watch=Watch())
     assert isinstance(report, Report)
     assert report.passed
     assert report.golden is not None
@@ -136,14 +137,14 @@ def test_each_damage_has_its_status(project: Path, tmp_path: Path, status: str) 
 
 
 def run_with(project: Path, file: Path) -> None:
-    network = pipeline.read(NETWORK, "digits", Watch())
+    network = flow.read(NETWORK, "digits", Watch())
     built = BuiltWeights(file, 0, read_file(old_file(project)), network, 0)
     verify_weights(built, project, inputs=SAMPLES, watch=Watch())
 
 
 def test_a_misaligned_address_has_its_status(tmp_path: Path) -> None:
     recipe = Recipe((NETWORK,), "corstone300", "none", ("digits",), apart=True)
-    pipeline.create_project(recipe, directory=tmp_path / "p", watch=Watch())
+    flow.create_project(recipe, directory=tmp_path / "p", watch=Watch())
     slots = tmp_path / "p" / "app" / "board_weights.c"
     text = slots.read_text()
     assert "{board_slot_digits, " in text
@@ -163,6 +164,6 @@ def test_a_file_that_exceeds_its_slot_is_refused(project: Path, tmp_path: Path) 
 def test_a_firmware_with_the_file_in_its_image_needs_no_loader(project: Path) -> None:
     built = build(project, options={"ETHOSGEN_WEIGHTS_INSIDE": "ON"})
     assert find_slots(built.elf, open_project(project)) == {}
-    report = pipeline.run_project(project, inputs=SAMPLES, watch=Watch())
+    report = flow.run_project(project, inputs=SAMPLES, watch=Watch())
     assert report.passed
     assert loaded_bytes(built.elf)[".ethosgen_weights"].startswith(b"EGWB")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import board_names, load_board
 from ethosgen.host.tools import GCC
 from ethosgen.project import Project, open_project, render, write
@@ -15,6 +15,7 @@ from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.board.test_board_projects import check_sections
 from tests.support.needs import needs_arm_gcc, needs_qemu
@@ -130,11 +131,11 @@ def test_several_networks_are_one_layer(tmp_path: Path) -> None:
 def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
     network, place = image_net(tmp_path / "image_net.tflite"), tmp_path / "p"
     wanted = recipe(network, platform="csolution")
-    pipeline.create_project(wanted, directory=place, watch=Watch())
+    flow.create_project(wanted, directory=place, watch=Watch())
     elf = place / "build" / "qemu" / "firmware.elf"
     elf.parent.mkdir(parents=True)
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
-    report = pipeline.run_project(place, inputs=pipeline.Inputs(None, 2, 3), watch=Watch())
+    report = flow.run_project(place, inputs=Inputs(None, 2, 3), watch=Watch())
     assert report.passed
 
 
@@ -219,7 +220,7 @@ def test_cbuild_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", "/none")
     sentence = r"cbuild \(CMSIS-Toolbox's build command\) was not found .* --platform baremetal"
     with pytest.raises(ToolError, match=sentence):
-        pipeline.build_project(place, on="fvp", watch=Watch())
+        flow.build_project(place, on="fvp", watch=Watch())
     monkeypatch.undo()
     gcc = GCC.find()
     (tmp_path / "empty.c").write_text("int main(void) { return 0; }")
@@ -230,7 +231,7 @@ def test_cbuild_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     stand_in.write_text(CBUILD.format(place=tmp_path, elf=elf))
     stand_in.chmod(0o755)
     monkeypatch.setenv("ETHOSGEN_CBUILD", str(stand_in))
-    built = pipeline.build_project(place, on="fvp", watch=Watch())
+    built = flow.build_project(place, on="fvp", watch=Watch())
     assert built.elf == place / "build" / "board" / "firmware.elf"
     said = (tmp_path / "said").read_text().split()
     assert said == [str(place / SOLUTION), "--packs", "--context", "firmware.Release+board"]

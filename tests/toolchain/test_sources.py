@@ -12,8 +12,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import load_board
-from ethosgen.pipeline import build_project
-from ethosgen.pipeline.firmware import find_firmware, flash_project
+from ethosgen.flow import build_project
+from ethosgen.flow.firmware import find_firmware, flash_project
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain.process import drop_foreign_build

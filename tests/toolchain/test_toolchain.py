@@ -10,8 +10,8 @@ import pytest
 
 from ethosgen.aot import compile_program
 from ethosgen.board import load_board
+from ethosgen.flow import build_project
 from ethosgen.host.tools import CMAKE, GCC
-from ethosgen.pipeline import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, build, measure_elf
 from ethosgen.values.errors import BuildError, CapacityError, InputError, ToolError

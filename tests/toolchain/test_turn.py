@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 from ethosgen.board import load_board
-from ethosgen.pipeline import build_project
+from ethosgen.flow import build_project
 from ethosgen.project import render, write
 from ethosgen.toolchain import Built, take_turn
 from ethosgen.values.watch import Watch

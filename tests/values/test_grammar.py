@@ -12,7 +12,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import board_names, load_board
 from ethosgen.cli import main
 from ethosgen.commands.wording import plan_lines
-from ethosgen.pipeline.creation import create_project
+from ethosgen.flow.creation import create_project
 from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import find_built, find_zephyr
 from ethosgen.values.errors import InputError

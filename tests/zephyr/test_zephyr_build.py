@@ -17,8 +17,8 @@ import pytest
 from ethosgen import target
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
+from ethosgen.flow import attach_model, create_project, verify
 from ethosgen.host.tools import QEMU
-from ethosgen.pipeline import Inputs, attach_model, create_project, verify
 from ethosgen.project import BAREMETAL, ZEPHYR, open_project
 from ethosgen.project.info import NetworkInfo
 from ethosgen.target.qemu import QemuTarget
@@ -27,6 +27,7 @@ from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.profile import Profile
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.recipes import recipe

@@ -13,9 +13,9 @@ from west.manifest import ImportFlag, Manifest
 
 from ethosgen import frontend
 from ethosgen.board import load_board
+from ethosgen.flow import create_project
+from ethosgen.flow.attachment import attach_firmware
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline import create_project
-from ethosgen.pipeline.attachment import attach_firmware
 from ethosgen.project import ZEPHYR, render, write
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.watch import Watch

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.pipeline import Inputs, create_project, run_project, verify
-from ethosgen.pipeline.weights import build_weights, read_file, verify_weights
+from ethosgen.flow import create_project, run_project, verify
+from ethosgen.flow.weights import build_weights, read_file, verify_weights
 from ethosgen.project import ZEPHYR, open_project
 from ethosgen.target.slots import find_slots
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.project.test_linking import memory_of
 from tests.support.needs import needs_qemu, needs_zephyr

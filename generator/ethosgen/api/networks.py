@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.samples import drawing
 from ethosgen.samples.files import stack_samples
 from ethosgen.values.errors import InputError
@@ -19,6 +19,7 @@ from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, AS_IS, ReadOptions
 from ethosgen.values.watch import Announce, Watch
+from ethosgen.verdict.judgement import Inputs
 
 Array = np.ndarray[Any, Any]
 Choice = TypeVar("Choice", bound=Enum)
@@ -45,7 +46,7 @@ def read(
     dtype and a quantization.
     """
     given = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
-    return pipeline.read(Path(path), name, Watch(), ReadOptions(given, input_layout))
+    return flow.read(Path(path), name, Watch(), ReadOptions(given, input_layout))
 
 
 def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[str, Array]:
@@ -82,17 +83,17 @@ def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str
 
 def pipeline_inputs(
     network: NetworkLike | None, given: InputsLike | None, samples: int | None, seed: int
-) -> pipeline.Inputs:
+) -> Inputs:
     """Return the source of samples; a single array is for the only input of the network."""
     if samples is not None and samples < 1:
         raise InputError(f"samples={samples}: nothing to compare; pass 1 or more, or none")
     if given is None:
-        return pipeline.Inputs(None, samples, seed)
+        return Inputs(None, samples, seed)
     if isinstance(given, (str, os.PathLike)):
-        return pipeline.Inputs(Path(given), samples, seed)
+        return Inputs(Path(given), samples, seed)
     if isinstance(given, Mapping):
         arrays = {name: np.asarray(array) for name, array in given.items()}
-        return pipeline.Inputs(None, samples, seed, arrays)
+        return Inputs(None, samples, seed, arrays)
     if network is None:
         raise InputError("a single array needs a single network; pass a mapping by input")
     known = network if isinstance(network, Network) else read(network)
@@ -102,7 +103,7 @@ def pipeline_inputs(
             f"'{known.name}' has {counted(len(names), 'input')}; pass an array for each by name: "
             + ", ".join(f"'{name}'" for name in names)
         )
-    return pipeline.Inputs(None, samples, seed, {names[0]: np.asarray(given)})
+    return Inputs(None, samples, seed, {names[0]: np.asarray(given)})
 
 
 def choice(kind: type[Choice], value: str, argument: str) -> Choice:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.api.firmware import FirmwareOptions, make_recipe
 from ethosgen.api.networks import (
     InputsLike,
@@ -29,7 +29,7 @@ def create_project(
     board: str | None = None,
     announce: Announce | None = None,
     **firmware: Unpack[FirmwareOptions],
-) -> pipeline.Written:
+) -> flow.Written:
     """Generate the sources of a firmware in a directory: `ethosgen project`.
 
     The value has the directory and the files that were written. A directory that holds something
@@ -37,7 +37,7 @@ def create_project(
     FirmwareOptions.
     """
     with files_of(networks) as files:
-        return pipeline.create_project(
+        return flow.create_project(
             make_recipe(networks, files, board, firmware),
             directory=Path(directory),
             watch=watch_of(announce),
@@ -52,7 +52,7 @@ def build_project(
     announce: Announce | None = None,
 ) -> "Built":
     """Compile a project's firmware: `ethosgen build`. The value has the ELF and its sizes."""
-    return pipeline.build_project(Path(directory), on=on, profile=profile, watch=watch_of(announce))
+    return flow.build_project(Path(directory), on=on, profile=profile, watch=watch_of(announce))
 
 
 def run_project(
@@ -73,7 +73,7 @@ def run_project(
 
     All its networks run in turn, or only the one that is called `network`.
     """
-    from ethosgen.pipeline.planning import read_stored
+    from ethosgen.flow.planning import read_stored
     from ethosgen.project import open_project
 
     project = Path(directory)
@@ -84,7 +84,7 @@ def run_project(
         only = read_stored(info.networks[0 if network is None else info.index(network)], Watch())
     with TemporaryDirectory(prefix="ethosgen-") as folder:
         outputs = Path(folder) / "outputs.npz"
-        report = pipeline.run_project(
+        report = flow.run_project(
             project,
             on=on,
             inputs=pipeline_inputs(only, inputs, samples, seed),

@@ -9,7 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.api.firmware import FirmwareOptions, make_recipe
 from ethosgen.api.networks import (
     Array,
@@ -19,12 +19,13 @@ from ethosgen.api.networks import (
     pipeline_inputs,
     watch_of,
 )
-from ethosgen.pipeline.reporting import Files, ReportRequest, make_report, write_report
+from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
 from ethosgen.values.network import Network
 from ethosgen.values.network_report import NetworkReport
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Announce
+from ethosgen.verdict.judgement import Criteria
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def simulate(
         TemporaryDirectory(prefix="ethosgen-") as folder,
     ):
         outputs = Path(folder) / "outputs.npz"
-        report = pipeline.simulate(
+        report = flow.simulate(
             path,
             npu=npu,
             inputs=pipeline_inputs(network, inputs, samples, seed),
@@ -104,14 +105,14 @@ def verify(
     alone = networks[0] if len(networks) == 1 else None
     with files_of(networks) as files, TemporaryDirectory(prefix="ethosgen-") as folder:
         outputs = Path(folder) / "outputs.npz"
-        report = pipeline.verify(
+        report = flow.verify(
             make_recipe(networks, files, board, firmware),
             on=on,
             inputs=pipeline_inputs(alone, inputs, samples, seed),
             criteria=criteria_of(golden, fidelity),
             output_path=outputs if alone is not None else None,
             profile=profile,
-            feed=pipeline.Feed(tuple(map(Path, app_files)), seed),
+            feed=flow.Feed(tuple(map(Path, app_files)), seed),
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))
@@ -185,9 +186,9 @@ def _call(network: NetworkLike, given: Mapping[str, object]) -> str:
 
 def criteria_of(
     golden: str | os.PathLike[str] | None, fidelity: float | None, oracle: str | None = None
-) -> pipeline.Criteria:
+) -> Criteria:
     """Return the criteria for the outputs, from the caller's arguments."""
-    return pipeline.Criteria(None if golden is None else Path(golden), oracle, fidelity)
+    return Criteria(None if golden is None else Path(golden), oracle, fidelity)
 
 
 def load_outputs(path: Path) -> dict[str, Array]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
-from ethosgen.pipeline import comparison, sweeping
-from ethosgen.pipeline.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
-from ethosgen.pipeline.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
-from ethosgen.pipeline.sweeping import SweepRequest
 from ethosgen.samples.labelled import DATA, LABELS
 from ethosgen.samples.pictures import Preparation
+from ethosgen.studies import comparison, sweeping
+from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
+from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
+from ethosgen.studies.sweeping import SweepRequest
 from ethosgen.values.accuracy import RESET, AccuracyReport
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError

@@ -65,7 +65,7 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     Exit status 0 means that each operation was tried and nothing differs by more than declared.
     """
     from ethosgen.backend import load_wrapped
-    from ethosgen.pipeline.acceptance import check_accelerator
+    from ethosgen.studies.acceptance import check_accelerator
 
     one = load_wrapped(name_or_folder)
     found = []

@@ -190,8 +190,8 @@ def accuracy(
     Floats are quantized as TFLite does; integers of an input's own type are taken as they are. Exit
     status 1 means that targets differ in a sample.
     """
-    from ethosgen.pipeline.accuracy import AccuracyRequest, measure_accuracy
     from ethosgen.samples.verdicts import require_new, write_csv
+    from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy
 
     targets = tuple(name.strip() for name in on.split(","))
     asked = AccuracyRequest(

@@ -1,10 +1,11 @@
 """Applications on the command line: their options, and the part of `ethosgen run` that runs one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.commands.answers import answer
@@ -44,17 +45,15 @@ LABELS = click.option(
     help="With --app: a text file with a class's name in each line, in the order of the outputs.",
 )
 
-FOR_SAMPLES = "network input output golden fidelity samples oracle profile".split()
-"""The options of `run` that are for networks on samples."""
+_DEFAULT = ParameterSource.DEFAULT
+_FOR_SAMPLES = "network input_path output_path golden fidelity samples oracle profile".split()
+"""The parameters of `run` that are for networks on samples."""
 
 
-def runs_application(
-    directory: Path, files: Sequence[Path], harness: bool, given: Mapping[str, Any]
-) -> bool:
+def runs_application(directory: Path, files: Sequence[Path], harness: bool) -> bool:
     """Return whether to run the project's application rather than its networks on samples.
 
-    `given` has the options for samples by name, None for those that were not given. InputError for
-    files without an application, or options that it does not take.
+    InputError for files without an application, or options of `run` that it does not take.
     """
     from ethosgen.project import is_project, open_project
 
@@ -67,8 +66,10 @@ def runs_application(
         )
     if harness or not has_one:
         return False
-    wrong = next((name for name, value in given.items() if value is not None), None)
-    if wrong is not None:
+    context = click.get_current_context()
+    typed = [p for p in _FOR_SAMPLES if context.get_parameter_source(p) is not _DEFAULT]
+    if typed:
+        wrong = typed[0].removesuffix("_path")
         raise InputError(
             f"--{wrong} is for the networks on samples, but '{directory}' runs an application; add "
             f"--harness, or leave out --{wrong}"
@@ -87,13 +88,13 @@ def run_application(
     as_json: bool,
 ) -> None:
     """Run the application, show its lines when they come, and end with status 0 if it passed."""
-    from ethosgen import pipeline
+    from ethosgen import flow
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
-        report = pipeline.run_app(
+        report = flow.run_app(
             directory,
             on=on,
-            feed=pipeline.Feed(files, seed),
+            feed=flow.Feed(files, seed),
             build=build,
             line=line,
             on_line=(lambda _line: None) if as_json else progress.show,

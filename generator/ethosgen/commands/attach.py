@@ -120,7 +120,7 @@ def attach(
     ethosgen attach --elf app.elf --board corstone300 --gdb 1234
         arm-none-eabi-gdb app.elf -ex "target remote :1234"
     """
-    from ethosgen.pipeline.attachment import attach_firmware
+    from ethosgen.flow.attachment import attach_firmware
     from ethosgen.target.attach.npu import Troubles
 
     spurious_s = None if spurious_ms is None else spurious_ms / _MS

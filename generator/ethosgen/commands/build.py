@@ -17,7 +17,7 @@ from ethosgen.commands.wording import size_lines
 @click.option("--profile", is_flag=True, help="Count each step of a network, for run --profile.")
 def build(directory: Path, on: str | None, profile: bool) -> None:
     """Compile a project, or each of a pipeline, with cmake and the platform's compiler."""
-    from ethosgen import pipeline
+    from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
@@ -26,7 +26,7 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
         return
 
     with Progress() as progress:
-        built = pipeline.build_project(directory, on=on, profile=profile, watch=progress.watch())
+        built = flow.build_project(directory, on=on, profile=profile, watch=progress.watch())
     for one in filter(None, (built, built.application)):
         click.echo(f"{_as_given(one.elf, directory)}\n{size_lines(one.sizes.flash, one.sizes.ram)}")
     harness = " --harness" if built.application else ""
@@ -35,7 +35,7 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
 
 
 def _build_pipeline(directory: Path) -> None:
-    from ethosgen.pipeline.elements import build_pipeline
+    from ethosgen.systems.elements import build_pipeline
 
     with Progress() as progress:
         made = build_pipeline(directory, progress.watch())

@@ -144,8 +144,8 @@ def compare(
     Exit status 0: something was measured, and no output differs; 1: an output differs, or nothing
     could be measured; 2: a file, board or option is wrong.
     """
-    from ethosgen.pipeline.comparison import ComparisonRequest
-    from ethosgen.pipeline.comparison import compare as run
+    from ethosgen.studies.comparison import ComparisonRequest
+    from ethosgen.studies.comparison import compare as run
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")

@@ -26,7 +26,7 @@ def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     FILE is a network, compiled for an NPU or not (it is compiled then), the compiler's raw output
     (Vela's .npz), or a command stream, with or without the driver's header.
     """
-    from ethosgen.pipeline import inspection
+    from ethosgen.flow import inspection
 
     with Progress() as progress:
         listings = inspection.list_streams(file, npu, progress.watch())

@@ -25,7 +25,7 @@ from ethosgen.host.extras import EXTRAS
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
     """List what is installed and what is missing, with the command that installs it."""
-    from ethosgen.pipeline import doctor as examination
+    from ethosgen.flow import doctor as examination
 
     if wanted:
         with Progress() as progress:

@@ -16,10 +16,10 @@ import click
 @click.option("--with", "tool", metavar="TOOL", help="Flash tool [default: the board's first].")
 def flash(directory: Path, harness: bool, tool: str | None) -> None:
     """Write the firmware built with --on serial to the board, with the board's flash tool."""
-    from ethosgen import pipeline
+    from ethosgen import flow
     from ethosgen.values.watch import Watch
 
-    elf = pipeline.flash_project(directory, tool=tool, harness=harness, watch=Watch())
+    elf = flow.flash_project(directory, tool=tool, harness=harness, watch=Watch())
     click.echo(f"{elf} is on the board")
     place = shlex.quote(str(directory))
     wanted = " --harness" if harness else ""

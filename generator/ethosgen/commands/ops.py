@@ -16,7 +16,7 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     accepts the operator in your network. CPU: the types that ethosgen has code for. Exact means
     that the results equal those of TFLite Micro's reference kernels to the last bit.
     """
-    from ethosgen.pipeline.coverage import survey, table
+    from ethosgen.studies.coverage import survey, table
     from ethosgen.values.errors import InputError
 
     rows = survey()

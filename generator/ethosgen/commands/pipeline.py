@@ -102,8 +102,8 @@ def pipeline(
     fits its element's memories. Each project runs its part of the network on the frames that the
     element before hands over.
     """
-    from ethosgen.pipeline.planning import read
-    from ethosgen.pipeline.staging import create_pipeline
+    from ethosgen.flow.planning import read
+    from ethosgen.systems.staging import create_pipeline
 
     spans = _cuts(task_graph, stages)
     if spans and system_path is None:
@@ -126,7 +126,7 @@ def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
         return ()
     if stages is not None:
         raise InputError("--task-graph says how many stages there are; omit --stages")
-    from ethosgen.pipeline.given_cuts import read_cuts
+    from ethosgen.systems.given_cuts import read_cuts
 
     return read_cuts(path)
 
@@ -134,7 +134,7 @@ def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
 def _boundaries(
     spans: tuple[tuple[int, int], ...], network: Any, system: Any, title: str
 ) -> tuple[int, ...]:
-    from ethosgen.pipeline.given_cuts import boundaries_of
+    from ethosgen.systems.given_cuts import boundaries_of
 
     if len(spans) != len(system.elements):
         raise InputError(

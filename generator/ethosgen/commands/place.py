@@ -145,8 +145,8 @@ def place(
         ethosgen place graph.json --mesh 192x38 --mapping mine.json     judge another mapper's
     """
     from ethosgen.mesh.files import mesh_of
-    from ethosgen.pipeline.placement import PlacementRequest
-    from ethosgen.pipeline.placement import place as run
+    from ethosgen.systems.placement import PlacementRequest
+    from ethosgen.systems.placement import place as run
 
     asked = PlacementRequest(source, mesh=mesh_of(*mesh) if mesh else None, **options)
     with Progress() as progress:

@@ -36,10 +36,10 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
     size that the largest needs. Running it again on a project keeps its application, and the models
     that are not named.
     """
-    from ethosgen import pipeline
+    from ethosgen import flow
 
     with Progress() as progress:
-        written = pipeline.create_project(
+        written = flow.create_project(
             recipe,
             directory=directory,
             with_ci=with_ci or ci_ethosgen is not None,

@@ -81,11 +81,11 @@ def quantize(
     The table shows how far each layer's result is from the float network's; if it is too far, the
     layers to keep in float are named.
     """
-    from ethosgen import pipeline
+    from ethosgen.studies.quantization import quantize
 
     asked = QuantizationRequest(network, data, output, activations, keep, test_data, labels, force)
     with Progress() as progress:
-        report = pipeline.quantize(asked, progress.watch())
+        report = quantize(asked, progress.watch())
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:

@@ -92,8 +92,8 @@ def report(
     Exit status 0 means that every output of every sample equals TensorFlow Lite Micro's; 1 that
     one differs (the page is written all the same).
     """
-    from ethosgen import pipeline
-    from ethosgen.pipeline.reporting import Files, ReportRequest, make_report, write_report
+    from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
     require_board(line)
     page = output or (None if as_json else Path(f"{recipe.networks[0].stem}.html"))
@@ -102,8 +102,8 @@ def report(
     asked = ReportRequest(
         recipe,
         on=on,
-        inputs=pipeline.Inputs(input_path, samples, seed),
-        criteria=pipeline.Criteria(golden, fidelity=fidelity),
+        inputs=Inputs(input_path, samples, seed),
+        criteria=Criteria(golden, fidelity=fidelity),
         line=line,
         command=_command(click.get_current_context()),
     )

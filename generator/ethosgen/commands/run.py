@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import answer
-from ethosgen.commands.application import FOR_SAMPLES, run_application, runs_application
+from ethosgen.commands.application import run_application, runs_application
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
@@ -83,18 +83,16 @@ def run(
     A project with an application (project --app) runs that, with FILES as what its sensor gives
     [default: a drawn input], and compares what it prints.
     """
-    from ethosgen import pipeline
+    from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
-    given = (network, input_path, output_path, golden, fidelity, samples, oracle, profile or None)
-    if not is_pipeline(directory) and runs_application(
-        directory, files, harness, dict(zip(FOR_SAMPLES, given, strict=True))
-    ):
+    if not is_pipeline(directory) and runs_application(directory, files, harness):
         require_board(line)
         run_application(directory, files, on, seed, build_directory, line, junit_path, as_json)
         return
-    inputs = pipeline.Inputs(input_path, samples, seed)
-    criteria = pipeline.Criteria(golden, oracle, fidelity)
+    inputs = Inputs(input_path, samples, seed)
+    criteria = Criteria(golden, oracle, fidelity)
     if is_pipeline(directory):
         ports = _ports(on, line)
         kept = {"network": network, "build": build_directory, "profile": profile or None}
@@ -104,7 +102,7 @@ def run(
 
     require_board(line)
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
-        report = pipeline.run_project(
+        report = flow.run_project(
             directory,
             on=on,
             network=network,
@@ -148,7 +146,7 @@ def _run_pipeline(
     as_json: bool,
     ports: Any,
 ) -> None:
-    from ethosgen.pipeline.elements import Rig, run_pipeline
+    from ethosgen.systems.elements import Rig, run_pipeline
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         watch = progress.watch()

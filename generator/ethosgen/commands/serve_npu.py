@@ -12,6 +12,6 @@ def serve_npu(backend: str | None) -> None:
 
     BACKEND is the family of the NPU; Ethos-U by default.
     """
-    from ethosgen import pipeline
+    from ethosgen import flow
 
-    pipeline.serve_npu(backend, sys.stdin.buffer, sys.stdout.buffer)
+    flow.serve_npu(backend, sys.stdin.buffer, sys.stdout.buffer)

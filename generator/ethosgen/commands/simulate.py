@@ -80,21 +80,22 @@ def simulate(
         ethosgen simulate MODEL.tflite --trace --no-times > one.txt
         diff one.txt other.txt
     """
-    from ethosgen import pipeline
-    from ethosgen.pipeline import inspection
+    from ethosgen import flow
+    from ethosgen.flow import inspection
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
     count = samples or (1 if trace or dumps else None)
     observer = inspection.make_trace(dumps) if trace or dumps else None
     with Progress() as progress:
         try:
-            report = pipeline.simulate(
+            report = flow.simulate(
                 network,
                 npu=npu,
                 accelerators=accelerators,
                 options=options,
-                inputs=pipeline.Inputs(input_path, count, seed),
+                inputs=Inputs(input_path, count, seed),
                 output_path=output_path,
-                criteria=pipeline.Criteria(golden, fidelity=fidelity),
+                criteria=Criteria(golden, fidelity=fidelity),
                 reading=reading,
                 trace=observer,
                 watch=progress.watch(),

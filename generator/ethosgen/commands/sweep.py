@@ -89,8 +89,8 @@ def sweep(
     differs, or some have none; 2: the study, a file that it names, or the scheduler's address
     is wrong; 3: no worker can compute; 5: the scheduler went away.
     """
-    from ethosgen.pipeline.sweeping import SweepRequest, count_points
-    from ethosgen.pipeline.sweeping import sweep as run
+    from ethosgen.studies.sweeping import SweepRequest, count_points
+    from ethosgen.studies.sweeping import sweep as run
 
     if asked["scheduler"] is not None and asked["workers"] is not None:
         raise click.UsageError("--workers are on this machine; a --scheduler has its own")

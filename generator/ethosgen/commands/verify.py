@@ -69,22 +69,23 @@ def verify(
     every output of every sample equals TensorFlow Lite Micro's. With --app the application runs
     too, and every line that it prints must be what follows from TensorFlow Lite Micro's outputs.
     """
-    from ethosgen import pipeline
+    from ethosgen import flow
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
     require_board(line)
     with (
         JUnitFile(junit_path, "_".join(network.stem for network in recipe.networks)) as junit,
         Progress() as progress,
     ):
-        report = pipeline.verify(
+        report = flow.verify(
             recipe,
             on=on,
-            inputs=pipeline.Inputs(input_path, samples, seed),
-            criteria=pipeline.Criteria(golden, fidelity=fidelity),
+            inputs=Inputs(input_path, samples, seed),
+            criteria=Criteria(golden, fidelity=fidelity),
             line=line,
             profile=profile,
             flasher=flasher,
-            feed=pipeline.Feed(app_files, seed),
+            feed=flow.Feed(app_files, seed),
             watch=progress.watch(),
         )
         junit.record(report)

@@ -33,7 +33,7 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
 
     With --for, exit status 0 means that the project's code accepts it.
     """
-    from ethosgen.pipeline.weights import read_file, require_fit
+    from ethosgen.flow.weights import read_file, require_fit
     from ethosgen.project import open_project
 
     content = read_file(file)
@@ -96,8 +96,8 @@ def build(
 
     It is refused if the network needs other code, with what differs.
     """
-    from ethosgen import pipeline
-    from ethosgen.pipeline.weights import build_weights, verify_weights
+    from ethosgen.flow.weights import build_weights, verify_weights
+    from ethosgen.verdict.judgement import Inputs
 
     with Progress() as progress:
         watch = progress.watch()
@@ -113,7 +113,7 @@ def build(
         )
         report = None
         if verify:
-            inputs = pipeline.Inputs(None, samples, seed)
+            inputs = Inputs(None, samples, seed)
             report = verify_weights(built, directory, inputs=inputs, watch=watch)
     summary = {"file": str(built.file), **_summary(built.weights, built.bytes)}
     if report is not None:

@@ -1,6 +1,6 @@
 """Compiles partitions, each content once."""
 
-from ethosgen.pipeline import make_plan
+from ethosgen.flow import make_plan
 from ethosgen.relax.question import content_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network

@@ -8,10 +8,10 @@ from ethosgen import aot
 from ethosgen.backend import backend_of
 from ethosgen.backend.protocol import Offer, Task
 from ethosgen.frontend import source_of
-from ethosgen.pipeline.exactness import errata_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle
+from ethosgen.verdict.exactness import errata_of
 
 _ANSWERS: dict[tuple[str, str, str], str] = {}
 """Vela's answers in this process, by NPU, version of Vela and content of the network."""

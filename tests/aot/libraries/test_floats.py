@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import aot, pipeline
+from ethosgen import aot, flow
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.libraries.floats import order
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.aot_harness import GeneratedC, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
@@ -273,7 +273,7 @@ def test_firmware_equals_tflite_micro(core: str, tmp_path: Path) -> None:
     path.write_bytes(net.build(*(build(net) for build in taken.values())))
     board = core if core == "mps2-an386" else _board(core, tmp_path)
     made = recipe(path, board=board, npu="none")
-    report = pipeline.verify(made, inputs=Inputs(None, 1, 5), watch=Watch())
+    report = flow.verify(made, inputs=Inputs(None, 1, 5), watch=Watch())
     assert report.passed
 
 
@@ -309,7 +309,7 @@ def _with_nans(folder: Path) -> tuple[Path, Path]:
 def test_bounds_keep_nan_and_minus_zero(core: str, tmp_path: Path) -> None:
     network, samples = _with_nans(tmp_path)
     made = recipe(network, board=_board(core, tmp_path), npu="none")
-    report = pipeline.verify(made, inputs=Inputs(samples, None, 0), watch=Watch())
+    report = flow.verify(made, inputs=Inputs(samples, None, 0), watch=Watch())
     assert report.passed
 
 

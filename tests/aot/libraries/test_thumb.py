@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from bench.layers import board_of
-from ethosgen import aot, pipeline
+from ethosgen import aot, flow
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.libraries.thumb import order
-from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
 from tests.aot.libraries.helium.test_int8 import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
@@ -106,7 +106,7 @@ def test_cores_without_dsp_equal_tflite_micro(core: str, tmp_path: Path) -> None
     path = tmp_path / "network.tflite"
     builds = (LAYERS | OTHERS | PRODUCTS).values()
     path.write_bytes(net.build(*(build(net) for build in builds), halves(net, bits=29)))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(path, board=str(board_of(tmp_path, core)), npu="none"),
         inputs=Inputs(None, 2, 5),
         watch=Watch(),
@@ -127,7 +127,7 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
     )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
-    report = pipeline.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
+    report = flow.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
     assert report.passed
 
 

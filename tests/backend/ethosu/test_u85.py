@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import load_board
+from ethosgen.flow.inspection import list_streams
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline.inspection import list_streams
 from ethosgen.project import BAREMETAL, LIBRARY_ONLY, render
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.programs import make_program
@@ -130,8 +131,8 @@ def test_no_build_has_to_name_the_product(platform: str) -> None:
 
 def test_a_network_is_simulated_and_listed(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
-    inputs = pipeline.Inputs(None, 1, 1)
-    report = pipeline.simulate(network, npu="ethos-u85-256", inputs=inputs, watch=Watch())
+    inputs = Inputs(None, 1, 1)
+    report = flow.simulate(network, npu="ethos-u85-256", inputs=inputs, watch=Watch())
     assert report.passed
     (listing,) = list_streams(network, "ethos-u85-256", Watch())
     assert [line.command for line in listing.lines][-1] == "NPU_OP_STOP"

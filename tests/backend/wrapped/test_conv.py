@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Inputs
+from ethosgen import flow
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.conv_accelerator import TOML, write_conv_folder
 from tests.support.needs import needs_gcc, needs_qemu
@@ -28,7 +28,7 @@ def conv(tmp_path: Path) -> Path:
 def run(model: Path, *folders: Path, npu: str = "none", **options: object) -> Report:
     wanted = OffloadOptions(**options)  # type: ignore[arg-type]
     names, inputs = tuple(map(str, folders)), Inputs(None, 8, 0)
-    return pipeline.simulate(
+    return flow.simulate(
         model, npu=npu, accelerators=names, inputs=inputs, options=wanted, watch=Watch()
     )
 
@@ -116,6 +116,6 @@ def test_it_runs_on_qemu_beside_the_npu(tmp_path: Path, npu: str) -> None:
     fast = write_conv_folder(tmp_path / "fast", FAST)
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(str(fast),))
-    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 3

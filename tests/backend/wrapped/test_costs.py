@@ -6,9 +6,9 @@ import pytest
 
 from ethosgen import aot, frontend
 from ethosgen.backend.wrapped.accelerator import load_wrapped
-from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
+from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support.toy_accelerator import TOML, changed, sums_file, write_folder
 
 BY_CORE = changed(

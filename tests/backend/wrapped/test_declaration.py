@@ -98,8 +98,8 @@ def test_a_wrong_place_is_named(tmp_path: Path) -> None:
 )
 def test_a_bad_class_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
     from ethosgen.frontend.tflite.reader import parse_network
-    from ethosgen.pipeline.cpu_only import plan_cpu_only
     from ethosgen.values.plan import IoStyle
+    from ethosgen.verdict.cpu_only import plan_cpu_only
     from tests.support.toy_accelerator import sums_file
 
     toml = changed("start = 10", 'start = 10\npython = "engine.py:Engine"')

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Inputs
+from ethosgen import flow
 from ethosgen.values.errors import AcceleratorFault
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.conv_accelerator import HEADER, SOURCE, TOML
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -72,7 +72,7 @@ def model(tmp_path: Path) -> Path:
 
 def simulate(model: Path, folder: Path) -> Report:
     inputs, options = Inputs(None, 5, 0), OffloadOptions()
-    return pipeline.simulate(
+    return flow.simulate(
         model,
         npu="none",
         accelerators=(str(folder),),
@@ -112,6 +112,6 @@ def test_a_copy_that_fails_ends_the_call(model: Path, tmp_path: Path) -> None:
 def test_it_runs_on_qemu(model: Path, tmp_path: Path) -> None:
     folders = (str(folder_with(tmp_path / "engine")),)
     recipe = Recipe((model,), "corstone300", "none", accelerators=folders)
-    report = pipeline.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].partitions == 2

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Inputs
+from ethosgen import flow
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support import conv_accelerator
 from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -80,7 +80,7 @@ def instructions(
     recipe = Recipe(
         (model,), "corstone300", "none", io=io, options=options, accelerators=(str(folder),)
     )
-    report = pipeline.verify(recipe, inputs=Inputs(None, 1, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 1, 0), watch=Watch())
     assert isinstance(report, Report) and report.cpu_instructions is not None
     assert report.plan.shares[0].partitions == count
     return report.cpu_instructions

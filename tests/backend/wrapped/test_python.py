@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from ethosgen.backend import load_wrapped
+from ethosgen.flow import simulate
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Inputs, simulate
-from ethosgen.pipeline.cpu_only import plan_cpu_only
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.judgement import Inputs
 from tests.support.conv_accelerator import HEADER, SOURCE, TOML
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.commands.junit import make_suite
 from ethosgen.commands.wording import plan_lines, report_text
-from ethosgen.pipeline import Inputs
 from ethosgen.project import open_project
 from ethosgen.values.errors import AcceleratorFault, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.lazy_accelerator import write_lazy_folder
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.toy_accelerator import changed, sums_file, write_folder
@@ -38,7 +38,7 @@ def simulate(model: Path, *folders: Path, npu: str = "none", **options: object) 
     wanted = OffloadOptions(**options)  # type: ignore[arg-type]
     names = tuple(map(str, folders))
     inputs = Inputs(None, 5, 0)
-    return pipeline.simulate(
+    return flow.simulate(
         model, npu=npu, accelerators=names, inputs=inputs, options=wanted, watch=Watch()
     )
 
@@ -190,7 +190,7 @@ def test_another_signature_is_refused(tmp_path: Path, model: Path) -> None:
 @pytest.mark.parametrize("io", IoStyle)
 def test_a_project_carries_its_folder(toy: Path, model: Path, io: IoStyle, tmp_path: Path) -> None:
     recipe = Recipe((model,), "corstone300", "none", io=io, accelerators=(str(toy),))
-    written = pipeline.create_project(recipe, directory=tmp_path / "made", watch=Watch())
+    written = flow.create_project(recipe, directory=tmp_path / "made", watch=Watch())
     info = open_project(written.directory)
     assert [folder.name for folder in info.accelerators] == ["toy"]
     for file in toy.iterdir():
@@ -198,7 +198,7 @@ def test_a_project_carries_its_folder(toy: Path, model: Path, io: IoStyle, tmp_p
     again = Recipe(
         (model,), "corstone300", "none", io=io, accelerators=(str(info.accelerators[0]),)
     )
-    assert not pipeline.create_project(again, directory=written.directory, watch=Watch()).files
+    assert not flow.create_project(again, directory=written.directory, watch=Watch()).files
 
 
 @pytest.mark.slow
@@ -208,5 +208,5 @@ def test_a_project_carries_its_folder(toy: Path, model: Path, io: IoStyle, tmp_p
 def test_it_runs_on_qemu(toy: Path, model: Path, npu: str) -> None:
     options = OffloadOptions(cpu_ops=() if npu == "none" else ("RELU",))
     recipe = Recipe((model,), "corstone300", npu, options=options, accelerators=(str(toy),))
-    report = pipeline.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
     assert isinstance(report, Report) and report.passed

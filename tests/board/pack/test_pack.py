@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import load_board
 from ethosgen.board.pack import start_from_pack
 from ethosgen.cli import cli
@@ -264,7 +264,7 @@ def test_blanks_are_asked_for_and_then_it_is_a_board(
     with pytest.raises(InputError, match=question):
         CliRunner().invoke(cli, ["boards", "show", "./ae722f40.toml"], catch_exceptions=False)
     with pytest.raises(InputError, match=question):
-        pipeline.create_project(recipe(Path("none.tflite"), board="./ae722f40.toml"), watch=Watch())
+        flow.create_project(recipe(Path("none.tflite"), board="./ae722f40.toml"), watch=Watch())
 
     text = (
         path.read_text().replace('uart = "?"', 'uart = "dw"').replace('cache = "?"', "cache = true")

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ethosgen.board import load_board
-from ethosgen.pipeline import Inputs, verify
+from ethosgen.flow import verify
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.corpus.wild.batch import read_log, spare_time
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.trial import BOARD, WildSetting, wild_setting

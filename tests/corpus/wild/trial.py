@@ -10,13 +10,13 @@ import numpy as np
 
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
-from ethosgen.pipeline import exactness as checked
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
+from ethosgen.verdict import exactness as checked
 from tests.corpus.choices import Choices, seeded
 from tests.corpus.wild.fragments import draw_values
 from tests.corpus.wild.golden import golden
@@ -166,7 +166,7 @@ def _compare(
     verdict: Verdict,
 ) -> None:
     from ethosgen.oracle import MIXED
-    from ethosgen.pipeline.judgement import compare_defined
+    from ethosgen.verdict.judgement import compare_defined
 
     found = compare_defined(network, samples, MIXED.name, outputs, wanted)
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
@@ -194,9 +194,9 @@ def _project_and_run(
     watch: Watch,
 ) -> tuple[list[Arrays], str | None]:
     """Plan, compile, render in memory, and run on this machine; or return the refusal."""
-    from ethosgen.pipeline.execution import simulate_samples
-    from ethosgen.pipeline.planning import choose_accelerator, make_plan, make_program
+    from ethosgen.flow.planning import choose_accelerator, make_plan, make_program
     from ethosgen.project import render
+    from ethosgen.verdict.execution import simulate_samples
 
     board = load_board(BOARD)
     try:

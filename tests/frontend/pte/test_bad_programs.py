@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from ethosgen.backend import compiled_for
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend import FRONT_ENDS, read_source, recognized
 from ethosgen.frontend.pte.delegate import read_stream
 from ethosgen.frontend.pte.identifier import FORMAT
 from ethosgen.frontend.pte.program import Delegate, Program, ProgramDecoder
 from ethosgen.frontend.pte.reader import parse_network
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.mutations import mutate
 from tests.support.networks import NetworkBuilder
 from tests.support.program_file import ProgramFile, compile_raw, packed_blocks, vela_stream

@@ -10,17 +10,17 @@ import pytest
 
 from ethosgen.backend import compiled_for
 from ethosgen.backend.ethosu.stream import RegionKind, scratch_bytes
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.frontend.tflite.reader import parse_network as parse_tflite
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network, Quantization
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.networks import NetworkBuilder
 from tests.support.program_file import ProgramFile, compile_raw, vela_stream
 

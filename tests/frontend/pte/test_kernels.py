@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.kernels import KERNELS, Call
 from ethosgen.frontend.pte.program import DTYPES, Items, TensorValue, Value
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 
 Array = np.ndarray[Any, Any]
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.frontend import read
-from ethosgen.pipeline import Criteria, Inputs
 from ethosgen.project import open_project
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Criteria, Inputs
 from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.program_file import ProgramFile, compile_raw, vela_stream
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @needs_qemu
 def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path) -> None:
     recipe = Recipe((folder / "net.pte",), "corstone300")
-    report = pipeline.verify(
+    report = flow.verify(
         recipe,
         inputs=RANDOM,
         criteria=Criteria(golden=folder / "net.tflite"),
@@ -71,7 +71,7 @@ def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path)
 def test_a_callers_buffers_pass_too(folder: Path) -> None:
     recipe = Recipe((folder / "net.pte",), "corstone300", io=IoStyle.CALLER)
     criteria = Criteria(golden=folder / "net.tflite")
-    report = pipeline.verify(recipe, inputs=RANDOM, criteria=criteria, watch=Watch())
+    report = flow.verify(recipe, inputs=RANDOM, criteria=criteria, watch=Watch())
     assert report.passed
 
 
@@ -79,14 +79,14 @@ def test_a_callers_buffers_pass_too(folder: Path) -> None:
 @needs_qemu
 def test_without_golden_outputs_nothing_is_compared(folder: Path) -> None:
     recipe = Recipe((folder / "net.pte",), "corstone300")
-    report = pipeline.verify(recipe, inputs=RANDOM, watch=Watch())
+    report = flow.verify(recipe, inputs=RANDOM, watch=Watch())
     assert report.ended and report.golden is None and not report.passed
 
 
 def test_a_project_stores_the_program(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "project"
     recipe = Recipe((folder / "net.pte",), "corstone300")
-    pipeline.create_project(recipe, directory=place, watch=Watch())
+    flow.create_project(recipe, directory=place, watch=Watch())
     (network,) = open_project(place).networks
     assert (network.format, network.source.name) == ("pte", "net.pte")
     assert network.source.read_bytes() == (folder / "net.pte").read_bytes()

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
-from ethosgen.pipeline import Criteria, Inputs
+from ethosgen import flow
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Criteria, Inputs
 from tests.support.needs import needs_torch
 from tests.support.pte_rows import export
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulate(folder: Path, name: str, golden: str, limit: float | None = None) -> Report:
-    return pipeline.simulate(
+    return flow.simulate(
         folder / f"{name}.pte",
         npu=None,
         inputs=Inputs(folder / f"{name}_in.npz", None, 0),

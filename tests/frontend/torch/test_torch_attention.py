@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.oracle import LITERT, TFLM
-from ethosgen.pipeline import quantize
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.quantization import QuantizationRequest
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_torch

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.oracle import TFLM
-from ethosgen.pipeline import quantize
+from ethosgen.studies.quantization import quantize
 from ethosgen.values.quantization import QuantizationRequest
 from ethosgen.values.watch import Watch
 from tests.support.float_networks import digits_pt2, trained_digits

@@ -11,13 +11,13 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.frontend.tosa.reader import parse_network
 from ethosgen.frontend.tosa.writer import write_network
 from ethosgen.oracle.tosa import reference_outputs
-from ethosgen.pipeline.cpu_only import plan_cpu_only
-from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.needs import needs_tosa
 from tests.support.tosa_networks import TosaBuilder
 

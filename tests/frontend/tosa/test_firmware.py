@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot.registry import deciding_dtype, registry
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.project import open_project
@@ -56,8 +56,8 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
         assert network.source
         files[-1].write_bytes(network.source.data)
     folder, watch = tmp_path / "firmware", Watch()
-    pipeline.create_project(recipe(*files, npu="none", io="caller"), directory=folder, watch=watch)
-    built = pipeline.build_project(folder, watch=watch)
+    flow.create_project(recipe(*files, npu="none", io="caller"), directory=folder, watch=watch)
+    built = flow.build_project(folder, watch=watch)
     samples = [sample for _, sample in parts]
     outcome = run(built.elf, open_project(folder), samples, order=range(PARTS), attach=None)
     assert outcome.ended

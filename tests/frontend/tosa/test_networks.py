@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ethosgen.oracle import TOSA
-from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.needs import needs_extra, needs_torch, needs_tosa
 from tests.support.tosa_files import CONVERTED, NETWORKS
 from tests.support.tosa_trials import converted_trial, exported_trial

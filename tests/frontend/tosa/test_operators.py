@@ -5,14 +5,14 @@ import pytest
 
 from ethosgen.aot import make_evaluator
 from ethosgen.oracle.tosa import reference_outputs, unpredictable_outputs
-from ethosgen.pipeline.cpu_only import plan_cpu_only
-from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.tosa import TOSA_OPS
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.board import load_board
 from ethosgen.host.tools import GCC
 from ethosgen.project import LIBRARY_ONLY
@@ -43,7 +43,7 @@ def write_library(folder: Path, npu: str | None = None) -> str:
     """Write the library of the small image network; return its names for the application."""
     network = image_net(folder / "image_net.tflite")
     recipe = Recipe((network,), "corstone300", npu=npu, platform=LIBRARY_ONLY)
-    pipeline.create_project(recipe, directory=folder / "library", watch=Watch())
+    flow.create_project(recipe, directory=folder / "library", watch=Watch())
     return shorthands(folder / "library")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import frontend, pipeline
+from ethosgen import flow, frontend
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.target.security import Evidence
 from ethosgen.toolchain import build
@@ -60,7 +60,7 @@ def firmware(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("non_secure")
     network = image_net(folder / "image_net.tflite")
     asked = recipe(network, security=Security.NON_SECURE, check=False)
-    pipeline.create_project(asked, directory=folder / "project", watch=Watch())
+    flow.create_project(asked, directory=folder / "project", watch=Watch())
     main = folder / "project" / "app" / "main.c"
     text = main.read_text()
     main.write_text(text[: text.index("int main(void)")] + MAIN)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.libraries.dsp import depthwise
 from ethosgen.aot.libraries.dsp.lanes import Lanes
-from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import dsp_plan
 from tests.aot.libraries.helium.test_int8 import (
     DEPTHWISE,
@@ -151,7 +151,7 @@ def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=9)
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(build(net) for one in groups for build in one.values())))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
         inputs=Inputs(None, 2, 5),
         watch=Watch(),

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import dsp_plan, even_if_dearer
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
@@ -155,7 +155,7 @@ def test_firmware_equals_tflite_micro(board: str, tmp_path: Path) -> None:
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(build(net) for build in LAYERS.values())))
     given = str(board_without_helium(tmp_path)) if board == "cortex-m33" else board
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(path, board=given, npu="none"), inputs=Inputs(None, 2, 5), watch=Watch()
     )
     assert report.passed

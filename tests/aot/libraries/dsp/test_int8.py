@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import aot, pipeline
+from ethosgen import aot, flow
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.loops.layer import read_layer
-from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.helium.test_int8 import DEPTHWISE, MATRIX, OTHERS, halves
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
@@ -167,7 +167,7 @@ def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Pat
     net = NetworkBuilder("network", seed=9)
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(build(net) for build in group.values())))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
         inputs=Inputs(None, 3, 5),
         watch=Watch(),
@@ -185,7 +185,7 @@ def test_a_cortex_m4_and_m7_equal_tflite_micro(board: str, tmp_path: Path) -> No
     )
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
-    report = pipeline.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
+    report = flow.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
     assert report.passed
 
 
@@ -205,7 +205,7 @@ def test_negative_halves_on_a_cortex_m33(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(halves(net, bits=29)))
     board = str(board_without_helium(tmp_path))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "halves.tflite", board=board, npu="none"),
         inputs=Inputs(None, 1, 5),
         watch=Watch(),

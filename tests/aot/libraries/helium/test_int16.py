@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -158,7 +158,7 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     data = net.build(*(build(net) for build in GROUPS[group].values()))
     (tmp_path / "network.tflite").write_bytes(data)
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "network.tflite", npu="none"), inputs=Inputs(None, 3, 5), watch=Watch()
     )
     assert report.passed

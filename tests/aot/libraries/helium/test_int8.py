@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.helium import order
 from ethosgen.host.resources import template_folder
-from ethosgen.pipeline import Inputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -365,7 +365,7 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=9)
     data = net.build(*(build(net) for build in GROUPS[group].values()))
     (tmp_path / "network.tflite").write_bytes(data)
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "network.tflite", npu="none"),
         inputs=Inputs(None, 3, 5),
         watch=Watch(),
@@ -407,7 +407,7 @@ def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
 def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
     (tmp_path / "halves.tflite").write_bytes(net.build(halves(net)))
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "halves.tflite", npu="none"),
         inputs=Inputs(None, 1, 5),
         watch=Watch(),

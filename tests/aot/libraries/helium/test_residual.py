@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
@@ -51,7 +51,7 @@ def test_a_sum_in_bands_equals_tflite_micro_in_less_memory(
 @needs_qemu
 def test_a_sum_in_bands_on_helium(tmp_path: Path) -> None:
     (tmp_path / "residual.tflite").write_bytes(_blocks())
-    report = pipeline.verify(
+    report = flow.verify(
         recipe(tmp_path / "residual.tflite", npu="none"),
         inputs=Inputs(None, 2, 5),
         watch=Watch(),

@@ -9,14 +9,14 @@ from ethosgen.backend.ethosu.isa_u85 import U85, ActivationFunction, ActivationS
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.chains import overwrites_table
 from ethosgen.backend.ethosu.stream import stream_of
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.tosa import reference_outputs
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.backend.ethosu.offload.test_regions import DMA0_DST, DMA0_DST_REGION, ELEMENTWISE, stream
 from tests.support.errata_networks import FOLDER
 from tests.support.needs import needs_tosa

@@ -12,14 +12,14 @@ from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from ethosgen.backend.ethosu.offload.erratum import Erratum, is_open, vela_version
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline.exactness import exact_plan
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.exactness import exact_plan
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import decisive_outputs
 from tests import ROOT
 from tests.support.errata_networks import (
     FOLDER,

@@ -15,13 +15,13 @@ from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Task
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.pipeline.exactness import errata_of
-from ethosgen.pipeline.execution import simulate_samples
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.bouquet import gather
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.exactness import errata_of
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.networks import NetworkBuilder
 
 FACTORS = [2.0**k * m for k in (-3, 0, 1, 8, 15, 16, 18, 22, 27) for m in (1, 1.9999)]

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.aot import make_evaluator
 from ethosgen.backend import find_accelerator
 from ethosgen.backend.ethosu.offload.rewording import reworded
+from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle import DEFAULT
-from ethosgen.pipeline import Inputs
-from ethosgen.pipeline.execution import PlanRunner
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.values.network import PLACEMENT, Quantization, Tensor
 from ethosgen.values.plan import EXACT, IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import PlanRunner
+from ethosgen.verdict.judgement import Inputs
 from tests.support.layer_networks import int4_constant
 from tests.support.network_file import with_own_buffers, with_signatures
 from tests.support.networks import NetworkBuilder, Spec
@@ -83,7 +83,7 @@ ODD = (with_int4_weights, with_stale_signatures, with_an_empty_constant, with_a_
 def test_the_npu_computes_what_tflite_micro_does(build: Build, tmp_path: Path) -> None:
     path = tmp_path / "odd.tflite"
     path.write_bytes(build())
-    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 2, 1), watch=Watch())
+    report = flow.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 2, 1), watch=Watch())
     assert report.passed
     left = [operator["operator"] for operator in report.as_json()["cpu_operators"]]
     assert left in ([], ["RESHAPE"])

@@ -7,12 +7,12 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import CompileTarget, find_errata, offload
 from ethosgen.backend.ethosu.offload.scale_format import held_scale
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.judgement import decisive_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import decisive_outputs
 from tests.support.networks import NetworkBuilder
 
 NPU = "ethos-u55-128"

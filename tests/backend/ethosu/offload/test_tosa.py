@@ -14,15 +14,15 @@ from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, units
 from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 from ethosgen.backend.ethosu.stream import OWN_BASES
 from ethosgen.cli import cli
+from ethosgen.flow.planning import make_plan
 from ethosgen.oracle import TOSA
 from ethosgen.oracle.tosa import reference_outputs
-from ethosgen.pipeline.execution import simulate_samples
-from ethosgen.pipeline.planning import make_plan
 from ethosgen.values.errors import NpuFault, RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 from ethosgen.values.plan import IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
 from tests.support.tosa_models import MODELS, gated, wild

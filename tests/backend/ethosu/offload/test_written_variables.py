@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from ethosgen import pipeline
+from ethosgen import flow
 from ethosgen.backend.ethosu.offload.rewording import reworded
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.pipeline import Inputs
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.stream_networks import add, waiting
 
@@ -24,7 +24,7 @@ def test_an_output_that_the_file_calls_a_variable_is_returned(tmp_path: Path) ->
     """Vela dropped it from the network's outputs, and the network was refused."""
     path = tmp_path / "returned.tflite"
     path.write_bytes(_returned())
-    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
+    report = flow.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
     assert report.passed
     assert (report.plan.npu_operators, len(report.plan.cpu_operators)) == (1, 1)
 
@@ -42,7 +42,7 @@ def test_the_check_draws_until_there_are_outputs(tmp_path: Path) -> None:
     net = NetworkBuilder("waiting", 3)
     path = tmp_path / "waiting.tflite"
     path.write_bytes(net.build(*waiting(net)))
-    report = pipeline.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
+    report = flow.simulate(path, npu="ethos-u55-128", inputs=Inputs(None, 6, 1), watch=Watch())
     check = report.plan.check
     assert check is not None and check.samples == 30
     assert check.elements == 5 * report.golden.elements > 0

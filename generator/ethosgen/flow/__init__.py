@@ -1,0 +1,71 @@
+"""Joins the steps: read, offload, compile, render, build, run, compare.
+
+    .tflite ──▶ Model ──▶ Plan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
+
+Every function takes a Watch, which times the steps and reports the current one. They are
+imported on first use: compilers take seconds to load. So are the names below, as a worker process
+needs only its own module.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ethosgen.flow.application import Feed
+    from ethosgen.flow.creation import Written, create_project
+    from ethosgen.flow.firmware import (
+        build_project,
+        flash_project,
+        run_app,
+        run_project,
+        verify,
+    )
+    from ethosgen.flow.npu_model import attach_model, serve_npu
+    from ethosgen.flow.planning import (
+        choose_accelerator,
+        choose_npu,
+        make_plan,
+        make_program,
+        read,
+    )
+    from ethosgen.flow.simulation import simulate
+
+__all__ = [
+    "Feed",
+    "Written",
+    "attach_model",
+    "build_project",
+    "choose_accelerator",
+    "choose_npu",
+    "create_project",
+    "flash_project",
+    "make_plan",
+    "make_program",
+    "read",
+    "run_app",
+    "run_project",
+    "serve_npu",
+    "simulate",
+    "verify",
+]
+
+_NAMES_OF = {
+    "application": ("Feed",),
+    "creation": ("Written", "create_project"),
+    "firmware": ("build_project", "flash_project", "run_app", "run_project", "verify"),
+    "npu_model": ("attach_model", "serve_npu"),
+    "planning": ("choose_accelerator", "choose_npu", "make_plan", "make_program", "read"),
+    "simulation": ("simulate",),
+}
+
+if not TYPE_CHECKING:  # mypy would accept any name
+
+    def __getattr__(name: str) -> object:
+        for module, names in _NAMES_OF.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{module}"), name)
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,149 @@
+"""Runs a project's application on a target, and compares its lines with those that must come."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.applications import Application, Settings, find_application
+from ethosgen.backend import is_compiled
+from ethosgen.flow.models import devices_of, simulator_for
+from ethosgen.values.application import ApplicationReport
+from ethosgen.values.errors import InputError, reason_of
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import decisive_outputs
+
+if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
+    from ethosgen.target import Line
+
+FOLDER = "application"
+"""The application's folder in a project."""
+_SETTINGS, _LABELS = "settings.h", "labels.h"
+"""The files that the host reads too."""
+_SETTING = re.compile(r"^#define ([A-Z][A-Z0-9_]*) +\(?(-?\d+)\)?[ \t]*(?:/\*.*)?$", re.MULTILINE)
+
+_LABEL = re.compile(r'^ *"([^"\\]*)",', re.MULTILINE)
+
+OnLine = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What the host sends to an application: files, or items drawn from a seed."""
+
+    paths: tuple[Path, ...] = ()
+    seed: int = 0
+
+    def items(self, application: Application, networks: Sequence[Network]) -> list[bytes]:
+        """Return the items, at least one."""
+        if not self.paths:
+            return application.draw(networks, self.seed)
+        return application.load(self.paths, networks)
+
+    @property
+    def source(self) -> str:
+        """The files' names, or the seed."""
+        return ", ".join(path.name for path in self.paths) or f"drawn with seed {self.seed}"
+
+
+NO_FILES = Feed()
+"""Drawn items."""
+
+
+def run_and_compare(
+    elf: Path,
+    info: "ProjectInfo",
+    networks: Sequence[Network],
+    feed: Feed,
+    on: str,
+    watch: Watch,
+    line: "Line | None" = None,
+    on_line: OnLine = lambda _line: None,
+) -> ApplicationReport:
+    """Run an application on its input, and compute the lines that it must print.
+
+    `networks` are the project's, in order. `on_line` gets each line when it comes.
+    """
+    from ethosgen.target.feed import run_application
+
+    assert info.app is not None
+    application = find_application(info.app)
+    items = feed.items(application, networks)
+    settings = read_settings(info.directory / FOLDER)
+    known = replace(info, devices=devices_of(info, on))
+    with watch.stage("application", f"running the application on {on}"):
+        lines, work = run_application(
+            elf,
+            known,
+            items,
+            on=on,
+            attach=simulator_for(info, on),
+            line=line,
+            on_item=lambda done, all_: watch.say(
+                f"running the application on {on}: {done} of {counted(all_, 'item')}"
+            ),
+            on_line=on_line,
+        )
+    expected, oracle = None, ""
+    if not any(map(is_compiled, networks)):
+        asked = _Oracles(networks, info)
+        with watch.stage("expectation", "computing what the application must print"):
+            expected = tuple(application.expect(items, networks, asked, settings))
+        oracle = " and ".join(dict.fromkeys(asked.names))
+    return ApplicationReport(
+        app=info.app,
+        networks=info.names,
+        board=info.board.name,
+        on=on,
+        source=feed.source,
+        items=len(items),
+        lines=tuple(lines),
+        expected=expected,
+        oracle=oracle,
+        work=work and replace(work, seconds=_seconds(application, len(items), settings)),
+        wall_s=watch.wall_s,
+    )
+
+
+def _seconds(application: Application, items: int, settings: Settings) -> float | None:
+    """Return the duration of the input in seconds, None if it has none."""
+    each = application.item_s(settings)
+    return None if each is None else each * items
+
+
+class _Oracles:
+    """Answers samples of a project's networks by the oracles that decide; keeps their names."""
+
+    def __init__(self, networks: Sequence[Network], info: "ProjectInfo") -> None:
+        self._networks = networks
+        self._info = info
+        self.names: list[str] = []
+
+    def __call__(self, index: int, samples: Sequence[Arrays]) -> list[Arrays]:
+        from ethosgen.oracle import ORACLES
+
+        if not samples:
+            return []
+        asked = self._info.networks[index].options.oracle
+        name, outputs = decisive_outputs(self._networks[index], samples, asked)
+        self.names.append(ORACLES[name].title if name in ORACLES else name)
+        return outputs
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return the numbers of an application's settings.h and its labels, as they are now."""
+    numbers = {name: int(value) for name, value in _SETTING.findall(_read(folder / _SETTINGS))}
+    labels = folder / _LABELS
+    return Settings(numbers, _LABEL.findall(_read(labels)) if labels.exists() else ())
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the application's '{path}': {reason_of(error)}") from None

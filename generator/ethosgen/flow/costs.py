@@ -1,0 +1,128 @@
+"""What one configuration of a network costs: its time and memory by estimates, its exactness."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ethosgen.backend import backend_of
+from ethosgen.backend.protocol import Task
+from ethosgen.board import Board, MemoryMode
+from ethosgen.flow.planning import compile_placed, make_plan
+from ethosgen.project import part_sizes
+from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.comparison import Cost, Energy, Setting
+from ethosgen.values.errors import RefusalError
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.program import Program
+from ethosgen.values.watch import Watch
+
+SRAM = ("sram", "tcm")
+"""The kinds of memory that count as SRAM."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A network on a board, with the NPU and the memory mode that were chosen."""
+
+    network: Network
+    board: Board
+    accelerator: Accelerator | None
+    mode: MemoryMode
+
+    @property
+    def npu(self) -> str:
+        """The NPU's name, or NO_NPU."""
+        return self.accelerator.name if self.accelerator else NO_NPU
+
+    def setting(self, asked: Setting) -> Setting:
+        """Return a setting with the memory mode that was chosen."""
+        return replace(asked, memory_mode=self.mode)
+
+    @cached_property
+    def start_cycles(self) -> int:
+        """The CPU's cycles for the start of a partition, as the backend offers it."""
+        from ethosgen import aot
+
+        if self.accelerator is None:
+            return 0
+        memories = self.board.memories_in(self.mode)
+        task = Task(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
+        try:
+            offers = backend_of(self.accelerator).offers(task, {})
+        except RefusalError:
+            return 0
+        return max((offer.start for offer in offers.values()), default=0)
+
+
+def compile_at(place: Place, options: OffloadOptions) -> Program:
+    """Compile a network as `ethosgen project` does, for bare metal without a file."""
+    board, watch = place.board, Watch()
+    plan = make_plan(
+        place.network,
+        place.accelerator,
+        IoStyle.ARENA,
+        watch,
+        options,
+        board.memories_in(place.mode),
+        extension=board.cpu.extension,
+    )
+    return compile_placed(plan, board.placement(place.mode), watch)
+
+
+def cost_of(program: Program, place: Place) -> Cost:
+    """Return the estimates of a program's time, and the bytes that it needs."""
+    from ethosgen import aot
+
+    plan, board = program.plan, place.board
+    free = {one.operator for one in plan.cpu_operators}
+    processor = aot.Processor(board.cpu.extension)
+    residual = plan.residual
+    on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
+    on_cpu += [share.cycles for share in plan.shares]
+    sizes = part_sizes(program, board)
+    partitions = sum(partition.on_npu for partition in plan.partitions)
+    cost = Cost(
+        npu_cycles=plan.npu_cycles,
+        model_cycles=_model_cycles(plan),
+        cpu_cycles=sum(cycles for cycles in on_cpu if cycles is not None),
+        start_cycles=partitions * place.start_cycles if partitions else 0,
+        unknown_operators=on_cpu.count(None),
+        npu_hz=board.npu.clock_hz if board.npu else None,
+        cpu_hz=board.cpu.clock_hz,
+        arena_bytes=sizes["arena"],
+        fast_bytes=sizes["fast"] if board.placement(place.mode).fast else 0,
+        sram_bytes=sram_bytes(program, board, place.mode),
+        constant_bytes=sizes["commands"] + sizes["weights"],
+        npu_operators=plan.npu_operators,
+        cpu_operators=len(plan.cpu_operators),
+        partitions=partitions,
+    )
+    return replace(cost, energy=_energy(cost, board))
+
+
+def _energy(cost: Cost, board: Board) -> Energy | None:
+    """Return the energy of an inference, None if the power of what computes is not published.
+
+    No board file has an NPU's power, so only what runs on the CPU alone has a figure.
+    """
+    power, seconds = board.cpu.power, cost.seconds
+    if power is None or seconds is None or cost.partitions or cost.unknown_operators:
+        return None
+    return Energy(power.watts * seconds, power.source)
+
+
+def sram_bytes(program: Program, board: Board, mode: str) -> int:
+    """Return the bytes of a network's parts that lie in SRAM in a memory mode."""
+    chosen, sizes = board.placement(mode).npu_parts(), part_sizes(program, board)
+    return sum(
+        sizes[part] for part, memory in chosen.items() if board.memories[memory].kind in SRAM
+    )
+
+
+def _model_cycles(plan: Plan) -> int | None:
+    """Return the NPU model's estimate for all partitions, None without an NPU."""
+    if plan.accelerator is None:
+        return None
+    backend = backend_of(plan.accelerator)
+    npu = [partition for partition in plan.partitions if partition.on_npu]
+    return sum(one.cycles for partition in npu for one in backend.operations(plan, partition))

@@ -1,0 +1,219 @@
+"""Creates a project on disk from networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.applications import find_application
+from ethosgen.applications.labels import load_labels
+from ethosgen.backend import load_wrapped
+from ethosgen.board import Board, load_board
+from ethosgen.board.any_board import any_board
+from ethosgen.flow.costs import Place
+from ethosgen.flow.planning import (
+    choose_accelerator,
+    choose_common_npu,
+    compile_placed,
+    make_plan,
+    read,
+    read_stored,
+)
+from ethosgen.flow.reserve import stored_scratches, with_reserve
+from ethosgen.flow.sram_limit import Compile, fit_together
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.comparison import SramChoice
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.naming import joined_name
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.security import Security
+from ethosgen.values.watch import Watch
+
+
+@dataclass(frozen=True)
+class Written:
+    """A project on disk: `files` are those written by this call, none if it was up to date.
+
+    `choices` are those that a limit of the SRAM made, in the order of `programs`.
+    """
+
+    directory: Path
+    files: frozenset[str]
+    programs: tuple[Program, ...]
+    choices: tuple[SramChoice, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A network for a project, and how it is offloaded."""
+
+    network: Network
+    options: OffloadOptions
+
+
+def create_project(
+    recipe: Recipe,
+    *,
+    directory: Path | None = None,
+    with_ci: bool = False,
+    ci_ethosgen: str | None = None,
+    watch: Watch,
+) -> Written:
+    """Generate a project in `directory`, by default named after one of the networks.
+
+    If a project of several networks is already there and the recipe names only some of them, the
+    others are generated again with the options that the project stores.
+    """
+    from ethosgen.project import render, write
+
+    board = _find_board(recipe)
+    if recipe.npu not in (None, NO_NPU):
+        board.accelerator(recipe.npu)
+    networks = _read_all(recipe, watch)
+    place = directory or Path(joined_name([network.name for network in networks]))
+    wanted = _with_the_others([_Wanted(one, recipe.options) for one in networks], place, watch)
+    networks = [one.network for one in wanted]
+    app = _fitting_app(recipe, networks) or _stored_app(place)
+    accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
+    mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
+    memories = board.memories_in(mode)
+    wrapped = [load_wrapped(name) for name in recipe.accelerators]
+
+    def compiler(network: Network) -> Compile:
+        def compile_with(options: OffloadOptions) -> Program:
+            plan = make_plan(
+                network, accelerator, recipe.io, watch, options, memories, wrapped=wrapped,
+                extension=board.cpu.extension,
+            )  # fmt: skip
+            plan = with_reserve(plan, stored_scratches(place, network)) if recipe.apart else plan
+            return compile_placed(plan, board.placement(mode), watch)
+
+        return compile_with
+
+    asked = [one.options for one in wanted]
+    compilers = [compiler(network) for network in networks]
+    choices: list[SramChoice] = []
+    if recipe.sram_limit is None:
+        programs = [compile_with(one) for compile_with, one in zip(compilers, asked, strict=True)]
+    else:
+        places = [Place(network, board, accelerator, mode) for network in networks]
+        programs, choices = fit_together(recipe.sram_limit, places, compilers, asked, watch)
+    with watch.stage("render", f"writing the project to {place}"):
+        project = render(
+            programs,
+            board,
+            platform=recipe.platform,
+            memory_mode=mode,
+            with_ci=with_ci,
+            ci_ethosgen=ci_ethosgen,
+            app=app,
+            labels=_read_labels(recipe, networks),
+        )
+        files = write(project, place)
+    return Written(place, files, tuple(programs), tuple(choices))
+
+
+def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
+    """Return the application's name, None without one; InputError if something does not fit it."""
+    from ethosgen.project import BAREMETAL, ZEPHYR
+
+    if recipe.app is None:
+        return None
+    application = find_application(recipe.app)
+    if recipe.platform not in (BAREMETAL, ZEPHYR):
+        raise InputError(
+            f"--app {recipe.app} is for --platform {BAREMETAL} or {ZEPHYR}, not {recipe.platform}; "
+            "choose one of these, or leave out --app"
+        )
+    if recipe.apart:
+        raise InputError(
+            f"--app {recipe.app} has its weights in the code; leave out --weights blob, "
+            "or --app: the firmware in app/ or src/ then opens the file (docs/weights.md)"
+        )
+    if recipe.io is not IoStyle.ARENA:
+        raise InputError(
+            f"--app {recipe.app} writes inputs into the arena; leave out --io {recipe.io.value}"
+        )
+    application.check(networks)
+    return recipe.app
+
+
+def _read_labels(recipe: Recipe, networks: Sequence[Network]) -> tuple[str, ...]:
+    """Return the names of classes; InputError for a file that does not fit the application."""
+    if recipe.labels is None:
+        return ()
+    wanted = find_application(recipe.app).facts(networks).get("labels") if recipe.app else None
+    if wanted is None:
+        raise InputError(
+            "--app-labels is for an application that names classes, such as --app image"
+        )
+    return load_labels(recipe.labels, len(wanted))
+
+
+def _stored_app(directory: Path) -> str | None:
+    """Return the application of the project that is already there."""
+    from ethosgen.project import is_project, open_project
+
+    return open_project(directory).app if is_project(directory) else None
+
+
+def _find_board(recipe: Recipe) -> Board:
+    """Return the board; InputError if the options need one and none is named."""
+    from ethosgen.project import LIBRARY_ONLY
+
+    if recipe.board is not None:
+        return load_board(recipe.board).in_state(recipe.security)
+    if recipe.security is Security.NON_SECURE:
+        raise InputError(
+            "--security non-secure needs a board, whose addresses differ by state: name it with "
+            "--board, or omit the option: a library for any board runs in both states"
+        )
+    if recipe.platform != LIBRARY_ONLY:
+        raise InputError(
+            f"--platform {recipe.platform} needs a board: name it with --board, or generate a "
+            f"library for any board with --platform {LIBRARY_ONLY}"
+        )
+    if recipe.npu is None:
+        raise InputError(
+            "a library for any board needs to know the NPU: name it with --npu, e.g. --npu "
+            "ethos-u55-128 or --npu none, or name the board with --board"
+        )
+    return any_board()
+
+
+def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
+    """Read networks and name them; InputError if the number of names is wrong."""
+    from ethosgen.project import check_names
+
+    names: Sequence[str | None] = recipe.names or [None] * len(recipe.networks)
+    if len(names) != len(recipe.networks):
+        raise InputError(
+            f"got --name {counted(len(names), 'time')} for "
+            f"{counted(len(recipe.networks), 'network')}; pass it once for each, in their order, "
+            "or not at all"
+        )
+    networks = [
+        read(path, name, watch, recipe.reading)
+        for path, name in zip(recipe.networks, names, strict=True)
+    ]
+    check_names([network.name for network in networks])
+    return networks
+
+
+def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> list[_Wanted]:
+    """Return the networks in the existing project's order, with those that it keeps."""
+    from ethosgen.project import is_project, open_project
+
+    by_name = {one.network.name: one for one in wanted}
+    if not is_project(directory):
+        return wanted
+    there = open_project(directory).networks
+    if not by_name.keys() <= {network.name for network in there}:
+        return wanted  # writing refuses it later
+    return [
+        by_name.get(network.name) or _Wanted(read_stored(network, watch), network.options)
+        for network in there
+    ]

@@ -1,0 +1,324 @@
+"""Builds, flashes, runs and judges firmware."""
+
+import shlex
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.board import Board, board_names, load_board
+from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
+from ethosgen.flow.creation import create_project
+from ethosgen.flow.planning import read_stored
+from ethosgen.flow.profiling import require_counter, require_option
+from ethosgen.flow.turns import Turn, run_and_judge
+from ethosgen.host.storage import require_writable
+from ethosgen.values.application import ApplicationReport
+from ethosgen.values.comparison import SramChoice
+from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.given import require_inputs
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs
+
+if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
+    from ethosgen.target import Line
+    from ethosgen.toolchain import Built
+
+
+def _check_target(board: Board, on: str, platform: str) -> None:
+    """Refuse a target that cannot run the firmware, before anything is compiled for it."""
+    from ethosgen.target import require_target, targets_of
+
+    kind = require_target(on)
+    if kind.platform not in (None, platform):
+        raise InputError(
+            f"--on {on} needs a {kind.platform.capitalize()} application; use another --on, or "
+            f"--platform {kind.platform}"
+        )
+    if not kind.can_run(board):
+        raise InputError(
+            f"board '{board.name}' does not run on {on}; choose --on "
+            f"{' or '.join(targets_of(board))}{_without_stand_in(board, on, platform)}"
+        )
+
+
+def _without_stand_in(board: Board, on: str, platform: str) -> str:
+    """Return the board to name instead of one that only bare metal runs on a stand-in, if any."""
+    facts = load_board(board.name) if board.name in board_names() else board
+    name = facts.run.stand_in if on == "qemu" else None
+    if name is None or platform not in load_board(name).platforms:
+        return ""
+    npu = f" --npu {facts.npu.default}" if facts.npu else ""
+    return (
+        f", or run the network on QEMU with --board {name}{npu}, whose firmware stands in for this "
+        "board's on bare metal only"
+    )
+
+
+def _open_application(directory: Path) -> "ProjectInfo":
+    """Read a project with an application; InputError for a library alone."""
+    from ethosgen.project import LIBRARY_ONLY, open_project
+
+    info = open_project(directory)
+    if info.platform == LIBRARY_ONLY:
+        raise InputError(
+            f"'{directory}' is a library without an application: add {directory}/model to your own "
+            f"CMake project, as {directory}/README.md shows, or create a firmware with: "
+            "ethosgen project with another --platform"
+        )
+    return info
+
+
+def build_project(
+    directory: Path, *, on: str | None = None, profile: bool = False, watch: Watch
+) -> "Built":
+    """Compile a project for a target, by default the one that runs its board.
+
+    With `profile` the firmware counts each step of its networks.
+    """
+    from ethosgen.project import link_remedy
+    from ethosgen.target import default_target, require_target
+    from ethosgen.toolchain import digest_sources, stamp, take_turn
+
+    info = _open_application(directory)
+    on = on or default_target(info.board)
+    way = require_target(on).variant
+    _check_target(info.board, on, info.platform)
+    if profile:
+        require_counter(info, on)
+        require_option(info)
+    require_writable(info.directory / "build", "copy the project to a writable place")
+    try:
+        with take_turn(directory, watch):
+            sources = digest_sources(info.directory)  # before, so that a later change is noticed
+            built = replace(_build(info, way, profile, watch), on=on)
+            for one in filter(None, (built, built.application)):
+                stamp(one.elf, sources)
+            return built
+    except CapacityError as error:
+        remedy = link_remedy(info, way, error.overflows)
+        raise CapacityError(f"{error}; {remedy}", error.overflows) from None
+
+
+def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built":
+    from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
+    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr, find_built
+
+    if info.platform == ZEPHYR:
+        options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
+        with watch.stage("build", "compiling the application (Zephyr)"):
+            own = build_zephyr(info, way, application=True) if info.app else None
+            return replace(build_zephyr(info, way, options), application=own)
+    options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
+    if info.platform == CSOLUTION:
+        with watch.stage("build", "compiling the solution (cbuild)"):
+            return build_csolution(info.directory, way)
+    if info.platform == LINUX:
+        with watch.stage("build", "compiling the program"):
+            return build_linux(info, way, options)
+    with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
+        built = build(info.directory, way, options)
+    own = find_built(info.directory, way, name="application.elf") if info.app else None
+    return replace(built, application=own)
+
+
+def run_project(
+    directory: Path,
+    *,
+    on: str | None = None,
+    inputs: Inputs,
+    network: str | None = None,
+    output_path: Path | None = None,
+    criteria: Criteria = USUAL,
+    build: Path | None = None,
+    line: "Line | None" = None,
+    profile: bool = False,
+    watch: Watch,
+) -> Report | FirmwareReport:
+    """Run a built project on a target, and compare its outputs with the golden outputs.
+
+    All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
+    each Report has the cost of each step, if the firmware was built for it.
+    """
+    from ethosgen.target import default_target
+
+    info = _open_application(directory)
+    on = on or default_target(info.board)
+    _check_target(info.board, on, info.platform)
+    if profile:
+        require_counter(info, on)
+    chosen = range(len(info.networks)) if network is None else [info.index(network)]
+    _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
+    built = find_firmware(info, on, build)
+    turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
+    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
+
+
+def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
+    """Return the firmware that was built for a target; InputError if there is none, or an old one.
+
+    `build` is west's build directory, if it is not the project's.
+    """
+    from ethosgen.project import LINUX, ZEPHYR
+    from ethosgen.target import require_target
+    from ethosgen.toolchain import find_built, find_linux, find_zephyr, require_fresh
+
+    way = require_target(on).variant
+    if info.platform == ZEPHYR:
+        built = find_zephyr(info, way, build, on)
+    elif info.platform == LINUX:
+        built = find_linux(info, way, on)
+    else:
+        built = find_built(info.directory, way, on)
+    require_fresh(built.elf, info.directory, on)
+    return replace(built, on=on)
+
+
+def run_app(
+    directory: Path,
+    *,
+    on: str | None = None,
+    feed: Feed,
+    build: Path | None = None,
+    line: "Line | None" = None,
+    on_line: OnLine = lambda _line: None,
+    watch: Watch,
+) -> ApplicationReport:
+    """Run a built project's application on a target, and compare its lines."""
+    from ethosgen.target import default_target, require_target
+
+    info = _open_application(directory)
+    if info.app is None:
+        raise InputError(
+            f"'{directory}' has no application besides the one that serves inferences, so it takes "
+            "no files; run its network on samples with --input, or create a project with --app"
+        )
+    on = on or default_target(info.board)
+    way = require_target(on).variant
+    _check_target(info.board, on, info.platform)
+    elf = _find_app(info, way, build, on)
+    networks = [read_stored(network, watch) for network in info.networks]
+    return run_and_compare(elf, info, networks, feed, on, watch, line, on_line)
+
+
+def _find_app(info: "ProjectInfo", way: str, build: Path | None, on: str) -> Path:
+    """Return the ELF of a built project's application."""
+    from ethosgen.project import ZEPHYR
+    from ethosgen.toolchain import find_built, find_zephyr, require_fresh
+
+    if info.platform == ZEPHYR:
+        elf = find_zephyr(info, way, build, on, application=True).elf
+    else:
+        elf = find_built(info.directory, way, on, "application.elf").elf
+    require_fresh(elf, info.directory, on)
+    return elf
+
+
+def verify(
+    recipe: Recipe,
+    *,
+    on: str = "qemu",
+    inputs: Inputs,
+    criteria: Criteria = USUAL,
+    line: "Line | None" = None,
+    flasher: str | None = None,
+    output_path: Path | None = None,
+    profile: bool = False,
+    feed: Feed = NO_FILES,
+    watch: Watch,
+) -> Report | FirmwareReport:
+    """Run all stages in a temporary directory, to check networks on a board.
+
+    Several networks go into one firmware and run in turn. With `profile` it counts each step. If
+    the recipe has an application, that runs on the `feed`, and the report has its own.
+    """
+    from ethosgen.project import open_project
+    from ethosgen.target import require_target
+
+    if recipe.board is None:
+        raise InputError("name the board with --board, or use --platform linux")
+    remedy = "create a project, and choose one with: ethosgen run --network"
+    _check_one(len(recipe.networks), inputs, output_path, criteria.golden, remedy)
+    board = load_board(recipe.board).in_state(recipe.security)
+    _check_target(board.for_platform(recipe.platform), on, recipe.platform)
+    if recipe.app is not None and on == "serial":
+        raise InputError(
+            "verify runs two firmwares with --app, but a board holds one; create a project, flash "
+            "its application, and run it with: ethosgen run"
+        )
+    if recipe.app is None and feed.paths:
+        raise InputError("--app-input is for an application; name it with --app")
+    if flasher is not None and on != "serial":
+        raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
+        directory = Path(temporary) / "project"
+        written = create_project(recipe, directory=directory, watch=watch)
+        built = build_project(directory, on=on, profile=profile, watch=watch)
+        info = open_project(directory)
+        if flasher is not None:
+            flash_project(directory, tool=flasher, watch=watch)
+        networks = [program.plan.network for program in written.programs]
+        turns = [Turn(i, network) for i, network in enumerate(networks)]
+        report = _with_choices(
+            run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile),
+            written.choices,
+        )
+        if info.app is None:
+            return report
+        elf = _find_app(info, require_target(on).variant, None, on)
+        application = run_and_compare(elf, info, networks, feed, on, watch, line)
+        return replace(report, application=application)
+
+
+def _with_choices(
+    report: Report | FirmwareReport, choices: Sequence[SramChoice]
+) -> Report | FirmwareReport:
+    """Return a report whose networks have what a limit of the SRAM chose for them."""
+    if not choices:
+        return report
+    if isinstance(report, Report):
+        return replace(report, sram_choice=choices[0])
+    each = zip(report.reports, choices, strict=True)
+    return replace(report, reports=tuple(replace(one, sram_choice=it) for one, it in each))
+
+
+def _check_one(
+    count: int, inputs: Inputs, output: Path | None, golden: Path | None, remedy: str
+) -> None:
+    """Refuse options for one network if there are several, and those that lack another."""
+    require_inputs(golden, inputs.are_given)
+    given = (("--input", inputs.path or inputs.arrays), ("--output", output), ("--golden", golden))
+    for option, value in given:
+        if count > 1 and value is not None:
+            raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
+
+
+def flash_project(
+    directory: Path, *, tool: str | None = None, harness: bool = False, watch: Watch
+) -> Path:
+    """Write a project's firmware to its board, for which it was built; return the ELF.
+
+    That is its application, if it has one, unless `harness` asks for the server of inferences.
+    """
+    from ethosgen.project import LINUX, ZEPHYR
+    from ethosgen.target.flasher import flash_images
+    from ethosgen.toolchain import find_built, require_fresh
+
+    info = _open_application(directory)
+    if info.platform == ZEPHYR:
+        raise InputError(f"'{directory}' is a Zephyr application; flash it with: west flash")
+    if info.platform == LINUX:
+        raise InputError(
+            f"'{directory}' is a program for Linux, which nobody flashes; run it with: ethosgen "
+            f"run {shlex.quote(str(directory))} --on ssh --host USER@HOST"
+        )
+    name = "application.elf" if info.app and not harness else "firmware.elf"
+    elf = find_built(directory, "board", "serial", name).elf
+    require_fresh(elf, directory, "serial", has_weights=True)
+    with watch.stage("flash", f"flashing {info.board.name}"):
+        flash_images(elf, info.board, tool)
+    return elf

@@ -1,0 +1,63 @@
+"""Lists the backend of each operator of a network, the reason, and every backend's offer."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ethosgen.backend import backend_of, is_compiled, wrapped_of
+from ethosgen.backend.protocol import Task
+from ethosgen.flow.wrapping import Helpers, offered_by
+from ethosgen.values.plan import CPU, Offered, OffloadMode, Placing, Plan
+
+Offers = Mapping[int, tuple[Offered, ...]]
+
+
+def with_placings(plan: Plan, helpers: Helpers, task: Task | None) -> Plan:
+    """Return the plan with its placings; `task` is the NPU's, if there is one.
+
+    Offers cost time: only --offload auto and users' accelerators ask for them.
+    """
+    if is_compiled(plan.network):
+        return plan
+    must_ask = bool(helpers.accelerators) or plan.options.mode is OffloadMode.AUTO
+    offered = _offered(plan, helpers, task) if must_ask else {}
+    placed = _places(plan)
+    graph = plan.network.graph
+    placings = []
+    for operator in graph.operators:
+        output = graph.tensors[operator.outputs[0]].name if operator.outputs else ""
+        on, reason = placed.get(operator.index, ("", "it disappears in other operators"))
+        offers = offered.get(operator.index, ())
+        placings.append(Placing(operator.index, operator.title, output, on, reason, offers))
+    return replace(plan, placings=tuple(placings))
+
+
+def _places(plan: Plan) -> dict[int, tuple[str, str]]:
+    """Return the place of each operator of the network, and the reason."""
+    is_auto = plan.options.mode is OffloadMode.AUTO
+    libraries = {one.name for one in wrapped_of(plan) if one.is_library}
+    unknown = {share.name for share in plan.shares if share.cycles is None}
+    found: dict[int, tuple[str, str]] = {}
+    for partition in plan.partitions:
+        is_cheapest = is_auto or partition.backend in libraries
+        is_cheapest &= partition.backend not in unknown
+        why = "estimated as the cheapest" if is_cheapest else "the first that takes it"
+        found |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
+    for cpu in plan.cpu_operators:
+        origin = plan.origins.get(cpu.operator)
+        if origin is not None:
+            found[origin] = (CPU, cpu.reason)
+    return found
+
+
+def _offered(plan: Plan, helpers: Helpers, task: Task | None) -> Offers:
+    """Return all offers by operator: the NPU's, the accelerators', the CPU's."""
+    graph = plan.network.graph
+    npu = backend_of(task.accelerator).offers(task, {}) if task else {}
+    on_npu = dict(offered_by(plan.npu, npu))
+    theirs = helpers.offered(plan.network, plan.io)
+    found = {}
+    for operator in graph.operators:
+        first = (on_npu[operator.index],) if operator.index in on_npu else ()
+        last = Offered(CPU, helpers.cpu.cpu_cycles(operator, graph))
+        found[operator.index] = (*first, *theirs.get(operator.index, ()), last)
+    return found

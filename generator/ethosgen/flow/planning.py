@@ -1,0 +1,175 @@
+"""The steps from a network to C code: Network, Plan, Program."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen import frontend
+from ethosgen.backend import (
+    backend_of,
+    compiled_for,
+    default_accelerator,
+    find_accelerator,
+    is_compiled,
+)
+from ethosgen.backend.protocol import Memories, Task, Wrapped
+from ethosgen.flow.choice import faster_plan
+from ethosgen.flow.placing import with_placings
+from ethosgen.flow.wrapping import Helpers, estimate
+from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.errors import InputError
+from ethosgen.values.extension import Extension
+from ethosgen.values.naming import check_name, name_from_file
+from ethosgen.values.network import Network
+from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.program import Program
+from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
+
+if TYPE_CHECKING:  # pydantic's models take a quarter of a second
+    from ethosgen.board import Board, Placement
+    from ethosgen.project.info import NetworkInfo
+
+
+def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:
+    """Read a network and give it a name that C accepts."""
+    chosen = check_name(name) if name is not None else name_from_file(path.stem)
+    with watch.stage("read", f"reading {path.name}"):
+        network = frontend.read(path, None, options)
+    return replace(network, name=chosen)
+
+
+def read_stored(network: "NetworkInfo", watch: Watch) -> Network:
+    """Read a network from the source that its project stores."""
+    with watch.stage("read", f"reading {network.source.name}"):
+        read = frontend.read(network.source, network.format, network.reading)
+    return replace(read, name=network.name)
+
+
+def choose_npu(network: Network, npu: str | None) -> str | None:
+    """Return the NPU that the user or a compiled file names, None if neither does."""
+    if npu is not None:
+        return npu
+    found = compiled_for(network)
+    return found.name if found else None
+
+
+def choose_accelerator(
+    network: Network, npu: str | None, board: "Board | None"
+) -> Accelerator | None:
+    """Return the NPU to compile for: the named one, else the file's, else the board's.
+
+    None for NO_NPU, or a board without an NPU: all runs on the CPU. InputError if the board does
+    not have the named one.
+    """
+    name = choose_npu(network, npu)
+    if name == NO_NPU or (name is None and board is not None and board.npu is None):
+        return None
+    if board is not None:
+        return board.accelerator(name)
+    return find_accelerator(name) if name else default_accelerator()
+
+
+def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | None:
+    """Return the NPU that the user names, or compiled files agree on; None if there is none."""
+    found = {chosen: network.name for network in networks if (chosen := choose_npu(network, npu))}
+    if len(found) > 1:
+        (one, its), (other, others) = list(found.items())[:2]
+        raise InputError(
+            f"'{its}' was compiled for {one} and '{others}' for {other}, but a firmware has one "
+            "NPU; pass the uncompiled networks"
+        )
+    return next(iter(found), None)
+
+
+def make_plan(
+    network: Network,
+    accelerator: Accelerator | None,
+    io: IoStyle,
+    watch: Watch,
+    options: OffloadOptions = EXACT,
+    memories: Memories | None = None,
+    ask: Ask = ask_oracles,
+    wrapped: Sequence[Wrapped] = (),
+    extension: Extension = Extension.HELIUM,
+) -> Plan:
+    """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
+
+    `memories` are the board's, `ask` runs the oracle for the check. The accelerators in `wrapped`
+    are asked in turn about what the NPU leaves. Costs on the CPU are those with its `extension`.
+    """
+    from ethosgen import aot
+
+    is_none = options.mode is OffloadMode.NONE
+    used, others = (None, ()) if is_none else (accelerator, wrapped)
+    others = [one.allowing(options.steps).beside(extension is Extension.HELIUM) for one in others]
+    cpu = aot.Processor(extension)
+    helpers = Helpers(others, options, cpu)
+
+    def task_of(part: Network) -> Task | None:
+        return Task(part, used, io, cpu, memories, options) if used else None
+
+    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
+        task = task_of(part)
+        if task is None:
+            why = {"reason": "you asked for --offload none"} if is_none and accelerator else {}
+            return helpers.plan(plan_cpu_only(part, io, **why), kept)
+        if options.mode is OffloadMode.AUTO:
+            return fastest_plan(task, kept, helpers)
+        return helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
+
+    plan = exact_plan(network, used, io, planner, options, watch, ask, others)
+    plan = _with_reasons(replace(plan, options=options, extension=extension), network)
+    return with_placings(plan, helpers, task_of(network))
+
+
+def fastest_plan(task: Task, kept: Mapping[int, Kept], helpers: Helpers) -> Plan:
+    """Return the plan with the fewest estimated cycles.
+
+    With users' accelerators, three are compared: the NPU has what is the cheapest there; the NPU
+    has what is cheaper there than on the CPU; the accelerators are alone.
+    """
+    backend = backend_of(task.accelerator)
+    plan = faster_plan(backend, task, kept)
+    if not helpers.accelerators or is_compiled(task.network):
+        return plan
+    starts = {offer.start for offer in backend.offers(task, kept).values()}
+    others = helpers.alternatives(task.network, task.io, kept)
+    plans = [
+        helpers.plan(faster_plan(backend, replace(task, cpu=others), kept), kept),
+        helpers.plan(plan, kept),
+        helpers.plan(plan_cpu_only(task.network, task.io), kept),
+    ]
+    return min(plans, key=lambda one: estimate(one, task.cpu, max(starts, default=0)))
+
+
+def _with_reasons(plan: Plan, network: Network) -> Plan:
+    """Return the plan; operators that the front end left in float have its reason."""
+    operators = tuple(
+        replace(one, reason=f"it computes floats: {network.in_float[one.output]}")
+        if one.output in network.in_float
+        else one
+        for one in plan.cpu_operators
+    )
+    return replace(plan, cpu_operators=operators)
+
+
+def make_program(plan: Plan, watch: Watch) -> Program:
+    """Compile the CPU's operators to C with TVM."""
+    with watch.stage("aot", "compiling for the CPU (TVM)"):
+        from ethosgen.aot import compile_program
+
+        with blaming(plan.network):
+            return compile_program(plan, plan.network.name)
+
+
+def compile_placed(plan: Plan, placement: "Placement", watch: Watch) -> Program:
+    """Compile, with fast scratch outside the arena if it has its own memory."""
+    if placement.fast is None:
+        return make_program(plan, watch)
+    program = make_program(plan.without_fast(), watch)
+    return replace(program, plan=plan)

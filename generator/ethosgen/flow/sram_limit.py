@@ -1,0 +1,126 @@
+"""Chooses the fastest configuration of a network that takes no more SRAM than a limit."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ethosgen.board import Board
+from ethosgen.flow.costs import SRAM, Place, cost_of
+from ethosgen.flow.fronts import explore
+from ethosgen.project import SHARED_PARTS, part_sizes
+from ethosgen.values.comparison import Cost, SramChoice, Tried
+from ethosgen.values.errors import CapacityError, EthosgenError
+from ethosgen.values.grammar import counted
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.program import Program
+from ethosgen.values.schedule import Schedule
+from ethosgen.values.watch import Watch
+
+Compile = Callable[[OffloadOptions], Program]
+"""Compiles a network as its project will have it."""
+
+
+def fit(
+    limit_bytes: int, place: Place, compile_with: Compile, options: OffloadOptions, watch: Watch
+) -> tuple[Program, SramChoice]:
+    """Return the fastest program whose parts in SRAM take at most so many bytes, and the choice.
+
+    Strategies and arena limits are tried without the check of outputs; the program has it.
+    CapacityError names the smallest possible if it is above the limit.
+    """
+
+    def attempt(schedule: Schedule) -> Cost | None:
+        try:
+            program = compile_with(replace(options, schedule=schedule, check=False))
+        except EthosgenError:
+            return None
+        return cost_of(program, place)
+
+    name = place.network.name
+    with watch.stage("limit", f"trying strategies and arena limits for '{name}'"):
+        found = explore(attempt, options.schedule, limit_bytes)
+    if not found:
+        compile_with(options)  # raises the reason
+    position = sum(one.cost.sram_bytes <= limit_bytes for one in found)
+    smallest = found[0].cost.sram_bytes if found else 0
+    while position:
+        position -= 1
+        schedule = found[position].schedule
+        program = compile_with(replace(options, schedule=schedule))
+        cost = cost_of(program, place)
+        if cost.sram_bytes <= limit_bytes:
+            return program, SramChoice(
+                name,
+                limit_bytes,
+                Tried(schedule, cost),
+                found[position - 1] if position else None,
+                found[position + 1] if position + 1 < len(found) else None,
+            )
+        smallest = cost.sram_bytes  # the check has moved operators to the CPU
+    raise _too_large([name], smallest, limit_bytes, place)
+
+
+def fit_together(
+    limit_bytes: int,
+    places: Sequence[Place],
+    compilers: Sequence[Compile],
+    options: Sequence[OffloadOptions],
+    watch: Watch,
+) -> tuple[list[Program], list[SramChoice]]:
+    """Return programs and choices of networks that share an arena in one firmware.
+
+    The limit is for all together: the largest arena, and all else that lies in SRAM.
+    """
+    others = [0] * len(places)
+    if len(places) > 1:
+        usual = [
+            compile_with(replace(one, check=False))
+            for compile_with, one in zip(compilers, options, strict=True)
+        ]
+        own = [_sram(program, place, False) for program, place in zip(usual, places, strict=True)]
+        others = [sum(own) - mine for mine in own]
+    done = [
+        fit(max(limit_bytes - rest, 0), place, compile_with, one, watch)
+        for rest, place, compile_with, one in zip(others, places, compilers, options, strict=True)
+    ]
+    programs, choices = [program for program, _ in done], [choice for _, choice in done]
+    needed = together_bytes(programs, places)
+    if needed > limit_bytes:
+        names = [place.network.name for place in places]
+        raise _too_large(names, needed, limit_bytes, places[0])
+    return programs, choices
+
+
+def together_bytes(programs: Sequence[Program], places: Sequence[Place]) -> int:
+    """Return the SRAM of networks in one firmware: they share the arena."""
+    pairs = list(zip(programs, places, strict=True))
+    shared = max(_sram(program, place, True) for program, place in pairs)
+    return shared + sum(_sram(program, place, False) for program, place in pairs)
+
+
+def _sram(program: Program, place: Place, is_shared: bool) -> int:
+    """Return the bytes in SRAM of the parts that networks share, or of the others."""
+    sizes = part_sizes(program, place.board)
+    return sum(
+        sizes[part]
+        for part, memory in place.board.placement(place.mode).npu_parts().items()
+        if (part in SHARED_PARTS) is is_shared and _is_sram(place.board, memory)
+    )
+
+
+def _is_sram(board: Board, memory: str) -> bool:
+    return board.memories[memory].kind in SRAM
+
+
+def _too_large(
+    names: Sequence[str], smallest: int, limit_bytes: int, place: Place
+) -> CapacityError:
+    """Return the error for a limit that nothing meets."""
+    npu = place.accelerator.name if place.accelerator else "the CPU alone"
+    verb = "needs" if len(names) == 1 else "together need"
+    named = " and ".join(f"'{name}'" for name in names)
+    return CapacityError(
+        f"{named} {verb} at least "
+        f"{counted(smallest, 'byte')} of SRAM on {npu} in memory mode {place.mode}, but "
+        f"--sram-limit is {limit_bytes:,}; raise it, or see with 'ethosgen compare --npu all "
+        "--memory-mode all --front' what others need"
+    )

@@ -1,0 +1,257 @@
+"""Runs the networks of a firmware in turn, and judges each one's outputs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethosgen.backend import find_accelerator, load_wrapped
+from ethosgen.flow.models import devices_of, simulator_for
+from ethosgen.flow.planning import make_plan
+from ethosgen.flow.profiling import median, with_operations
+from ethosgen.samples.files import save_samples
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, Outcome, Sample, constant_outputs
+from ethosgen.values.plan import Plan
+from ethosgen.values.profile import NPU, Profile
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.security import SecureSide
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.bisection import Make, diagnose
+from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
+from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
+
+if TYPE_CHECKING:
+    from ethosgen.board import Board
+    from ethosgen.project.info import ProjectInfo
+    from ethosgen.target import Line
+    from ethosgen.toolchain import Built
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A network to run, with its index in the project."""
+
+    index: int
+    network: Network
+
+
+def run_and_judge(
+    turns: Sequence[Turn],
+    info: "ProjectInfo",
+    built: "Built",
+    inputs: Inputs,
+    output_path: Path | None,
+    criteria: Criteria,
+    watch: Watch,
+    line: "Line | None" = None,
+    profile: bool = False,
+) -> Report | FirmwareReport:
+    """Run samples of each network, one of each in turn so that they interfere, and compare all.
+
+    Returns a Report for one network, a FirmwareReport for several. The
+    criteria's oracle decides in place of the project's. With `profile` reports have the costs of
+    steps.
+    """
+    require_runtime((turn.network for turn in turns), criteria)
+    samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
+    jobs = _interleave(samples)
+    outcome = _run(jobs, info, built, watch, line, profile)
+    done = {turn.index: _of(turn.index, jobs, outcome.samples) for turn in turns}
+    if output_path is not None:
+        save_samples(output_path, [sample.outputs for sample in done[turns[0].index]])
+    reports = []
+    for turn in turns:
+        results = done[turn.index]
+        given, outputs = samples[turn.index], [sample.outputs for sample in results]
+        asked = criteria.oracle or info.networks[turn.index].options.oracle
+        steps = info.networks[turn.index].summary.steps
+        wanted = replace(criteria, oracle=asked, steps=steps)
+        golden, second = judge(turn.network, given, outputs, watch, wanted)
+        reports.append(
+            Report(
+                **_counters(results),
+                **_sizes(info, built, turn.index, len(turns) == 1),
+                network=info.names[turn.index],
+                plan=info.networks[turn.index].summary,
+                board=info.board.name,
+                on=built.on,
+                stand_in=_stand_in(info.board) if built.on == "qemu" else None,
+                secure_side=_secure_side(info, built),
+                samples=len(results),
+                drawn=inputs.drawn(len(results)),
+                golden=golden,
+                second=second,
+                fidelity=measure_fidelity(turn.network, given, outputs, criteria, watch),
+                ended=outcome.ended,
+                constant=constant_outputs(given, outputs),
+                wall_s=watch.wall_s if len(turns) == 1 else {},
+                profile=_profile(turn, results, info),
+                diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),
+            )
+        )
+    return reports[0] if len(reports) == 1 else _together(reports, built, watch)
+
+
+def _together(reports: Sequence[Report], built: "Built", watch: Watch) -> FirmwareReport:
+    return FirmwareReport(
+        reports=tuple(reports),
+        flash_bytes=built.sizes.flash,
+        ram_bytes=built.sizes.ram,
+        library_bytes=built.sizes.library,
+        shared_bytes=_shared(built),
+        wall_s=watch.wall_s,
+    )
+
+
+def _stand_in(board: "Board") -> str | None:
+    """Name the board, and its processor, that QEMU runs in place of another."""
+    emulated = board.on_qemu
+    if emulated is None or emulated is board:
+        return None
+    return f"the {emulated.cpu.core} of {emulated.name}"
+
+
+def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
+    """Return the evidence of a non-secure run, which fails without it; None for a secure one."""
+    from ethosgen.target import expected_evidence, secure_image
+    from ethosgen.toolchain import measure_elf
+
+    if not info.board.is_non_secure:
+        return None
+    sizes = measure_elf(secure_image(built.elf))
+    confirmed = tuple(expected_evidence(info).values())
+    return SecureSide(confirmed, sizes.flash["total"], sizes.ram["total"])
+
+
+def _planner(info: "ProjectInfo", index: int) -> Make:
+    """Return a function that plans a network with the project's options."""
+    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
+    board = info.board
+    mode = board.choose_memory_mode(info.memory_mode, accelerator)
+    memories = board.memories_in(mode)
+    options = replace(info.networks[index].options, check=False)
+    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
+
+    def make(network: Network) -> Plan:
+        return make_plan(
+            network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped,
+            extension=board.cpu.extension,
+        )  # fmt: skip
+
+    return make
+
+
+def _run(
+    jobs: Sequence[tuple[int, Arrays]],
+    info: "ProjectInfo",
+    built: "Built",
+    watch: Watch,
+    line: "Line | None",
+    profile: bool,
+) -> Outcome:
+    from ethosgen.target import run
+
+    known = replace(info, devices=devices_of(info, built.on))
+    with watch.stage("run", f"running on {built.on}"):
+        return run(
+            built.elf,
+            known,
+            [sample for _, sample in jobs],
+            order=[index for index, _ in jobs],
+            on=built.on,
+            attach=simulator_for(info, built.on),
+            line=line,
+            progress=_report_samples(watch, built.on),
+            profile=profile,
+        )
+
+
+def _profile(turn: Turn, results: Sequence[Sample], info: "ProjectInfo") -> Profile | None:
+    """Return the median inference's profile, with the operations of the NPU."""
+    profile = median(results)
+    if profile is None or all(cost.step.on != NPU for cost in profile.steps):
+        return profile
+    return with_operations(profile, _planner(info, turn.index)(turn.network))
+
+
+def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
+    """Return first samples, second samples, …, which reveals corruption of another's memory."""
+    rounds = zip_longest(*samples.values())
+    return [
+        (index, sample)
+        for one in rounds
+        for index, sample in zip(samples, one, strict=True)
+        if sample is not None
+    ]
+
+
+def _of(index: int, jobs: Sequence[tuple[int, Arrays]], samples: Sequence[Sample]) -> list[Sample]:
+    return [sample for (i, _), sample in zip(jobs, samples, strict=True) if i == index]
+
+
+def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> dict[str, Any]:
+    """Return a report's sizes: the network's own, and the firmware's if it is the only network."""
+    network = info.networks[index]
+    share = None
+    if len(info.networks) > 1:
+        share = {
+            **built.sizes.networks.get(network.name, {}),
+            "command_streams": network.parts["commands"],
+            "weights": network.parts["weights"],
+            "arena": network.parts["arena"],
+        }
+    if not is_alone:
+        return {"network_bytes": share}
+    return {
+        "network_bytes": share,
+        "flash_bytes": built.sizes.flash,
+        "ram_bytes": built.sizes.ram,
+        "library_bytes": built.sizes.library,
+    }
+
+
+def _shared(built: "Built") -> dict[str, int]:
+    """Return the sizes that the networks share: the driver and the arena."""
+    own = built.sizes.networks.values()
+    code = {kind: all_ - sum(o[kind] for o in own) for kind, all_ in built.sizes.library.items()}
+    return {**code, "arena": built.sizes.ram.get("arena", 0)}
+
+
+def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the worst of each counter over the samples."""
+
+    def worst(values: list[int | None]) -> int | None:
+        return max((v for v in values if v is not None), default=None)
+
+    return {
+        "cpu_instructions": worst([s.cpu_instructions for s in samples]),
+        "init_instructions": worst([s.init_instructions for s in samples]),
+        "stack_bytes": worst([s.stack_bytes for s in samples]),
+        "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
+        "run_ns": _spread([s.run_ns for s in samples if s.run_ns is not None]),
+    }
+
+
+def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
+    """Return the largest of each figure; not every sample has all, as runs take turns."""
+    names = dict.fromkeys(name for one in figures for name in one)
+    return {name: max(one.get(name, 0) for one in figures) for name in names} or None
+
+
+def _spread(times_ns: Sequence[int]) -> dict[str, int] | None:
+    """Return the least, the median and the most."""
+    if not times_ns:
+        return None
+    ordered = sorted(times_ns)
+    return {"least": ordered[0], "median": ordered[len(ordered) // 2], "most": ordered[-1]}
+
+
+def _report_samples(watch: Watch, on: str) -> Callable[[int, int], None]:
+    def report(done: int, count: int) -> None:
+        watch.say(f"running on {on}: {done} of {counted(count, 'sample')}")
+
+    return report

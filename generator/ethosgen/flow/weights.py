@@ -1,0 +1,274 @@
+"""Files of weights apart from the code: made from a retrained network, checked for a project."""
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.backend import find_accelerator, load_wrapped
+from ethosgen.flow.firmware import find_firmware
+from ethosgen.flow.planning import compile_placed, make_plan, read, read_stored
+from ethosgen.flow.reserve import with_reserve
+from ethosgen.flow.turns import Turn, run_and_judge
+from ethosgen.host.storage import require_writable
+from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.errors import InputError, cannot_write
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network, Tensor
+from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.program import Program
+from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.watch import Watch
+from ethosgen.values.weights import SUFFIX, Weights, read_weights, stored_name, write_weights
+from ethosgen.verdict.judgement import USUAL, Inputs
+
+if TYPE_CHECKING:
+    from ethosgen.project import Project
+
+_LONGEST_LINE = 60
+"""Most characters of a line of C in a message."""
+
+
+@dataclass(frozen=True)
+class BuiltWeights:
+    """A file of weights for a network of a project, and the network that it was made from."""
+
+    file: Path
+    bytes: int
+    weights: Weights
+    network: Network
+    index: int
+
+
+def read_file(file: Path) -> Weights:
+    """Read a file of weights; InputError if it is none, or damaged."""
+    try:
+        return read_weights(file.read_bytes(), f"'{file}'")
+    except OSError as error:
+        raise InputError(f"cannot read '{file}': {error.strerror}") from None
+
+
+def require_fit(weights: Weights, file: Path, info: ProjectInfo) -> NetworkInfo:
+    """Return the project's network that a file is for; InputError if no code of it can use it."""
+    found = [one for one in info.networks if stored_name(one.name) == weights.network]
+    if not found:
+        raise InputError(
+            f"'{file}' is for a network '{weights.network}', but '{info.directory}' has: "
+            f"{', '.join(info.names)}"
+        )
+    apart = _require_apart(info, info.index(found[0].name))
+    if weights.digest != apart.code:
+        raise InputError(
+            f"'{file}' is for other code of '{weights.network}': it was made for {weights.digest}, "
+            f"but the code in '{info.directory}' is {apart.code}; make it with: ethosgen weights "
+            f"build NETWORK --for {info.directory}"
+        )
+    return found[0]
+
+
+def build_weights(
+    source: Path,
+    directory: Path,
+    *,
+    network: str | None = None,
+    output: Path | None = None,
+    revision: int = 0,
+    force: bool = False,
+    reading: ReadOptions = AS_GIVEN,
+    watch: Watch,
+) -> BuiltWeights:
+    """Make the file of weights of a retrained network, for the code of a project.
+
+    `network` is the name in a project of several. The plan is the project's, with its options and
+    its check against the oracle. InputError says what differs if the network needs other code.
+    """
+    from ethosgen.project import open_project
+
+    info = open_project(directory)
+    index = _choose(info, network)
+    apart = _require_apart(info, index)
+    name = info.names[index]
+    place = output or Path(f"{name}{SUFFIX}")
+    if place.exists() and not force:
+        raise InputError(f"'{place}' exists; name another file with -o, or replace it with --force")
+    given = read(source, name, watch, reading)
+    plans = [
+        _plan(given if i == index else read_stored(one, watch), one, info, watch, i == index)
+        for i, one in enumerate(info.networks)
+    ]
+    weights = _fitting(plans, index, info, apart, watch)
+    data = write_weights(replace(weights, revision=revision), apart.alignment)
+    require_writable(place.absolute().parent)
+    try:
+        place.write_bytes(data)
+    except OSError as error:
+        raise cannot_write(place, error) from None
+    return BuiltWeights(place, len(data), replace(weights, revision=revision), given, index)
+
+
+def verify_weights(
+    built: BuiltWeights, directory: Path, *, on: str = "qemu", inputs: Inputs, watch: Watch
+) -> Report | FirmwareReport:
+    """Run a project's built firmware with a file of weights, and compare with its network."""
+    from ethosgen.project import open_project
+
+    info = open_project(directory)
+    firmware = replace(find_firmware(info, on), on=on)
+    networks = list(info.networks)
+    apart = _require_apart(info, built.index)
+    file = built.file.absolute()
+    networks[built.index] = replace(networks[built.index], weights=replace(apart, file=file))
+    info = replace(info, networks=tuple(networks))
+    turns = [Turn(built.index, built.network)]
+    return run_and_judge(turns, info, firmware, inputs, None, USUAL, watch)
+
+
+def _require_apart(info: ProjectInfo, index: int) -> ApartInfo:
+    apart = info.networks[index].weights
+    if apart is None:
+        raise InputError(
+            f"'{info.directory}' has its weights in the code; generate it elsewhere with: ethosgen "
+            "project --weights blob"
+        )
+    return apart
+
+
+def _choose(info: ProjectInfo, name: str | None) -> int:
+    if name is not None:
+        return info.index(name)
+    if len(info.networks) > 1:
+        raise InputError(
+            f"'{info.directory}' has {counted(len(info.networks), 'network')}; choose one with "
+            f"--network: {', '.join(info.names)}"
+        )
+    return 0
+
+
+def _plan(
+    network: Network, known: NetworkInfo, info: ProjectInfo, watch: Watch, is_new: bool
+) -> Plan:
+    """Plan a network as its project was; only a new one is compared with the oracle."""
+    options: OffloadOptions = known.options if is_new else replace(known.options, check=False)
+    board = info.board
+    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
+    mode = board.choose_memory_mode(info.memory_mode, accelerator)
+    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
+    return make_plan(
+        network, accelerator, info.io, watch, options, board.memories_in(mode), wrapped=wrapped,
+        extension=board.cpu.extension,
+    )  # fmt: skip
+
+
+def _fitting(
+    plans: Sequence[Plan], index: int, info: ProjectInfo, apart: ApartInfo, watch: Watch
+) -> Weights:
+    """Return the weights of one of the plans; InputError if the project's code differs."""
+    from ethosgen.project import render
+
+    placement = info.board.placement(info.memory_mode)
+    known = [_require_apart(info, i).scratches for i in range(len(plans))]
+    programs = [
+        compile_placed(with_reserve(plan, sizes), placement, watch)
+        for plan, sizes in zip(plans, known, strict=True)
+    ]
+    with watch.stage("render", "comparing the code"):
+        project = render(programs, info.board, platform=info.platform, memory_mode=info.memory_mode)
+        path = apart.file.resolve().relative_to(info.directory.resolve()).as_posix()
+        weights = read_weights(project.files[path], path)
+    if weights.digest == apart.code:
+        return weights
+    found = list(_interface(programs[index], info.networks[index]))
+    found += _scratch_lacks(plans[index], apart)
+    what = "; ".join(found or _lines(info, apart, project))
+    raise InputError(
+        f"the code in '{info.directory}' cannot run this network: {what}; an update of the weights "
+        f"alone must keep all this, so generate a new project{_advice(info)}, and update the "
+        "firmware"
+    )
+
+
+def _advice(info: ProjectInfo) -> str:
+    """Return the option that lets more networks fit."""
+    if info.npu == NO_NPU or info.io is IoStyle.CALLER:
+        return ""
+    return " (with --io caller, which does not depend on Vela's layout of the arena)"
+
+
+def _scratch_lacks(plan: Plan, apart: ApartInfo) -> Iterator[str]:
+    for scratch in plan.scratches:
+        has = apart.scratches.get(scratch.name, 0)
+        if scratch.bytes > has:
+            needed = counted(scratch.bytes, "byte")
+            yield f"the NPU's {scratch.name} needs {needed} instead of {has:,}"
+
+
+def _interface(program: Program, known: NetworkInfo) -> Iterator[str]:
+    ends = (("input", known.inputs, program.inputs), ("output", known.outputs, program.outputs))
+    for kind, old, ports in ends:
+        if len(old) != len(ports):
+            yield f"it has {counted(len(ports), kind)} instead of {len(old)}"
+            continue
+        for was, port in zip(old, ports, strict=True):
+            for what, one, other in (
+                ("type", was.dtype, port.tensor.dtype),
+                ("shape", list(was.shape), list(port.tensor.shape)),
+                ("scale and zero point", _scales(was), _scales(port.tensor)),
+            ):
+                if one != other:
+                    yield f"{kind} '{port.tensor.name}' has {what} {other} instead of {one}"
+    partitions = sum(partition.on_npu for partition in program.plan.partitions)
+    if partitions != known.summary.partitions:
+        parts = counted(partitions, "part")
+        yield f"the NPU runs {parts} of it instead of {known.summary.partitions}"
+
+
+def _scales(tensor: Tensor) -> str:
+    quantization = tensor.quantization
+    if quantization is None:
+        return "none"
+    pairs = zip(quantization.scale, quantization.zero_point, strict=False)
+    return ", ".join(f"{scale:.9g} and {point}" for scale, point in pairs)
+
+
+def _lines(info: ProjectInfo, apart: ApartInfo, project: "Project") -> Iterator[str]:
+    """Yield the first lines of C that differ, of each file that has any."""
+    from ethosgen.project import code_text
+
+    folder = apart.file.parent.resolve().relative_to(info.directory.resolve()).as_posix()
+    name = apart.file.name.removesuffix(SUFFIX)
+    is_reported = False
+    for path, data in sorted(project.files.items()):
+        own = path.startswith((f"{folder}/{name}.", f"{folder}/{name}_"))
+        if not path.endswith((".c", ".h")) or path not in project.library:
+            continue
+        file = info.directory / path
+        old = code_text(file.read_bytes()) if file.is_file() else ""
+        new = code_text(data)
+        if own and old != new and path != f"{folder}/{name}.c":
+            is_reported = True
+            yield f"{path} would have {_first(old, new)}"
+    if not is_reported:
+        yield (
+            "the lengths of its constants, or the kernels of this version of ethosgen, differ from "
+            "those that the code was generated with"
+        )
+
+
+def _first(old: str, new: str) -> str:
+    """Quote the first line that differs."""
+    added = removed = ""
+    for line in difflib.ndiff(old.splitlines(), new.splitlines()):
+        if line.startswith("- ") and not removed:
+            removed = line[2:]
+        if line.startswith("+ ") and not added:
+            added = line[2:]
+        if added and removed:
+            break
+    return f"`{_short(added)}` instead of `{_short(removed)}`"
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"

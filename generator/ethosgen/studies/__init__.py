@@ -1,0 +1,1 @@
+"""Many runs joined: accuracy, comparison, sweeps, a report, quantization, acceptance."""

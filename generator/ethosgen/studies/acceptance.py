@@ -1,0 +1,272 @@
+"""Tries an accelerator: random networks of each operation, against our kernels and the oracle."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ethosgen.backend.protocol import Chain, Wrapped
+from ethosgen.oracle import ORACLES
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.studies.trial_networks import (
+    STYLES,
+    TooLargeError,
+    Trial,
+    trial_codes,
+    trial_network,
+)
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import FLOAT_STEP, Arrays, compare
+from ethosgen.values.plan import IoStyle, Plan
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import decisive_outputs, tolerance_of
+
+ATTEMPTS = 600
+"""The number of networks that are drawn to find some that predicates allow."""
+NETWORKS = 6
+"""The number of networks of each variant of a chain."""
+SAMPLES = 10
+OURS = "the plain kernel"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An output that differs: where, the values of the first element, and how many differ."""
+
+    chain: str
+    shapes: str
+    against: str
+    sample: int
+    element: tuple[int, ...]
+    wanted: float
+    got: float
+    differing: int
+    elements: int
+
+    def text(self) -> str:
+        """Return the finding in words."""
+        return (
+            f"{self.chain}, {self.shapes}: {self.differing} of "
+            f"{counted(self.elements, 'output')} differ from {self.against}; the first is "
+            f"{list(self.element)} of sample {self.sample}: wanted {self.wanted:g}, got "
+            f"{self.got:g}"
+        )
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """How the trials of one operation ended; `notes` say what could not be tried, and why.
+
+    `steps` is the declared difference. Of the elements, `differing` differ from the oracle's, and
+    the `largest` difference is in steps.
+    """
+
+    number: int
+    chain: str
+    call: str
+    networks: int = 0
+    samples: int = 0
+    elements: int = 0
+    compared: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_possible: bool = True
+    steps: float = 0.0
+    differing: int = 0
+    largest: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether something was compared and nothing differed by more than declared."""
+        return self.elements > 0 and not self.findings
+
+
+def check_accelerator(one: Wrapped, seed: int, watch: Watch) -> Iterator[Acceptance]:
+    """Yield the result of each operation of an accelerator.
+
+    InputError for C that does not compile, AcceleratorFault for functions that crash or hang.
+    """
+    for chain in one.chains:
+        title = " + ".join(chain.members)
+        watch.say(f"trying {title}")
+        yield _tried(one.only(chain.number), chain, title, seed)
+
+
+def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
+    empty = Acceptance(chain.number, title, chain.call, steps=chain.steps)
+    if not one.is_simulated:
+        note = "its C does not run on this machine (host = false); verify a network on a board"
+        return replace(empty, notes=(note,))
+    unknown = [code for code in chain.codes if code not in trial_codes()]
+    if unknown:
+        note = f"there are no trials of {unknown[0]}; verify a network that has it"
+        return replace(empty, notes=(note,))
+    trials: list[Trial] = []
+    notes: list[str] = []
+    for codes, dtype in itertools.product(_variants(chain), chain.dtypes):
+        found, why = _allowed(one, codes, dtype, seed)
+        trials += found
+        if not found:
+            of = f"{' + '.join(codes)} of {dtype}"
+            notes.append(f"none of {counted(ATTEMPTS, 'network')} of {of} was taken: {why}")
+    if not trials:
+        return replace(empty, notes=tuple(notes), is_possible=False)
+    return _compared(one, replace(empty, notes=tuple(notes)), trials, seed)
+
+
+def _variants(chain: Chain) -> list[tuple[str, ...]]:
+    """Return the chains with and without each optional member."""
+    choices = [
+        ((), (member[:-1],)) if member.endswith("?") else ((member,),) for member in chain.members
+    ]
+    return [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*choices)]
+
+
+def _allowed(
+    one: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
+) -> tuple[list[Trial], str]:
+    """Return trials that an accelerator takes, and the most frequent reason why not."""
+    found: list[Trial] = []
+    reasons: Counter[str] = Counter()
+    for number in range(ATTEMPTS):
+        trial = Trial(codes, dtype, STYLES[number % len(STYLES)], seed + number)
+        try:
+            network = trial_network([trial])
+        except TooLargeError:
+            continue
+        offers = one.offers(plan_cpu_only(network, IoStyle.ARENA), {})
+        refusals = [offer.refusal for _, offer in sorted(offers.items()) if offer.refusal]
+        if not refusals and len({offer.group for offer in offers.values()}) == 1:
+            found.append(trial)
+        reasons.update(one for one in refusals if not one.startswith("it does not run"))
+        if len(found) == NETWORKS:
+            break
+    return found, reasons.most_common(1)[0][0] if reasons else "it is not one chain for it"
+
+
+def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: int) -> Acceptance:
+    """Run all trials side by side, and compare each one's output."""
+    network = trial_network(trials)
+    plain = plan_cpu_only(network, IoStyle.ARENA)
+    samples = draw_samples(network, SAMPLES, seed)
+    got = simulate_samples(one.compile(plain, {}), samples, Watch())
+    references, notes = [], list(result.notes)
+    for who in (_by_kernels, _by_oracle):
+        try:
+            references.append(who(network, plain, samples))
+        except UnsupportedError as error:
+            notes.append(f"not compared with {_NAMES[who]}: {error}")
+    findings = [
+        finding
+        for name, wanted, tolerance in references
+        for place, trial in enumerate(trials)
+        for finding in _differences(
+            network, place, trial, name, (got, wanted), tolerance, result.steps
+        )
+    ]
+    differing, largest = _measured(got, references[-1][1]) if references else (0, 0.0)
+    return replace(
+        result,
+        differing=differing,
+        largest=largest,
+        networks=len(trials),
+        samples=len(samples),
+        elements=sum(array.size for outputs in got for array in outputs.values()),
+        compared=tuple(name for name, *_ in references),
+        findings=tuple(findings),
+        notes=tuple(notes),
+    )
+
+
+def _measured(got: Sequence[Arrays], wanted: Sequence[Arrays]) -> tuple[int, float]:
+    """Return the number of elements that differ, and the largest difference in steps."""
+    differing, largest = 0, 0.0
+    for ours, theirs in zip(got, wanted, strict=True):
+        for name, right in theirs.items():
+            mine = ours[name]
+            same = (mine == right) | (np.isnan(mine) & np.isnan(right))
+            with np.errstate(invalid="ignore"):
+                far = np.abs(mine.astype(np.float64) - right.astype(np.float64))
+            far = np.where(same, 0.0, np.nan_to_num(far, nan=np.inf, posinf=np.inf))
+            if right.dtype.kind == "f":
+                step = FLOAT_STEP * float(np.abs(right[np.isfinite(right)]).max(initial=0.0))
+                far = far / (step or 1.0)
+            differing += int(np.count_nonzero(far))
+            largest = max(largest, float(far.max(initial=0.0)))
+    return differing, largest
+
+
+_Reference = tuple[str, list[Arrays], float]
+
+
+def _by_kernels(network: Network, plan: Plan, samples: Sequence[Arrays]) -> _Reference:
+    outputs = simulate_samples(plan, samples, Watch())
+    return OURS, outputs, tolerance_of(network, next(iter(ORACLES)))
+
+
+def _by_oracle(network: Network, _plan: Plan, samples: Sequence[Arrays]) -> _Reference:
+    oracle, outputs = decisive_outputs(network, samples)
+    return ORACLES[oracle].title, outputs, tolerance_of(network, oracle)
+
+
+_NAMES = {_by_kernels: OURS, _by_oracle: "the oracle"}
+
+
+def _differences(
+    network: Network,
+    place: int,
+    trial: Trial,
+    against: str,
+    outputs: tuple[list[Arrays], list[Arrays]],
+    tolerance: float,
+    steps: float,
+) -> Iterator[Finding]:
+    """Yield the difference of one trial's output, if there is one."""
+    graph = network.graph
+    tensor = graph.output_tensors()[place]
+    got, wanted = (_only(each, tensor.name) for each in outputs)
+    found = compare("", got, wanted, tolerance, steps=steps)
+    if not found.mismatches:
+        return
+    for number, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
+        ours, right = mine[tensor.name], theirs[tensor.name]
+        places = np.argwhere(ours != right)
+        if not places.size:
+            continue
+        element = tuple(int(i) for i in places[0])
+        yield Finding(
+            " + ".join(trial.codes),
+            _shapes(network, place, len(trial.codes)),
+            against,
+            number,
+            element,
+            float(right[element]),
+            float(ours[element]),
+            found.mismatches,
+            found.elements,
+        )
+        return
+
+
+def _only(outputs: Sequence[Arrays], name: str) -> list[Arrays]:
+    return [{name: one[name]} for one in outputs]
+
+
+def _shapes(network: Network, place: int, length: int) -> str:
+    """Return the shapes of a trial's tensors, and the options of its operators."""
+    graph = network.graph
+    output = graph.outputs[place]
+    last = next(op.index for op in graph.operators if output in op.outputs)
+    words = []
+    for operator in graph.operators[last - length + 1 : last + 1]:
+        shapes = [graph.tensors[i].shape for i in operator.inputs[:2] if i >= 0]
+        words += ["x".join(map(str, shape)) for shape in shapes if shape]
+        keys = ("padding", "stride_h", "stride_w", "fused_activation_function")
+        words += [f"{key} {operator.options[key]}" for key in keys if key in operator.options]
+    return f"{' '.join(words)} to {'x'.join(map(str, graph.tensors[output].shape))}"

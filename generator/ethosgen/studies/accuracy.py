@@ -1,0 +1,235 @@
+"""Measures a network's accuracy on labelled data, on one target or on several that must agree."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethosgen.backend import require_simulator
+from ethosgen.board import load_board
+from ethosgen.flow.planning import choose_accelerator, make_plan, read
+from ethosgen.oracle import CHOICES, ORACLES
+from ethosgen.samples.labelled import Labelled, load_labelled
+from ethosgen.samples.pictures import AS_IT_IS, Preparation
+from ethosgen.samples.results import Results
+from ethosgen.studies.sample_runners import (
+    QEMU,
+    OracleMaker,
+    SimulatorMaker,
+    build_firmware,
+    last_outputs,
+)
+from ethosgen.studies.scoring import make_judge, summarize
+from ethosgen.studies.workers import Chunk, Make, Steps, run_chunks
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.accuracy import RESET, SEQUENCE, STATES, STREAM, AccuracyReport, Work
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import multiplications
+
+SIMULATE = "simulate"
+TARGETS = (SIMULATE, QEMU, *CHOICES)
+_CHUNK = 16
+_ORACLE_CHUNK = 512
+"""Each chunk starts the oracle's interpreter again, which takes about 0.3 s."""
+_MACHINES = 2
+"""QEMUs for each processor: firmware and NPU model take turns, so half of them wait."""
+_WORTH_MACHINES = 256
+"""Samples that are worth several QEMUs, whatever the network."""
+_WORTH_PROCESSES = 4_000_000_000
+"""Multiplications that are worth worker processes, each of which takes some seconds to start."""
+
+
+@dataclass(frozen=True)
+class AccuracyRequest:
+    """The network and the data, the targets in order, and what makes a score of the outputs.
+
+    `given` says what inputs become of pictures and sounds. `output` is the name or index of the
+    output to judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an
+    element of the output, None for a classifier. The right class must be among the best k for each
+    k in `tops`. `state` says when a network's state is initial again. `results` keeps the outputs.
+    QEMU needs a board, which also decides the default of `npu`. `processes` are the worker
+    processes of a target, by default as many as are worth it.
+    """
+
+    network: Path
+    data: Path
+    labels: Path | None = None
+    given: Preparation = AS_IT_IS
+    on: tuple[str, ...] = (SIMULATE,)
+    board: str | None = None
+    npu: str | None = None
+    options: OffloadOptions = EXACT
+    reading: ReadOptions = AS_GIVEN
+    output: str | None = None
+    score: str | None = None
+    state: str = RESET
+    tops: tuple[int, ...] = (1,)
+    results: Path | None = None
+    processes: int | None = None
+
+
+def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
+    """Run all samples on each target; return the first one's figures, and how far they agree.
+
+    InputError for unusable files, and if no sample has an output.
+    """
+    _require_choices(asked)
+    network = read(asked.network, None, watch, asked.reading)
+    with watch.stage("data", f"reading {asked.data.name}"):
+        is_sequence, given = asked.state == SEQUENCE, asked.given
+        data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, given)
+    judge = make_judge(network, data, asked.output, asked.score, asked.tops)
+    outputs: dict[str, list[Arrays]] = {}
+    work = []
+    with ExitStack() as stack:
+        job = _Job(asked, network, data, stack, watch)
+        kept = None
+        if asked.results is not None:
+            results = Results(asked.results, job.identity(), network.outputs, len(data))
+            kept = stack.enter_context(results)
+        for on in asked.on:
+            outputs[on], done = job.run(on, kept)
+            work.append(done)
+    return summarize(judge, job.npu, outputs, work)
+
+
+class _Job:
+    """One measurement; `stack` holds the folders that it needs."""
+
+    def __init__(
+        self,
+        asked: AccuracyRequest,
+        network: Network,
+        data: Labelled,
+        stack: ExitStack,
+        watch: Watch,
+    ) -> None:
+        self._asked, self._network, self._data, self._watch = asked, network, data, watch
+        self._stack = stack
+        self._board = load_board(asked.board) if asked.board else None
+        if self._board is None and QEMU in asked.on:
+            raise InputError(f"--on {QEMU} runs a board's firmware; name the board with --board")
+        self._accelerator = choose_accelerator(network, asked.npu, self._board)
+
+    @property
+    def npu(self) -> str:
+        return self._accelerator.name if self._accelerator else NO_NPU
+
+    def identity(self) -> dict[str, Any]:
+        """Return digests of network and data, NPU and board: stored results must have the same."""
+        total = hashlib.sha256()
+        if self._network.source is not None:
+            total.update(self._network.source.data)
+        total.update(repr((self._asked.options, self._asked.reading)).encode())
+        return {
+            "network": total.hexdigest(),
+            "data": self._data.digest(),
+            "npu": self.npu,
+            "board": self._asked.board,
+            "state": self._asked.state,
+        }
+
+    def run(self, on: str, results: Results | None) -> tuple[list[Arrays], Work]:
+        """Run the samples that the results lack; return all outputs in order.
+
+        A stream is run as a whole, since nothing keeps its state.
+        """
+        kept = results.kept.get(on, {}) if results is not None else {}
+        missing = [index for index in range(len(self._data)) if index not in kept]
+        if missing and self._asked.state == STREAM:
+            kept, missing = {}, list(range(len(self._data)))
+        done = dict(kept)
+        work = Work(on, len(missing), len(done), 0.0, 0)
+        if missing:
+            processes = self._processes(on, len(missing))
+            make = self._make(on)
+            started = time.perf_counter()
+            runs = run_chunks(make, self._chunks(missing, on), processes)
+            with self._watch.stage(on, f"running on {on}"), closing(runs):
+                for chunk, made in runs:
+                    for index, outputs in self._judged(chunk, made):
+                        done[index] = outputs
+                        if results is not None:
+                            results.add(on, index, outputs)
+                    total = counted(len(self._data), "sample")
+                    self._watch.say(f"running on {on}: {len(done):,} of {total}")
+            work = Work(on, len(missing), work.kept, time.perf_counter() - started, processes)
+        return [done[index] for index in range(len(self._data))], work
+
+    def _chunks(self, indices: Sequence[int], on: str) -> Iterator[Chunk[Steps]]:
+        if self._asked.state == STREAM:
+            steps = [inputs for index in indices for inputs in self._data.steps(index)]
+            yield Chunk(tuple(indices), (steps,))
+            return
+        size = _ORACLE_CHUNK if on in ORACLES else _CHUNK
+        for start in range(0, len(indices), size):
+            some = tuple(indices[start : start + size])
+            yield Chunk(some, tuple(self._data.steps(index) for index in some))
+
+    def _judged(
+        self, chunk: Chunk[Steps], made: Sequence[Sequence[Arrays]]
+    ) -> Iterator[tuple[int, Arrays]]:
+        """Yield each sample with its last outputs, none if the network waited for more inputs."""
+        if self._asked.state == STREAM:
+            (made,) = ([[one] for one in steps] for steps in made)
+        for index, steps in zip(chunk.indices, made, strict=True):
+            yield index, last_outputs(steps)
+
+    def _processes(self, on: str, samples: int) -> int:
+        if on in ORACLES or self._asked.state == STREAM:  # oracles have children of their own
+            return 1
+        if self._asked.processes is not None:
+            return self._asked.processes
+        is_worth = multiplications(self._network) * samples >= _WORTH_PROCESSES
+        is_worth = is_worth or (on == QEMU and samples >= _WORTH_MACHINES)
+        each = _MACHINES if on == QEMU else 1
+        return each * len(os.sched_getaffinity(0)) if is_worth else 1
+
+    def _make(self, on: str) -> Make:
+        if on in ORACLES:
+            return OracleMaker(on, self._network)
+        if on == QEMU:
+            return build_firmware(self._recipe(), self._network, self._stack, self._watch)
+        if self._accelerator is not None:
+            require_simulator(self._accelerator)
+        plan = make_plan(
+            self._network, self._accelerator, IoStyle.ARENA, self._watch, self._asked.options
+        )
+        return SimulatorMaker(plan)
+
+    def _recipe(self) -> Recipe:
+        """Return the firmware to build."""
+        asked = self._asked
+        is_linux = self._board is not None and self._board.linux is not None
+        return Recipe(
+            (asked.network,),
+            asked.board,
+            asked.npu,
+            platform="linux" if is_linux else "baremetal",
+            options=asked.options,
+            reading=asked.reading,
+        )
+
+
+def _require_choices(asked: AccuracyRequest) -> None:
+    on = asked.on
+    unknown = next((name for name in on if name not in TARGETS), None)
+    if unknown is not None or not on:
+        raise InputError(
+            f"unknown target '{unknown or ''}' of --on; choose from: {', '.join(TARGETS)}"
+        )
+    if len(set(on)) < len(on):
+        raise InputError(f"--on names a target twice: {', '.join(on)}")
+    if asked.state not in STATES:
+        raise InputError(f"unknown --state {asked.state}; choose from: {', '.join(STATES)}")

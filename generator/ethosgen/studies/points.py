@@ -1,0 +1,170 @@
+"""Measures one configuration of a network, or the front of an NPU and memory mode.
+
+These are plain functions of values that can be pickled: any process, on any machine with the same
+ethosgen, gives the same result.
+"""
+
+import tempfile
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from ethosgen.backend import is_compiled
+from ethosgen.board import load_board
+from ethosgen.flow.costs import Place, compile_at, cost_of
+from ethosgen.flow.firmware import build_project
+from ethosgen.flow.fronts import Attempt, explore
+from ethosgen.flow.planning import choose_accelerator
+from ethosgen.frontend import read_source
+from ethosgen.project import BAREMETAL, check_capacity, render, write
+from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.comparison import Cost, Exactness, Point, Result
+from ethosgen.values.errors import (
+    BuildError,
+    CapacityError,
+    EthosgenError,
+    ToolError,
+    UnsupportedError,
+)
+from ethosgen.values.naming import name_from_file
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import OffloadOptions, Plan
+from ethosgen.values.program import Program
+from ethosgen.values.schedule import Schedule
+from ethosgen.values.source import Source
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import default_samples, period
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import Reference, decisive_outputs
+
+SAMPLES = 5
+"""Default number of samples for exactness: one of each distribution."""
+MOST_WORK = 2_000_000_000
+"""Limit on the multiplications of these samples; a larger network gets fewer."""
+
+
+def find_place(point: Point) -> Place:
+    """Read a point's network and board; InputError if the board lacks the NPU or the mode."""
+    setting = point.setting
+    source = point.source
+    network = replace(_read(source), name=name_from_file(Path(source.name).stem))
+    board = load_board(setting.board)
+    accelerator = choose_accelerator(network, setting.npu, board)
+    return Place(
+        network, board, accelerator, board.choose_memory_mode(setting.memory_mode, accelerator)
+    )
+
+
+@lru_cache(maxsize=4)
+def _read(source: Source) -> Network:
+    return read_source(source)
+
+
+def measure_point(point: Point) -> Result:
+    """Compile a configuration, estimate its cost, and compare its outputs with the oracle's.
+
+    Whatever refuses it becomes the result's reason; only a bug of ethosgen's is raised. The result
+    depends on the point, the installed versions and the board's file alone.
+    """
+    setting = point.setting
+    try:
+        place = find_place(point)
+        setting = place.setting(setting)
+        program = compile_at(place, replace(point.options, schedule=setting.schedule))
+        cost = cost_of(program, place)
+        exactness, unmeasured = _measure_exactness(point, place, program.plan)
+    except EthosgenError as error:
+        is_elsewhere = isinstance(error, ToolError)
+        return Result(setting, refusal=str(error), may_pass=is_elsewhere)
+    units = ("cpu", "npu") if place.accelerator else ("cpu",)
+    lack, notes = misfit(program, place), list(place.board.clock_doubts(*units))
+    if point.build and not lack:
+        size, note = _code_bytes(program, place)
+        cost, notes = replace(cost, code_bytes=size), notes + note
+    return Result(setting, cost, exactness, misfit=lack, unmeasured=unmeasured, notes=tuple(notes))
+
+
+def misfit(program: Program, place: Place) -> str:
+    """Return an error that names the memory that is too small, "" if all have room."""
+    try:
+        check_capacity([program], place.board, place.mode)
+    except CapacityError as error:
+        return str(error)
+    return ""
+
+
+def _code_bytes(program: Program, place: Place) -> tuple[int | None, list[str]]:
+    """Build bare-metal firmware; return the library's code and constants, or a note why not."""
+    board = place.board
+    if BAREMETAL not in board.platforms:
+        return None, [f"board '{board.name}' has no bare-metal firmware, so no code was built"]
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
+        directory = Path(folder) / program.name
+        try:
+            write(render([program], board, platform=BAREMETAL, memory_mode=place.mode), directory)
+            library = build_project(directory, watch=Watch()).sizes.library
+        except (BuildError, CapacityError, ToolError) as error:
+            where = f"{program.name} on {board.name}, {place.npu}"
+            return None, [f"the code of {where} is unknown: {error}"]
+    return library["code"] + library["constants"], []
+
+
+def _measure_exactness(point: Point, place: Place, plan: Plan) -> tuple[Exactness | None, str]:
+    """Run the plan on the NPU model and compare it with the oracle; or say why not."""
+    network = place.network
+    if point.samples == 0:
+        return None, "no samples were asked for"
+    if is_compiled(network):
+        return None, "the file is compiled already: no oracle runs it"
+    count = point.samples or default_samples(network, SAMPLES, MOST_WORK)
+    count = max(count, period(network))
+    try:
+        samples, oracle, golden = _golden(point.source, point.options.oracle, count, point.seed)
+    except UnsupportedError as error:
+        return None, str(error)
+    outputs = simulate_samples(plan, samples, Watch())
+    found = Reference(network, samples, oracle, golden).against(outputs, plan.steps)
+    return Exactness(
+        oracle, len(samples), found.elements, found.mismatches, found.max_abs_diff, found.left_out
+    ), ""
+
+
+@lru_cache(maxsize=4)
+def _golden(
+    source: Source, oracle: str | None, count: int, seed: int
+) -> tuple[list[Arrays], str, list[Arrays]]:
+    """Return samples, the oracle that decides and its outputs, once for all NPUs and modes."""
+    network = _read(source)
+    samples = draw_samples(network, count, seed)
+    return samples, *decisive_outputs(network, samples, oracle)
+
+
+def measure_front(point: Point) -> tuple[Result, ...]:
+    """Measure the configurations on the front of a point's network, NPU and memory mode.
+
+    The point's own schedule is where the search starts. Only configurations on the front are
+    compared with the oracle.
+    """
+    try:
+        place = find_place(point)
+    except EthosgenError as error:
+        return (Result(point.setting, refusal=str(error)),)
+    found = explore(attempt_at(place, point.options), point.setting.schedule)
+    if not found or place.accelerator is None:
+        return (measure_point(point),)
+    settings = [replace(point.setting, schedule=one.schedule) for one in found]
+    return tuple(measure_point(replace(point, setting=one)) for one in settings)
+
+
+def attempt_at(place: Place, options: OffloadOptions) -> Attempt:
+    """Return a function that compiles for a place, without the check of outputs."""
+
+    def attempt(schedule: Schedule) -> Cost | None:
+        try:
+            program = compile_at(place, replace(options, schedule=schedule, check=False))
+        except EthosgenError:
+            return None
+        return cost_of(program, place)
+
+    return attempt

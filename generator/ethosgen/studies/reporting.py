@@ -1,0 +1,320 @@
+"""Gathers one network's report: plan, program, a run, and the NPU's work as its model sees it."""
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ethosgen.backend import backend_of, is_compiled, load_wrapped, require_simulator
+from ethosgen.backend.protocol import Wrapped
+from ethosgen.board import Board, load_board
+from ethosgen.board.any_board import any_board
+from ethosgen.flow.creation import create_project
+from ethosgen.flow.firmware import build_project
+from ethosgen.flow.planning import (
+    choose_accelerator,
+    choose_npu,
+    compile_placed,
+    make_plan,
+    read,
+)
+from ethosgen.flow.turns import Turn, run_and_judge
+from ethosgen.host.storage import require_writable
+from ethosgen.report.assembly import Observed, assemble
+from ethosgen.report.exports import MARKS, node_data, perfetto_trace
+from ethosgen.report.page import GENERATOR, render_page
+from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.errors import InputError, cannot_write
+from ethosgen.values.network import Network
+from ethosgen.values.network_report import NetworkReport, Setting
+from ethosgen.values.outcome import constant_outputs
+from ethosgen.values.plan import Plan
+from ethosgen.values.profile import Profile
+from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import Report
+from ethosgen.values.timeline import NpuTimeline
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
+from ethosgen.verdict.given import require_inputs
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
+
+if TYPE_CHECKING:
+    from ethosgen.target import Line
+
+SIMULATE = "simulate"
+"""Runs the network on this machine, without firmware."""
+_QEMU = "qemu"
+
+
+_MARKS = (f'<meta name="generator" content="{GENERATOR}', *MARKS)
+_START_BYTES = 4096
+"""Of a file; a mark in it tells that it is ours."""
+
+DRAWN = Inputs(None, None, 0)
+"""Random samples, as many as usual."""
+
+
+@dataclass(frozen=True)
+class ReportRequest:
+    """What to report: a recipe of one network, what runs it, its samples, and the user's command.
+
+    `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, else SIMULATE.
+    """
+
+    recipe: Recipe
+    on: str | None = None
+    inputs: Inputs = DRAWN
+    criteria: Criteria = USUAL
+    line: "Line | None" = None
+    command: str = ""
+
+
+def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
+    """Plan and run a network; return its report."""
+    recipe = asked.recipe
+    if len(recipe.networks) != 1:
+        raise InputError(
+            f"a report is about one network but got {len(recipe.networks)}; run it once for each"
+        )
+    on = asked.on or _usual_target(recipe)
+    require_inputs(asked.criteria.golden, asked.inputs.are_given)
+    if on == SIMULATE:
+        board = _board(recipe) if recipe.board else any_board()
+        network, program, report = _simulated(asked, board, watch)
+    else:
+        if recipe.board is None:
+            raise InputError(f"--on {on} runs firmware for a board; name it with --board")
+        board = _board(recipe)
+        network, program, report = _measured(asked, on, watch)
+    with watch.stage("report", "looking at the NPU's work"):
+        setting = _setting(recipe, board, program.plan, on)
+        seen = Observed(
+            asked.command,
+            network,
+            program,
+            timelines_of(program.plan),
+            cpu_estimates(program.plan),
+            report,
+            setting,
+        )
+        return assemble(seen)
+
+
+def _board(recipe: Recipe) -> Board:
+    """Return the recipe's board as firmware in the recipe's security state sees it."""
+    assert recipe.board is not None
+    return load_board(recipe.board).in_state(recipe.security)
+
+
+def _usual_target(recipe: Recipe) -> str:
+    from ethosgen.target import default_target
+
+    if recipe.board is None:
+        return SIMULATE
+    board = _board(recipe).for_platform(recipe.platform)
+    return _QEMU if default_target(board) == _QEMU else SIMULATE
+
+
+def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Network, Program, Report]:
+    """Plan and compile a network, and run samples on this machine."""
+    recipe = asked.recipe
+    name = recipe.names[0] if recipe.names else None
+    network = read(recipe.networks[0], name, watch, recipe.reading)
+    accelerator = _accelerator(network, recipe, board)
+    if accelerator is not None:
+        require_simulator(accelerator)
+    require_runtime([network], asked.criteria)
+    wrapped = [load_wrapped(one) for one in recipe.accelerators]
+    plan = _plan(network, recipe, board, accelerator, wrapped, watch)
+    mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
+    program = compile_placed(plan, board.placement(mode), watch)
+    samples = choose_samples(network, asked.inputs)
+    outputs = simulate_samples(plan, samples, watch)
+    criteria = replace(asked.criteria, oracle=recipe.options.oracle, steps=plan.steps)
+    golden, second = judge(network, samples, outputs, watch, criteria)
+    report = Report(
+        network=network.name,
+        board=recipe.board,
+        on=SIMULATE,
+        plan=program.summary(),
+        samples=len(samples),
+        drawn=asked.inputs.drawn(len(samples)),
+        golden=golden,
+        second=second,
+        fidelity=measure_fidelity(network, samples, outputs, criteria, watch),
+        ended=True,
+        constant=constant_outputs(samples, outputs),
+    )
+    return network, program, report
+
+
+def _accelerator(network: Network, recipe: Recipe, board: Board) -> Accelerator | None:
+    """Return the NPU; without a board, the named one, the file's, or the usual one."""
+    named = board if recipe.board else None
+    return choose_accelerator(network, choose_npu(network, recipe.npu), named)
+
+
+def _plan(
+    network: Network,
+    recipe: Recipe,
+    board: Board,
+    accelerator: Accelerator | None,
+    wrapped: Sequence[Wrapped],
+    watch: Watch,
+) -> Plan:
+    mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
+    return make_plan(
+        network, accelerator, recipe.io, watch, recipe.options, board.memories_in(mode),
+        wrapped=wrapped, extension=board.cpu.extension,
+    )  # fmt: skip
+
+
+def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:
+    """Build firmware that counts, and run it."""
+    from ethosgen.project import CSOLUTION, open_project
+
+    counts = asked.recipe.platform != CSOLUTION  # its build has no option for that
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
+        directory = Path(temporary) / "project"
+        (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
+        built = build_project(directory, on=on, profile=counts, watch=watch)
+        network = program.plan.network
+        report = run_and_judge(
+            [Turn(0, network)],
+            open_project(directory),
+            built,
+            asked.inputs,
+            None,
+            asked.criteria,
+            watch,
+            asked.line,
+            profile=counts,
+        )
+    assert isinstance(report, Report)  # of one network
+    return network, program, _with_profile(report, program)
+
+
+def _with_profile(report: Report, program: Program) -> Report:
+    """Return the report; without a profile of another number of steps than the program's."""
+    profile: Profile | None = report.profile
+    if profile is not None and len(profile.steps) != len(program.steps):
+        return replace(report, profile=None)
+    return report
+
+
+def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
+    compiler = ""
+    cpu_hz = board.cpu.clock_hz if recipe.board else None
+    npu_hz = board.npu.clock_hz if recipe.board and board.npu else None
+    if plan.accelerator is not None:
+        backend = backend_of(plan.accelerator)
+        compiler = f"{backend.compiler} {backend.compiler_version()}".strip()
+        if is_compiled(plan.network):
+            compiler = "compiled before"
+    return Setting(
+        npu=plan.npu,
+        board=recipe.board,
+        processor=board.cpu.core,
+        clock_hz=npu_hz if plan.accelerator else cpu_hz,
+        cpu_clock_hz=cpu_hz,
+        memory_mode=board.choose_memory_mode(recipe.memory_mode, plan.accelerator),
+        io=plan.io.value,
+        platform=recipe.platform if recipe.board else None,
+        offload=plan.options.mode.value,
+        compiler=compiler,
+        on=on,
+        board_on_qemu=recipe.board is not None and board.on_qemu is not None,
+        doubts=tuple(board.clock_doubts("cpu", "npu")) if recipe.board else (),
+    )
+
+
+def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
+    """Return the NPU's timeline of each partition; none if no model covers the NPU."""
+    if plan.accelerator is None or not plan.accelerator.has_simulator:
+        return {}
+    backend = backend_of(plan.accelerator)
+    return {one.name: backend.timeline(plan, one) for one in plan.partitions if one.on_npu}
+
+
+def cpu_estimates(plan: Plan) -> Mapping[int, int | None]:
+    """Return the estimated cycles of each operator on the CPU."""
+    from ethosgen import aot
+
+    on_cpu = {one.operator for one in plan.cpu_operators}
+    return {
+        op.index: aot.cpu_cycles(op, plan.residual, plan.extension)
+        for op in plan.residual.operators
+        if op.index in on_cpu
+    }
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files to write, None for those that nobody asked for.
+
+    With `force` they replace whatever is there, else only what `ethosgen report` has written.
+    """
+
+    page: Path | None = None
+    perfetto: Path | None = None
+    explorer: Path | None = None
+    force: bool = False
+
+    @property
+    def wanted(self) -> tuple[Path, ...]:
+        """The files in the order in which they are written."""
+        return tuple(p for p in (self.page, self.perfetto, self.explorer) if p is not None)
+
+    def require(self) -> None:
+        """Raise InputError if a file cannot be written, or is not ours to replace."""
+        if len({path.absolute() for path in self.wanted}) < len(self.wanted):
+            raise InputError("two results have the same file; name one for each")
+        for path in self.wanted:
+            if path.is_dir():
+                raise InputError(f"'{path}' is a folder; name a file")
+            if path.exists() and not self.force and not _is_ours(path):
+                raise InputError(
+                    f"'{path}' exists, and ethosgen report did not write it; name another file, or "
+                    "replace it with --force"
+                )
+            require_writable(path.parent)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file begins as those that this module writes."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return any(mark in start for mark in _MARKS)
+
+
+def write_report(report: NetworkReport, files: Files) -> list[Path]:
+    """Write the page and what else is wanted; return the files."""
+    texts = {
+        files.page: lambda: render_page(report),
+        files.perfetto: lambda: json.dumps(perfetto_trace(report), indent=1) + "\n",
+        files.explorer: lambda: json.dumps(node_data(report), indent=1) + "\n",
+    }
+    for path in files.wanted:
+        _write(path, texts[path]())
+    return list(files.wanted)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file in one step, as it may replace one."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, "utf-8")
+        partial.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise cannot_write(path, error) from None

@@ -1,0 +1,1 @@
+"""Networks on several elements: stages of a pipeline, and a mesh."""

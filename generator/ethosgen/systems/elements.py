@@ -1,0 +1,343 @@
+"""Builds and runs the elements of a pipeline together, and judges the outputs of the last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ethosgen import frontend
+from ethosgen.backend import find_accelerator
+from ethosgen.flow.firmware import build_project, find_firmware
+from ethosgen.flow.models import devices_of
+from ethosgen.flow.npu_model import attach_model
+from ethosgen.samples.files import save_samples
+from ethosgen.stages.cuts import Stage, cut, positions
+from ethosgen.stages.layout import frame_bytes, tensor_bytes, windows
+from ethosgen.stages.manifest import Manifest, open_manifest
+from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
+from ethosgen.stages.schedule import Times, schedule
+from ethosgen.systems.suspect import decode, find_suspect
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.errors import InputError, TargetError
+from ethosgen.values.fitting import fitting
+from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.handover import ROOM
+from ethosgen.values.network import Graph, Network
+from ethosgen.values.outcome import Arrays, Comparison
+from ethosgen.values.source import ReadOptions
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
+from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
+
+if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
+    from ethosgen.target.elements import Measured, Member
+    from ethosgen.target.relay import Ports
+    from ethosgen.target.wires import Tap
+    from ethosgen.toolchain import Built
+
+_MOST_TICKS = 1 << 31
+"""More than half of a counter's range is a time that went back."""
+_ALONE_SAMPLES = 3
+"""Samples that one element alone runs, for its cycles."""
+_NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pipeline on disk, with its network and stages."""
+
+    directory: Path
+    manifest: Manifest
+    network: Network
+    stages: tuple[Stage, ...]
+
+    @property
+    def graph(self) -> Graph:
+        """The network's entry graph."""
+        return self.network.graph
+
+    def folders(self) -> list[str]:
+        """Return the folders of all projects."""
+        alone = [self.manifest.alone] if self.manifest.alone else []
+        return [*(element.name for element in self.manifest.elements), *alone]
+
+
+@dataclass(frozen=True)
+class Rig:
+    """How elements run: on boards at `ports`, by name, the others on QEMU.
+
+    `tap` and `timeout_s` are as for Elements.
+    """
+
+    ports: "Mapping[str, Ports]" = field(default_factory=dict)
+    tap: "Tap | None" = None
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A run: the outputs, the elements' accounts, and the frames on each line if recorded."""
+
+    outputs: list[Arrays]
+    measured: "list[Measured]"
+    frames: list[list[bytes]]
+
+
+def open_pipeline(directory: Path, watch: Watch) -> Opened:
+    """Read a pipeline's manifest and network; InputError if they do not belong together."""
+    manifest = open_manifest(directory)
+    shapes = tuple((name, tuple(shape)) for name, shape in manifest.reading["shapes"].items())
+    reading = ReadOptions(shapes, manifest.reading["input_layout"])
+    with watch.stage("read", f"reading {manifest.source}"):
+        network = frontend.read(directory / manifest.source, manifest.file_format, reading)
+    network = replace(network, name=manifest.network)
+    if not set(manifest.boundaries) <= set(positions(network.graph)):
+        raise InputError(
+            f"'{directory / manifest.source}' is not the network of this pipeline; generate the "
+            "pipeline again elsewhere"
+        )
+    return Opened(directory, manifest, network, tuple(cut(network, manifest.boundaries)))
+
+
+def build_pipeline(directory: Path, watch: Watch) -> "list[tuple[str, Built]]":
+    """Compile all projects, for QEMU if it has the board; return each with its folder."""
+    from ethosgen.project import open_project
+
+    opened = open_pipeline(directory, watch)
+    built = []
+    for name in opened.folders():
+        watch.say(f"compiling {name}")
+        on = "qemu" if open_project(directory / name).board.run.qemu else None
+        built.append((name, build_project(directory / name, on=on, watch=watch)))
+    return built
+
+
+def run_pipeline(
+    directory: Path,
+    inputs: Inputs,
+    criteria: Criteria,
+    output_path: Path | None,
+    watch: Watch,
+    rig: "Rig | None" = None,
+) -> PipelineReport:
+    """Run samples through all elements, and compare the outputs with the golden ones.
+
+    TargetError names the element that failed.
+    """
+    rig = rig or Rig()
+    opened = open_pipeline(directory, watch)
+    network, manifest = opened.network, opened.manifest
+    require_runtime([network], criteria)
+    samples = choose_samples(network, inputs)
+    require_ports(opened, rig.ports)
+    done = _run(opened, samples, watch, rig)
+    if output_path is not None:
+        save_samples(output_path, done.outputs)
+    criteria = replace(criteria, oracle=criteria.oracle or manifest.oracle)
+    golden, second = judge(network, samples, done.outputs, watch, criteria)
+    alone, is_equal = _run_alone(opened, samples, done.outputs, watch)
+    figures = _figures(opened, done.measured, len(samples))
+    drawn = inputs.drawn(len(samples))
+    return PipelineReport(
+        network=network.name,
+        link=manifest.link,
+        samples=len(samples),
+        elements=figures,
+        schedule=schedule(_times(figures, manifest)),
+        golden=golden,
+        second=second,
+        plans=tuple(_info(opened, one.name).networks[0].summary for one in manifest.elements),
+        alone=alone,
+        why_not_alone=manifest.why_not_alone,
+        is_alone_equal=is_equal,
+        seed=drawn.seed if drawn else None,
+        fidelity=measure_fidelity(network, samples, done.outputs, criteria, watch),
+        suspect=_suspect(opened, samples, golden, criteria, watch, rig),
+        wall_s=watch.wall_s,
+    )
+
+
+def _suspect(
+    opened: Opened,
+    samples: Sequence[Arrays],
+    golden: Comparison | None,
+    criteria: Criteria,
+    watch: Watch,
+    rig: "Rig",
+) -> Suspect | None:
+    """Run again up to the first sample that differs, and find the element that is wrong."""
+    if golden is None or golden.first is None or criteria.golden is not None:
+        return None
+    if rig.ports:
+        return Suspect(None, note="run the pipeline on QEMU alone to see which element is wrong")
+    some = samples[: golden.first.sample + 1]
+    with watch.stage("blame", "asking who was wrong"):
+        frames = _run(opened, some, watch, rig, is_recording=True).frames
+        names = [element.name for element in opened.manifest.elements]
+        return find_suspect(opened.graph, opened.stages, names, frames, criteria.oracle)
+
+
+def _info(opened: Opened, folder: str) -> "ProjectInfo":
+    """Read a project of the pipeline, with the devices that run on QEMU."""
+    from ethosgen.project import open_project
+
+    info = open_project(opened.directory / folder)
+    return replace(info, devices=devices_of(info, "qemu"))
+
+
+def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
+    """Raise InputError unless all lines that boards need are named, and no others."""
+    manifest = opened.manifest
+    names = [element.name for element in manifest.elements]
+    strange = next((name for name in ports if name not in names), None)
+    if strange is not None:
+        raise InputError(f"--port: {unknown('element', strange, names)}")
+    if ports and manifest.link != "serial":
+        raise InputError("--port is for elements on serial lines; these share memory")
+    for k in range(len(names) + 1):
+        left = ports.get(names[k - 1]) if k else None
+        right = ports.get(names[k]) if k < len(names) else None
+        ends = {}
+        if left is not None:
+            ends[f"{names[k - 1]}.behind"] = left.behind
+        if right is not None:
+            ends[f"{names[k]}.before"] = right.before
+        is_direct = len(ends) == 2 and not any(ends.values())
+        missing = next((end for end, url in ends.items() if url is None), None)
+        if missing is not None and not is_direct:
+            raise InputError(
+                f"the line {missing} ends at this machine: name its serial port with --port "
+                f"{missing}=PORT"
+            )
+
+
+def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "list[Member]":
+    """Return the built elements, boards for those in `ports`; InputError for one without build."""
+    from ethosgen.target.elements import Member
+
+    members = []
+    for element in opened.manifest.elements:
+        info = _info(opened, element.name)
+        if ports and element.name in ports:
+            members.append(Member(element.name, info, None, None, ports[element.name]))
+            continue
+        attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
+        if info.board.run.qemu is None:
+            raise InputError(
+                f"element '{element.name}' cannot run here: QEMU has no board '{info.board.name}'; "
+                f"for a real one, name its serial ports with --port {element.name}=PORT and so on"
+            )
+        members.append(Member(element.name, info, find_firmware(info, "qemu").elf, attach))
+    return members
+
+
+def _run(
+    opened: Opened,
+    samples: Sequence[Arrays],
+    watch: Watch,
+    rig: "Rig",
+    is_recording: bool = False,
+) -> "_Done":
+    from ethosgen.target.elements import Elements
+
+    manifest, graph, stages = opened.manifest, opened.graph, opened.stages
+    rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
+    frames = [_encode(graph, stages[0].receives, sample) for sample in samples]
+    size = tensor_bytes(graph, stages[-1].sends)
+    members = members_of(opened, rig.ports)
+    count = counted(len(samples), "sample")
+    with (
+        watch.stage("run", f"running {counted(len(members), 'element')} on QEMU"),
+        Elements(
+            members, size, rooms, tap=rig.tap, timeout_s=rig.timeout_s, is_recording=is_recording
+        ) as elements,
+    ):
+        found = elements.run(frames, lambda done: watch.say(f"running on QEMU: {done} of {count}"))
+        measured = elements.finish(len(samples))
+    outputs = [decode(graph, stages[-1].sends, data) if data else {} for data in found]
+    return _Done(outputs, measured, [recorder.frames for recorder in elements.recorders])
+
+
+def _encode(graph: Graph, tensors: Sequence[int], sample: Arrays) -> bytes:
+    return b"".join(fitting(sample, graph.tensors[i]).tobytes() for i in tensors)
+
+
+def _run_alone(
+    opened: Opened, samples: Sequence[Arrays], outputs: Sequence[Arrays], watch: Watch
+) -> tuple[int | None, bool]:
+    """Return the cycles of the whole network on one element, and whether its outputs are equal."""
+    from ethosgen.target import run
+
+    if not opened.manifest.alone:
+        return None, True
+    info = _info(opened, opened.manifest.alone)
+    attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
+    with watch.stage("alone", "running one element alone on QEMU"):
+        elf = find_firmware(info, "qemu").elf
+        done = run(elf, info, samples[:_ALONE_SAMPLES], attach=attach).samples
+    is_equal = all(
+        one.outputs.keys() == other.keys()
+        and all(
+            np.array_equal(one.outputs[n], other[n], equal_nan=_has_nan(other[n])) for n in other
+        )
+        for one, other in zip(done, outputs, strict=False)
+    )
+    cycles = [(s.cpu_instructions or 0) + (s.npu_pmu or {}).get("cycles", 0) for s in done]
+    return max(cycles), is_equal
+
+
+def _has_nan(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
+    return bool(array.dtype.kind == "f")
+
+
+def _figures(
+    opened: Opened, measured: "Sequence[Measured]", samples: int
+) -> tuple[ElementFigures, ...]:
+    manifest, figures = opened.manifest, []
+    for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
+        report = one.report
+        if report.most_run_ticks > _MOST_TICKS:
+            ticks = counted(report.most_run_ticks, "tick")
+            raise TargetError(
+                f"element '{element.name}' reports {ticks} for a run, which its counter of 32 bits "
+                "cannot have counted; run the pipeline again"
+            )
+        per_cycle = one.hello.ticks_hz / element.clock_hz * samples
+        if one.instruction_ns is not None:
+            per_cycle = one.hello.ticks_hz * one.instruction_ns / _NANOSECONDS * samples
+        sends = opened.stages[k].sends
+        wire = 0.0
+        if k < len(manifest.links):
+            wire = frame_bytes(opened.graph, sends) / manifest.links[k][0] * element.clock_hz
+        receive = report.receive_ticks + report.interrupt_ticks
+        figures.append(
+            ElementFigures(
+                name=element.name,
+                board=element.board,
+                clock_hz=element.clock_hz,
+                estimated=element.cycles,
+                cpu=round(report.run_ticks / per_cycle),
+                npu=round(report.npu_cycles / samples),
+                receive=round(receive / per_cycle),
+                send=round(report.send_ticks / per_cycle),
+                wire=round(wire),
+                sent_bytes=tensor_bytes(opened.graph, sends),
+                stack_bytes=report.stack_bytes,
+            )
+        )
+    return tuple(figures)
+
+
+def _times(figures: Sequence[ElementFigures], manifest: Manifest) -> list[Times]:
+    latencies = [*(latency for _, latency in manifest.links), 0.0]
+    return [
+        Times(
+            (one.receive + one.cpu + one.npu) / one.clock_hz,
+            max(one.send, one.wire) / one.clock_hz,
+            latency,
+        )
+        for one, latency in zip(figures, latencies, strict=True)
+    ]

@@ -1,0 +1,276 @@
+"""Places a task graph, or a network, on a mesh of elements, and simulates it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend.protocol import Offer, Task
+from ethosgen.flow.planning import read
+from ethosgen.host.extras import EXTRAS
+from ethosgen.host.storage import require_writable
+from ethosgen.mesh.files import (
+    read_graph,
+    read_mapping,
+    read_system,
+    write_all,
+    write_graph,
+    write_mapping,
+)
+from ethosgen.mesh.graph import Edge, TaskGraph
+from ethosgen.mesh.graph import Task as Stage
+from ethosgen.mesh.layout import Layout
+from ethosgen.mesh.mapping import laid_out, mapped
+from ethosgen.mesh.picture import draw
+from ethosgen.mesh.placer import place as place_graph
+from ethosgen.mesh.report import PlacementReport, report_of
+from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.stages import cut
+from ethosgen.mesh.system import Mesh, System
+from ethosgen.stages.cuts import positions
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import ABSENT, Graph, Network
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.watch import Watch
+
+GRAPH_SUFFIX = ".json"
+"""The suffix of a task graph's file; any other file is a network."""
+
+
+@dataclass(frozen=True)
+class PlacementRequest:
+    """The request to `ethosgen place`.
+
+    `source` is a task graph or a network; `stages` and `npu` are for a network only. `replicas` is
+    None for as many as help. `mapping` is judged instead of a placement of ours.
+    """
+
+    source: Path
+    mesh: Mesh | None = None
+    elements: Path | None = None
+    stages: int | None = None
+    npu: str | None = None
+    replicas: int | None = None
+    mapping: Path | None = None
+    output: Path | None = None
+    graph_output: Path | None = None
+    picture: Path | None = None
+    samples: int | None = None
+    seed: int = 0
+    reading: ReadOptions = AS_GIVEN
+
+
+def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
+    """Place or judge, simulate, and write what was asked for; nothing if anything is wrong."""
+    EXTRAS["place"].require("placing")
+    _check_outputs(asked)
+    with watch.stage("read", f"reading {asked.source.name}"):
+        system = read_system(asked.elements, asked.mesh)
+        graph = _read_tasks(asked, system, watch)
+    with watch.stage("place", f"placing {counted(len(graph.tasks), 'task')}"):
+        layout = _lay_out(asked, graph, system, watch)
+    samples = asked.samples or default_samples(layout)
+    with watch.stage("simulate", f"simulating {counted(samples, 'sample')}"):
+        report = report_of(layout, simulate(layout, samples, watch))
+    contents: dict[Path, str] = {}
+    if asked.graph_output is not None:
+        contents[asked.graph_output] = write_graph(graph)
+    if asked.output is not None:
+        contents[asked.output] = write_mapping(mapped(layout))
+    if asked.picture is not None:
+        contents[asked.picture] = draw(report)
+    write_all(contents)
+    return report
+
+
+def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGraph:
+    """Return a network as a task graph of stages, as many as possible if None.
+
+    A stage is a run of consecutive operators between two places where `ethosgen pipeline` can cut
+    too: variables and resources stay within one. Its cycles are estimates: the NPU's where it takes
+    an operator, else the CPU's. InputError for more stages than the network can be cut into.
+    """
+    graph = network.graph
+    count = len(graph.operators)
+    if not count:
+        raise InputError(f"'{network.name}' has no operators, so there is nothing to place")
+    runs = list(pairwise(positions(graph)))
+    if stages is not None and stages > len(runs):
+        raise InputError(
+            f"'{network.name}' can be cut into at most {counted(len(runs), 'stage')}, so it cannot "
+            f"be cut into {stages}; pass --stages {len(runs)} or fewer"
+        )
+    cycles = _cycles(network, npu)
+    lives = _Lives(graph)
+    costs, crossing = [sum(cycles[a:b]) for a, b in runs], lives.crossing
+    first = cut(costs, stages or len(runs), [crossing[a] for a, _ in runs])
+    starts = [runs[i][0] for i in first]
+    ends = [*starts[1:], count]
+    names = [_name(graph, *span) for span in zip(starts, ends, strict=True)]
+    tasks = tuple(
+        Stage(
+            name=name,
+            cycles=sum(cycles[a:b]),
+            memory_bytes=lives.memory(a, b),
+            input_bytes=lives.inputs(a, b),
+            output_bytes=lives.outputs(a, b),
+            operators=(a, b - 1),
+        )
+        for name, a, b in zip(names, starts, ends, strict=True)
+    )
+    stage_of = [s for s, (a, b) in enumerate(zip(starts, ends, strict=True)) for _ in range(a, b)]
+    edges = tuple(
+        Edge.model_validate({"from": names[i], "to": names[j], "bytes": size})
+        for (i, j), size in sorted(lives.hand_overs(stage_of).items())
+    )
+    return TaskGraph(schema_version=1, name=network.name, tasks=tasks, edges=edges)
+
+
+def _check_outputs(asked: PlacementRequest) -> None:
+    """Raise InputError before the work for what cannot be written after it."""
+    read_too = [p.resolve() for p in (asked.source, asked.elements, asked.mapping) if p]
+    outputs = [p for p in (asked.output, asked.graph_output, asked.picture) if p]
+    for path in outputs:
+        if path.is_dir():
+            raise InputError(f"'{path}' is a folder; name a file")
+        require_writable(path.absolute().parent)
+        if path.resolve() in read_too:
+            raise InputError(f"'{path}' would replace what is read from it; choose another name")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"there is no folder '{path.parent}'; make it, or choose another one")
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise InputError("two results would have the same file; give each a name of its own")
+    if asked.picture is not None and asked.picture.suffix.lower() != ".svg":
+        raise InputError(f"'{asked.picture}': pictures are .svg files; name it so")
+
+
+def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGraph:
+    if asked.source.suffix.lower() != GRAPH_SUFFIX:
+        network = read(asked.source, None, watch, asked.reading)
+        alive = int(system.alive.sum())
+        if asked.stages is not None and asked.stages > alive:
+            raise InputError(
+                f"{counted(asked.stages, 'stage')} need as many elements, but the {system.mesh} "
+                f"mesh has only {counted(alive, 'working element')}; pass fewer"
+            )
+        stages = asked.stages or min(len(positions(network.graph)) - 1, alive)
+        return task_graph(network, stages or None, asked.npu)
+    for option, value in (("--stages", asked.stages), ("--npu", asked.npu)):
+        if value is not None:
+            raise InputError(f"{option} is for networks, but '{asked.source}' is a task graph")
+    return read_graph(asked.source)
+
+
+def _lay_out(asked: PlacementRequest, graph: TaskGraph, system: System, watch: Watch) -> Layout:
+    if asked.mapping is None:
+        return place_graph(graph, system, asked.replicas, asked.seed, watch)
+    if asked.replicas is not None:
+        raise InputError("--replicas contradicts --mapping, which says how many there are")
+    return laid_out(read_mapping(asked.mapping), graph, system, f"mapping '{asked.mapping}'")
+
+
+def _cycles(network: Network, npu: str | None) -> list[int]:
+    """Return the estimated cycles of each operator; UnsupportedError if one has no estimate."""
+    from ethosgen import aot
+
+    graph = network.graph
+    offers: dict[int, Offer] = {}
+    if npu is not None:
+        accelerator = find_accelerator(npu)
+        task = Task(network, accelerator, IoStyle.ARENA, aot)
+        offers = dict(backend_of(accelerator).offers(task, {}))
+    found = []
+    for operator in graph.operators:
+        offer = offers.get(operator.index)
+        if offer is not None and offer.cycles is not None:
+            found.append(max(1, offer.cycles))
+            continue
+        if npu is not None and offer is None:  # it disappears in another operator
+            found.append(1)
+            continue
+        cycles = aot.cpu_cycles(operator, graph)
+        if cycles is None:
+            output = graph.tensors[operator.outputs[0]].name if operator.outputs else "nothing"
+            raise UnsupportedError(
+                f"'{network.name}': there is no estimate of the cycles of {operator.title}, "
+                f"operator {operator.index}, which computes '{output}'; write a task graph "
+                f"({GRAPH_SUFFIX}) with your own figures"
+            )
+        found.append(max(1, cycles))
+    return found
+
+
+class _Lives:
+    """Where the tensors of a graph are made and needed."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.made = {t: op.index for op in graph.operators for t in op.outputs}
+        self.used: dict[int, list[int]] = {}
+        for op in graph.operators:
+            for tensor in dict.fromkeys(op.inputs):
+                if tensor != ABSENT:
+                    self.used.setdefault(tensor, []).append(op.index)
+
+    @property
+    def crossing(self) -> Sequence[int]:
+        """The bytes that are alive between each operator and the one before it."""
+        changes = [0] * (len(self.graph.operators) + 1)
+        for tensor, maker in self.made.items():
+            last = max(self.used.get(tensor, [maker]))
+            changes[maker + 1] += self.graph.tensors[tensor].bytes
+            changes[last + 1] -= self.graph.tensors[tensor].bytes
+        return list(accumulate(changes))
+
+    def memory(self, first: int, end: int) -> int:
+        """Return the constants of operators, and the most that they have in memory at a time."""
+        constants = {
+            t
+            for op in self.graph.operators[first:end]
+            for t in op.inputs
+            if t != ABSENT and self.graph.tensors[t].data is not None
+        }
+        inner = [
+            (maker, max(self.used[tensor]), self.graph.tensors[tensor].bytes)
+            for tensor, maker in self.made.items()
+            if first <= maker < end and self.used.get(tensor) and max(self.used[tensor]) < end
+        ]
+        alive = [sum(size for a, b, size in inner if a <= op <= b) for op in range(first, end)]
+        return sum(self.graph.tensors[t].bytes for t in constants) + max(alive)
+
+    def inputs(self, first: int, end: int) -> int:
+        """Return the bytes of the graph's inputs that operators use."""
+        return sum(
+            self.graph.tensors[tensor].bytes
+            for tensor in dict.fromkeys(self.graph.inputs)
+            if any(first <= user < end for user in self.used.get(tensor, ()))
+        )
+
+    def outputs(self, first: int, end: int) -> int:
+        """Return the bytes of the graph's outputs that operators make."""
+        return sum(
+            self.graph.tensors[tensor].bytes
+            for tensor in dict.fromkeys(self.graph.outputs)
+            if first <= self.made.get(tensor, -1) < end
+        )
+
+    def hand_overs(self, stage_of: Sequence[int]) -> dict[tuple[int, int], int]:
+        """Return the bytes from each stage to each other one that needs its tensors."""
+        found: dict[tuple[int, int], int] = {}
+        for tensor, maker in self.made.items():
+            sender = stage_of[maker]
+            for receiver in {stage_of[user] for user in self.used.get(tensor, ())} - {sender}:
+                pair = sender, receiver
+                found[pair] = found.get(pair, 0) + self.graph.tensors[tensor].bytes
+        return found
+
+
+def _name(graph: Graph, first: int, end: int) -> str:
+    """Return a name for a stage that says which operators it has."""
+    code = graph.operators[first].title
+    if end - first == 1:
+        return f"{first} {code}"
+    return f"{first}-{end - 1} {code} to {graph.operators[end - 1].title}"

@@ -1,0 +1,373 @@
+"""Writes a pipeline: a network cut into stages, and a project for the element of each."""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ethosgen.backend import is_compiled, load_wrapped
+from ethosgen.board.system import Element, System
+from ethosgen.flow.planning import compile_placed, make_plan
+from ethosgen.frontend import source_of, suffix_of
+from ethosgen.project import Project, render, write
+from ethosgen.stages.balance import balance
+from ethosgen.stages.cuts import Stage, cut, positions
+from ethosgen.stages.layout import handover, windows
+from ethosgen.stages.manifest import (
+    MANIFEST,
+    Manifest,
+    Member,
+    is_pipeline,
+    manifest_text,
+    open_manifest,
+)
+from ethosgen.stages.report import plan_json
+from ethosgen.systems.estimates import Estimates, accelerator_of
+from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
+from ethosgen.values.grammar import counted
+from ethosgen.values.handover import ROOM, Handover, Window
+from ethosgen.values.network import Network
+from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
+from ethosgen.values.watch import Watch
+
+ALONE = "one_element"
+"""The folder of the whole network on the first element."""
+_MOST_TRIES = 20
+"""Most cuts that are tried if compiled stages are larger than estimated."""
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """A stage for the user: its element, operators, plan and estimates."""
+
+    name: str
+    board: str
+    operators: int
+    plan: PlanSummary
+    cycles: int
+    seconds: float
+    sent_bytes: int
+
+
+@dataclass(frozen=True)
+class WrittenPipeline:
+    """A pipeline on disk."""
+
+    directory: Path
+    network: str
+    stages: tuple[StageFigures, ...]
+    one_element_cycles: int
+    why_not_alone: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the pipeline as an object of JSON types."""
+        return {
+            "directory": str(self.directory),
+            "model": self.network,
+            "elements": [{**vars(stage), "plan": plan_json(stage.plan)} for stage in self.stages],
+            "one_element_cycles": self.one_element_cycles,
+            "why_not_one_element": self.why_not_alone or None,
+        }
+
+
+def create_pipeline(
+    network: Network,
+    system: System,
+    options: OffloadOptions,
+    directory: Path | None,
+    watch: Watch,
+    cuts: Sequence[int] | None = None,
+) -> WrittenPipeline:
+    """Cut a network for a system's elements, and write a project for each.
+
+    `cuts` are the boundaries between stages, with both ends, if they are given. Nothing is written
+    unless all stages fit. InputError if the network cannot be cut into so many stages,
+    CapacityError if a stage fits no element.
+    """
+    if options.steps:
+        raise InputError("a pipeline's outputs must equal the oracle's; omit --allow-difference")
+    _require_cuttable(network, system)
+    estimates = Estimates(network, system, options)
+    place = directory or Path(f"{network.name}_pipeline")
+    _require_new_or_same(place, network, system)
+    boundaries, made = _fitting(network, system, estimates, options, watch, cuts)
+    stages = cut(network, boundaries)
+    alone, why_not = _alone(network, system.elements[0], options, watch)
+    manifest = _manifest(network, system, estimates, boundaries, why_not, options)
+    source = source_of(network)
+    files = {MANIFEST: manifest_text(manifest), manifest.source: source.data}
+    projects = {one.name: project for one, (project, _) in zip(system.elements, made, strict=True)}
+    if alone is not None:
+        projects[ALONE] = alone
+    with watch.stage("render", f"writing the pipeline to {place}"):
+        _write(place, files, projects)
+    figures = [
+        StageFigures(
+            element.name,
+            element.board.name,
+            len(stage.network.graph.operators),
+            plan,
+            estimates.cycles(k, stage.start, stage.stop),
+            estimates.seconds(k, stage.start, stage.stop),
+            sum(network.graph.tensors[i].bytes for i in stage.sends),
+        )
+        for k, (element, stage, (_, plan)) in enumerate(
+            zip(system.elements, stages, made, strict=True)
+        )
+    ]
+    whole = estimates.cycles(0, 0, len(network.graph.operators))
+    return WrittenPipeline(place, network.name, tuple(figures), whole, why_not)
+
+
+def find_boundaries(
+    estimates: Estimates,
+    forbidden: Sequence[tuple[int, int, int]] = (),
+    given: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """Return the best cuts by estimate; CapacityError says by how much the best stage is too large.
+
+    `forbidden` are stages, as element and boundaries, that proved too large. `given` are the only
+    places to cut, all places where it is possible if None.
+    """
+    network, system = estimates.network, estimates.system
+    cuts = given or positions(network.graph)
+
+    def cost(stage: int, start: int, stop: int) -> float:
+        return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
+
+    found = balance(cuts, len(system.elements), cost)
+    if found is None:
+        raise CapacityError((_given_too_large if given else _too_large)(estimates, cuts))
+    return found
+
+
+def _require_cuttable(network: Network, system: System) -> None:
+    if is_compiled(network):
+        raise UnsupportedError(
+            f"'{network.name}' is compiled for an NPU already and cannot be cut; pass the "
+            "uncompiled network"
+        )
+    most, asked = len(positions(network.graph)) - 1, len(system.elements)
+    if asked > most:
+        raise InputError(
+            f"'{network.name}' can be cut into at most {counted(most, 'stage')}, but "
+            f"{asked} are asked for: it has {counted(len(network.graph.operators), 'operator')}; "
+            "use fewer elements"
+        )
+
+
+def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
+    """Say which part of the network fits no element, or that all together are too large."""
+    network, elements = estimates.network, estimates.system.elements
+    for start, stop in pairwise(cuts):
+        shortages = [(estimates.shortage(k, start, stop), one) for k, one in enumerate(elements)]
+        if all(shortage is not None for shortage, _ in shortages):
+            shortage, element = min(
+                ((shortage, one) for shortage, one in shortages if shortage),
+                key=lambda each: each[0].bytes,
+            )
+            op = network.graph.operators[start]
+            return (
+                f"the stage of operator {start} ({op.title}) of '{network.name}' fits no element: "
+                f"it needs {counted(shortage.bytes, 'byte')} more than '{shortage.memory}' of "
+                f"'{element.name}' has, which comes closest; use a board with more memory"
+            )
+    return (
+        f"'{network.name}' does not fit {counted(len(elements), 'element')}: however it is cut, a "
+        f"stage is too large by at least {counted(_least_shortage(estimates, cuts), 'byte')}; "
+        "use more elements, or a board with more memory"
+    )
+
+
+def _given_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
+    """Say which stage between given cuts does not fit its element."""
+    network = estimates.network
+    for k, (start, stop) in enumerate(pairwise(cuts)):
+        if short := estimates.shortage(k, start, stop):
+            return (
+                f"operators {start} to {stop - 1} of '{network.name}' do not fit element "
+                f"'{estimates.system.elements[k].name}': they need {counted(short.bytes, 'byte')} "
+                f"more than '{short.memory}' has; cut elsewhere, or use a board with more memory"
+            )
+    return f"'{network.name}' does not fit its elements, cut as given; cut elsewhere"
+
+
+def _least_shortage(estimates: Estimates, cuts: Sequence[int]) -> int:
+    """Return the bytes that the worst stage lacks in the cut that lacks least."""
+
+    def cost(stage: int, start: int, stop: int) -> float:
+        shortage = estimates.shortage(stage, start, stop)
+        return float(shortage.bytes) if shortage else 0.0
+
+    stages = len(estimates.system.elements)
+    found = balance(cuts, stages, cost)
+    if found is None:
+        return 0
+    return int(max(cost(k, found[k], found[k + 1]) for k in range(stages)))
+
+
+def _fitting(
+    network: Network,
+    system: System,
+    estimates: Estimates,
+    options: OffloadOptions,
+    watch: Watch,
+    cuts: Sequence[int] | None,
+) -> tuple[tuple[int, ...], list[tuple[Project, PlanSummary]]]:
+    """Return cuts whose compiled stages fit, with each stage's project and plan."""
+    forbidden: list[tuple[int, int, int]] = []
+    done: dict[tuple[int, int, int], tuple[Project, PlanSummary]] = {}
+    error: CapacityError | None = None
+    for _ in range(_MOST_TRIES):
+        try:
+            boundaries = find_boundaries(estimates, forbidden, cuts)
+        except CapacityError:
+            if error is not None:
+                raise error from None
+            raise
+        stages = cut(network, boundaries)
+        rooms = _windows(network, system, stages)
+        try:
+            for k, stage in enumerate(stages):
+                key = (k, stage.start, stage.stop)
+                given = handover(
+                    network.graph,
+                    stage,
+                    system.elements[k].name,
+                    (k, len(stages)),
+                    (rooms[k], rooms[k + 1]) if rooms else None,
+                )
+                done[key] = _make(stage.network, system.elements[k], options, given, watch)
+        except CapacityError as late:
+            error = CapacityError(f"element '{system.elements[k].name}': {late}", late.overflows)
+            forbidden.append(key)
+            continue
+        return boundaries, [done[k, s.start, s.stop] for k, s in enumerate(stages)]
+    assert error is not None
+    raise error
+
+
+def _windows(network: Network, system: System, stages: Sequence[Stage]) -> list[Window]:
+    if system.shared is None:
+        return []
+    rooms = windows(network.graph, stages, system.shared.start_addr, ROOM)
+    need = rooms[-1].start_addr + ROOM * rooms[-1].stride - system.shared.start_addr
+    if need > system.shared.size_bytes:
+        raise CapacityError(
+            f"the frames of '{network.name}' need {counted(need, 'byte')} of shared memory, "
+            f"{counted(need - system.shared.size_bytes, 'byte')} more than [shared] has; make it "
+            "larger, or use fewer elements"
+        )
+    return rooms
+
+
+def _make(
+    network: Network,
+    element: Element,
+    options: OffloadOptions,
+    given: Handover | None,
+    watch: Watch,
+) -> tuple[Project, PlanSummary]:
+    """Return the project of a network on an element, and its plan."""
+    board, accelerator = element.board, accelerator_of(element)
+    mode = board.choose_memory_mode(element.memory_mode, accelerator)
+    watch.say(f"compiling {network.name} for {element.name}")
+    memories = board.memories_in(mode)
+    wrapped = [load_wrapped(name) for name in element.accelerators]
+    plan = make_plan(
+        network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped,
+        extension=board.cpu.extension,
+    )  # fmt: skip
+    program = compile_placed(plan, board.placement(mode), watch)
+    return render(program, board, memory_mode=mode, handover=given), program.summary()
+
+
+def _alone(
+    network: Network, element: Element, options: OffloadOptions, watch: Watch
+) -> tuple[Project | None, str]:
+    """Return the project of the whole network on one element, or why there is none."""
+    try:
+        return _make(network, element, options, None, watch)[0], ""
+    except CapacityError as error:
+        return None, str(error)
+
+
+def _manifest(
+    network: Network,
+    system: System,
+    estimates: Estimates,
+    boundaries: Sequence[int],
+    why_not: str,
+    options: OffloadOptions,
+) -> Manifest:
+    source = source_of(network)
+    return Manifest(
+        network=network.name,
+        source=f"{network.name}{suffix_of(source)}",
+        file_format=source.format,
+        reading={
+            "shapes": {name: list(shape) for name, shape in source.options.shapes},
+            "input_layout": source.options.input_layout,
+        },
+        link=system.link,
+        boundaries=tuple(boundaries),
+        elements=tuple(
+            Member(
+                one.name,
+                one.board.name,
+                one.clock_hz,
+                estimates.cycles(k, boundaries[k], boundaries[k + 1]),
+            )
+            for k, one in enumerate(system.elements)
+        ),
+        links=tuple((link.bytes_per_s, link.latency_us * 1e-6) for link in system.links),
+        window=(system.shared.start_addr, system.shared.size_bytes) if system.shared else None,
+        alone="" if why_not else ALONE,
+        why_not_alone=why_not,
+        oracle=options.oracle,
+    )
+
+
+def _require_new_or_same(place: Path, network: Network, system: System) -> None:
+    if not place.exists() or (place.is_dir() and not any(place.iterdir())):
+        return
+    if not is_pipeline(place):
+        raise InputError(f"'{place}' exists and is not a pipeline; choose another with -o")
+    there = open_manifest(place)
+    names = tuple(one.name for one in system.elements)
+    if (there.network, tuple(one.name for one in there.elements)) != (network.name, names):
+        raise InputError(
+            f"'{place}' is a pipeline of '{there.network}' for "
+            f"{', '.join(one.name for one in there.elements)}; choose another with -o"
+        )
+
+
+def _write(place: Path, files: dict[str, bytes], projects: dict[str, Project]) -> None:
+    """Write the projects; a new pipeline appears as a whole, an old one keeps its applications."""
+    try:
+        if is_pipeline(place):
+            for name, project in projects.items():
+                write(project, place / name)
+            for name, data in files.items():
+                (place / name).write_bytes(data)
+            return
+        place.absolute().parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=".ethosgen-", dir=place.absolute().parent))
+        try:
+            for name, project in projects.items():
+                write(project, stage / name)
+            for name, data in files.items():
+                (stage / name).write_bytes(data)
+            stage.chmod(0o755)
+            with suppress(OSError):
+                place.rmdir()  # an empty folder
+            stage.rename(place)
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    except OSError as error:
+        raise cannot_write(place, error) from None

@@ -1,0 +1,77 @@
+"""Names the element of a pipeline whose outputs are wrong for what it received."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ethosgen.stages.cuts import Stage
+from ethosgen.stages.layout import offsets
+from ethosgen.stages.report import Suspect
+from ethosgen.values.network import Graph
+from ethosgen.values.outcome import Arrays, Difference, compare
+from ethosgen.verdict.judgement import decisive_outputs, tolerance_of
+
+NOT_AGAIN = (
+    "in a second run each element answered rightly for what it received: the fault does not repeat"
+)
+
+
+def find_suspect(
+    graph: Graph,
+    stages: Sequence[Stage],
+    names: Sequence[str],
+    frames: Sequence[Sequence[bytes]],
+    oracle: str | None,
+) -> Suspect:
+    """Ask the oracle about each element in turn, with the frames that it received.
+
+    `frames` are the tensors on each line, from the first element's to the host's.
+    """
+    for k, (stage, name) in enumerate(zip(stages, names, strict=True)):
+        pairs = [(a, b) for a, b in zip(frames[k], frames[k + 1], strict=False) if a and b]
+        given = [decode(graph, stage.receives, frame) for frame, _ in pairs]
+        sent = [decode(graph, stage.sends, frame) for _, frame in pairs]
+        found = _changed(graph, stage, given, sent) or _wrong(graph, stage, given, sent, oracle)
+        if found is not None:
+            return Suspect(name, found)
+    return Suspect(None, note=NOT_AGAIN)
+
+
+def decode(graph: Graph, tensors: Sequence[int], data: bytes) -> Arrays:
+    """Return the tensors of a frame by name."""
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for i, at in offsets(graph, tensors).items():
+        tensor = graph.tensors[i]
+        array = np.frombuffer(data[at : at + tensor.bytes], tensor.dtype)
+        found[tensor.name] = array.reshape(tensor.shape).copy()
+    return found
+
+
+def _wrong(
+    graph: Graph,
+    stage: Stage,
+    given: Sequence[Arrays],
+    sent: Sequence[Arrays],
+    oracle: str | None,
+) -> Difference | None:
+    """Return the first output of a stage that differs from the oracle's."""
+    inputs, outputs = _names(graph, stage.reads), _names(graph, stage.makes)
+    samples: list[Arrays] = [{name: one[name] for name in inputs} for one in given]
+    made: list[Arrays] = [{name: one[name] for name in outputs} for one in sent]
+    name, golden = decisive_outputs(stage.network, samples, oracle)
+    return compare(name, made, golden, tolerance_of(stage.network, name)).first
+
+
+def _changed(
+    graph: Graph, stage: Stage, given: Sequence[Arrays], sent: Sequence[Arrays]
+) -> Difference | None:
+    """Return the first difference in what a stage only hands on."""
+    names = _names(graph, [i for i in stage.sends if i not in stage.makes])
+    before: list[Arrays] = [{name: one[name] for name in names} for one in given]
+    behind: list[Arrays] = [{name: one[name] for name in names} for one in sent]
+    return compare("handed on", behind, before).first
+
+
+def _names(graph: Graph, tensors: Sequence[int]) -> list[str]:
+    return [graph.tensors[i].name for i in tensors]

@@ -1,0 +1,157 @@
+"""Find, on the simulator, the operator that makes a network's outputs differ.
+
+The network is cut after its first operators, and simulator and oracle run that part: if all live
+tensors at the cut are equal, only an operator after it can differ.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.backend import is_compiled
+from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, Comparison, Difference
+from ethosgen.values.plan import Plan
+from ethosgen.values.report import Culprit, Diagnosis
+from ethosgen.values.watch import Watch
+from ethosgen.values.workload import has_state
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.given import GIVEN
+from ethosgen.verdict.judgement import compare_defined, decisive_outputs
+from ethosgen.verdict.prefix import first_operators
+
+Make = Callable[[Network], Plan]
+"""Plans a network, or its first operators, with the whole network's settings."""
+
+LIMIT_S = 60.0
+"""Time limit of a search, in seconds; it then reports the remaining candidates."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The result of a network, or a part of it: its plan, and the first difference or fault."""
+
+    plan: Plan
+    difference: Difference | None
+    fault: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        return self.difference is None and not self.fault
+
+
+def find_culprit(
+    network: Network,
+    samples: Sequence[Arrays],
+    make: Make,
+    limit_s: float = LIMIT_S,
+    oracle: str | None = None,
+) -> Culprit | None:
+    """Return the first operator that makes the simulator differ from the oracle, or fault.
+
+    None if all outputs are equal for these samples, which run in order. EthosgenError if the
+    simulator or the oracle cannot run the network at all.
+    """
+    last = _look(network, samples, make, oracle)
+    if last.is_equal:
+        return None
+    skipped = 0
+    if last.difference is not None:
+        samples, skipped = _needed(network, samples, last.difference.sample)
+    deadline = time.monotonic() + limit_s
+    equal, differs = 0, len(network.graph.operators)
+    untold: set[int] = set()
+    while time.monotonic() < deadline:
+        cuts = [i for i in range(equal + 1, differs) if i not in untold]
+        if not cuts:
+            break
+        cut = cuts[len(cuts) // 2]
+        look = _look_at_first(network, cut, samples, make, oracle)
+        if look is None:
+            untold.add(cut)
+        elif look.is_equal:
+            equal = cut
+        else:
+            differs, last = cut, look
+    return _culprit(network, differs - 1, last, skipped, unclear=differs - 1 - equal)
+
+
+def diagnose(
+    network: Network,
+    samples: Sequence[Arrays],
+    golden: Comparison | None,
+    make: Make,
+    watch: Watch,
+) -> Diagnosis | None:
+    """Explain why a firmware's or the simulator's outputs differ; None if they do not."""
+    if golden is None or golden.first is None:
+        return None
+    if is_compiled(network):
+        return Diagnosis(None, "unknown: this file is precompiled and does not list its layers")
+    if golden.oracle == GIVEN:
+        return Diagnosis(None, "unknown: golden outputs from a file do not list the layers")
+    given, skipped = _needed(network, samples, golden.first.sample)
+    try:
+        with watch.stage("bisect", "looking for the first operator that differs"):
+            culprit = find_culprit(network, given, make, oracle=golden.oracle)
+    except EthosgenError as error:
+        return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
+    if culprit is None:
+        note = f"none: the simulator equals {golden.oracle} here, so only the firmware differs"
+        return Diagnosis(None, note, is_firmware=True)
+    return Diagnosis(_later(culprit, skipped))
+
+
+def _needed(
+    network: Network, samples: Sequence[Arrays], index: int
+) -> tuple[Sequence[Arrays], int]:
+    """Return the samples on which sample `index` depends, and the number omitted before them."""
+    if has_state(network):
+        return samples[: index + 1], 0
+    return samples[index : index + 1], index
+
+
+def _look_at_first(
+    network: Network, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
+) -> _Look | None:
+    """Compare the results of the first `count` operators; None if they cannot be compared."""
+    try:
+        part = first_operators(network, count)
+        return _look(part, samples, make, oracle) if part is not None else None
+    except EthosgenError:
+        return None
+
+
+def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | None) -> _Look:
+    plan = make(network)
+    try:
+        outputs = simulate_samples(plan, samples, Watch())
+    except NpuFault as fault:
+        return _Look(plan, None, str(fault))
+    oracle, golden = decisive_outputs(network, samples, asked)
+    found = compare_defined(network, samples, oracle, outputs, golden, plan.steps)
+    return _Look(plan, found.first)
+
+
+def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
+    operator = network.graph.operators[index]
+    ran = (p.backend or "npu" for p in look.plan.partitions if index in p.operators)
+    found = Culprit(
+        operator=index,
+        code=operator.custom_code or operator.code,
+        output=network.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        on=next(ran, "cpu"),
+        difference=look.difference,
+        fault=look.fault,
+        unclear=unclear,
+    )
+    return _later(found, skipped)
+
+
+def _later(culprit: Culprit, skipped: int) -> Culprit:
+    """Return the culprit with its sample counted from the first of all samples."""
+    if culprit.difference is None:
+        return culprit
+    sample = culprit.difference.sample + skipped
+    return replace(culprit, difference=replace(culprit.difference, sample=sample))

@@ -1,0 +1,112 @@
+"""Runs a plan on this machine: partitions on the NPU model, the rest through LLVM."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ethosgen.backend import backend_of, require_simulator, wrapped_of
+from ethosgen.backend.protocol import ProgramRunner
+from ethosgen.values.network import ABSENT, Network
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import IoStyle, Partition, Plan
+from ethosgen.values.trace import Trace
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.cpu_only import plan_cpu_only
+
+Invoke = Callable[[Partition, Arrays], Arrays]
+Evaluate = Callable[[Arrays, Invoke], Arrays]
+
+
+def simulate_samples(
+    plan: Plan, samples: Sequence[Arrays], watch: Watch, trace: Trace | None = None
+) -> list[Arrays]:
+    """Run samples in order and return their outputs by tensor name.
+
+    `trace` observes every operation of the NPU. UnsupportedError if no model covers this NPU.
+    """
+    from ethosgen.aot import make_evaluator
+
+    if plan.accelerator is not None:
+        require_simulator(plan.accelerator)
+    what = "running the NPU model" if plan.accelerator else "running on this machine"
+    with watch.stage("load", "preparing the NPU model"):
+        runner = PlanRunner(plan, trace)
+    outputs = []
+    try:
+        with watch.stage("simulate", what):
+            with blaming(plan.network):
+                evaluate = make_evaluator(plan)
+            for index, sample in enumerate(samples):
+                watch.say(f"{what}: sample {index + 1} of {len(samples)}")
+                if trace is not None:
+                    trace.begin_sample()
+                with blaming(plan.network):
+                    outputs.append(evaluate(sample, runner))
+    finally:
+        runner.close()
+    if trace is not None:
+        trace.check_dumps()
+    return outputs
+
+
+class PlanRunner:
+    """Runs each partition of a plan by the runner of its backend."""
+
+    def __init__(self, plan: Plan, trace: Trace | None = None) -> None:
+        self._programs: list[ProgramRunner] = []
+        self._runners: dict[str, Invoke] = {}
+        if plan.accelerator is not None:
+            self._runners[""] = backend_of(plan.accelerator).runner(plan, trace)
+        for one in wrapped_of(plan):
+            if one.is_simulated:
+                self._programs.append(one.runner(plan))
+                self._runners[one.name] = self._programs[-1]
+            else:
+                self._runners[one.name] = StandIn(plan)
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        """Run one partition on inputs by tensor name; return outputs by tensor name."""
+        if partition.backend not in self._runners:
+            raise ValueError(f"{partition.name} in a plan without its accelerator")
+        return self._runners[partition.backend](partition, inputs)
+
+    def close(self) -> None:
+        """End its child processes."""
+        for program in self._programs:
+            program.close()
+
+
+class StandIn:
+    """Runs the operators of partitions by our kernels, for an accelerator that cannot run here."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._made: dict[str, tuple[Network, Evaluate]] = {}
+
+    def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
+        """Run one partition on inputs by tensor name; return outputs by tensor name."""
+        network, evaluate = self._made.get(partition.name) or self._make(partition)
+        names = self._plan.residual.tensors
+        given = (inputs[names[i].name] for i in partition.inputs)
+        theirs = {t.name: array for t, array in zip(network.inputs, given, strict=True)}
+        made = evaluate(theirs, _nobody)
+        outputs = (made[tensor.name] for tensor in network.outputs)
+        return dict(zip((names[i].name for i in partition.outputs), outputs, strict=True))
+
+    def _make(self, partition: Partition) -> tuple[Network, Evaluate]:
+        from ethosgen.aot import make_evaluator
+
+        graph = self._plan.network.graph
+        operators = tuple(graph.operators[i] for i in partition.operators)
+        inside = {i for op in operators for i in op.outputs}
+        read = dict.fromkeys(i for op in operators for i in op.inputs if i != ABSENT)
+        inputs = tuple(i for i in read if i not in inside and graph.tensors[i].data is None)
+        part = replace(graph, operators=operators, inputs=inputs, outputs=operators[-1].outputs)
+        network = self._plan.network.edited(part)
+        made = network, make_evaluator(plan_cpu_only(network, IoStyle.ARENA))
+        self._made[partition.name] = made
+        return made
+
+
+def _nobody(partition: Partition, _inputs: Arrays) -> Arrays:
+    raise ValueError(f"{partition.name} in a plan without accelerators")

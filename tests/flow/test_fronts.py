@@ -1,0 +1,123 @@
+"""The search for less SRAM."""
+
+from dataclasses import replace
+
+import pytest
+
+from ethosgen import frontend
+from ethosgen.flow.fronts import GRAIN, STEPS, STUCK, explore
+from ethosgen.studies.points import measure_front
+from ethosgen.values.comparison import Cost, Point, Setting
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
+from tests.support.costs import make_cost
+from tests.support.networks import NetworkBuilder
+
+
+class Compiler:
+    """A compiler that needs more time the less SRAM it may use, and never less than `least`."""
+
+    def __init__(self, most: int = 16000, least: int = 4000, rest: int = 0) -> None:
+        self.most, self.least, self.rest = most, least, rest
+        self.asked: list[Schedule] = []
+
+    def __call__(self, schedule: Schedule) -> Cost:
+        self.asked.append(schedule)
+        wanted = 0 if schedule.strategy is Strategy.SIZE else schedule.arena_bytes or self.most
+        arena = max(self.least, min(wanted, self.most))
+        return make_cost(100_000_000 // arena, arena + self.rest, arena_bytes=arena)
+
+
+def test_the_front_begins_with_the_smallest() -> None:
+    found = explore(Compiler(), USUAL_SCHEDULE)
+    sizes = [one.cost.sram_bytes for one in found]
+    assert sizes == sorted(sizes) and (sizes[0], sizes[-1]) == (4000, 16000)
+    times = [one.cost.cycles for one in found]
+    assert times == sorted(times, reverse=True) and len(set(times)) == len(times) > 4
+    assert found[0].schedule == Schedule(Strategy.SIZE)
+    assert found[-1].schedule == USUAL_SCHEDULE
+
+
+def test_limits_are_whole_and_below_the_usual_need() -> None:
+    compiler = Compiler(least=16)
+    explore(compiler, USUAL_SCHEDULE)
+    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    assert len(limits) == STEPS and max(limits) < 16000
+    assert all(limit % GRAIN == 0 for limit in limits)
+
+
+def test_limits_that_save_nothing_end_the_search() -> None:
+    compiler = Compiler(least=12000)
+    explore(compiler, USUAL_SCHEDULE)
+    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    assert sum(limit < 12000 for limit in limits) in (STUCK, STUCK + 1)
+
+
+def test_a_limit_that_is_met_already_is_not_tried() -> None:
+    compiler = Compiler()
+
+    def coarse(schedule: Schedule) -> Cost:
+        cost = compiler(schedule)
+        arena = cost.arena_bytes // 4000 * 4000
+        return make_cost(100_000_000 // arena, arena, arena_bytes=arena)
+
+    explore(coarse, USUAL_SCHEDULE)
+    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    assert sum(limit > 12000 for limit in limits) == 1  # the first leads to 12000
+
+
+def test_an_aim_is_met_exactly_if_possible() -> None:
+    compiler = Compiler(rest=1000)  # weights in SRAM: the limit does not count them
+    found = explore(compiler, USUAL_SCHEDULE, aim=9000)
+    assert 8000 in [one.schedule.arena_bytes for one in found]
+    assert max(one.cost.sram_bytes for one in found if one.cost.sram_bytes <= 9000) == 9000
+
+
+def test_nothing_else_is_tried_without_an_npu() -> None:
+    asked = []
+
+    def alone(schedule: Schedule) -> Cost:
+        asked.append(schedule)
+        return make_cost(partitions=0)
+
+    assert [one.schedule for one in explore(alone, USUAL_SCHEDULE)] == [USUAL_SCHEDULE]
+    assert {one.arena_bytes for one in asked} == {None}
+
+
+def test_what_is_refused_is_on_no_front() -> None:
+    compiler = Compiler()
+
+    def some(schedule: Schedule) -> Cost | None:
+        return None if schedule.strategy is Strategy.SIZE else compiler(schedule)
+
+    assert Strategy.SIZE not in {one.schedule.strategy for one in explore(some, USUAL_SCHEDULE)}
+    assert explore(lambda _: None, USUAL_SCHEDULE) == []
+
+
+@pytest.fixture(scope="module")
+def point(tmp_path_factory: pytest.TempPathFactory) -> Point:
+    """Return a network whose first layers Vela can divide into stripes."""
+    net = NetworkBuilder("stripes", seed=2)
+    x = net.input((1, 32, 32, 4), name="image")
+    for _ in range(2):
+        x = net.conv2d(x, channels=16, kernel=(3, 3), activation="RELU")
+    x = net.max_pool(x, (4, 4))
+    path = tmp_path_factory.mktemp("fronts") / "stripes.tflite"
+    path.write_bytes(net.build(x))
+    setting = Setting("stripes", "corstone300", "ethos-u55-128", "shared_sram", USUAL_SCHEDULE)
+    return Point(frontend.open_source(path), setting, OffloadOptions(check=False), samples=1)
+
+
+def test_a_real_front_is_exact(point: Point) -> None:
+    results = measure_front(point)
+    costs = [one.cost for one in results]
+    assert len(results) > 1
+    sizes = [cost.sram_bytes for cost in costs if cost is not None]
+    assert len(sizes) == len(results) and sizes == sorted(set(sizes))
+    assert all(one.exactness is not None and one.exactness.is_exact for one in results)
+
+
+def test_a_refusal_is_one_result(point: Point) -> None:
+    setting = replace(point.setting, npu="ethos-u9")
+    (found,) = measure_front(replace(point, setting=setting))
+    assert "unknown NPU" in found.refusal

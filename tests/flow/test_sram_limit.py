@@ -1,0 +1,119 @@
+"""A limit of the SRAM chooses the configuration."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ethosgen import flow
+from ethosgen.flow import sram_limit
+from ethosgen.flow.costs import sram_bytes
+from ethosgen.project import open_project
+from ethosgen.values.errors import CapacityError
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.schedule import USUAL_SCHEDULE
+from ethosgen.values.watch import Watch
+from tests.support.networks import NetworkBuilder
+from tests.support.small_models import image_net
+
+NPU, MODE = "ethos-u55-128", "shared_sram"
+
+
+def layers(folder: Path, name: str = "layers") -> Path:
+    """Write a network that takes less SRAM in stripes."""
+    net = NetworkBuilder(name, seed=2)
+    x = net.input((1, 24, 24, 4), name="image")
+    for _ in range(2):
+        x = net.conv2d(x, channels=16, kernel=(3, 3), activation="RELU")
+    path = folder / f"{name}.tflite"
+    path.write_bytes(net.build(net.max_pool(x, (4, 4))))
+    return path
+
+
+def recipe_of(*paths: Path, limit: int | None, npu: str = NPU, mode: str | None = MODE) -> Recipe:
+    options = OffloadOptions(check=False)
+    return Recipe(paths, "corstone300", npu, memory_mode=mode, options=options, sram_limit=limit)
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Return the SRAM of the network without a limit."""
+    folder = tmp_path_factory.mktemp("usual")
+    return taken(create(recipe_of(layers(folder), limit=None), folder / "p"))
+
+
+def create(recipe: Recipe, place: Path) -> flow.Written:
+    return flow.create_project(recipe, directory=place, watch=Watch())
+
+
+def taken(written: flow.Written) -> int:
+    board = open_project(written.directory).board
+    return sum(sram_bytes(program, board, MODE) for program in written.programs)
+
+
+def test_the_fastest_that_fits_is_chosen_and_stored(tmp_path: Path, usual: int) -> None:
+    limit = usual * 3 // 4
+    written = create(recipe_of(layers(tmp_path), limit=limit), tmp_path / "p")
+    (choice,) = written.choices
+    assert taken(written) == choice.chosen.cost.sram_bytes <= limit
+    assert choice.larger is not None and choice.smaller is not None
+    assert choice.larger.cost.sram_bytes > limit
+    assert choice.larger.cost.cycles < choice.chosen.cost.cycles < choice.smaller.cost.cycles
+    stored = open_project(tmp_path / "p").network.options.schedule
+    assert stored == choice.chosen.schedule != USUAL_SCHEDULE
+
+
+def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
+    said = (
+        r"'layers' needs at least [\d,]+ bytes of SRAM on ethos-u55-128 in memory mode shared_sram"
+    )
+    with pytest.raises(CapacityError, match=rf"{said}, but --sram-limit is 100; raise it"):
+        create(recipe_of(layers(tmp_path), limit=100, mode="shared_sram"), tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_the_cpu_alone_has_one_configuration(tmp_path: Path) -> None:
+    path = image_net(tmp_path / "image_net.tflite")
+    recipe = recipe_of(path, limit=1 << 20, npu="none", mode=None)
+    (choice,) = create(recipe, tmp_path / "p").choices
+    assert choice.smaller is choice.larger is None
+    with pytest.raises(CapacityError, match="bytes of SRAM on the CPU alone in memory mode shared"):
+        create(replace(recipe, sram_limit=64), tmp_path / "q")
+
+
+def test_networks_share_the_arena(tmp_path: Path) -> None:
+    paths = layers(tmp_path), image_net(tmp_path / "image_net.tflite")
+    alone = [
+        create(recipe_of(path, limit=1 << 20, npu="none", mode="sram_only"), tmp_path / path.stem)
+        for path in paths
+    ]
+    own = sum(one.choices[0].chosen.cost.constant_bytes for one in alone)
+    arena = max(one.choices[0].chosen.cost.arena_bytes for one in alone)
+    together = recipe_of(*paths, limit=own + arena, npu="none", mode="sram_only")
+    assert len(create(together, tmp_path / "both").choices) == 2
+    with pytest.raises(CapacityError, match=r"image_net|layers"):
+        create(replace(together, sram_limit=own), tmp_path / "neither")
+
+
+def test_what_the_check_moves_to_the_cpu_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: int
+) -> None:
+    """The check may keep operators on the CPU, which takes more SRAM: then the next is tried."""
+    real: Callable[..., object] = sram_limit.cost_of
+    asked = []
+
+    def dearer(program: object, place: object) -> object:
+        cost = real(program, place)
+        asked.append(program.plan.options)  # type: ignore[attr-defined]
+        is_first = program.plan.options.check and len([o for o in asked if o.check]) == 1  # type: ignore[attr-defined]
+        return replace(cost, sram_bytes=usual * 9) if is_first else cost  # type: ignore[type-var]
+
+    monkeypatch.setattr(sram_limit, "cost_of", dearer)
+    recipe = recipe_of(layers(tmp_path), limit=usual * 3 // 4)
+    checked = replace(recipe, options=OffloadOptions())
+    (choice,) = create(checked, tmp_path / "p").choices
+    assert len([one for one in asked if one.check]) == 2
+    assert choice.larger is not None
+    assert choice.larger.cost.sram_bytes <= usual * 3 // 4

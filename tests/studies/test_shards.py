@@ -1,0 +1,93 @@
+"""A shard's outputs are those of its samples, whoever runs it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen import frontend
+from ethosgen.oracle import CHOICES, DEFAULT
+from ethosgen.samples.labelled import Labelled
+from ethosgen.samples.shards import Shard, divide
+from ethosgen.studies.shards import Runner, ShardRun, key_of_shard, run_shard
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.source import Source
+from tests.support.small_models import image_net, recurrent_net
+
+NPU = "ethos-u55-128"
+UNCHECKED = OffloadOptions(check=False)
+ON_NPU = Runner("simulate", NPU, UNCHECKED)
+
+
+def shard_of(network: Network, count: int, length: int = 1) -> Shard:
+    """Return random samples, each a sequence of so many steps."""
+    (x,) = network.inputs
+    given = np.random.default_rng(5).integers(-128, 128, (count * length, *x.shape), np.int8)
+    data = Labelled({x.name: given}, np.zeros(count, np.int64), (), (length,) * count)
+    first, *others = divide(data, 2 * count)
+    arrays = np.concatenate([one.inputs[x.name] for one in (first, *others)])
+    return Shard({x.name: arrays}, (length,) * count, "all")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return frontend.open_source(image_net(tmp_path / "image_net.tflite"))
+
+
+@pytest.mark.parametrize("runner", [ON_NPU, Runner("simulate", "none", UNCHECKED)])
+def test_every_runner_gives_the_oracles_outputs(source: Source, runner: Runner) -> None:
+    network = frontend.read_source(source)
+    shard = shard_of(network, 5)
+    golden = DEFAULT.run(network, [steps[0] for steps in shard.samples()])
+    for one in (runner, Runner(DEFAULT.name)):
+        _, outputs = run_shard(source, ShardRun(one, shard))
+        assert len(outputs) == 5
+        for made, wanted in zip(outputs, golden, strict=True):
+            assert made.keys() == wanted.keys()
+            assert all(np.array_equal(made[name], wanted[name]) for name in wanted)
+
+
+def test_the_state_is_initial_before_each_sample(tmp_path: Path) -> None:
+    source = frontend.open_source(recurrent_net(tmp_path / "r.tflite"))
+    network = frontend.read_source(source)
+    shard = shard_of(network, 3, length=2)
+    wanted = [DEFAULT.run(network, steps)[-1] for steps in shard.samples()]
+    for runner in (ON_NPU, Runner(DEFAULT.name)):
+        for _ in range(2):  # nor does anything stay from a shard to the next
+            _, outputs = run_shard(source, ShardRun(runner, shard))
+            for made, right in zip(outputs, wanted, strict=True):
+                assert all(np.array_equal(made[name], right[name]) for name in right)
+
+
+def test_a_refusal_is_the_next_shards_too(source: Source) -> None:
+    shard = shard_of(frontend.read_source(source), 2)
+    damaged = replace(source, data=source.data[:200])
+    for _ in range(2):
+        with pytest.raises(InputError):
+            run_shard(damaged, ShardRun(ON_NPU, shard))
+    with pytest.raises(InputError, match="unknown NPU"):
+        run_shard(source, ShardRun(Runner("simulate", "ethos-u85-3"), shard))
+    assert len(run_shard(source, ShardRun(ON_NPU, shard))[1]) == 2
+
+
+def test_a_key_is_of_what_outputs_depend_on(source: Source) -> None:
+    run = ShardRun(ON_NPU, shard_of(frontend.read_source(source), 2))
+    key = key_of_shard(source, run)
+    assert key_of_shard(replace(source, name="renamed.tflite"), run) == key
+    other_samples = replace(run, shard=replace(run.shard, digest="others"))
+    runners = [
+        replace(ON_NPU, npu="none"),
+        replace(ON_NPU, options=replace(UNCHECKED, cpu_ops=("CONV_2D",))),
+        *map(Runner, CHOICES),
+    ]
+    keys = [
+        key,
+        key_of_shard(replace(source, data=source.data + b"\0"), run),
+        key_of_shard(source, other_samples),
+        *(key_of_shard(source, replace(run, runner=one)) for one in runners),
+    ]
+    assert len(set(keys)) == len(keys) == 7
+    assert issubclass(UnsupportedError, InputError)  # what a store keeps as a refusal

@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("studies", "systems"),
     ("flow",),
     ("verdict",),
-    ("report", "target", "toolchain"),
+    ("plots", "report", "target", "toolchain"),
     ("project",),
     (
         "aot",
@@ -36,7 +36,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "board",
         "mesh",
         "metrics",
-        "plots",
         "quantization",
         "stages",
         "sweeps",

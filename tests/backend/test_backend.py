@@ -20,6 +20,7 @@ from ethosgen.backend.protocol import (
     Runner,
     Task,
 )
+from ethosgen.backend.trace import Trace
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
@@ -42,7 +43,6 @@ from ethosgen.values.plan import (
     Plan,
 )
 from ethosgen.values.report import Report
-from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC

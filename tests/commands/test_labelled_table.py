@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ethosgen.commands.labelled_table import labelled_lines
+from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accuracy import Agreement, Detection
-from ethosgen.values.sweep import LabelledResult
 from tests.support.costs import LABELLED, make_labelled
 
 

@@ -12,8 +12,8 @@ from ethosgen.studies.comparison import sources_digest
 from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
 from ethosgen.sweeps import connection
 from ethosgen.sweeps.jobs import do_jobs
+from ethosgen.sweeps.report import SweepCounts
 from ethosgen.values.errors import InputError
-from ethosgen.values.sweep import SweepCounts
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 

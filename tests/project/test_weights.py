@@ -15,12 +15,12 @@ from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import GCC
 from ethosgen.project import CSOLUTION, LIBRARY_ONLY, ZEPHYR, Project, open_project, render, write
 from ethosgen.project.weights import code_text
+from ethosgen.project.weights_file import FORMAT, HEADER_BYTES, read_weights
 from ethosgen.target.slots import find_slots
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Program
 from ethosgen.values.status import Status
-from ethosgen.values.weights import FORMAT, HEADER_BYTES, read_weights
 from tests import ROOT
 from tests.project.test_linking import memory_of
 from tests.support.needs import needs_arm_gcc, needs_gcc

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from ethosgen.report.content import NANOSECONDS, Event, NetworkReport
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace
-from ethosgen.values.network_report import NANOSECONDS, Event, NetworkReport
 from tests.support.needs import needs_models
 from tests.support.reports import CUT, DIGITS, report_of
 from tests.support.small_models import SHARED_MODELS

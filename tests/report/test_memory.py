@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.report.assembly import assemble
+from ethosgen.report.content import Block
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.network_report import Block
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ethosgen.report.assembly import assemble
+from ethosgen.report.content import NetworkReport
 from ethosgen.report.page import render_page, shown_text
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.network_report import NetworkReport
 from tests.support.browser import Browser, start_browser
 from tests.support.needs import needs_browser, needs_models
 from tests.support.reports import CUT, DIGITS, observe, report_of

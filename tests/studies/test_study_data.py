@@ -13,12 +13,12 @@ from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import sources_digest
 from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
 from ethosgen.sweeps.jobs import do_jobs
+from ethosgen.sweeps.report import SweepReport
 from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadOptions
-from ethosgen.values.sweep import SweepReport
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder

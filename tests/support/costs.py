@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accuracy import (
     AccuracyReport,
     Agreement,
@@ -11,7 +12,6 @@ from ethosgen.values.accuracy import (
 )
 from ethosgen.values.comparison import Cost, Exactness, Result, Setting
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
-from ethosgen.values.sweep import LabelledResult
 
 EQUAL = Exactness("tflm", 5, 60, 0)
 

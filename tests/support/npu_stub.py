@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.backend.stream_run import StreamRun
 from ethosgen.target import SharedMemory
 from ethosgen.values.errors import EthosgenError, NpuFault
-from ethosgen.values.stream_run import StreamRun
 from tests.support.programs import COMMANDS, ELEMENTS, OUTPUT_OFFSET
 
 ID, STATUS, CMD, RESET, QBASE, QREAD, QSIZE, PROT, CONFIG = 0, 1, 2, 3, 4, 6, 8, 9, 10

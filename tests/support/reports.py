@@ -8,9 +8,9 @@ from ethosgen import flow
 from ethosgen.backend import backend_of, find_accelerator, load_wrapped
 from ethosgen.flow.planning import make_plan, make_program
 from ethosgen.report.assembly import Observed, assemble
+from ethosgen.report.content import NetworkReport, Setting
 from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.network_report import NetworkReport, Setting
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.report import Drawn, Report

@@ -12,13 +12,13 @@ from elftools.elf.elffile import ELFFile
 from ethosgen import flow
 from ethosgen.flow.weights import BuiltWeights, build_weights, read_file, verify_weights
 from ethosgen.project import open_project
+from ethosgen.project.weights_file import HEADER_BYTES, write_weights
 from ethosgen.target.slots import find_slots
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from ethosgen.values.weights import HEADER_BYTES, write_weights
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_qemu

@@ -19,9 +19,9 @@ from ethosgen.api.networks import (
     pipeline_inputs,
     watch_of,
 )
+from ethosgen.report.content import NetworkReport
 from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
 from ethosgen.values.network import Network
-from ethosgen.values.network_report import NetworkReport
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Announce

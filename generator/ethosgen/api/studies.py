@@ -16,12 +16,12 @@ from ethosgen.studies import comparison, sweeping
 from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
 from ethosgen.studies.sweeping import SweepRequest
+from ethosgen.sweeps.report import SweepReport
 from ethosgen.values.accuracy import RESET, AccuracyReport
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import Strategy
-from ethosgen.values.sweep import SweepReport
 from ethosgen.values.watch import Announce
 
 _DATA, _LABELS = "data.npz", "labels.npy"

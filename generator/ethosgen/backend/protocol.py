@@ -11,6 +11,9 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 
+from ethosgen.backend.stream_run import StreamRun
+from ethosgen.backend.timeline import NpuTimeline
+from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device
 from ethosgen.values.errors import EthosgenError
@@ -18,9 +21,6 @@ from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
 from ethosgen.values.profile import NpuOperation
-from ethosgen.values.stream_run import StreamRun
-from ethosgen.values.timeline import NpuTimeline
-from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
 

@@ -26,8 +26,8 @@ from ethosgen.commands.options import (
     with_recipe,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.report.content import NetworkReport
 from ethosgen.values.grammar import counted
-from ethosgen.values.network_report import NetworkReport
 from ethosgen.values.recipe import Recipe
 
 _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})

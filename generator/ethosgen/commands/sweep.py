@@ -17,8 +17,8 @@ from ethosgen.commands.comparison_table import report_lines
 from ethosgen.commands.labelled_table import labelled_lines
 from ethosgen.commands.options import JSON, schema_option
 from ethosgen.commands.progress import Progress
+from ethosgen.sweeps.report import SweepCounts, SweepReport, Tally
 from ethosgen.values.grammar import counted
-from ethosgen.values.sweep import SweepCounts, SweepReport, Tally
 
 _WIDTH_OF_FILES = 200
 """The width of a table that no terminal shows."""

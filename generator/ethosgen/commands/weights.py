@@ -13,7 +13,6 @@ from ethosgen.commands.options import JSON, SAMPLES, SEED, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
 from ethosgen.values.source import ReadOptions
-from ethosgen.values.weights import MOST_REVISION
 
 FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 _PROJECT = click.Path(path_type=Path)
@@ -65,7 +64,7 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option(
     "--revision",
-    type=click.IntRange(0, MOST_REVISION),
+    type=click.IntRange(0),
     default=0,
     show_default=True,
     help="A number in the file, by which an application may choose the newest.",

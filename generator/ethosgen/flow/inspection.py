@@ -13,10 +13,10 @@ from ethosgen.backend import (
     require_simulator,
 )
 from ethosgen.backend.protocol import Listing
+from ethosgen.backend.trace import Entry, Trace
 from ethosgen.frontend import read_bytes, read_source, recognized
 from ethosgen.values.errors import InputError
 from ethosgen.values.source import Source
-from ethosgen.values.trace import Entry, Trace
 from ethosgen.values.watch import Watch
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ethosgen.backend import load_wrapped, require_simulator
+from ethosgen.backend.trace import Trace
 from ethosgen.flow.planning import choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
@@ -12,7 +13,6 @@ from ethosgen.values.outcome import constant_outputs
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
 from ethosgen.values.report import Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
-from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.execution import simulate_samples

@@ -13,6 +13,7 @@ from ethosgen.flow.reserve import with_reserve
 from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
+from ethosgen.project.weights_file import SUFFIX, Weights, read_weights, stored_name, write_weights
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted
@@ -22,7 +23,6 @@ from ethosgen.values.program import Program
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.values.weights import SUFFIX, Weights, read_weights, stored_name, write_weights
 from ethosgen.verdict.judgement import USUAL, Inputs
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ethosgen.host.child import call, end_children
+from ethosgen.samples.fitting import fitting
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays

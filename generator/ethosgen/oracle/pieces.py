@@ -16,9 +16,9 @@ from ethosgen.oracle.oddities import (
     undefined_elements,
     when_undefined,
 )
+from ethosgen.samples.fitting import fitting
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.excerpt import single_operator
-from ethosgen.values.fitting import fitting
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
 from ethosgen.values.tosa import is_tosa

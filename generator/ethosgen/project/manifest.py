@@ -18,6 +18,7 @@ from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.layout import BAREMETAL
 from ethosgen.project.migration import FORMAT, migrate
 from ethosgen.project.weights import alignment_of, regions_of
+from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.plan import (
@@ -37,7 +38,6 @@ from ethosgen.values.program import Port, Program
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
-from ethosgen.values.weights import SUFFIX, read_weights
 from ethosgen.version import __version__
 
 LIBRARY = "model"

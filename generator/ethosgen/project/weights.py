@@ -7,12 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, ZEPHYR, Layout
-from ethosgen.project.words import ALIGNMENT, blob_symbol
-from ethosgen.values.c_types import C_TYPES
-from ethosgen.values.errors import InputError
-from ethosgen.values.grammar import counted
-from ethosgen.values.program import Program
-from ethosgen.values.weights import (
+from ethosgen.project.weights_file import (
     DIGEST_BYTES,
     HEADER_BYTES,
     SUFFIX,
@@ -20,6 +15,11 @@ from ethosgen.values.weights import (
     stored_name,
     write_weights,
 )
+from ethosgen.project.words import ALIGNMENT, blob_symbol
+from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.program import Program
 
 APART_ON = (BAREMETAL, ZEPHYR, LIBRARY_ONLY)
 """The platforms whose networks may have their weights apart."""

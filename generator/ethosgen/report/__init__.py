@@ -5,7 +5,8 @@ layers       the network's operators with place, time and bytes; partitions; err
 timeline     the work of NPU, DMA and CPU, one after the other
 memory       what lies where in the arena, and when
 roofline     how near layers are to the NPU's limits
-assembly     all of these as one value
+content      the value
+assembly     its parts, put together
 page         the value as an HTML page (owns its charts)
 exports      the value for Perfetto and for Model Explorer
 """

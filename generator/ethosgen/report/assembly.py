@@ -4,14 +4,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.report.calls import CallFacts, calls_of
-from ethosgen.report.layers import make_errata, make_layers, make_partitions
-from ethosgen.report.memory import make_memory
-from ethosgen.report.roofline import make_roofline
-from ethosgen.report.timeline import end_of, make_timeline
-from ethosgen.values.grammar import counted
-from ethosgen.values.network import Network, Tensor
-from ethosgen.values.network_report import (
+from ethosgen.report.content import (
     CYCLES,
     ESTIMATED,
     MEASURED,
@@ -25,11 +20,16 @@ from ethosgen.values.network_report import (
     Subject,
     Verdict,
 )
+from ethosgen.report.layers import make_errata, make_layers, make_partitions
+from ethosgen.report.memory import make_memory
+from ethosgen.report.roofline import make_roofline
+from ethosgen.report.timeline import end_of, make_timeline
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import Check
 from ethosgen.values.program import Program
 from ethosgen.values.report import Report
-from ethosgen.values.timeline import NpuTimeline
 from ethosgen.version import __version__
 
 _OF_A_CLOCK = (CYCLES, "instructions")

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.backend import is_compiled
+from ethosgen.backend.timeline import NpuEvent, NpuTimeline
 from ethosgen.values.network import Graph, Operator
 from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import NPU, Profile, ProgramStep
 from ethosgen.values.program import Program
-from ethosgen.values.timeline import NpuEvent, NpuTimeline
 
 _STORED = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TOSA_RESHAPE", "TOSA_IDENTITY"})
 """Operators that leave the bytes as they are."""

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.values.grammar import counted
-from ethosgen.values.network_report import (
+from ethosgen.backend.timeline import DMA_UNIT, NPU_UNIT
+from ethosgen.report.content import (
     Area,
     Block,
     Event,
@@ -14,8 +14,8 @@ from ethosgen.values.network_report import (
     Roofline,
     Slot,
 )
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import CPU
-from ethosgen.values.timeline import DMA_UNIT, NPU_UNIT
 
 LANES = {NPU_UNIT: "NPU", DMA_UNIT: "DMA", CPU: "CPU"}
 """The titles of lanes, in their order; users' accelerators follow."""

@@ -6,11 +6,11 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
+from ethosgen.backend.timeline import DMA_UNIT
 from ethosgen.report.charts import LANES, short, style_of
+from ethosgen.report.content import CYCLES, NANOSECONDS, Area, Event, Layer, NetworkReport
 from ethosgen.report.memory import covered
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.network_report import CYCLES, NANOSECONDS, Area, Event, Layer, NetworkReport
-from ethosgen.values.timeline import DMA_UNIT
 
 _PROCESS = 1
 _FIRST_THREAD = 2

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ethosgen.report.content import Area, Block, Layer, NetworkReport
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.network_report import Area, Block, Layer, NetworkReport
 from ethosgen.values.plan import CPU
 
 _LONGEST = 4

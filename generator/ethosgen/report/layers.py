@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
+from ethosgen.report.content import Erratum, Layer, PartitionFacts
 from ethosgen.values.network import ABSENT, Graph, Operator
-from ethosgen.values.network_report import Erratum, Layer, PartitionFacts
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
 from ethosgen.values.workload import macs

@@ -6,10 +6,10 @@ A call of the CPU is one slot of time, a call of the NPU one for each of its ope
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ethosgen.backend.timeline import ARENA, FAST, Buffer
 from ethosgen.report.calls import CallFacts
-from ethosgen.values.network_report import Area, Block, MemoryUse, Slot
+from ethosgen.report.content import Area, Block, MemoryUse, Slot
 from ethosgen.values.program import ArenaTensor, Program, Variable
-from ethosgen.values.timeline import ARENA, FAST, Buffer
 
 _FAST_AREA = "fast scratch"
 _NOTHING = Slot("nothing to compute", 0, 0)

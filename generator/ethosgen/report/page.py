@@ -16,8 +16,8 @@ from markupsafe import Markup
 
 from ethosgen.host.resources import template_folder
 from ethosgen.report import charts, highlights
+from ethosgen.report.content import NetworkReport
 from ethosgen.values.grammar import counted
-from ethosgen.values.network_report import NetworkReport
 
 GENERATOR = "ethosgen report"
 """The content of the page's meta element "generator"; only a page with it is replaced."""

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.report.calls import CallFacts
-from ethosgen.values.network_report import Layer, Roofline, RooflinePoint
-from ethosgen.values.timeline import NpuTimeline
+from ethosgen.report.content import Layer, Roofline, RooflinePoint
 
 MACS = "MACs"
 """The limit of a layer that no memory limits."""

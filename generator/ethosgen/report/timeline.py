@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ethosgen.report.calls import CallFacts
-from ethosgen.values.network_report import Event
+from ethosgen.report.content import Event
 from ethosgen.values.plan import CPU
 
 

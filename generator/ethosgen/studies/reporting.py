@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ethosgen.backend import backend_of, is_compiled, load_wrapped, require_simulator
 from ethosgen.backend.protocol import Wrapped
+from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.creation import create_project
@@ -24,19 +25,18 @@ from ethosgen.flow.planning import (
 from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.report.assembly import Observed, assemble
+from ethosgen.report.content import NetworkReport, Setting
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace
 from ethosgen.report.page import GENERATOR, render_page
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.network import Network
-from ethosgen.values.network_report import NetworkReport, Setting
 from ethosgen.values.outcome import constant_outputs
 from ethosgen.values.plan import Plan
 from ethosgen.values.profile import Profile
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
-from ethosgen.values.timeline import NpuTimeline
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime

@@ -16,6 +16,7 @@ from ethosgen.studies.scoring import Judge, make_judge, summarize
 from ethosgen.studies.shards import Runner, ShardRun, key_of_shard
 from ethosgen.sweeps.jobs import Answer, Batch, Job
 from ethosgen.sweeps.records import read_outputs, read_refusal
+from ethosgen.sweeps.report import LabelledResult, Tally
 from ethosgen.sweeps.store import Store
 from ethosgen.sweeps.study import DataTable, Study, find_networks, networks_of
 from ethosgen.values.accelerator import NO_NPU
@@ -25,7 +26,6 @@ from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
-from ethosgen.values.sweep import LabelledResult, Tally
 
 TARGETS = (SIMULATE, *CHOICES)
 """What may run shards."""

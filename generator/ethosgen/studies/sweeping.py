@@ -25,6 +25,7 @@ from ethosgen.sweeps.cluster import Cluster
 from ethosgen.sweeps.connection import connected, require_dask
 from ethosgen.sweeps.jobs import Answer, Batch, Job, Made, UnfitWorkerError
 from ethosgen.sweeps.records import outputs_bytes, read_results, refusal_bytes, results_bytes
+from ethosgen.sweeps.report import SweepCounts, SweepReport
 from ethosgen.sweeps.store import Store
 from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
@@ -32,7 +33,6 @@ from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.source import ReadOptions, Source
-from ethosgen.values.sweep import SweepCounts, SweepReport
 from ethosgen.values.watch import Watch
 
 _LARGEST_BATCH = 64

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.host.storage import require_writable
+from ethosgen.sweeps.report import SweepReport
 from ethosgen.sweeps.tables import (
     ACCURACY_COLUMNS,
     COLUMNS,
@@ -16,7 +17,6 @@ from ethosgen.sweeps.tables import (
     parquet_bytes,
 )
 from ethosgen.values.errors import InputError, cannot_write
-from ethosgen.values.sweep import SweepReport
 
 SUMMARY = "sweep.json"
 """What `--json` prints; it also marks a folder as a sweep's."""

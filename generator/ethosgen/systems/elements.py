@@ -13,6 +13,7 @@ from ethosgen.flow.firmware import build_project, find_firmware
 from ethosgen.flow.models import devices_of
 from ethosgen.flow.npu_model import attach_model
 from ethosgen.samples.files import save_samples
+from ethosgen.samples.fitting import fitting
 from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.layout import frame_bytes, tensor_bytes, windows
 from ethosgen.stages.manifest import Manifest, open_manifest
@@ -21,7 +22,6 @@ from ethosgen.stages.schedule import Times, schedule
 from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
-from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.handover import ROOM
 from ethosgen.values.network import Graph, Network

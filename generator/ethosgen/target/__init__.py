@@ -15,6 +15,7 @@ import numpy as np
 from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.project.info import NetworkInfo, ProjectInfo
+from ethosgen.samples.fitting import fitting
 from ethosgen.target.buffers import Place
 from ethosgen.target.kinds import (
     TARGETS,
@@ -35,7 +36,6 @@ from ethosgen.target.slots import describe_refusal
 from ethosgen.target.stack import stack_size
 from ethosgen.values.device import Device
 from ethosgen.values.errors import ProtocolError, TargetError
-from ethosgen.values.fitting import fitting
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ethosgen.backend.protocol import Attach, SharedMemory
+from ethosgen.backend.stream_run import StreamRun
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.stream_run import StreamRun
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Words = np.ndarray[Any, np.dtype[np.uint32]]

@@ -126,7 +126,7 @@ class Call:
     With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, as line
     `awaited_line` of the accelerator's file says. With
     `copies`, arguments are in the accelerator's own memory `local`. In both cases the network's C
-    calls the function `around` it, which it defines (`ethosgen.values.calling`).
+    calls the function `around` it, which it defines (`ethosgen.backend.calling`).
     """
 
     function: Function

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ethosgen.samples.ends import COUNT, drive_to_ends
-from ethosgen.values.bouquet import Bouquet, gather
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples
+from ethosgen.verdict.bouquet import Bouquet, gather
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.judgement import compare_defined, decisive_outputs
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from ethosgen.backend import backend_of, require_simulator, wrapped_of
 from ethosgen.backend.protocol import ProgramRunner
+from ethosgen.backend.trace import Trace
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Partition, Plan
-from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.blame import blaming
 from ethosgen.verdict.cpu_only import plan_cpu_only

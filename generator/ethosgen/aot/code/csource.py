@@ -12,8 +12,8 @@ from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import STEP, EntrySignature
 from ethosgen.aot.code.sharing import call_shared, share
 from ethosgen.aot.tir.primfunc import READS, is_void_pointer
+from ethosgen.backend.calling import INLINE, function_around
 from ethosgen.values.c_types import C_TYPES
-from ethosgen.values.calling import INLINE, function_around
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import Address, Blob, Function, Plan

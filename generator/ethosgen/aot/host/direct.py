@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ethosgen.values.fitting import fitting
+from ethosgen.samples.fitting import fitting
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
 

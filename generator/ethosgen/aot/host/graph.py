@@ -10,7 +10,7 @@ from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.memory.overlaps import check_lives
 from ethosgen.aot.schedule.schedule import Schedule, Step, make_schedule, schedule_subgraph
 from ethosgen.aot.schedule.variables import find_variables, initial_value
-from ethosgen.values.fitting import fitting
+from ethosgen.samples.fitting import fitting
 from ethosgen.values.network import CONTROL, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan

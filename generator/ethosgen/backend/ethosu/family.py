@@ -29,14 +29,14 @@ from ethosgen.backend.protocol import (
     SharedMemory,
     Task,
 )
+from ethosgen.backend.timeline import ARENA, FAST, IO, WEIGHTS, NpuTimeline
+from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Kept, Partition, Plan
 from ethosgen.values.profile import NpuOperation
 from ethosgen.values.schedule import USUAL_SCHEDULE
-from ethosgen.values.timeline import ARENA, FAST, IO, WEIGHTS, NpuTimeline
-from ethosgen.values.trace import Trace
 from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:

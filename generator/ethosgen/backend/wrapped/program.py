@@ -21,13 +21,13 @@ from typing import IO
 
 import numpy as np
 
+from ethosgen.backend.calling import function_around
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
 from ethosgen.backend.wrapped.host_device import HostDevice
 from ethosgen.backend.wrapped.machine import EMULATED, HERE, Machine, Parts
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import CommandError
-from ethosgen.values.calling import function_around
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, DeviceFault, InputError
 from ethosgen.values.outcome import Arrays

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage
+from ethosgen.frontend.integrity import check
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
@@ -36,7 +37,6 @@ from ethosgen.frontend.pte.program import (
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import check
 from ethosgen.values.network import PLACEMENT, Network
 from ethosgen.values.source import Source
 

@@ -22,6 +22,7 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage, text_of
+from ethosgen.frontend.integrity import check
 from ethosgen.frontend.tflite.composites import has_composites, inline_composites
 from ethosgen.frontend.tflite.compression import DECODE, expand, is_compressed
 from ethosgen.frontend.tflite.detections import give_shapes, lacks_shapes
@@ -31,7 +32,6 @@ from ethosgen.frontend.tflite.matrices import with_first_scales
 from ethosgen.values.dialect import CODES, ENUMERATIONS, OPS, TEXT, WITH_MAP, Op, Option
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import check
 from ethosgen.values.naming import unique_name
 from ethosgen.values.network import ABSENT, HANDLE, Graph, Network, Operator, Quantization, Tensor
 from ethosgen.values.source import Source

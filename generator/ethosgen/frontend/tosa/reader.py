@@ -17,13 +17,13 @@ from ethosgen.frontend.flatbuffer import (
     Fields,
     refusing_damage,
 )
+from ethosgen.frontend.integrity import check
 from ethosgen.frontend.tosa.folding import fold_moves
 from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.integrity import check
 from ethosgen.values.naming import unique_name
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.source import Source

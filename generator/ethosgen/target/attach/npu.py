@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
+from ethosgen.backend.stream_run import StreamRun
 from ethosgen.target.attach import access
 from ethosgen.target.attach.memory import GuestMemory
 from ethosgen.target.attach.monitor import InterruptLine
 from ethosgen.target.attach.stub import PC, XPSR, Stub
 from ethosgen.values.errors import TargetError
-from ethosgen.values.stream_run import StreamRun
 
 STATUS, CMD, RESET, QREAD = 1, 2, 3, 6
 """The indices of registers, the same in all generations."""

@@ -16,10 +16,10 @@ from ethosgen.backend.protocol import Task
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.ends import drive_to_ends
-from ethosgen.values.bouquet import gather
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.bouquet import gather
 from ethosgen.verdict.exactness import errata_of
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.networks import NetworkBuilder

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from ethosgen.values.timeline import ARENA, DMA_UNIT, NPU_UNIT, WEIGHTS, NpuTimeline
+from ethosgen.backend.timeline import ARENA, DMA_UNIT, NPU_UNIT, WEIGHTS, NpuTimeline
 from tests.support.reports import CUT, DIGITS, observe, pmu_cycles
 
 NPUS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")

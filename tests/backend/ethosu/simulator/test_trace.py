@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ethosgen.backend.ethosu.simulator.trace import TraceObserver
+from ethosgen.backend.trace import Trace
 from ethosgen.values.errors import InputError, NpuFault
-from ethosgen.values.trace import Trace
 from tests.support.npu_bench import Bench, Program, ifm, kernel, ofm, sets
 
 MAXIMUM: Program = [("NPU_OP_POOL", {"pooling_mode": 0})]

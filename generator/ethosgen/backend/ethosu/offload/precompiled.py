@@ -31,8 +31,8 @@ from ethosgen.backend.ethosu.offload.regions import (
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, strip_header
 from ethosgen.backend.ethosu.stream import VELA, way_out
+from ethosgen.frontend.integrity import check_dataflow
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.integrity import check_dataflow
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 

@@ -17,11 +17,11 @@ from ethosgen.backend.ethosu.stream import (
     scratch_bytes,
     stream_of,
 )
+from ethosgen.backend.trace import Trace
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
-from ethosgen.values.trace import Trace
 
 _ALIGNMENT = 4096
 """Segments start on separate pages, so that an overrun faults instead of reaching a neighbour."""

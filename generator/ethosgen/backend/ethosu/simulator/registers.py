@@ -27,9 +27,9 @@ from ethosgen.backend.ethosu.simulator.register_map import (
     STATUS_WD_FAULT,
     register_map,
 )
+from ethosgen.backend.stream_run import StreamRun
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
-from ethosgen.values.stream_run import StreamRun
 
 _log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     StreamAccess,
 )
 from ethosgen.backend.ethosu.simulator.summary import title
-from ethosgen.values.timeline import (
+from ethosgen.backend.timeline import (
     ARENA,
     DMA_UNIT,
     FAST,

@@ -33,7 +33,7 @@ from ethosgen.backend.ethosu.simulator.u85 import kept
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma, U85Output
 from ethosgen.backend.ethosu.simulator.u85.ops.dma import copied
 from ethosgen.backend.ethosu.simulator.u85.output import written
-from ethosgen.values.trace import Arrays, Trace
+from ethosgen.backend.trace import Arrays, Trace
 
 
 class TraceObserver:

@@ -19,7 +19,7 @@ from ethosgen.backend.ethosu.isa_u85 import (
 from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.backend.ethosu.simulator.trace import TraceObserver
-from ethosgen.values.trace import Entry, Trace
+from ethosgen.backend.trace import Entry, Trace
 from tests.support.npu_bench import (
     STOP,
     Bench,

@@ -20,7 +20,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
 )
 from ethosgen.backend.ethosu.simulator.u85.ops.dma import chosen_rows
 from ethosgen.backend.ethosu.simulator.u85.weights import decode_records
-from ethosgen.values.trace import Arrays
+from ethosgen.backend.trace import Arrays
 
 CHAIN = "chain"
 """Stands for the chaining buffers in place of a region's number."""

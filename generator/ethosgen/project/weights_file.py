@@ -34,7 +34,7 @@ FORMAT = 1
 SUFFIX = ".weights"
 DIGEST_BYTES = 16
 NAME_BYTES = 48
-MOST_REVISION = 0xFFFFFFFF
+_MOST_REVISION = 0xFFFFFFFF
 
 _HEADER = struct.Struct(f"<4s7I{DIGEST_BYTES}s{NAME_BYTES}s")
 HEADER_BYTES = _HEADER.size
@@ -69,7 +69,12 @@ def stored_name(network: str) -> str:
 
 
 def write_weights(weights: Weights, alignment: int) -> bytes:
-    """Return a file; `alignment` is that of its regions, in bytes."""
+    """Return a file; `alignment` is that of its regions, in bytes.
+
+    InputError for a revision that does not fit.
+    """
+    if not 0 <= weights.revision <= _MOST_REVISION:
+        raise InputError(f"a revision is a number from 0 to {_MOST_REVISION}: {weights.revision}")
     table_end = HEADER_BYTES + _REGION.size * len(weights.regions)
     data, places, known = bytearray(), [], dict[bytes, int]()
     start = _aligned(table_end, alignment)

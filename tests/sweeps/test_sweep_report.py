@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
+from ethosgen.sweeps.report import LabelledResult, SweepCounts, SweepReport, Tally
 from ethosgen.values.accuracy import Agreement, Detection, Verdict
 from ethosgen.values.comparison import ComparisonReport
-from ethosgen.values.sweep import LabelledResult, SweepCounts, SweepReport, Tally
 from tests.support.costs import LABELLED, make_labelled, make_result
 
 DONE = SweepCounts(1, 1, shards=Tally(3, 1, 2))

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ethosgen.values.errors import InputError
-from ethosgen.values.weights import (
+from ethosgen.project.weights_file import (
     FORMAT,
     HEADER_BYTES,
     NAME_BYTES,
@@ -16,6 +15,7 @@ from ethosgen.values.weights import (
     stored_name,
     write_weights,
 )
+from ethosgen.values.errors import InputError
 
 DIGEST = "00112233445566778899aabbccddeeff"
 WEIGHTS = Weights("net", DIGEST, (b"abc", b"0123456789abcdefX", b"abc"), 7)
@@ -126,3 +126,9 @@ def test_a_header_with_right_crcs_may_still_be_hostile() -> None:
     for given in (short, escape, inner):
         with pytest.raises(InputError, match="no right size, or no name in ASCII"):
             read_weights(given, "it")
+
+
+@pytest.mark.parametrize("revision", [-1, 1 << 32])
+def test_a_revision_that_does_not_fit_is_refused(revision: int) -> None:
+    with pytest.raises(InputError, match="from 0 to 4294967295"):
+        write_weights(Weights("net", "ab" * 16, (b"x",), revision), 16)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import distributed
 import pytest
 
 from ethosgen.sweeps.connection import connected
@@ -15,6 +16,7 @@ from ethosgen.sweeps.store import Store
 from tests.support.time_limit import time_limit
 
 GOOD, KILLS_ONCE, KILLS = range(3)
+assert distributed.__version__, "its settings are there before a test changes one of them"
 
 
 def compute(shared: Path, given: Any) -> Made:

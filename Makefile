@@ -2,14 +2,15 @@
 
 BIN     := .venv/bin
 JOBS    ?= auto
+SHARED  := loadfile
 SAMPLES ?= 360
 COUNT   ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments extras browser demo check test lint structure format bench exactness fuzz docs clean
+.PHONY: help setup environments extras browser demo check test test-all lint structure format bench exactness fuzz docs clean
 
 help:  ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
@@ -33,13 +34,17 @@ demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
 
 check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal -m "not (slow or compiler or qemu)"
+	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) -m "not (slow or compiler or qemu)"
 
 $(BIN)/pytest:
 	@tools/setup.sh
 
-test: setup  ## run the whole test suite (JOBS=auto)
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(OPTIONS)
+test: setup  ## run the quick tests, and a chosen part with compiler and QEMU: 5 minutes (JOBS=auto)
+	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) --core $(OPTIONS)
+
+test-all: setup  ## run every test: before an issue is called resolved (JOBS=auto)
+	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) $(OPTIONS)
+	@$(BIN)/python -m tests.support.parts
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tests import ROOT
+from tests.support import parts
 from tests.support.asker import shared_asker, use_asker
 from tests.support.environment_server import EnvironmentServer, use_environment_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
@@ -20,6 +21,13 @@ from tests.support.passed import add_option, register
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of CI."""
     add_option(parser)
+    parts.add_options(parser)
+
+
+@pytest.hookimpl(trylast=True)  # files and names that were asked for are chosen before
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose parts of the suite by the options."""
+    parts.choose(config, items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

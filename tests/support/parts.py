@@ -1,0 +1,231 @@
+"""Parts of the suite: what `make test` leaves out, and what a change must run of it.
+
+`make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
+`make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
+have changed since that commit: `--changed`. Of the corpus it runs at least a quarter, which the
+commit chooses.
+"""
+
+import subprocess
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+TESTED = ROOT / ".ci" / "tested"
+"""The commit at which every test passed."""
+HEAVY = {"slow", "compiler", "qemu"}
+"""Markers; a test without them is quick, and runs always."""
+QUARTERS = 4
+
+
+@dataclass(frozen=True)
+class Part:
+    """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
+
+    A part that is drawn runs a quarter of its tests if nothing has changed.
+    """
+
+    name: str
+    tests: tuple[str, ...]
+    sources: tuple[str, ...]
+    is_drawn: bool = False
+
+
+_GENERATOR = "generator/ethosgen/"
+EVERYWHERE = (
+    f"{_GENERATOR}values/",
+    f"{_GENERATOR}host/",
+    "tests/support/",
+    "tests/conftest.py",
+    "pyproject.toml",
+    "tools/",
+    ".ci/run",
+)
+"""Sources whose change may break any part."""
+EVERY_TIME = tuple(
+    f"{_GENERATOR}{room}"
+    for room in "api flow oracle project samples target toml toolchain verdict".split()
+)
+"""Rooms that `make test` covers: their change alone runs no part, unless one names them."""
+
+
+def _of(*rooms: str) -> tuple[str, ...]:
+    return tuple(_GENERATOR + room for room in rooms)
+
+
+PARTS = (
+    Part(
+        "accelerators",
+        (
+            "tests/accelerators/",
+            "tests/backend/wrapped/test_conv.py",
+            "tests/backend/wrapped/test_overhead.py",
+            "tests/commands/test_accelerators.py",
+        ),
+        ("accelerators/", *_of("backend/wrapped/", "device/"), "templates/device/"),
+    ),
+    Part(
+        "kernels",
+        (
+            "tests/aot/libraries/",
+            "tests/aot/test_layer_types.py",
+            "tests/aot/test_operator_breadth.py",
+            "tests/aot/test_signals.py",
+            "tests/aot/test_twins.py",
+            "tests/bench/",
+        ),
+        (*_of("aot/"), "templates/kernels/", "bench/"),
+    ),
+    Part(
+        "applications",
+        ("tests/applications/",),
+        (*_of("applications/"), "templates/apps/"),
+    ),
+    Part(
+        "boards",
+        ("tests/board/", "tests/project/test_ci.py"),
+        ("boards/", *_of("board/", "project/"), "templates/"),
+    ),
+    Part(
+        "compilers",
+        (
+            "tests/project/test_build_systems.py",
+            "tests/project/test_compilers.py",
+            "tests/toolchain/test_csolution.py",
+        ),
+        (*_of("aot/code/", "project/", "toolchain/"), "templates/"),
+    ),
+    Part(
+        "corpus",
+        ("tests/corpus/", "tests/backend/ethosu/simulator/test_fuzz.py"),
+        (*_of("aot/", "backend/ethosu/"), "tests/corpus/"),
+        is_drawn=True,
+    ),
+    Part(
+        "onnx",
+        ("tests/frontend/onnx/", "tests/frontend/relax/", "tests/relax/"),
+        _of("aot/", "frontend/onnx/", "frontend/relax/", "relax/"),
+    ),
+    Part(
+        "torch",
+        ("tests/frontend/pte/", "tests/frontend/torch/", "tests/frontend/test_digits.py"),
+        _of("frontend/pte/", "frontend/torch/", "quantization/"),
+    ),
+    Part(
+        "tosa",
+        ("tests/frontend/tosa/", "tests/backend/ethosu/offload/test_tosa.py"),
+        _of("backend/ethosu/offload/", "frontend/tosa/"),
+    ),
+    Part(
+        "quantization",
+        ("tests/quantization/", "tests/commands/test_quantize.py"),
+        _of("frontend/", "quantization/"),
+    ),
+    Part("hosts", ("tests/host/",), _of("host/", "sweeps/", "target/")),
+    Part("meshes", ("tests/mesh/",), _of("mesh/")),
+    Part(
+        "studies",
+        ("tests/studies/", "tests/sweeps/", "tests/flow/test_profiling.py"),
+        _of("aot/", "metrics/", "studies/", "sweeps/"),
+    ),
+    Part(
+        "systems",
+        ("tests/stages/",),
+        (*_of("stages/", "systems/", "target/"), "templates/element/"),
+    ),
+    Part(
+        "pages",
+        ("tests/commands/test_report_page.py", "tests/test_notebooks.py", "tests/test_site.py"),
+        (
+            *_of("api/", "commands/", "plots/", "report/"),
+            "docs/",
+            "mkdocs.yml",
+            "templates/report/",
+        ),
+    ),
+)
+
+
+def part_of(path: str) -> Part | None:
+    """Return the part that has a file of tests, None if `make test` runs all of it."""
+    return next((part for part in PARTS if path.startswith(part.tests)), None)
+
+
+def is_touched(part: Part, changed: Sequence[str] | None) -> bool:
+    """Return whether changed files may break a part; None stands for an unknown change."""
+    starts = (*part.sources, *part.tests, *EVERYWHERE)
+    return changed is None or any(path.startswith(starts) for path in changed)
+
+
+def is_drawn(part: Part, test: str, commit: str) -> bool:
+    """Return whether a test is in the quarter of a part that a commit chooses."""
+    quarter = int(commit or "0", 16) % QUARTERS
+    return part.is_drawn and zlib.crc32(test.encode()) % QUARTERS == quarter
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    parser.addoption("--core", action="store_true", help="leave out the heavy tests of all parts")
+    parser.addoption(
+        "--changed",
+        action="store_true",
+        help=f"leave out the parts that no change since {TESTED.relative_to(ROOT)} touches",
+    )
+
+
+def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the options say."""
+    if not (config.getoption("--core") or config.getoption("--changed")):
+        return
+    left_out = [item for item in items if not _is_chosen(config, item)]
+    items[:] = [item for item in items if item not in {*left_out}]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
+    is_heavy = any(marker.name in HEAVY for marker in item.iter_markers())
+    part = part_of(item.path.relative_to(ROOT).as_posix()) if is_heavy else None
+    if part is None or is_drawn(part, item.nodeid, _commit()):
+        return True
+    return bool(config.getoption("--changed")) and is_touched(part, _changes())
+
+
+@cache
+def _commit() -> str:
+    """Return the checked-out commit, "" without git."""
+    return (_git("rev-parse", "HEAD") or "").strip()
+
+
+@cache
+def _changes() -> tuple[str, ...] | None:
+    """Return the files that differ from the commit where everything passed, None if unknown."""
+    tested = TESTED.read_text().strip() if TESTED.is_file() else ""
+    listed = _git("diff", "--name-only", tested, "--") if tested else None
+    return None if listed is None else tuple(listed.splitlines())
+
+
+def _git(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", *command], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def note_tested() -> None:
+    """Write the commit where everything passed; an edited tree has none."""
+    if _git("status", "--porcelain", "--untracked-files=no") == "":
+        Path(TESTED).write_text(f"{_commit()}\n")
+        print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
+
+
+if __name__ == "__main__":
+    note_tested()

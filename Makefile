@@ -44,7 +44,7 @@ test: setup  ## run the quick tests, and a chosen part with compiler and QEMU: 5
 
 test-all: setup  ## run every test: before an issue is called resolved (JOBS=auto)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) $(OPTIONS)
-	@$(BIN)/python -m tests.support.parts
+	@[ -n "$(OPTIONS)" ] || $(BIN)/python -m tests.support.parts
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

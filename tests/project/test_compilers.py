@@ -103,7 +103,6 @@ def compile_library(library: Path, place: Path, name: str, options: list[str]) -
 
 
 @needs_qemu
-@pytest.mark.xdist_group("attach")
 @pytest.mark.parametrize("name", COMPILERS)
 @pytest.mark.parametrize("option", ["-O0", "-O2"])
 def test_the_outputs_are_the_same(

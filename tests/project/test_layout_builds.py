@@ -30,7 +30,7 @@ build_flags = -Wl,-T{script}
 """
 SCONS = "tool-scons"
 
-pytestmark = [needs_qemu, pytest.mark.xdist_group("attach")]
+pytestmark = [needs_qemu]
 
 
 def write_application(place: Path, shorthands: str) -> None:

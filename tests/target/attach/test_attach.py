@@ -27,7 +27,6 @@ from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, build_
 pytestmark = [
     pytest.mark.compiler("arm-none-eabi-gcc", "make"),
     needs_qemu,
-    pytest.mark.xdist_group("attach"),
 ]
 
 

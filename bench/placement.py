@@ -22,7 +22,7 @@ from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.placer import place
 from ethosgen.mesh.ports import pulls_of
 from ethosgen.mesh.replication import lanes
-from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.simulation import simulate_steadily
 from ethosgen.mesh.system import Element, Mesh, System
 from ethosgen.mesh.traffic import Ints
 from ethosgen.values.watch import Watch
@@ -129,7 +129,7 @@ def measure(graph: TaskGraph) -> None:
         hottest = float(one.link_bytes.max())
         click.echo(f"| {graph.name} | {name} | {one.hop_bytes / total:.2f} | {hottest:,.0f} |")
     started = time.process_time()
-    run = simulate(found, default_samples(found), Watch())
+    run = simulate_steadily(found, Watch())
     simulated = time.process_time() - started
     best = bound_of(found).period_s
     click.echo(

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.flow.planning import read
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host import extras
 from ethosgen.mesh.files import read_graph
 from ethosgen.systems.placement import task_graph
@@ -186,3 +187,11 @@ def test_an_operator_without_an_estimate_is_named(
     monkeypatch.setattr("ethosgen.aot.cpu_cycles", lambda operator, graph: None)
     with pytest.raises(UnsupportedError, match="no estimate of the cycles of RELU, operator 0"):
         invoke("net.tflite", "--mesh", "6x5")
+
+
+def test_what_only_moves_bytes_is_no_stage_of_its_own() -> None:
+    net = NetworkBuilder("padded", seed=1)
+    x = net.pad(net.conv2d(net.input((1, 8, 8, 3)), 4, (3, 3)), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    x = net.reshape(net.conv2d(x, 4, (3, 3), padding="VALID"), (1, 256))
+    network = parse_network(net.build(x), "padded")
+    assert [task.operators for task in task_graph(network, None, None).tasks] == [(0, 0), (1, 3)]

@@ -11,7 +11,7 @@ from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.picture import draw
 from ethosgen.mesh.placer import place
 from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.simulation import simulate_steadily
 from ethosgen.mesh.system import System
 from ethosgen.values.watch import Watch
 
@@ -23,10 +23,10 @@ def test_7296_elements_are_placed_and_simulated_in_a_minute() -> None:
     """Only the time of the process counts: other tests run beside this one."""
     started = time.process_time()
     found = place(pipeline(24, 0), System(mesh=MESH), None, 0, Watch())
-    run = simulate(found, default_samples(found), Watch())
+    run = simulate_steadily(found, Watch())
     picture = draw(report_of(found, run))
     assert time.process_time() - started < MOST_S
     assert found.replication.total > 7200
     assert run.is_full
-    assert 0.98 < bound_of(found).period_s / run.period_s < 1.001
+    assert 0.98 < bound_of(found).period_s / run.period_s <= 1
     assert len(picture) < 250_000

@@ -16,6 +16,8 @@ from ethosgen.mesh.placer import place
 from ethosgen.mesh.ports import gates_of, pulls_of
 from ethosgen.mesh.refinement import _Exchange, refine
 from ethosgen.mesh.region import compact, fitted
+from ethosgen.mesh.report import report_of
+from ethosgen.mesh.simulation import simulate, simulate_steadily
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.mesh.traffic import Replication, hop_bytes
 from ethosgen.values.errors import CapacityError
@@ -119,6 +121,33 @@ def test_the_only_large_element_gets_the_only_large_task() -> None:
     small = [{"x": [0, 1], "y": 0, "memory_bytes": 49}]
     found = place(chain([1] * 3, 10), system(3, 1, override=small), None, 0, QUIET)
     assert found.elements[1] == 2, "b takes 10 B, and 40 B to receive and to send"
+
+
+def test_a_task_with_many_bytes_and_little_work_gets_replicas_too() -> None:
+    """b works for 1 ms, and takes in 20 ms of bytes: alone it would hold up everything."""
+    found = place(graph({"a": 10, "b": 1}, {("a", "b"): 20}), system(4, 4), None, 0, QUIET)
+    assert min(found.replication.counts) > 4
+
+
+SMALL = [(w, h) for w in range(1, 5) for h in range(1, 5) if w * h >= 3]
+
+
+@pytest.mark.parametrize("size", SMALL, ids=str)
+@pytest.mark.parametrize("kind", ["chain", "few bytes", "fork", "ports"])
+def test_no_figure_of_a_small_mesh_is_above_its_bound(size: tuple[int, int], kind: str) -> None:
+    tasks = {
+        "chain": chain([7, 3, 5], 12),
+        "few bytes": chain([7, 3, 5], 1),
+        "fork": graph({"a": 4, "b": 9, "c": 5}, {("a", "b"): 6, ("a", "c"): 9, ("b", "c"): 3}),
+        "ports": with_ports(chain([4, 9], 5), {"a": 11}, {"b": 2}),
+    }[kind]
+    found = place(tasks, system(*size, 0.0005), None, 0, QUIET)
+    report = report_of(found, simulate_steadily(found, QUIET))
+    assert report.simulated.period_s >= report.bound.period_s
+    assert report.link_loads.max() <= 1 + 1e-9
+    assert report.simulated.is_steady
+    longer = simulate(found, 2 * report.simulated.samples, QUIET)
+    assert longer.period_s == pytest.approx(report.simulated.period_s, rel=0.05)
 
 
 def test_slow_elements_are_left_out_if_they_hold_up_the_others() -> None:

@@ -195,6 +195,11 @@ def report_lines(report: Any) -> Iterator[str]:
         )
     if not run["full"]:
         yield "  note        the mesh was not full before measuring; --samples sets a larger number"
+    elif not run["steady"]:
+        yield (
+            f"  note        the mesh is not steady: its period still changed by "
+            f"{run['unsteadiness']:.0%}; --samples sets a larger number"
+        )
 
 
 def _next(asked: Any, report: Any) -> str:

@@ -37,7 +37,7 @@ def draw(report: PlacementReport) -> str:
         *_legend(_heat_names(), y + _LINE, len(_HEAT)),
     ]
     y += 2 * _LINE
-    parts += [_panel(y, scale, _links(layout, report.simulated.link_loads))]
+    parts += [_panel(y, scale, _links(layout, report.link_loads))]
     y += high + _MARGIN
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y:.0f}">'
     ground = '<rect width="100%" height="100%" fill="#fff"/>'

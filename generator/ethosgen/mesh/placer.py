@@ -1,13 +1,15 @@
 """Places a task graph on a system: who does what, where, and with how many.
 
-First the slowest stage is made as fast as the elements allow, then the ways of its bytes short:
-dual recursive bipartitioning, then exchanges. Where links still are slower than the slowest stage,
-more lanes are tried, which cost balance and save traffic.
+First the slowest stage is made as fast as the elements allow, by its work or by the bytes that come
+in or go out, whatever takes longest. Then the ways of its bytes are made short: dual recursive
+bipartitioning, then exchanges. Where links still are slower than the slowest stage, the work alone
+is tried, and more lanes, which cost balance and save traffic.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -43,15 +45,17 @@ def place(
     choice = _Choice(graph, system, replicas)
     choice.check()
     best: Layout | None = None
-    for tolerance in TOLERANCES if choice.is_free else TOLERANCES[:1]:
-        found = choice.counts(tolerance)
-        if best is not None and found == best.replication.counts:
+    tried: list[list[int]] = []
+    for tolerance, with_ways in product(TOLERANCES, (True, False)):
+        found = choice.counts(tolerance, with_ways)
+        if found in tried:
             continue
+        tried.append(found)
         watch.say(f"placing {counted(sum(found), 'replica')}")
         layout = _placed(graph, system, found, choice, seed)
         if best is None or _merit(layout) < _merit(best):
             best = layout
-        if not bound_of(best).is_link:
+        if not choice.is_free or not bound_of(best).is_link:
             break
     assert best is not None
     return best
@@ -98,9 +102,9 @@ class _Choice:
         if balance(self._demand(self._clocks[-1])) is None:
             raise CapacityError(f"{name}: {self._shortage()}")
 
-    def counts(self, tolerance: float) -> list[int]:
-        """Return the tasks' numbers of replicas."""
-        counts = balance_in_lanes(self._demand(self.clock), tolerance)
+    def counts(self, tolerance: float, with_ways: bool) -> list[int]:
+        """Return the tasks' numbers of replicas, with or without the ways of their bytes."""
+        counts = balance_in_lanes(self._demand(self.clock, with_ways), tolerance)
         assert counts is not None
         return counts
 
@@ -125,18 +129,33 @@ class _Choice:
         return int(memories[np.searchsorted(memories, self.needs[task])])
 
     @cached_property
+    def _ways(self) -> list[float]:
+        """The seconds in which an element's links bring in a task's bytes, or take them away."""
+        tasks, edges = self.graph.tasks, self.graph.edges
+        bytes_in = [task.input_bytes for task in tasks]
+        bytes_out = [task.output_bytes for task in tasks]
+        for edge, (sender, receiver) in zip(edges, self.graph.ends, strict=True):
+            bytes_in[receiver] += edge.bytes
+            bytes_out[sender] += edge.bytes
+        per_s = self.system.link.bytes_per_s
+        return [max(pair) / per_s for pair in zip(bytes_in, bytes_out, strict=True)]
+
+    @cached_property
     def _clocks(self) -> list[float]:
         """The clocks of elements, the fastest first."""
         alive = self.system.clocks[self.system.alive]
         return [float(clock) for clock in np.unique(alive)[::-1]]
 
-    def _demand(self, clock: float) -> Demand:
+    def _demand(self, clock: float, with_ways: bool = True) -> Demand:
         memories = self.system.memories[self.system.clocks >= clock]
         classes, capacities = np.unique(memories, return_counts=True)
         levels = np.searchsorted(classes, self.needs)
         lacking = levels == len(classes)  # one more class, without elements
         return Demand(
-            [task.cycles / clock for task in self.graph.tasks],
+            [
+                max(task.cycles / clock, way * with_ways)
+                for task, way in zip(self.graph.tasks, self._ways, strict=True)
+            ],
             self.fixed,
             levels.tolist(),
             [*capacities.tolist(), 0] if lacking.any() else capacities.tolist(),

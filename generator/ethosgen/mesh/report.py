@@ -10,6 +10,7 @@ from ethosgen.mesh.buffers import wanted_depths
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.replication import lanes
 from ethosgen.mesh.simulation import Simulated
+from ethosgen.mesh.traffic import Floats
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,15 @@ class PlacementReport:
         return replication.graph.tasks[int(replication.task_of[worst])].name, float(periods[worst])
 
     @property
+    def link_loads(self) -> Floats:
+        """The share of the time in which each link is busy, by its bytes for each sample."""
+        seconds = self.layout.link_bytes / self.layout.system.link.bytes_per_s
+        return seconds / self.simulated.period_s
+
+    @property
     def hottest(self) -> tuple[str, float] | None:
         """The most loaded link and the share of the time that it is busy, None if none is used."""
-        loads = self.simulated.link_loads
+        loads = self.link_loads
         worst = int(np.argmax(loads))
         return (link_title(self.layout, worst), float(loads[worst])) if loads[worst] else None
 
@@ -104,6 +111,8 @@ class PlacementReport:
                 "samples": run.samples,
                 "measured": run.measured.stop - run.measured.start,
                 "full": run.is_full,
+                "steady": run.is_steady,
+                "unsteadiness": run.unsteadiness,
                 "events": run.events,
             },
         }

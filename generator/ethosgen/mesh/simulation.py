@@ -43,6 +43,8 @@ _MOST_EVENTS = 5_000_000
 FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""
 _LEAST_MEASURED = 200
+_STEADY = 0.01
+"""The change of the period, as a share of it, below which the mesh is steady."""
 _SAY_EVERY = 1 << 18
 _OUTSIDE = -1
 _NORMAL = 1
@@ -54,14 +56,15 @@ class Simulated:
     """The result: for each sample, the times in seconds at which it entered and left.
 
     `measured` are the samples that count: those before fill the mesh, those after keep it full.
-    `is_full` says whether there were enough of them for that. `link_busy_s` is the sum over all
-    samples.
+    `is_full` says whether there were enough of them for that. No sample enters before its turn,
+    which comes every `least_period_s`. `link_busy_s` is the sum over all samples.
     """
 
     entered_s: Floats
     left_s: Floats
     measured: slice
     is_full: bool
+    least_period_s: float
     link_busy_s: Floats
     events: int
 
@@ -72,13 +75,24 @@ class Simulated:
 
     @property
     def period_s(self) -> float:
-        """The mean time between two samples: the slope of the line through when they came out.
+        """The mean time between two samples, by the line through how late they came out.
 
-        Their latencies vary, which blurs the time between the first and the last one.
+        How late varies from sample to sample, and cannot fall for long, as none enters early: a
+        line that falls is that of a burst, and the period then is the least one.
         """
-        left = self.left_s[self.measured]
-        turns = np.arange(len(left)) - (len(left) - 1) / 2
-        return float(turns @ (left - left[0]) / (turns @ turns))
+        return self.least_period_s + max(0.0, _slope(self._late_s))
+
+    @property
+    def unsteadiness(self) -> float:
+        """How much the period changes between the halves of what is measured, as a share of it."""
+        half = len(self._late_s) // 2
+        slopes = [_slope(self._late_s[:half]), _slope(self._late_s[half:])]
+        return max(max(slopes) - min(slopes), -min(*slopes, 0.0)) / self.period_s
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the mesh was full, and its period did not change any more."""
+        return self.is_full and self.unsteadiness <= _STEADY
 
     @property
     def latencies_s(self) -> Floats:
@@ -86,16 +100,33 @@ class Simulated:
         return (self.left_s - self.entered_s)[self.measured]
 
     @property
-    def link_loads(self) -> Floats:
-        """The share of the time in which each link is busy."""
-        return self.link_busy_s / self.samples / self.period_s
+    def _late_s(self) -> Floats:
+        """The time after its turn at which each that is measured came out."""
+        turns = np.arange(self.samples) * self.least_period_s
+        return (self.left_s - turns)[self.measured]
 
 
-def default_samples(layout: Layout) -> int:
-    """Return the number of samples that fill the mesh, and are then enough to measure."""
-    flight = _in_flight(layout)
-    wanted = 2 * flight + max(flight // 8, _LEAST_MEASURED)
-    return max(FEWEST_SAMPLES, min(wanted, _affordable(layout)))
+def _slope(values: Floats) -> float:
+    """Return the slope of the line through values, 0 for fewer than two."""
+    turns = np.arange(len(values)) - (len(values) - 1) / 2
+    return float(turns @ (values - values[0]) / (turns @ turns)) if len(values) > 1 else 0.0
+
+
+def simulate_steadily(layout: Layout, watch: Watch) -> Simulated:
+    """Simulate as many samples as fill the mesh and make its period steady, if that is affordable.
+
+    What is measured has whole turns of all replicas, since each repeats what is its own, and ends
+    when the first replica lacks inputs: the others then have the links for themselves.
+    """
+    flight, most = _in_flight(layout), _affordable(layout)
+    wanted = 2 * flight + max(flight, 2 * max(layout.replication.counts), _LEAST_MEASURED)
+    while True:
+        samples = max(FEWEST_SAMPLES, min(wanted, most))
+        watch.say(f"simulating {counted(samples, 'sample')}")
+        run = simulate(layout, samples, watch)
+        if run.is_steady or samples >= most:
+            return run
+        wanted = 2 * samples
 
 
 def simulate(layout: Layout, samples: int, watch: Watch) -> Simulated:
@@ -106,11 +137,15 @@ def simulate(layout: Layout, samples: int, watch: Watch) -> Simulated:
         run.environment.run()
     run.check()
     entered, left = run.entered, np.maximum.accumulate(run.left)
-    flight = _in_flight(layout)
-    is_full = samples - 2 * flight >= _LEAST_MEASURED // 10
-    first = flight if is_full else samples // 3
-    measured = slice(first, samples - first)
-    return Simulated(entered, left, measured, is_full, run.link_busy_s, run.events)
+    first, turn = _in_flight(layout), max(layout.replication.counts)
+    last_inputs = float(entered[-turn:].min())  # from here on, replicas run out of samples
+    count = int(np.searchsorted(left, last_inputs)) - first
+    is_full = count >= _LEAST_MEASURED // 10
+    if not is_full:
+        first, count = samples // 3, samples - 2 * (samples // 3)
+    count -= count % turn if count >= turn else 0
+    least, measured = bound_of(layout).period_s, slice(first, first + count)
+    return Simulated(entered, left, measured, is_full, least, run.link_busy_s, run.events)
 
 
 def _in_flight(layout: Layout) -> int:

@@ -25,7 +25,7 @@ from ethosgen.mesh.mapping import laid_out, mapped
 from ethosgen.mesh.picture import draw
 from ethosgen.mesh.placer import place as place_graph
 from ethosgen.mesh.report import PlacementReport, report_of
-from ethosgen.mesh.simulation import default_samples, simulate
+from ethosgen.mesh.simulation import simulate, simulate_steadily
 from ethosgen.mesh.stages import cut
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.stages.cuts import positions
@@ -72,9 +72,11 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
         graph = _read_tasks(asked, system, watch)
     with watch.stage("place", f"placing {counted(len(graph.tasks), 'task')}"):
         layout = _lay_out(asked, graph, system, watch)
-    samples = asked.samples or default_samples(layout)
-    with watch.stage("simulate", f"simulating {counted(samples, 'sample')}"):
-        report = report_of(layout, simulate(layout, samples, watch))
+    with watch.stage("simulate", "simulating samples"):
+        if asked.samples is None:
+            report = report_of(layout, simulate_steadily(layout, watch))
+        else:
+            report = report_of(layout, simulate(layout, asked.samples, watch))
     contents: dict[Path, str] = {}
     if asked.graph_output is not None:
         contents[asked.graph_output] = write_graph(graph)
@@ -90,14 +92,15 @@ def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGra
     """Return a network as a task graph of stages, as many as possible if None.
 
     A stage is a run of consecutive operators between two places where `ethosgen pipeline` can cut
-    too: variables and resources stay within one. Its cycles are estimates: the NPU's where it takes
-    an operator, else the CPU's. InputError for more stages than the network can be cut into.
+    too: variables and resources stay within one, and what only moves bytes is with its neighbour.
+    Its cycles are estimates: the NPU's where it takes an operator, else the CPU's. InputError for
+    more stages than the network can be cut into.
     """
     graph = network.graph
     count = len(graph.operators)
     if not count:
         raise InputError(f"'{network.name}' has no operators, so there is nothing to place")
-    runs = list(pairwise(positions(graph)))
+    runs = list(pairwise(_starts(graph)))
     if stages is not None and stages > len(runs):
         raise InputError(
             f"'{network.name}' can be cut into at most {counted(len(runs), 'stage')}, so it cannot "
@@ -129,6 +132,23 @@ def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGra
     return TaskGraph(schema_version=1, name=network.name, tasks=tasks, edges=edges)
 
 
+_MOVING = frozenset("PAD PADV2 MIRROR_PAD RESHAPE SQUEEZE EXPAND_DIMS".split())
+"""Operators without work of their own: an element for one would only pass on bytes."""
+
+
+def _starts(graph: Graph) -> list[int]:
+    """Return where stages may begin, and the end: a stage has an operator that works, if any does.
+
+    What moves bytes goes with the operator after it, at the end with the one before.
+    """
+    works = [operator.code not in _MOVING for operator in graph.operators]
+    found = [0]
+    for start in positions(graph)[1:]:
+        if any(works[found[-1] : start]) and any(works[start:]):
+            found.append(start)
+    return [*found, len(works)]
+
+
 def _check_outputs(asked: PlacementRequest) -> None:
     """Raise InputError before the work for what cannot be written after it."""
     read_too = [p.resolve() for p in (asked.source, asked.elements, asked.mapping) if p]
@@ -156,7 +176,7 @@ def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGr
                 f"{counted(asked.stages, 'stage')} need as many elements, but the {system.mesh} "
                 f"mesh has only {counted(alive, 'working element')}; pass fewer"
             )
-        stages = asked.stages or min(len(positions(network.graph)) - 1, alive)
+        stages = asked.stages or min(len(_starts(network.graph)) - 1, alive)
         return task_graph(network, stages or None, asked.npu)
     for option, value in (("--stages", asked.stages), ("--npu", asked.npu)):
         if value is not None:

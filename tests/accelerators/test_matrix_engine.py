@@ -10,22 +10,16 @@ import numpy as np
 import pytest
 
 from ethosgen import flow
-from ethosgen.aot import make_evaluator
 from ethosgen.backend import load_wrapped
-from ethosgen.backend.wrapped.accelerator import WrappedAccelerator
-from ethosgen.backend.wrapped.host_device import CACHE
-from ethosgen.backend.wrapped.program import HostProgram
 from ethosgen.flow.models import devices_of
-from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.resources import resource_folder
-from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.project import open_project
-from ethosgen.samples.drawing import draw_samples
+from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
 from ethosgen.target import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
 from ethosgen.values.errors import BuildError, DeviceFault, InputError
-from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
+from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -169,43 +163,34 @@ def test_a_model_that_faults_is_named_on_this_machine(tmp_path: Path) -> None:
         )  # fmt: skip
 
 
-def simulate_with_cache(folder: Path, path: Path) -> bool:
-    """Return whether all outputs are right if there is a write-back cache beside the driver."""
-    network = parse_network(path.read_bytes(), "cached")
-    engine = load_wrapped(str(folder))
-    assert isinstance(engine, WrappedAccelerator)
-    plan = flow.make_plan(
-        network, None, IoStyle.ARENA, Watch(), OffloadOptions(check=False), wrapped=[engine]
-    )
-    flags = (f"-D{CACHE}",)
-    program = HostProgram(engine.folder, plan, plan.partitions, flags, engine.device)
-    samples = draw_samples(network, 4, 3)
-    try:
-        got = [make_evaluator(plan)(sample, program) for sample in samples]
-    finally:
-        program.close()
-    golden = golden_outputs(network, samples)
-    return all(np.array_equal(a[n], b[n]) for a, b in zip(got, golden, strict=True) for n in b)
+FLUSHES = (
+    "    ethosgen_device_flush(input, (uint32_t)(layer->batches * input_bytes));\n",
+    "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n}\n",
+    "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n    return",
+)
+"""The driver's calls for the input, and for the output before the start and at the end."""
 
 
 @needs_gcc
-def test_the_driver_maintains_the_cache(tmp_path: Path) -> None:
-    net = NetworkBuilder("conv", seed=4)
-    path = tmp_path / "conv.tflite"
-    path.write_bytes(net.build(net.conv2d(net.input((1, 11, 9, 5)), 19)))
-    assert simulate_with_cache(FOLDER, path)
+@pytest.mark.parametrize("flush", [None, *range(len(FLUSHES))])
+@pytest.mark.parametrize("how", ["forgotten", "half of it"])
+def test_a_check_finds_what_a_driver_does_not_flush(
+    flush: int | None, how: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / ENGINE
+    shutil.copytree(FOLDER, folder)
     text = (FOLDER / "matrix_engine.c").read_text()
-    for flush in (
-        "    ethosgen_device_flush(input, (uint32_t)(layer->batches * input_bytes));\n",
-        "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n}\n",
-        "    ethosgen_device_flush(output, (uint32_t)(layer->batches * output_bytes));\n    return",
-    ):
-        assert text.count(flush) == 1, flush
-        folder = tmp_path / f"forgets-{text.index(flush)}" / ENGINE
-        shutil.copytree(FOLDER, folder)
-        rest = flush[flush.index("\n") + 1 :]
-        (folder / "matrix_engine.c").write_text(text.replace(flush, rest))
-        assert not simulate_with_cache(folder, path), f"it does not need {flush}"
+    if flush is not None:
+        line, mark, rest = FLUSHES[flush].partition("\n")
+        assert text.count(FLUSHES[flush]) == 1
+        less = line.replace("_bytes))", "_bytes) / 2u)") if how == "half of it" else ""
+        text = text.replace(FLUSHES[flush], less + mark + rest)
+    (folder / "matrix_engine.c").write_text(text)
+    results = list(check_accelerator(load_wrapped(str(folder)), 0, Watch()))
+    assert all(result.elements for result in results)
+    assert all(result.passed for result in results) == (flush is None)
+    for result in results:
+        assert (CACHE_FAULT in result.notes) == bool(result.findings)
 
 
 @pytest.mark.slow

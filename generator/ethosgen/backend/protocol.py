@@ -383,8 +383,11 @@ class Wrapped(Backend[Plan, Plan], Protocol):
     def beside(self, has_helium: bool) -> "Wrapped":
         """Return it as it is beside a processor with or without Helium: costs may differ."""
 
-    def only(self, number: int) -> "Wrapped":
-        """Return it with one of its operations, watched for wrong accesses to memory."""
+    def only(self, number: int, has_cache: bool = True) -> "Wrapped":
+        """Return it with one of its operations, watched for wrong accesses to memory.
+
+        `has_cache` puts a data cache between a device and its driver.
+        """
 
     def allowing(self, steps: float) -> "Wrapped":
         """Return it with the operations whose results differ from TFLite Micro's by so much."""

@@ -17,6 +17,7 @@ from ethosgen.backend.wrapped.arguments import (
 from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
+from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import HELIUM
@@ -89,11 +90,13 @@ class WrappedAccelerator:
             for number, one in enumerate(self.folder.declaration.operator)
         )
 
-    def only(self, number: int) -> "WrappedAccelerator":
-        """Return it with one operation, its C watched by sanitizers."""
+    def only(self, number: int, has_cache: bool = True) -> "WrappedAccelerator":
+        """Return it with one operation, its C watched by sanitizers, or behind a data cache."""
         is_here = self.folder.declaration.host is True
         # A device's memory has fixed addresses, and an emulated machine's sanitizer is slow.
-        flags = SANITIZERS if is_here and not self.device else ()
+        flags: tuple[str, ...] = SANITIZERS if is_here and not self.device else ()
+        if self.device and self.device.model and has_cache:
+            flags = (f"-D{CACHE}",)
         steps = self.folder.declaration.operator[number].difference
         return replace(self, numbers=(number,), flags=flags, steps=steps)
 

@@ -90,7 +90,7 @@ def test_an_unread_input_is_handed_through() -> None:
     first, second = cut(network, (0, 1, 3))
     assert len(first.receives) == 2
     assert len(first.reads) == 1
-    given = handover(network.graph, first, "a", (0, 2))
+    given = handover(network.graph, first, "a", (0, 2), bytes(8))
     assert [piece.is_output for piece in given.pieces] == [False, True]
     assert given.sent_bytes == tensor_bytes(network.graph, second.receives)
     ends = [(piece.at, piece.at + piece.bytes) for piece in given.pieces]

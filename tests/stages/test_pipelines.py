@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from ethosgen.board import load_board
 from ethosgen.board.system import uniform_system
 from ethosgen.cli import cli
 from ethosgen.flow.planning import read
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.stages.layout import tensor_bytes, windows
 from ethosgen.stages.report import PipelineReport
 from ethosgen.systems.elements import (
@@ -43,10 +47,15 @@ TIMEOUT_S = 4.0
 
 
 def make(
-    path: Path, network: Path, stages: int, link: str = "serial", npu: str | None = None
+    path: Path,
+    network: Path,
+    stages: int,
+    link: str = "serial",
+    npu: str | None = None,
+    cuts: Sequence[int] | None = None,
 ) -> Path:
     system = uniform_system(load_board("corstone300"), npu, None, stages, link)  # type: ignore[arg-type]
-    create_pipeline(read(network, None, Watch()), system, EXACT, path, Watch())
+    create_pipeline(read(network, None, Watch()), system, EXACT, path, Watch(), cuts)
     build_pipeline(path, Watch())
     return path
 
@@ -111,6 +120,47 @@ def test_tensors_that_pass_through_and_a_state(tmp_path: Path, link: str) -> Non
     assert report.verdict == "PASS"
 
 
+def other_weights(path: Path) -> Path:
+    """Write the digits with one weight changed."""
+    network = parse_network(DIGITS.read_bytes(), "digits_int8")
+    tensors = list(network.graph.tensors)
+    index = next(op.inputs[1] for op in network.graph.operators if op.code == "CONV_2D")
+    data = bytearray(tensors[index].data or b"")
+    data[0] ^= 1
+    tensors[index] = replace(tensors[index], data=bytes(data))
+    path.write_bytes(file_of(network.edited(replace(network.graph, tensors=tuple(tensors)))))
+    return path
+
+
+def with_elements_of(pipeline: Path, other: Path, numbers: Sequence[int], to: Path) -> Path:
+    """Copy a pipeline, with some elements of another one."""
+    shutil.copytree(pipeline, to)
+    for number in numbers:
+        shutil.rmtree(to / f"stage_{number}")
+        shutil.copytree(other / f"stage_{number}", to / f"stage_{number}")
+    return to
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["serial", "shared"])
+@pytest.mark.parametrize("kind", ["weights", "cuts"])
+def test_an_element_of_another_network_is_named(tmp_path: Path, link: str, kind: str) -> None:
+    mine = make(tmp_path / "mine", DIGITS, 3, link)
+    if kind == "weights":
+        (tmp_path / "other").mkdir()
+        network = other_weights(tmp_path / "other" / DIGITS.name)
+        other = make(tmp_path / "theirs", network, 3, link)
+    else:
+        old = open_pipeline(mine, Watch()).manifest.boundaries
+        cuts = (0, old[1], old[2] + 1, old[3])
+        other = make(tmp_path / "theirs", DIGITS, 3, link, cuts=cuts)
+    for number, wrong in enumerate([(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)]):
+        mixed = with_elements_of(mine, other, wrong, tmp_path / f"mixed_{number}")
+        words = f"^element 'stage_{wrong[0]}' was built from another network .* build it$"
+        with pytest.raises(TargetError, match=words):
+            run(mixed)
+
+
 # ---- faults -----------------------------------------------------------------------------------
 
 
@@ -126,7 +176,9 @@ def run_with_fault(
     rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
     size = tensor_bytes(graph, stages[-1].sends)
     given = [bytes([n] * tensor_bytes(graph, stages[0].receives)) for n in range(samples)]
-    with Elements(members_of(opened), size, rooms, tap=tap, timeout_s=TIMEOUT_S) as elements:
+    with Elements(
+        members_of(opened), size, opened.identity, rooms, tap=tap, timeout_s=TIMEOUT_S
+    ) as elements:
         outputs = elements.run(given, lambda done: act(done, elements))
         elements.finish(samples)
     return outputs
@@ -285,7 +337,7 @@ def test_frames_in_shared_memory_are_recorded(shared: Path) -> None:
     rooms = windows(opened.graph, opened.stages, opened.manifest.window[0], ROOM)  # type: ignore[index]
     given = [bytes([n] * tensor_bytes(opened.graph, opened.graph.inputs)) for n in range(6)]
     size = tensor_bytes(opened.graph, opened.graph.outputs)
-    with Elements(members_of(opened), size, rooms, is_recording=True) as elements:
+    with Elements(members_of(opened), size, opened.identity, rooms, is_recording=True) as elements:
         outputs = elements.run(given)
         elements.finish(len(given))
     first, _, last = (recorder.frames for recorder in elements.recorders)

@@ -350,6 +350,7 @@ def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] |
     return {
         **{name: getattr(handover, name) for name in Handover.__dataclass_fields__},
         "is_serial": handover.is_serial,
+        "identity_words": handover.identity_words,
         "before": before,
         "behind": behind,
         "has_dcache": board.cpu.dcache,

@@ -34,6 +34,7 @@ def handover(
     stage: Stage,
     name: str,
     place: tuple[int, int],
+    identity: bytes,
     windows: tuple[Window, Window] | None = None,
 ) -> Handover:
     """Return the hand-over of a stage of `graph`; `place` is its number, and the number of all.
@@ -61,6 +62,7 @@ def handover(
         ),
         received_bytes=tensor_bytes(graph, stage.receives),
         sent_bytes=tensor_bytes(graph, stage.sends),
+        identity=identity,
         received=received_window,
         sent=sent_window,
     )

@@ -12,6 +12,7 @@ from ethosgen.backend import find_accelerator
 from ethosgen.flow.firmware import build_project, find_firmware
 from ethosgen.flow.models import devices_of
 from ethosgen.flow.npu_model import attach_model
+from ethosgen.frontend import source_of
 from ethosgen.samples.files import save_samples
 from ethosgen.samples.fitting import fitting
 from ethosgen.stages.cuts import Stage, cut, positions
@@ -23,7 +24,7 @@ from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
-from ethosgen.values.handover import ROOM
+from ethosgen.values.handover import ROOM, identity_of
 from ethosgen.values.network import Graph, Network
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.source import ReadOptions
@@ -58,6 +59,11 @@ class Opened:
     def graph(self) -> Graph:
         """The network's entry graph."""
         return self.network.graph
+
+    @property
+    def identity(self) -> bytes:
+        """What tells its elements from those of other pipelines."""
+        return identity_of(source_of(self.network).data, self.manifest.boundaries)
 
     def folders(self) -> list[str]:
         """Return the folders of all projects."""
@@ -252,7 +258,13 @@ def _run(
     with (
         watch.stage("run", f"running {counted(len(members), 'element')} on QEMU"),
         Elements(
-            members, size, rooms, tap=rig.tap, timeout_s=rig.timeout_s, is_recording=is_recording
+            members,
+            size,
+            opened.identity,
+            rooms,
+            tap=rig.tap,
+            timeout_s=rig.timeout_s,
+            is_recording=is_recording,
         ) as elements,
     ):
         found = elements.run(frames, lambda done: watch.say(f"running on QEMU: {done} of {count}"))

@@ -30,7 +30,7 @@ from ethosgen.stages.report import plan_json
 from ethosgen.systems.estimates import Estimates, accelerator_of
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import ROOM, Handover, Window
+from ethosgen.values.handover import ROOM, Handover, Window, identity_of
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
 from ethosgen.values.watch import Watch
@@ -240,6 +240,7 @@ def _fitting(
                     stage,
                     system.elements[k].name,
                     (k, len(stages)),
+                    identity_of(source_of(network).data, boundaries),
                     (rooms[k], rooms[k + 1]) if rooms else None,
                 )
                 done[key] = _make(stage.network, system.elements[k], options, given, watch)

@@ -32,6 +32,7 @@ from ethosgen.target.wires import (
     Collector,
     DamagedFrameError,
     Feeder,
+    ForeignFrameError,
     Frame,
     LostFrameError,
     Recorder,
@@ -52,7 +53,7 @@ _IDLE_S = 1.0
 """The time without an output after which the elements are asked."""
 _SLICE_S = 0.02
 
-DAMAGED, LOST, OVERRUN, CREDIT = 0x101, 0x102, 0x103, 0x104
+DAMAGED, LOST, OVERRUN, CREDIT, FOREIGN = 0x101, 0x102, 0x103, 0x104, 0x105
 """Statuses of frames: see ethosgen_handover.h."""
 
 
@@ -90,15 +91,16 @@ class Measured:
 class Elements(ExitStack):
     """The running elements of a pipeline, from entering the context to leaving it.
 
-    `sent_bytes` is the size of an output frame's tensors, `windows` the places of frames in shared
-    memory, from the first element's to the host's. `tap` changes what the lines carry, for tests.
-    With `is_recording`, `recorders` keep the frames of each line.
+    `sent_bytes` is the size of an output frame's tensors, `identity` the pipeline's, `windows` the
+    places of frames in shared memory, from the first element's to the host's. `tap` changes what
+    the lines carry, for tests. With `is_recording`, `recorders` keep the frames of each line.
     """
 
     def __init__(
         self,
         members: Sequence[Member],
         sent_bytes: int,
+        identity: bytes,
         windows: Sequence[Window] = (),
         *,
         tap: Tap | None = None,
@@ -112,6 +114,7 @@ class Elements(ExitStack):
         self.targets: list[Target] = []
         self._relays: list[tuple[int, Relay]] = []
         self._sent_bytes = sent_bytes
+        self._identity = identity
         self._windows = windows
         self._tap = tap
         self._timeout_s = timeout_s
@@ -143,7 +146,7 @@ class Elements(ExitStack):
             try:
                 has_sent = self._feeder.work()
                 frames = self._collector.work()
-            except (LostFrameError, DamagedFrameError) as error:
+            except (LostFrameError, DamagedFrameError, ForeignFrameError) as error:
                 raise TargetError(self._end_fault(error)) from None
             except TargetError:
                 self._explain_loss()
@@ -205,8 +208,9 @@ class Elements(ExitStack):
             with self._named(number):
                 target = self._target(number, ends[number][1], ends[number + 1][0], ram)
                 self.targets.append(self.enter_context(target))
-        self._feeder = Feeder(ends[0][0], slots[0] if slots else None)
-        self._collector = Collector(ends[-1][1], slots[-1] if slots else None, self._sent_bytes)
+        self._feeder = Feeder(ends[0][0], slots[0] if slots else None, self._identity)
+        last = slots[-1] if slots else None
+        self._collector = Collector(ends[-1][1], last, self._sent_bytes, self._identity)
         self._sessions = [
             Session(target.console, target.check, stack_bytes=member.stack_bytes, elf=member.elf)
             for target, member in zip(self.targets, self.members, strict=True)
@@ -392,11 +396,18 @@ class Elements(ExitStack):
         """Return the name of an element's predecessor."""
         return f"element '{self._names[number - 1]}'" if number else "the line from the host"
 
-    def _end_fault(self, error: LostFrameError | DamagedFrameError) -> str:
+    def _end_fault(self, error: LostFrameError | DamagedFrameError | ForeignFrameError) -> str:
+        if isinstance(error, ForeignFrameError):
+            return _foreign_text(self._names[-1])
         who = f"element '{self._names[-1]}', or its line to the host,"
         if isinstance(error, LostFrameError):
             return f"{who} dropped frame {error.number}: frame {error.got} came instead"
         return f"{who} damaged frame {error.number}"
+
+    @property
+    def _own_word(self) -> int:
+        """The word that an element of this pipeline reports with another one's frame."""
+        return int.from_bytes(self._identity[:4], "little")
 
     def _status_text(self, sequence: int, frame: Frame) -> str:
         status, origin = frame.status, frame.origin
@@ -412,13 +423,26 @@ class Elements(ExitStack):
         if status == CREDIT:
             behind = self._names[origin + 1] if origin + 1 < len(self._names) else "the host"
             return f"element '{behind}' gave back to '{name}' the room of another frame"
+        if status == FOREIGN and origin and frame.detail == self._own_word:
+            name = self._names[origin - 1]
         target = self.targets[origin]
-        if target.last_fault is not None:
-            return f"element '{name}': {target.last_fault}"
-        return (
-            f"the inference of sample {sequence} on element '{name}' failed with "
-            f"{status_name(status)}"
-        )
+        if status == FOREIGN:
+            said = _foreign_text(name)
+        elif target.last_fault is not None:
+            said = f"element '{name}': {target.last_fault}"
+        else:
+            said = (
+                f"the inference of sample {sequence} on element '{name}' failed with "
+                f"{status_name(status)}"
+            )
+        return said
+
+
+def _foreign_text(name: str) -> str:
+    return (
+        f"element '{name}' was built from another network than this pipeline, or for other cuts; "
+        "generate the pipeline again, and build it"
+    )
 
 
 _ELF_ROOM = 4 << 20

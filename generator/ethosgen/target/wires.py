@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.errors import TargetError
-from ethosgen.values.handover import END_BYTES, HEADER_BYTES, MAGIC, ROOM
+from ethosgen.values.handover import END_BYTES, HEADER_BYTES, IDENTITY_BYTES, MAGIC, ROOM
 
 Memory = np.ndarray[Any, np.dtype[np.uint8]]
 Tap = Callable[[int, bytes], bytes]
 """Changes what goes over the link before an element, for tests: its number, and the bytes."""
 
-_HEADER = struct.Struct("<6I")
+_HEADER = struct.Struct(f"<6I{IDENTITY_BYTES}s")
+_SIZE = 5
+"""The header's field with the bytes of the tensors."""
 _CHUNK = 1 << 16
 
 
@@ -72,7 +74,7 @@ class Recorder:
         """Keep the frame at the start of `data`; return its size, None if it is not there yet."""
         if len(data) < HEADER_BYTES:
             return None
-        stop = HEADER_BYTES + _HEADER.unpack_from(data)[-1]
+        stop = HEADER_BYTES + _HEADER.unpack_from(data)[_SIZE]
         if len(data) < stop + END_BYTES:
             return None
         self.frames.append(bytes(data[HEADER_BYTES:stop]))
@@ -89,10 +91,11 @@ def drain(line: socket.socket) -> None:
 class Feeder:
     """Sends frames to the first element, as many as it has room for."""
 
-    def __init__(self, line: socket.socket, slots: Slots | None) -> None:
+    def __init__(self, line: socket.socket, slots: Slots | None, identity: bytes) -> None:
         line.setblocking(False)
         self.line = line
         self._slots = slots
+        self._identity = identity
         self._waiting: deque[bytes] = deque()
         self._rest = b""
         self.sent = 0
@@ -123,7 +126,7 @@ class Feeder:
         return has_sent
 
     def _encode(self, tensors: bytes) -> bytes:
-        header = _HEADER.pack(MAGIC, self.sent, 0, 0, 0, len(tensors))
+        header = _HEADER.pack(MAGIC, self.sent, 0, 0, 0, len(tensors), self._identity)
         if self._slots is None:
             return header + tensors + zlib.crc32(header + tensors).to_bytes(END_BYTES, "little")
         data = header + tensors + self.sent.to_bytes(END_BYTES, "little")
@@ -144,10 +147,13 @@ class Feeder:
 class Collector:
     """Receives the last element's frames, in order and undamaged."""
 
-    def __init__(self, line: socket.socket, slots: Slots | None, size: int) -> None:
+    def __init__(
+        self, line: socket.socket, slots: Slots | None, size: int, identity: bytes
+    ) -> None:
         line.setblocking(False)
         self.line = line
         self._slots = slots
+        self._identity = identity
         self._size = size
         self._pending = bytearray()
         self.received = 0
@@ -173,8 +179,7 @@ class Collector:
         data = self._whole()
         if data is None:
             return None
-        *_, bytes_ = _HEADER.unpack_from(data)
-        magic, sequence, status, origin, detail = _HEADER.unpack_from(data)[:5]
+        magic, sequence, status, origin, detail, bytes_, identity = _HEADER.unpack_from(data)
         end = int.from_bytes(data[-END_BYTES:], "little")
         wanted = zlib.crc32(data[:-END_BYTES]) if self._slots is None else sequence
         fits = bytes_ == (0 if status else self._size)
@@ -182,6 +187,8 @@ class Collector:
             raise DamagedFrameError(self.received)
         if sequence != self.received:
             raise LostFrameError(self.received, sequence)
+        if not status and identity != self._identity:
+            raise ForeignFrameError
         self.received += 1
         self.line.send(bytes([sequence % 256]))
         return Frame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
@@ -195,12 +202,14 @@ class Collector:
             if number != self.received % 256:
                 raise LostFrameError(self.received, number)
             place = self._slots.of(self.received)
-            bytes_ = min(_HEADER.unpack_from(place.tobytes())[5], self._size)
+            bytes_ = min(_HEADER.unpack_from(place.tobytes())[_SIZE], self._size)
             return place[: HEADER_BYTES + bytes_ + END_BYTES].tobytes()
         if len(self._pending) < HEADER_BYTES:
             return None
-        magic, *_, bytes_ = _HEADER.unpack_from(self._pending)
+        magic, *_, bytes_, identity = _HEADER.unpack_from(self._pending)
         if magic != MAGIC or bytes_ not in (0, self._size):
+            if magic == MAGIC and identity != self._identity:
+                raise ForeignFrameError
             raise DamagedFrameError(self.received)
         size = HEADER_BYTES + bytes_ + END_BYTES
         if len(self._pending) < size:
@@ -208,6 +217,10 @@ class Collector:
         data = bytes(self._pending[:size])
         del self._pending[:size]
         return data
+
+
+class ForeignFrameError(TargetError):
+    """The last element's frame is that of another network, or of other cuts."""
 
 
 class DamagedFrameError(TargetError):

@@ -1,14 +1,17 @@
 """The layout of the frames that one element of a pipeline hands over to the next."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-HEADER_BYTES = 24
-"""magic, sequence, status, origin, detail, bytes: 32 bits each, little endian."""
+HEADER_BYTES = 32
+"""magic, sequence, status, origin, detail, bytes, identity: 32 bits each, little endian."""
+IDENTITY_BYTES = 8
 END_BYTES = 4
 """A CRC-32 on a serial line, the sequence number again in shared memory."""
 ROOM = 2
 """The frames for which a receiver has room."""
-MAGIC = 0x314F4845
+MAGIC = 0x324F4845
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,23 @@ class Handover:
     pieces: tuple[Piece, ...]
     received_bytes: int
     sent_bytes: int
+    identity: bytes
     received: Window | None = None
     sent: Window | None = None
+
+    @property
+    def identity_words(self) -> list[int]:
+        """The identity as the C has it."""
+        halves = self.identity[:4], self.identity[4:]
+        return [int.from_bytes(half, "little") for half in halves]
 
     @property
     def is_serial(self) -> bool:
         """Whether frames go over a serial line, and not through shared memory."""
         return self.received is None
+
+
+def identity_of(network: bytes, boundaries: Sequence[int]) -> bytes:
+    """Return what tells a pipeline's elements from others: of the network's file, and its cuts."""
+    cuts = " ".join(map(str, boundaries))
+    return hashlib.sha256(network + cuts.encode()).digest()[:IDENTITY_BYTES]

@@ -79,6 +79,24 @@ static struct ethosgen_handover_frame *frame_of(uint32_t number)
 {% endif %}
 }
 
+static bool is_foreign(const struct ethosgen_handover_header *header)
+{
+    return header->identity[0] != ETHOSGEN_HANDOVER_IDENTITY_0 ||
+           header->identity[1] != ETHOSGEN_HANDOVER_IDENTITY_1;
+}
+
+/* Return what is wrong with the first fields of a header, 0 if nothing is. */
+static uint32_t check_size(const struct ethosgen_handover_header *header)
+{
+    if (header->magic != ETHOSGEN_HANDOVER_MAGIC) {
+        return ETHOSGEN_HANDOVER_DAMAGED;
+    }
+    if (header->bytes != 0 && header->bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES) {
+        return is_foreign(header) ? ETHOSGEN_HANDOVER_FOREIGN : ETHOSGEN_HANDOVER_DAMAGED;
+    }
+    return 0;
+}
+
 void ethosgen_handover_reset(void)
 {
     memset(&state, 0, sizeof state);
@@ -100,11 +118,12 @@ void ethosgen_handover_take(uint8_t byte)
     struct ethosgen_handover_frame *frame = frame_of(arrived);
     ((uint8_t *)frame)[state.count++] = byte;
     if (state.count == HEADER_BYTES) {
+        uint32_t found = check_size(&frame->header);
+
         state.bytes = frame->header.bytes;
-        if (frame->header.magic != ETHOSGEN_HANDOVER_MAGIC ||
-            (state.bytes != 0 && state.bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES)) {
+        if (found != 0) {
             state.is_ignored = true;
-            fault = ETHOSGEN_HANDOVER_DAMAGED;
+            fault = found;
             return;
         }
     }
@@ -189,9 +208,10 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
     uint32_t end;
 
 {% if not handover.is_serial %}
-    if (header->magic != ETHOSGEN_HANDOVER_MAGIC ||
-        (header->bytes != 0 && header->bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES)) {
-        return ETHOSGEN_HANDOVER_DAMAGED;
+    uint32_t found = check_size(header);
+
+    if (found != 0) {
+        return found;
     }
 {% endif %}
     memcpy(&end, (const uint8_t *)frame + HEADER_BYTES + header->bytes, sizeof end);
@@ -207,7 +227,13 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
     if (header->sequence != state.released) {
         return ETHOSGEN_HANDOVER_LOST;
     }
-    return header->status == 0 && header->bytes == 0 ? ETHOSGEN_HANDOVER_DAMAGED : 0;
+    if (header->status != 0) {
+        return 0; /* that of an element before, which is handed on */
+    }
+    if (is_foreign(header)) {
+        return ETHOSGEN_HANDOVER_FOREIGN;
+    }
+    return header->bytes == 0 ? ETHOSGEN_HANDOVER_DAMAGED : 0;
 }
 
 struct ethosgen_handover_header *ethosgen_handover_received(void)
@@ -238,6 +264,9 @@ struct ethosgen_handover_header *ethosgen_handover_received(void)
 {% if not handover.is_serial %}
         detail = fault_detail;
 {% endif %}
+    }
+    if (found == ETHOSGEN_HANDOVER_FOREIGN) {
+        detail = ETHOSGEN_HANDOVER_IDENTITY_0;
     }
     state.has_failed = true;
     current = (struct ethosgen_handover_header){
@@ -296,6 +325,8 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received)
 {% endif %}
 
     header.sequence = state.sent++;
+    header.identity[0] = ETHOSGEN_HANDOVER_IDENTITY_0;
+    header.identity[1] = ETHOSGEN_HANDOVER_IDENTITY_1;
     if (state.is_broken && header.status == 0) {
         header.status = ETHOSGEN_HANDOVER_CREDIT;
         header.origin = ETHOSGEN_HANDOVER_ELEMENT;

@@ -18,12 +18,16 @@ extern "C" {
 #endif
 
 #define ETHOSGEN_HANDOVER_ELEMENT {{ handover.number }}u
-#define ETHOSGEN_HANDOVER_MAGIC 0x314F4845u /* "EHO1" */
+#define ETHOSGEN_HANDOVER_MAGIC 0x324F4845u /* "EHO2" */
 #define ETHOSGEN_HANDOVER_ROOM 2u           /* frames */
 
 /* Bytes of the tensors in a frame that this element receives, and in one that it sends. */
 #define ETHOSGEN_HANDOVER_RECEIVED_BYTES {{ handover.received_bytes }}u
 #define ETHOSGEN_HANDOVER_SENT_BYTES {{ handover.sent_bytes }}u
+
+/* The network and its cuts: elements that were built from others do not fit together. */
+#define ETHOSGEN_HANDOVER_IDENTITY_0 0x{{ "%08X"|format(handover.identity_words[0]) }}u
+#define ETHOSGEN_HANDOVER_IDENTITY_1 0x{{ "%08X"|format(handover.identity_words[1]) }}u
 
 /* A frame's status: 0, an ethosgen_status with which a network failed, or what was wrong with a frame.
  * A frame with another status than 0 has no tensors. */
@@ -31,6 +35,7 @@ extern "C" {
 #define ETHOSGEN_HANDOVER_LOST 0x102u    /* not the next sequence number: detail has what came */
 #define ETHOSGEN_HANDOVER_OVERRUN 0x103u /* a frame came without room for it */
 #define ETHOSGEN_HANDOVER_CREDIT 0x104u  /* the receiver gave back another frame's room */
+#define ETHOSGEN_HANDOVER_FOREIGN 0x105u /* another identity: detail has the first word of origin's */
 
 struct ethosgen_handover_header {
     uint32_t magic;
@@ -39,6 +44,7 @@ struct ethosgen_handover_header {
     uint32_t origin; /* the element that gave the status */
     uint32_t detail;
     uint32_t bytes; /* of the tensors */
+    uint32_t identity[2];
 };
 
 struct ethosgen_handover_frame {

@@ -20,7 +20,7 @@ from ethosgen.flow.firmware import build_project
 from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.target import run
+from ethosgen.targets import run
 from ethosgen.toolchain.sizes import Built
 from ethosgen.values.device import unite
 from ethosgen.values.excerpt import single_operator

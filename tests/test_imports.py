@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("studies", "systems"),
     ("flow",),
     ("verdict",),
-    ("plots", "report", "target", "toolchain"),
+    ("plots", "report", "targets", "toolchain"),
     ("project",),
     (
         "aot",
@@ -55,10 +55,10 @@ APART = ((SIMULATOR, f"{ETHOS_U}.offload"), ("oracle", "aot"))
 OWNERS = {
     "PIL": "applications",
     "ai_edge_litert": "oracle",
-    "capstone": "target",
+    "capstone": "targets",
     "click": "cli",
     "cmsis_pack_manager": "board",
-    "cobs": "target",
+    "cobs": "targets",
     "elftools": "toolchain",
     "ethosu": "backend.ethosu.offload",
     "executorch": "quantization",
@@ -75,7 +75,7 @@ OWNERS = {
     "pydantic": "board",
     "pymetis": "mesh",
     "rich": "commands",
-    "serial": "target",
+    "serial": "targets",
     "simpy": "mesh",
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
@@ -107,7 +107,7 @@ SHARED = {
     ("tvm", "frontend.onnx"),  # by TVM's importer
     ("tvm", "frontend.torch"),
     ("torch", "oracle.runtimes"),  # runs what the front end reads
-    ("elftools", "target"),  # a target loads the ELF, toolchain reads its sizes
+    ("elftools", "targets"),  # a target loads the ELF, toolchain reads its sizes
 }
 """A package, and one more that may import it."""
 EVERYBODYS = {"numpy"}
@@ -331,7 +331,7 @@ BREACHES: list[tuple[Rule, str, str]] = [
     (arrows_point_down, "values.plan", f"from ethosgen.{SIMULATOR}.decode import x"),
     (arrows_point_down, "values.plan", "def f():\n    from ethosgen import aot"),
     (arrows_point_down, "aot", "import ethosgen.project"),
-    (arrows_point_down, "target.qemu", "from ethosgen.flow import verify"),
+    (arrows_point_down, "targets.qemu", "from ethosgen.flow import verify"),
     (arrows_point_down, "flow", "from ethosgen import cli"),
     (arrows_point_down, "board", "if TYPE_CHECKING:\n    from ethosgen.aot import x"),
     (judges_stay_apart, f"{SIMULATOR}.decode", f"from ethosgen.{ETHOS_U}.offload import offload"),
@@ -343,7 +343,7 @@ BREACHES: list[tuple[Rule, str, str]] = [
         "def f():\n    from ethosgen.backend.ethosu.offload import offload",
     ),
     (only_the_registry_imports_a_backend, "board", "import ethosgen.backend.ethosu.family"),
-    (only_the_registry_imports_a_backend, "target.fvp", "from ethosgen.backend import ethosu"),
+    (only_the_registry_imports_a_backend, "targets.fvp", "from ethosgen.backend import ethosu"),
     (
         only_the_registry_imports_a_backend,
         "backend.another.family",

@@ -15,7 +15,7 @@ from ethosgen.flow.models import devices_of
 from ethosgen.host.resources import resource_folder
 from ethosgen.project import open_project
 from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
-from ethosgen.target import run
+from ethosgen.targets import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
 from ethosgen.values.errors import BuildError, DeviceFault, InputError

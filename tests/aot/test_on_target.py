@@ -19,7 +19,7 @@ from ethosgen.oracle import LITERT
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import random_samples
-from ethosgen.target import run
+from ethosgen.targets import run
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.tosa import PREFIX

@@ -10,7 +10,7 @@ from ethosgen import flow
 COMPILERS = {"tvm", "ethosu.vela", "tflite_micro", "ai_edge_litert"}
 SLOW = COMPILERS | {"pydantic", "jinja2", "importlib.metadata", "matplotlib", "PIL", "rich"}
 FLOWS = {f"ethosgen.flow.{module}" for module in flow._NAMES_OF}
-BUILDING = {"ethosgen.board", "ethosgen.project", "ethosgen.target", "ethosgen.toolchain"}
+BUILDING = {"ethosgen.board", "ethosgen.project", "ethosgen.targets", "ethosgen.toolchain"}
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ BUILDING = {"ethosgen.board", "ethosgen.project", "ethosgen.target", "ethosgen.t
         ("studies.workers", SLOW | BUILDING | FLOWS | {"ethosgen.oracle"}),
         ("studies.sample_runners", SLOW | BUILDING | {"ethosgen.flow.creation"}),
         ("flow.simulation", SLOW | BUILDING | {"ethosgen.flow.creation"}),
-        ("flow.firmware", COMPILERS | {"ethosgen.target", "ethosgen.toolchain"}),
+        ("flow.firmware", COMPILERS | {"ethosgen.targets", "ethosgen.toolchain"}),
     ],
 )
 def test_a_start_imports_only_what_it_needs(module: str, absent: set[str]) -> None:

@@ -20,7 +20,7 @@ from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.needs import needs_qemu
 from tests.support.small_models import image_net
-from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, shorthands
+from tests.targets.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, shorthands
 
 CORE = ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"]
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]

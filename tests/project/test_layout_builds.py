@@ -17,7 +17,7 @@ from ethosgen.flow.attachment import attach_firmware
 from ethosgen.oracle.tflm import golden_outputs
 from tests.support.needs import needs_qemu
 from tests.support.snippets import snippets
-from tests.target.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, write_library
+from tests.targets.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, write_library
 
 LAYOUTS = Path(__file__).parent / "layouts"
 SCRIPT = APPLICATION / "app.ld"

@@ -16,7 +16,7 @@ from ethosgen.host.tools import GCC
 from ethosgen.project import CSOLUTION, LIBRARY_ONLY, ZEPHYR, Project, open_project, render, write
 from ethosgen.project.weights import code_text
 from ethosgen.project.weights_file import FORMAT, HEADER_BYTES, read_weights
-from ethosgen.target.slots import find_slots
+from ethosgen.targets.slots import find_slots
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Constant, Program

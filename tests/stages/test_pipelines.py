@@ -28,7 +28,7 @@ from ethosgen.systems.elements import (
     run_pipeline,
 )
 from ethosgen.systems.staging import create_pipeline
-from ethosgen.target.elements import Elements
+from ethosgen.targets.elements import Elements
 from ethosgen.values.errors import TargetError
 from ethosgen.values.handover import END_BYTES, HEADER_BYTES, ROOM
 from ethosgen.values.plan import EXACT

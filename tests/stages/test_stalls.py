@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ethosgen.target.elements import Elements, Member
-from ethosgen.target.session import ElementReport
+from ethosgen.targets.elements import Elements, Member
+from ethosgen.targets.session import ElementReport
 
 NOTHING = ElementReport(*[0] * 12)
 

@@ -23,8 +23,8 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import random_samples
-from ethosgen.target import TARGETS, Firmware, SharedMemory
-from ethosgen.target.session import RunReply, Session
+from ethosgen.targets import TARGETS, Firmware, SharedMemory
+from ethosgen.targets.session import RunReply, Session
 from ethosgen.values.network import Network
 from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder

@@ -5,7 +5,7 @@ import struct
 import threading
 from collections.abc import Callable
 
-from ethosgen.target.frames import Decoder, Frame
+from ethosgen.targets.frames import Decoder, Frame
 from tests.support.programs import ELEMENTS
 
 HELLO, INPUT, RUN, OUTPUT, END, BYE = range(1, 7)

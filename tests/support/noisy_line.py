@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterator
 
-from ethosgen.target.console import Console
+from ethosgen.targets.console import Console
 
 
 class NoisyFrames:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.stream_run import StreamRun
-from ethosgen.target import SharedMemory
+from ethosgen.targets import SharedMemory
 from ethosgen.values.errors import EthosgenError, NpuFault
 from tests.support.programs import COMMANDS, ELEMENTS, OUTPUT_OFFSET
 

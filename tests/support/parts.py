@@ -50,7 +50,7 @@ EVERYWHERE = (
 """Sources whose change may break any part."""
 EVERY_TIME = tuple(
     f"{_GENERATOR}{room}"
-    for room in "api flow oracle project samples target toml toolchain verdict".split()
+    for room in "api flow oracle project samples targets toml toolchain verdict".split()
 )
 """Rooms that `make test` covers: their change alone runs no part, unless one names them."""
 
@@ -127,7 +127,7 @@ PARTS = (
         ("tests/quantization/", "tests/commands/test_quantize.py"),
         _of("frontend/", "quantization/"),
     ),
-    Part("hosts", ("tests/host/",), _of("host/", "sweeps/", "target/")),
+    Part("hosts", ("tests/host/",), _of("host/", "sweeps/", "targets/")),
     Part("meshes", ("tests/mesh/",), _of("mesh/")),
     Part(
         "studies",
@@ -137,7 +137,7 @@ PARTS = (
     Part(
         "systems",
         ("tests/stages/",),
-        (*_of("stages/", "systems/", "target/"), "templates/element/"),
+        (*_of("stages/", "systems/", "targets/"), "templates/element/"),
     ),
     Part(
         "pages",

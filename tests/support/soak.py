@@ -14,8 +14,8 @@ from ethosgen.board import load_board
 from ethosgen.host.tools import QEMU
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
-from ethosgen.target.qemu import QemuTarget
-from ethosgen.target.session import Session
+from ethosgen.targets.qemu import QemuTarget
+from ethosgen.targets.session import Session
 from ethosgen.toolchain import build
 from ethosgen.values.plan import IoStyle
 from tests.support.noisy_line import NoisyFrames

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import target
+from ethosgen import targets
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
 from ethosgen.flow import attach_model, create_project, verify
 from ethosgen.host.tools import QEMU
 from ethosgen.project import BAREMETAL, ZEPHYR, open_project
 from ethosgen.project.info import NetworkInfo
-from ethosgen.target.qemu import QemuTarget
+from ethosgen.targets.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.profile import Profile
@@ -146,7 +146,7 @@ def test_a_fatal_error_ends_the_run_with_a_sentence(fault: str, tmp_path: Path) 
     built = build_zephyr(info, "qemu")
     started = time.monotonic()
     with pytest.raises(TargetError, match=FAULTS[fault]):
-        target.run(built.elf, info, [], attach=attach_model(find_accelerator(info.npu)))
+        targets.run(built.elf, info, [], attach=attach_model(find_accelerator(info.npu)))
     assert time.monotonic() - started < 60
 
 

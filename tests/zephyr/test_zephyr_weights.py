@@ -8,7 +8,7 @@ import pytest
 from ethosgen.flow import create_project, run_project, verify
 from ethosgen.flow.weights import build_weights, read_file, verify_weights
 from ethosgen.project import ZEPHYR, open_project
-from ethosgen.target.slots import find_slots
+from ethosgen.targets.slots import find_slots
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import TargetError
 from ethosgen.values.report import Report
@@ -19,7 +19,7 @@ from tests.project.test_linking import memory_of
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.recipes import recipe
 from tests.support.retrained import retrained
-from tests.target.test_weights_on_qemu import DAMAGES
+from tests.targets.test_weights_on_qemu import DAMAGES
 
 pytestmark = [needs_zephyr, needs_qemu]
 

@@ -121,7 +121,7 @@ def attach(
         arm-none-eabi-gdb app.elf -ex "target remote :1234"
     """
     from ethosgen.flow.attachment import attach_firmware
-    from ethosgen.target.attach.npu import Troubles
+    from ethosgen.targets.attach.npu import Troubles
 
     spurious_s = None if spurious_ms is None else spurious_ms / _MS
     troubles = Troubles((delay_ms or 0.0) / _MS, hang, drop_irq, spurious_s)

@@ -22,7 +22,7 @@ def npus(_context: click.Context, _option: click.Parameter, typed: str) -> list[
 
 def targets(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
     """Return the targets whose names begin as typed."""
-    from ethosgen.target import TARGETS
+    from ethosgen.targets import TARGETS
 
     return _items(TARGETS, typed)
 

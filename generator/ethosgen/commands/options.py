@@ -326,14 +326,14 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
         if host is not None:
             if ports or on not in ("ssh", None):
                 raise click.UsageError("--host needs --on ssh, and excludes --port")
-            from ethosgen.target import SshHost
+            from ethosgen.targets import SshHost
 
             return function(on="ssh", line=SshHost(host), **arguments)
         if not ports:
             return function(on=on, line=None, **arguments)
         if on not in ("serial", None):
             raise click.UsageError("--port needs --on serial")
-        from ethosgen.target import SerialLine
+        from ethosgen.targets import SerialLine
 
         named = [_NAMED_PORT.fullmatch(port) for port in ports]
         if all(named):
@@ -351,8 +351,8 @@ _NAMED_PORT = re.compile(r"([a-z][a-z0-9_]*)(?:\.(before|behind))?=(.+)")
 
 def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str | None) -> Any:
     """Return the ports of a pipeline's elements by name."""
-    from ethosgen.target import SerialLine
-    from ethosgen.target.relay import Ports
+    from ethosgen.targets import SerialLine
+    from ethosgen.targets.relay import Ports
 
     urls = {(match[1], match[2]): match[3] for match in named}
     names = dict.fromkeys(name for name, _ in urls)

@@ -62,7 +62,7 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
 def _way(board: str | None) -> str:
     """Return the extra options for `build` if the board does not run on QEMU."""
     from ethosgen.board import load_board
-    from ethosgen.target import default_target
+    from ethosgen.targets import default_target
 
     target = default_target(load_board(board)) if board else "qemu"
     return "" if target == "qemu" else f" --on {target}"

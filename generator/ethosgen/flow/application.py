@@ -19,7 +19,7 @@ from ethosgen.verdict.judgement import decisive_outputs
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.target import Line
+    from ethosgen.targets import Line
 
 FOLDER = "application"
 """The application's folder in a project."""
@@ -69,7 +69,7 @@ def run_and_compare(
 
     `networks` are the project's, in order. `on_line` gets each line when it comes.
     """
-    from ethosgen.target.feed import run_application
+    from ethosgen.targets.feed import run_application
 
     assert info.app is not None
     application = find_application(info.app)

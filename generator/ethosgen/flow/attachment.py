@@ -6,8 +6,8 @@ from pathlib import Path
 from ethosgen.board import Board, load_board
 from ethosgen.flow.npu_model import attach_model
 from ethosgen.host.tools import QEMU
-from ethosgen.target.attach.firmware import Attachment, End, check_elf, run_attached
-from ethosgen.target.attach.npu import NO_TROUBLES, Log, Troubles
+from ethosgen.targets.attach.firmware import Attachment, End, check_elf, run_attached
+from ethosgen.targets.attach.npu import NO_TROUBLES, Log, Troubles
 from ethosgen.values.errors import InputError
 
 NO_NPU = "none"

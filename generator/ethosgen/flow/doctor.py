@@ -146,7 +146,7 @@ def _fault(tool: Tool, path: Path) -> str:
 
 
 def _configured() -> Iterator[Finding]:
-    from ethosgen.target.fvp import fvp_tool
+    from ethosgen.targets.fvp import fvp_tool
     from ethosgen.toolchain.zephyr import find_zephyr_base, read_version
 
     for tool in (CBUILD, fvp_tool("FVP")):

@@ -25,13 +25,13 @@ from ethosgen.verdict.judgement import USUAL, Criteria, Inputs
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.target import Line
+    from ethosgen.targets import Line
     from ethosgen.toolchain import Built
 
 
 def _check_target(board: Board, on: str, platform: str) -> None:
     """Refuse a target that cannot run the firmware, before anything is compiled for it."""
-    from ethosgen.target import require_target, targets_of
+    from ethosgen.targets import require_target, targets_of
 
     kind = require_target(on)
     if kind.platform not in (None, platform):
@@ -81,7 +81,7 @@ def build_project(
     With `profile` the firmware counts each step of its networks.
     """
     from ethosgen.project import link_remedy
-    from ethosgen.target import default_target, require_target
+    from ethosgen.targets import default_target, require_target
     from ethosgen.toolchain import digest_sources, stamp, take_turn
 
     info = _open_application(directory)
@@ -144,7 +144,7 @@ def run_project(
     All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
     each Report has the cost of each step, if the firmware was built for it.
     """
-    from ethosgen.target import default_target
+    from ethosgen.targets import default_target
 
     info = _open_application(directory)
     on = on or default_target(info.board)
@@ -164,7 +164,7 @@ def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "B
     `build` is west's build directory, if it is not the project's.
     """
     from ethosgen.project import LINUX, ZEPHYR
-    from ethosgen.target import require_target
+    from ethosgen.targets import require_target
     from ethosgen.toolchain import find_built, find_linux, find_zephyr, require_fresh
 
     way = require_target(on).variant
@@ -189,7 +189,7 @@ def run_app(
     watch: Watch,
 ) -> ApplicationReport:
     """Run a built project's application on a target, and compare its lines."""
-    from ethosgen.target import default_target, require_target
+    from ethosgen.targets import default_target, require_target
 
     info = _open_application(directory)
     if info.app is None:
@@ -237,7 +237,7 @@ def verify(
     the recipe has an application, that runs on the `feed`, and the report has its own.
     """
     from ethosgen.project import open_project
-    from ethosgen.target import require_target
+    from ethosgen.targets import require_target
 
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
@@ -305,7 +305,7 @@ def flash_project(
     That is its application, if it has one, unless `harness` asks for the server of inferences.
     """
     from ethosgen.project import LINUX, ZEPHYR
-    from ethosgen.target.flasher import flash_images
+    from ethosgen.targets.flasher import flash_images
     from ethosgen.toolchain import find_built, require_fresh
 
     info = _open_application(directory)

@@ -10,7 +10,7 @@ from ethosgen.values.errors import InputError
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.target import Attach
+    from ethosgen.targets import Attach
 
 
 def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
@@ -34,7 +34,7 @@ def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
 
 def simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
     """Return a function that attaches the functional model, None without NPU or on a real one."""
-    from ethosgen.target import require_target
+    from ethosgen.targets import require_target
 
     if info.npu == NO_NPU or require_target(on).has_own_npu:
         return None

@@ -20,7 +20,7 @@ HOOK = "ethosgen_profile_step"
 
 def require_counter(info: "ProjectInfo", on: str) -> None:
     """Raise InputError for a target without a counter, or a project that cannot count steps."""
-    from ethosgen.target import require_target
+    from ethosgen.targets import require_target
 
     if not require_target(on).has_clock:
         raise InputError(

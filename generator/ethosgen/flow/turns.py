@@ -27,7 +27,7 @@ from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
 if TYPE_CHECKING:
     from ethosgen.board import Board
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.target import Line
+    from ethosgen.targets import Line
     from ethosgen.toolchain import Built
 
 
@@ -117,7 +117,7 @@ def _stand_in(board: "Board") -> str | None:
 
 def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
     """Return the evidence of a non-secure run, which fails without it; None for a secure one."""
-    from ethosgen.target import expected_evidence, secure_image
+    from ethosgen.targets import expected_evidence, secure_image
     from ethosgen.toolchain import measure_elf
 
     if not info.board.is_non_secure:
@@ -153,7 +153,7 @@ def _run(
     line: "Line | None",
     profile: bool,
 ) -> Outcome:
-    from ethosgen.target import run
+    from ethosgen.targets import run
 
     known = replace(info, devices=devices_of(info, built.on))
     with watch.stage("run", f"running on {built.on}"):

@@ -44,7 +44,7 @@ from ethosgen.verdict.given import require_inputs
 from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
 
 if TYPE_CHECKING:
-    from ethosgen.target import Line
+    from ethosgen.targets import Line
 
 SIMULATE = "simulate"
 """Runs the network on this machine, without firmware."""
@@ -112,7 +112,7 @@ def _board(recipe: Recipe) -> Board:
 
 
 def _usual_target(recipe: Recipe) -> str:
-    from ethosgen.target import default_target
+    from ethosgen.targets import default_target
 
     if recipe.board is None:
         return SIMULATE

@@ -85,7 +85,7 @@ class FirmwareMaker:
     def __call__(self) -> Iterator[RunSamples]:
         """Yield the function that runs samples."""
         from ethosgen.project import open_project
-        from ethosgen.target import running
+        from ethosgen.targets import running
 
         info = open_project(self.directory)
         info = replace(info, devices=devices_of(info, QEMU))

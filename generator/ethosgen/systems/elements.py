@@ -34,9 +34,9 @@ from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.target.elements import Measured, Member
-    from ethosgen.target.relay import Ports
-    from ethosgen.target.wires import Tap
+    from ethosgen.targets.elements import Measured, Member
+    from ethosgen.targets.relay import Ports
+    from ethosgen.targets.wires import Tap
     from ethosgen.toolchain import Built
 
 _MOST_TICKS = 1 << 31
@@ -222,7 +222,7 @@ def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
 
 def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "list[Member]":
     """Return the built elements, boards for those in `ports`; InputError for one without build."""
-    from ethosgen.target.elements import Member
+    from ethosgen.targets.elements import Member
 
     members = []
     for element in opened.manifest.elements:
@@ -247,7 +247,7 @@ def _run(
     rig: "Rig",
     is_recording: bool = False,
 ) -> "_Done":
-    from ethosgen.target.elements import Elements
+    from ethosgen.targets.elements import Elements
 
     manifest, graph, stages = opened.manifest, opened.graph, opened.stages
     rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
@@ -281,7 +281,7 @@ def _run_alone(
     opened: Opened, samples: Sequence[Arrays], outputs: Sequence[Arrays], watch: Watch
 ) -> tuple[int | None, bool]:
     """Return the cycles of the whole network on one element, and whether its outputs are equal."""
-    from ethosgen.target import run
+    from ethosgen.targets import run
 
     if not opened.manifest.alone:
         return None, True

@@ -6,7 +6,7 @@ from ethosgen import flow
 from ethosgen.aot.registry import deciding_dtype, registry
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.project import open_project
-from ethosgen.target import run
+from ethosgen.targets import run
 from ethosgen.values.network import Network, Operator
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.tosa import PREFIX

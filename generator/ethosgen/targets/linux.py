@@ -1,0 +1,131 @@
+"""A program for Linux: with QEMU's user mode on this machine, or over ssh on a computer.
+
+Its console is its standard input and output.
+"""
+
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+
+from ethosgen.board import Board
+from ethosgen.host.tools import QEMU_USER, SSH, CommandError, linux_gcc, run_command
+from ethosgen.targets.native import Pipes
+from ethosgen.targets.process import ProcessTarget
+from ethosgen.values.errors import InputError, TargetError, ToolError
+
+_COPY_S = 120.0
+"""Time limit in seconds for a program's way to another computer."""
+_REMOVAL_S = 30.0
+"""Time limit in seconds for the program to end there, and for its folder to be removed."""
+_QUESTION_S = 30.0
+_SIGNAL_STATUS = 128
+"""A shell adds it to the number of the signal that ended a program."""
+_C_LIBRARY = "libc.so.6"
+_SAID_CHARACTERS = 500
+_BATCH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
+"""ssh asks nobody for a password: the session has its standard input."""
+
+
+class PipedTarget(ProcessTarget):
+    """A program whose console is its standard input and output."""
+
+    def _death(self, status: int) -> str:
+        """Return the message that the program has ended; a signal is what a crash looks like."""
+        number = -status if status < 0 else status - _SIGNAL_STATUS
+        try:
+            return f"{self._title}: the program was ended by {Signals(number).name}"
+        except ValueError:
+            return super()._death(status)
+
+    def _start(self, command: list[str]) -> None:
+        process = self._spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if process.stdin is not None and process.stdout is not None:
+            self._console = Pipes(process.stdin, process.stdout)
+
+
+class QemuUserTarget(PipedTarget):
+    """A program on QEMU's user mode, from entering the context to leaving it."""
+
+    def __init__(self, program: Path, board: Board) -> None:
+        super().__init__(QEMU_USER.name)
+        self._program = program
+        self._board = board
+
+    def _open(self) -> None:
+        libraries = find_sysroot(self._board)
+        place = ["-L", str(libraries)] if libraries else []
+        self._start([str(QEMU_USER.find()), *place, str(self._program)])
+
+
+def find_sysroot(board: Board) -> Path | None:
+    """Return the folder whose lib/ has the cross compiler's C library, None without a compiler.
+
+    Only a program that is not static needs it.
+    """
+    assert board.linux is not None
+    try:
+        gcc = linux_gcc(board.linux.compiler).find()
+        output = run_command([str(gcc), f"-print-file-name={_C_LIBRARY}"], _QUESTION_S).strip()
+    except (ToolError, CommandError):
+        return None
+    return None if output == _C_LIBRARY else Path(output).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class SshHost:
+    """A computer that ssh reaches: its address as ssh takes it."""
+
+    address: str
+
+    def __post_init__(self) -> None:
+        if not self.address or self.address.startswith("-"):
+            raise InputError(f"'{self.address}' is not a host; name it as --host USER@HOST")
+
+
+class SshTarget(PipedTarget):
+    """A program on another computer, from entering the context to leaving it.
+
+    It is copied to a new folder there, which is removed when it ends.
+    """
+
+    def __init__(self, program: Path, host: object) -> None:
+        super().__init__("ssh")
+        if not isinstance(host, SshHost):
+            raise InputError("where is the computer? name it with --host, e.g. --host pi@10.0.0.7")
+        self._program = program
+        self._ssh = (*_BATCH, "--", host.address)
+        self._address = host.address
+
+    def wait_for_exit(self) -> int | None:
+        """Return the program's exit status, None if it has not exited in time."""
+        return self._wait(_REMOVAL_S)
+
+    def _open(self) -> None:
+        ssh = str(SSH.find())
+        folder = self._copy(ssh)
+        place = shlex.quote(folder)
+        # The folder is removed however the program ends: it ends at the latest with our pipe.
+        script = f"trap 'rm -rf {place}' EXIT; {place}/{self._program.name}"
+        self._start([ssh, *self._ssh, script])
+
+    def _copy(self, ssh: str) -> str:
+        """Copy the program to a new folder there, and return that."""
+        name = shlex.quote(self._program.name)
+        script = f'd=$(mktemp -d) && cat > "$d"/{name} && chmod 700 "$d"/{name} && echo "$d"'
+        try:
+            with self._program.open("rb") as program:
+                output = run_command([ssh, *self._ssh, script], _COPY_S, given=program)
+        except CommandError as error:
+            words = error.words.strip()[-_SAID_CHARACTERS:]
+            raise TargetError(
+                f"cannot copy the program to '{self._address}': {error}"
+                f"{': ' if words else ''}{words}"
+            ) from None
+        folder = output.strip().splitlines()[-1:]  # a login may print words of its own first
+        if not folder or not folder[0].startswith("/"):
+            raise TargetError(
+                f"'{self._address}' did not say where the program is: {output.strip()}"
+            )
+        return folder[0]

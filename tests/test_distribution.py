@@ -11,7 +11,7 @@ import pytest
 
 from ethosgen import __version__
 from ethosgen.host.demos import DEMO_FILES
-from ethosgen.project.migration import FORMAT
+from ethosgen.project.manifest import FORMAT
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from tests import ROOT
 

@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from ethosgen import flow
 from ethosgen.cli import cli
 from ethosgen.frontend import read
-from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.profile import Profile
 from ethosgen.values.report import FirmwareReport, Report
@@ -174,7 +173,6 @@ def test_a_run_without_a_profile_is_one_sentence(tmp_path: Path) -> None:
             "cannot count the turns of loops; take app/server.c, app/profile.c and app/profile",
         ),
         ("app", r"has no ethosgen_profile_step\(\); take app/main.c, app/server.c and app/profile"),
-        ("manifest", "comes from an ethosgen without profiles; generate the project again"),
     ],
 )
 def test_an_older_project_is_one_sentence(tmp_path: Path, change: str, said: str) -> None:
@@ -184,13 +182,9 @@ def test_an_older_project_is_one_sentence(tmp_path: Path, change: str, said: str
     if change == "app":
         for file in (place / "app").glob("*.c"):
             file.write_text(file.read_text().replace("ethosgen_profile_step", "other"))
-    elif change == "table":
+    else:
         path = place / "app" / "profile.h"
         path.write_text(path.read_text().replace("entries", "others"))
-    else:
-        path = place / "model" / "ethosgen.json"
-        path.write_text(path.read_text().replace('"calls"', '"others"'))
-        assert open_project(place).network.steps == ()
     with pytest.raises(InputError, match=said):
         flow.build_project(place, profile=True, watch=Watch())
 

@@ -27,11 +27,6 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
             "--profile has nothing to count with --on native: the clock of native_sim stands still "
             "while a network runs; use --on qemu"
         )
-    if not all(network.steps for network in info.networks):
-        raise InputError(
-            f"'{info.directory}' comes from an ethosgen without profiles; "
-            "generate the project again"
-        )
     if not any(HOOK in text for text in _texts(info.directory, "*.c")):
         raise InputError(
             f"the application in '{info.directory}' has no {HOOK}(); take app/main.c, app/server.c "

@@ -16,7 +16,6 @@ from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.layout import BAREMETAL
-from ethosgen.project.migration import FORMAT, migrate
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.errors import InputError
@@ -40,6 +39,8 @@ from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.version import __version__
 
+FORMAT = 1
+"""The manifest's format. A release that adds a field increments it; each reads only its own."""
 LIBRARY = "model"
 """The folder of the model library."""
 MANIFEST = f"{LIBRARY}/ethosgen.json"
@@ -201,7 +202,13 @@ def open_project(directory: Path) -> ProjectInfo:
         raise InputError(f"'{directory}' is not an ethosgen project: it has no {MANIFEST}")
     try:
         content = json.loads(path.read_bytes())
-        return _read_manifest(directory, migrate(content, str(path)))
+        if content["format"] != FORMAT:
+            raise InputError(
+                f"'{path}' has format {content['format']}, but this ethosgen {__version__} reads "
+                f"{FORMAT}; use ethosgen {content['ethosgen']}, which made it, or generate the "
+                "project again elsewhere"
+            )
+        return _read_manifest(directory, content)
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError) as error:
@@ -241,7 +248,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         source=path,
         format=str(source["format"]),
         reading=_read_reading(source),
-        steps=tuple(ProgramStep(**step) for step in network.get("calls", ())),
+        steps=tuple(ProgramStep(**step) for step in network["calls"]),
         weights=_read_weights(directory, network),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
@@ -297,17 +304,17 @@ def _read_reading(source: Mapping[str, Any]) -> ReadOptions:
 
 def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     operators = tuple(CpuOperator(**operator) for operator in plan["cpu_operators"])
-    choices = tuple(Choice(**choice) for choice in plan.get("choices", ()))
-    fused = tuple(plan.get("fused", ()))
-    stored = plan.get("check")
-    placings = tuple(map(_read_placing, plan.get("placings", ())))
-    shares = tuple(Share(**share) for share in plan.get("shares", ()))
+    choices = tuple(Choice(**choice) for choice in plan["choices"])
+    fused = tuple(plan["fused"])
+    stored = plan["check"]
+    placings = tuple(map(_read_placing, plan["placings"]))
+    shares = tuple(Share(**share) for share in plan["shares"])
     check = Check(**{**stored, "cases": tuple(stored["cases"])}) if stored else None
     read = {
         "cpu_operators": operators,
         "choices": choices,
         "fused": fused,
-        "overlapped": tuple(plan.get("overlapped", ())),
+        "overlapped": tuple(plan["overlapped"]),
         "check": check,
         "shares": shares,
         "placings": placings,

@@ -64,6 +64,7 @@ OWNERS = {
     "executorch": "quantization",
     "flatbuffers": "frontend.tflite",
     "jinja2": "project",
+    "junitparser": "commands",
     "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
     "matplotlib": "plots",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ethosgen.commands.junit import make_suite
+from ethosgen.commands.junit import make_suites
 from ethosgen.commands.wording import application_text
 from ethosgen.values.application import ApplicationReport, Work
 
@@ -42,14 +42,15 @@ def test_silence_never_passes() -> None:
 
 def test_junit_has_the_lines() -> None:
     def case(made: ApplicationReport) -> Any:
-        (suite,) = make_suite("net", made, None)
-        (only,) = suite.findall("testcase")
+        (suite,) = make_suites("net", made, None)
+        (only,) = suite
         return only
 
-    assert case(report(LINES)).find("failure") is None
-    assert case(report(LINES)).findtext("system-out") == "one\ntwo"
-    assert "line 2 is 'nothing'" in case(report(("one",))).find("failure").get("message")
-    assert case(report(LINES, None)).find("skipped") is not None
+    assert not case(report(LINES)).result
+    assert case(report(LINES)).system_out == "one\ntwo"
+    (failure,) = case(report(("one",))).result
+    assert "line 2 is 'nothing'" in failure.message
+    assert case(report(LINES, None)).is_skipped
 
 
 def test_work_is_a_share_of_the_inputs_time_at_the_boards_clock() -> None:

@@ -1,9 +1,11 @@
 """JUnit XML of a run, for the test reports of continuous integration; it fails closed."""
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+from junitparser.junitparser import FinalResult
 
 from ethosgen.host.storage import explain_storage
 from ethosgen.stages.report import PipelineReport
@@ -51,114 +53,109 @@ class JUnitFile:
     ) -> None:
         if self._path is None:
             return
-        suite = make_suite(self._name, self._report, error)
+        suites = make_suites(self._name, self._report, error)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            ET.ElementTree(suite).write(self._path, encoding="utf-8", xml_declaration=True)
+            suites.write(str(self._path))
         except OSError as problem:
             raise cannot_write(self._path, problem) from None
 
 
-def make_suite(name: str, report: Recorded | None, error: BaseException | None) -> ET.Element:
-    """Return a <testsuites> with one suite; an error or a missing report becomes an <error> in it.
+def make_suites(name: str, report: Recorded | None, error: BaseException | None) -> JUnitXml:
+    """Return one suite; an error or a missing report becomes an <error> in it.
 
     With several networks, the cases of each are in a class of its own.
     """
-    cases = []
     if error is not None or report is None:
-        case = ET.Element("testcase", classname=f"ethosgen.{name}", name="run")
-        kind = type(error).__name__ if error is not None else "NoReport"
-        words = str(error) if error is not None else "the run left no report"
-        words = explain_storage(error) or words
-        is_bug = isinstance(error, Exception) and not isinstance(error, EthosgenError)
-        expected = not is_bug or explain_storage(error) is not None
-        ET.SubElement(case, "error", type=kind, message=words if expected else f"bug: {words}")
-        cases.append(case)
+        cases = [_unfinished_case(name, error)]
     elif isinstance(report, ApplicationReport):
         cases = [_application_case(name, report)]
     elif isinstance(report, FirmwareReport):
-        cases = [case for one in report.reports for case in _cases(f"{name}.{one.network}", one)]
+        cases = [
+            case
+            for network in report.reports
+            for case in _cases(f"{name}.{network.network}", network)
+        ]
     else:
         cases = _cases(name, report)
     application = getattr(report, "application", None)
     if application is not None:
         cases.append(_application_case(name, application))
-    counts = {
-        kind: str(sum(1 for case in cases if case.find(tag) is not None))
-        for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
-    }
-    suites = ET.Element("testsuites")
-    seconds = sum(report.wall_s.values()) if report is not None else 0.0
-    suite = ET.SubElement(
-        suites,
-        "testsuite",
-        name=f"ethosgen.{name}",
-        tests=str(len(cases)),
-        time=f"{seconds:.3f}",
-    )
-    suite.attrib.update(counts)
-    suite.extend(cases)
+    suite = TestSuite(f"ethosgen.{name}")
+    suite.add_testcases(cases)
+    suite.time = round(sum(report.wall_s.values()), 3) if report is not None else 0.0
+    suites = JUnitXml()
+    suites.append(suite)
     return suites
 
 
-def _application_case(name: str, application: ApplicationReport) -> ET.Element:
+def _case(
+    group: str, name: str, output: str | None = None, result: FinalResult | None = None
+) -> TestCase:
+    case = TestCase(name, f"ethosgen.{group}")
+    if result is not None:
+        case.result = result
+    if output is not None:
+        case.system_out = output
+    return case
+
+
+def _unfinished_case(name: str, error: BaseException | None) -> TestCase:
+    kind = type(error).__name__ if error is not None else "NoReport"
+    storage = explain_storage(error)
+    sentence = storage or (str(error) if error is not None else "the run left no report")
+    is_bug = isinstance(error, Exception) and not isinstance(error, EthosgenError) and not storage
+    return _case(name, "run", result=Error(f"bug: {sentence}" if is_bug else sentence, kind))
+
+
+def _application_case(name: str, application: ApplicationReport) -> TestCase:
     """Return the case of an application's run."""
-    group = f"ethosgen.{name}"
-    case = ET.Element("testcase", classname=group, name=f"the application '{application.app}'")
+    result: FinalResult | None = None
     if application.expected is None:
-        ET.SubElement(case, "skipped", message=application.text())
+        result = Skipped(application.text())
     elif not application.passed:
-        ET.SubElement(case, "failure", type="Application", message=application.text())
-    ET.SubElement(case, "system-out").text = "\n".join(application.lines)
-    return case
+        result = Failure(application.text(), "Application")
+    title = f"the application '{application.app}'"
+    return _case(name, title, "\n".join(application.lines), result)
 
 
-def _fidelity(group: str, fidelity: Fidelity) -> ET.Element:
+def _fidelity_case(group: str, fidelity: Fidelity) -> TestCase:
     """Return the case of the network's own runtime; without a limit it cannot fail."""
-    case = ET.Element("testcase", classname=group, name=f"outputs near {fidelity.title}'s")
+    result: FinalResult | None = None
     if fidelity.skipped:
-        ET.SubElement(case, "skipped", message=fidelity.skipped)
+        result = Skipped(fidelity.skipped)
     elif not fidelity.passed:
-        ET.SubElement(case, "failure", type="Fidelity", message=fidelity.text())
-    ET.SubElement(case, "system-out").text = fidelity.text()
-    return case
+        result = Failure(fidelity.text(), "Fidelity")
+    return _case(group, f"outputs near {fidelity.title}'s", fidelity.text(), result)
 
 
-def _cases(name: str, report: Report | PipelineReport) -> list[ET.Element]:
-    group = f"ethosgen.{name}"
+def _outputs_case(group: str, report: Report | PipelineReport) -> TestCase:
     golden = report.golden
     oracle = (golden.title if golden else "") or _ORACLE
     near = f"within {steps_text(golden.steps)} of" if golden and golden.steps else "equal"
-    outputs = ET.Element("testcase", classname=group, name=f"outputs {near} {oracle}'s")
+    name = f"outputs {near} {oracle}'s"
     if golden is None:
-        ET.SubElement(outputs, "skipped", message="no golden output; pass --golden")
-    elif golden.mismatches or not golden.elements:
+        return _case(group, name, result=Skipped("no golden output; pass --golden"))
+    failure = None
+    if golden.mismatches or not golden.elements:
         words = (
             f"{golden.mismatches} of {counted(golden.elements, 'output')} differ, by "
             f"at most {golden.max_abs_diff:g}"
         )
-        found = [f"{title}: {text}" for title, text in report.findings.items()]
-        failure = ET.SubElement(
-            outputs, "failure", type="Mismatch", message="; ".join((words, *found))
-        )
-        failure.text = "\n".join((words, *found))
-    if golden is not None:
-        decided = ET.SubElement(outputs, "system-out")
-        omitted = report.findings.get("left out", "")
-        parts = (oracle, golden.version, golden.note, omitted and f"left out {omitted}")
-        decided.text = " ".join(filter(None, parts))
-    marker = ET.Element("testcase", classname=group, name=_MARKER)
-    if not report.ended:
-        ET.SubElement(marker, "failure", type="NoEndMarker", message="it was never seen")
-    cases = [outputs, marker]
+        lines = (words, *(f"{title}: {text}" for title, text in report.findings.items()))
+        failure = Failure("; ".join(lines), "Mismatch")
+        failure.text = "\n".join(lines)
+    omitted = report.findings.get("left out", "")
+    decided = (oracle, golden.version, golden.note, omitted and f"left out {omitted}")
+    return _case(group, name, " ".join(filter(None, decided)), failure)
+
+
+def _cases(group: str, report: Report | PipelineReport) -> list[TestCase]:
+    unseen = None if report.ended else Failure("it was never seen", "NoEndMarker")
+    cases = [_outputs_case(group, report), _case(group, _MARKER, result=unseen)]
     if report.fidelity:
-        cases.append(_fidelity(group, report.fidelity))
-    if (
-        report.golden is not None
-        and not report.passed
-        and not any(c.findall("failure") for c in cases)
-    ):
-        verdict = ET.Element("testcase", classname=group, name="verdict")
-        ET.SubElement(verdict, "failure", type="Verdict", message=report.verdict)
-        cases.append(verdict)
+        cases.append(_fidelity_case(group, report.fidelity))
+    is_explained = any(case.is_failure for case in cases)
+    if report.golden is not None and not report.passed and not is_explained:
+        cases.append(_case(group, "verdict", result=Failure(report.verdict, "Verdict")))
     return cases

@@ -57,10 +57,10 @@ structure: setup  ## print packages, floors and arrows, from the imports alone
 format: setup  ## format the sources with ruff
 	@$(BIN)/ruff format .
 
-bench: setup  ## measure exactness, sizes, instructions and times; writes docs/bench.md
+bench: setup  ## measure exactness, sizes, instructions and times; writes evidence/bench.md
 	@$(BIN)/python -m bench
 
-exactness: setup  ## compare the NPU model with both oracles; writes docs/exactness.md
+exactness: setup  ## compare the NPU model with both oracles; writes evidence/exactness.md
 	@$(BIN)/python -m tests.corpus table
 
 fuzz: setup  ## damage command streams and run them on the NPU model (COUNT=100000)

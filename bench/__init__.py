@@ -1,4 +1,4 @@
-"""Measures ethosgen as a user would run it; writes docs/bench.json, docs/bench.md and the README.
+"""Measures ethosgen as a user would run it; writes evidence/bench.* and the README.
 
     .venv/bin/python -m bench                      # a few minutes; make bench
     .venv/bin/python -m bench --only times         # only this part; the page states when

@@ -1,6 +1,6 @@
 """Measures who is the fastest on QEMU: our kernels, an accelerator, or the choice between them.
 
-    CMSIS_NN_PATH=… .venv/bin/python -m bench.choice            # writes docs/choice.json and .md
+    CMSIS_NN_PATH=… .venv/bin/python -m bench.choice     # writes evidence/choice.json and .md
     .venv/bin/python -m bench.choice --only matrix-engine       # these runs, the others are kept
     .venv/bin/python -m bench.choice --only layers              # the errors of estimates
     .venv/bin/python -m bench.choice --render                   # only the page

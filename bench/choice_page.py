@@ -1,4 +1,4 @@
-"""docs/choice.md: who is the fastest, and how far estimates are from what was counted."""
+"""evidence/choice.md: who is the fastest, and how far estimates are from what was counted."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bench import markdown
 from bench.command import Figures
 
 ROOT = Path(__file__).parent.parent
-RESULTS, PAGE = ROOT / "docs" / "choice.json", ROOT / "docs" / "choice.md"
+RESULTS, PAGE = ROOT / "evidence" / "choice.json", ROOT / "evidence" / "choice.md"
 NPU = "ethos-u55-128"
 LAYERS = "layers"
 """The key of single layers in the results."""

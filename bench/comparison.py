@@ -1,8 +1,8 @@
-"""Compares networks, NPUs and boards: `python -m bench.comparison` writes docs/compare.md's tables.
+"""Compares networks, NPUs and boards: writes evidence/compare.md.
 
-    .venv/bin/python -m bench.comparison                  # all, and docs/compare.svg
+    .venv/bin/python -m bench.comparison                  # all, and evidence/compare.svg
     .venv/bin/python -m bench.comparison fronts           # one part, the others are kept
-    .venv/bin/python -m bench.comparison --render         # only the page, from docs/compare.json
+    .venv/bin/python -m bench.comparison --render         # only the page, from compare.json
 
 The networks are those of the bench. Exit status 1 if an output differs from the oracle's.
 """
@@ -24,9 +24,9 @@ from ethosgen.values.comparison import ComparisonReport, Cost, Result, Setting
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.watch import Watch
 
-DOCS = Path(__file__).parent.parent / "docs"
-RESULTS, PAGE, PLOT = (DOCS / f"compare.{suffix}" for suffix in ("json", "md", "svg"))
-CHOICE = DOCS / "choice.json"
+EVIDENCE = Path(__file__).parent.parent / "evidence"
+RESULTS, PAGE, PLOT = (EVIDENCE / f"compare.{suffix}" for suffix in ("json", "md", "svg"))
+CHOICE = EVIDENCE / "choice.json"
 FRONTS = "fronts"
 KWS, VWW, AD = "kws_dscnn_int8", "vww_mobilenet_int8", "ad_autoencoder_int8"
 END = "<!-- end -->"
@@ -148,7 +148,7 @@ def _number(value: int | None) -> str:
 
 
 def _estimates(rows: Rows) -> str:
-    """Return estimates of the CPU alone beside the instructions that docs/choice.md counted."""
+    """Return estimates of the CPU alone beside the instructions that evidence/choice.md counted."""
     counted: Mapping[str, Row] = json.loads(CHOICE.read_text())["runs"]
     lines = []
     for core, board, run in (

@@ -1,4 +1,4 @@
-"""Runs what others compiled for Ethos-U on the NPU model; writes docs/evidence.md.
+"""Runs what others compiled for Ethos-U on the NPU model; writes evidence/streams.md.
 
     .venv/bin/python -m bench.evidence CLONES [--only PART_OF_A_PATH ...]
 
@@ -32,7 +32,7 @@ from ethosgen.values.network import Network
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
-PAGE = ROOT / "docs" / "evidence.md"
+PAGE = ROOT / "evidence" / "streams.md"
 SAMPLES = 3
 HEAD = """# Independent evidence
 

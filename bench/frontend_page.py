@@ -1,4 +1,4 @@
-"""Renders docs/frontends.md from the figures in docs/frontends.json."""
+"""Renders evidence/frontends.md from the figures in evidence/frontends.json."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _ABOVE_ONE_STEP = 1.5
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """Return docs/frontends.md."""
+    """Return evidence/frontends.md."""
     lines = [
         "# Front ends",
         "",

@@ -1,6 +1,6 @@
-"""Measures the front ends: `python -m bench.frontends [ONNX]` writes docs/frontends.md.
+"""Measures the front ends: `python -m bench.frontends [ONNX]` writes evidence/frontends.md.
 
-Figures are kept in docs/frontends.json, so that each suite of `frontend_suites` can be measured
+Figures are kept in evidence/frontends.json, so that each suite of `frontend_suites` can be measured
 where its runtime is installed.
 """
 
@@ -14,8 +14,8 @@ from bench.frontend_page import page
 from bench.frontend_suites import SUITES, Figures, Suite
 from tests import ROOT
 
-RESULTS = ROOT / "docs" / "frontends.json"
-PAGE = ROOT / "docs" / "frontends.md"
+RESULTS = ROOT / "evidence" / "frontends.json"
+PAGE = ROOT / "evidence" / "frontends.md"
 PARTS = ("networks", "operators")
 
 

@@ -1,8 +1,8 @@
-"""Measures pipelines: `python -m bench.pipeline [NETWORK …]` writes the table in docs/pipeline.md.
+"""Measures pipelines: `python -m bench.pipeline [NETWORK …]` writes evidence/pipeline.md.
 
 Each network is cut for 2, 3 and 8 Corstone-300 with an Ethos-U55, in shared memory and on serial
-lines, and runs on QEMU. docs/pipeline.json keeps the figures, so that networks can be measured one
-at a time; --render only writes the table.
+lines, and runs on QEMU. evidence/pipeline.json keeps the figures, so that networks can be measured
+one at a time; --render only writes the table.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
 
-DOCS = Path(__file__).parent.parent / "docs"
-RESULTS, PAGE = DOCS / "pipeline.json", DOCS / "pipeline.md"
+EVIDENCE = Path(__file__).parent.parent / "evidence"
+RESULTS, PAGE = EVIDENCE / "pipeline.json", EVIDENCE / "pipeline.md"
 BEGIN = "<!-- figures: written by python -m bench.pipeline -->"
 END = "<!-- end of figures -->"
 BOARD, NPU = "corstone300", "ethos-u55-128"

@@ -3,7 +3,7 @@
     .venv/bin/python -m bench.public_u85 RESULTS.jsonl [--also NAME=DIR] [--page]
 
 Networks in RESULTS are not run again. At the end, or with --page at once, the results go into
-docs/public.md. Exit status 1 if an output differs.
+evidence/public.md. Exit status 1 if an output differs.
 """
 
 import argparse
@@ -131,7 +131,7 @@ def _folder(source: str, folder: str, trials: list[Trial]) -> str:
 
 
 def write_page(trials: list[Trial]) -> None:
-    """Write the results into docs/public.md, before the networks of repositories."""
+    """Write the results into evidence/public.md, before the networks of repositories."""
     before, mark, repositories = PAGE.read_text().partition(MARK)
     usual = before.partition(U85_MARK)[0].strip()
     PAGE.write_text(f"{usual}\n\n{render(trials)}\n{mark}{repositories}")

@@ -1,4 +1,4 @@
-"""Renders docs/bench.md and the README's table from docs/bench.json; nothing is typed by hand."""
+"""Renders evidence/bench.md and the README's table from evidence/bench.json, and nothing else."""
 
 import json
 from pathlib import Path
@@ -9,9 +9,9 @@ from bench.limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
 from bench.markdown import table
 
 ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "docs" / "bench.json"
-PAGE = ROOT / "docs" / "bench.md"
-CYCLES = ROOT / "docs" / "cycles.md"
+RESULTS = ROOT / "evidence" / "bench.json"
+PAGE = ROOT / "evidence" / "bench.md"
+CYCLES = ROOT / "evidence" / "cycles.md"
 README = ROOT / "README.md"
 BEGIN = "<!-- bench: written by make bench -->"
 END = "<!-- bench: end -->"
@@ -127,7 +127,7 @@ def measured_apart(results: Results, part: str) -> str:
 
 
 def page(results: Results) -> str:
-    """Return docs/bench.md."""
+    """Return evidence/bench.md."""
     ratio = results["times"]["simulate_over_tflm"]
     host_ms = results["times"]["tflm_s"] * 1000
     missed = misses(results)
@@ -189,7 +189,7 @@ interpreter.
 
 
 def npu_model_section(results: Results) -> str:
-    """Return the section of docs/bench.md on the NPU model's speed and memory."""
+    """Return the section of evidence/bench.md on the NPU model's speed and memory."""
     first = npu_model.GENERATIONS["npu_model"]
     return f"""## The NPU model
 
@@ -251,7 +251,7 @@ def with_section(readme: str, results: Results) -> str:
 
 
 def write(results: Results) -> None:
-    """Write docs/bench.json, docs/bench.md and the README's table."""
+    """Write evidence/bench.json, evidence/bench.md and the README's table."""
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(results))

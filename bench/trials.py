@@ -5,7 +5,7 @@
 TREES has a folder for each repository. Each network is simulated with and without the NPU, each
 with a time limit, and its verdicts are added to RESULTS as a line of JSON. Networks in RESULTS are
 not run again, except those with a VERDICT in --again, such as REFUSED or LATE. --page writes the
-results into docs/public.md and runs nothing. The networks are only test data: they are not copied.
+results into evidence/public.md and runs nothing. The networks are only test data, and not copied.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 
-PAGE = Path(__file__).parent.parent / "docs" / "public.md"
+PAGE = Path(__file__).parent.parent / "evidence" / "public.md"
 MARK = "<!-- repositories: written by bench/trials.py -->"
 HEAD = """
 ## Networks in public repositories
@@ -37,8 +37,8 @@ HEAD = """
 Tested on {date}: {count} networks from {sources} repositories, unchanged, on the simulator with
 {npu} and without an NPU, with {samples} random samples and at most {limit:g} s each on a busy
 machine with two cores. "Equal" means bit for bit, for float32 within the tolerance in
-[operators.md](operators.md). The oracle is TensorFlow Lite Micro, or LiteRT if TensorFlow Lite
-Micro lacks an operator or a type ({litert} networks). Files above {largest} MB were left
+[operators.md](../docs/operators.md). The oracle is TensorFlow Lite Micro, or LiteRT if TensorFlow
+Lite Micro lacks an operator or a type ({litert} networks). Files above {largest} MB were left
 out{rest}.
 """
 CLASSES = {
@@ -158,7 +158,7 @@ def read(results: Path) -> dict[str, Trial]:
 
 
 def page(trials: list[Trial], date: str, rest: str) -> str:
-    """Return the section of docs/public.md."""
+    """Return the section of evidence/public.md."""
     sources = sorted({trial.source for trial in trials})
     by_litert = sum(any(", litert" in w for w in t.words.values()) for t in trials)
     head = HEAD.format(
@@ -221,7 +221,7 @@ def _others(trials: list[Trial]) -> list[str]:
 
 
 def write_page(trees: Path, results: Path) -> None:
-    """Write the results so far into docs/public.md, after the page's other sections."""
+    """Write the results so far into evidence/public.md, after the page's other sections."""
     trials = sorted(read(results).values(), key=lambda trial: (trial.source, trial.place))
     waiting = len(networks(trees)) - len(trials)
     rest = f", and {waiting} others when time ran out" if waiting > 0 else ""

@@ -70,7 +70,7 @@ def test_the_sdist_alone_gives_the_same_bytes_elsewhere(built: Path, tmp_path: P
 @pytest.mark.slow
 def test_the_sdist_has_sources_tests_and_documents(built: Path, tmp_path: Path) -> None:
     folder = unpack(built, tmp_path)
-    for name in ("generator", "tests", "docs", "demo", "bench", "tools", *FOLDERS):
+    for name in ("generator", "tests", "docs", "evidence", "demo", "bench", "tools", *FOLDERS):
         wanted = {one.as_posix() for one in files_below(ROOT / name)}
         assert wanted, name
         missing = wanted - {one.as_posix() for one in files_below(folder / name)}

@@ -16,7 +16,8 @@ from ethosgen.cli import cli
 from tests import ROOT
 
 AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-PAGES = sorted([*AT_THE_ROOT, *ROOT.glob("docs/**/*.md")])
+EVIDENCE = ROOT / "evidence" / "README.md"
+PAGES = sorted([*AT_THE_ROOT, *ROOT.glob("docs/**/*.md"), *ROOT.glob("evidence/*.md")])
 CODE = re.compile(r"^ {4}(.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*)`")
@@ -78,6 +79,17 @@ def test_the_tables_of_comparisons_are_what_the_generator_writes() -> None:
     assert comparison.misses(results) == []
     assert results.keys() == comparison.PARTS.keys()
     assert all(part["passed"] for part in results.values())
+
+
+def test_what_was_shown_has_the_figures_of_its_pages() -> None:
+    rows = re.findall(r"^\| (.+?) \| \[.+?\]\((\S+\.md)\)", EVIDENCE.read_text(), re.MULTILINE)
+    assert {page for _, page in rows} | {"README.md"} == {
+        path.name for path in EVIDENCE.parent.glob("*.md")
+    }
+    for claim, page in rows:
+        text = (EVIDENCE.parent / page).read_text()
+        for figure in re.findall(r"\b\d[\d,]*,\d{3}\b|\b\d+\.\d+\b|\b\d{2,}\b", claim):
+            assert figure in text, f"{page} lacks {figure}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -6,6 +6,6 @@
     .venv/bin/python -m bench.shapes --networks FOLDER            # the layers, for other firmware
     .venv/bin/python -m bench.shapes --theirs FIGURES.json        # take over what that counted
 
-It writes docs/kernels.json, kernels.md and kernels.svg. What is not measured keeps its figures.
+It writes evidence/kernels.json, kernels.md and kernels.svg. What is not measured keeps its figures.
 Exit status 1 if an output differs from TensorFlow Lite Micro's.
 """

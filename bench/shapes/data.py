@@ -1,4 +1,4 @@
-"""docs/kernels.json: the figures of all cases, ours and theirs."""
+"""evidence/kernels.json: the figures of all cases, ours and theirs."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from bench.command import Figures
 from bench.shapes.shape import FLOAT, Case
 
 ROOT = Path(__file__).parent.parent.parent
-RESULTS = ROOT / "docs" / "kernels.json"
+RESULTS = ROOT / "evidence" / "kernels.json"
 OURS, CMSIS_NN, REFERENCE = "ours", "cmsis-nn", "reference"
 SAME_SHARE, SAME_INSTRUCTIONS = 0.02, 100
 """TFLM built with CMSIS-NN falls back to the reference kernel where it takes the instructions of

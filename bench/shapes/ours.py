@@ -22,7 +22,7 @@ from ethosgen.verdict.judgement import tolerance_of
 
 BOARD = "corstone300"
 CORES = ("cortex-m55", "cortex-m33", "cortex-m3", "cortex-m0plus")
-"""The cores of docs/kernels.md."""
+"""The cores of evidence/kernels.md."""
 OTHER_CORES = ("cortex-m4", "cortex-m7")
 """Cores that are measured on request; the page does not show them."""
 SAMPLES = 2

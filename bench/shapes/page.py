@@ -1,4 +1,4 @@
-"""docs/kernels.md: what single layers cost on the CPU, beside TensorFlow Lite Micro's kernels."""
+"""evidence/kernels.md: what single layers cost on the CPU, beside TensorFlow Lite Micro's."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from bench.shapes.data import CMSIS_NN, OURS, REFERENCE, ROOT, Figure, Row, rows
 from bench.shapes.shape import FLOAT
 from bench.shapes.summary import Summary, families, summarize, to_rival, worst
 
-PAGE, PLOT = ROOT / "docs" / "kernels.md", ROOT / "docs" / "kernels.svg"
+PAGE, PLOT = ROOT / "evidence" / "kernels.md", ROOT / "evidence" / "kernels.svg"
 CORES = {
     "cortex-m55": "Cortex-M55 (Helium)",
     "cortex-m33": "Cortex-M33 (DSP)",

@@ -1,4 +1,4 @@
-"""docs/choice.md is what the bench writes, and no choice in it is slower than an alternative."""
+"""evidence/choice.md is what the bench writes, and no choice in it is slower than another."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""docs/kernels.md is what the benchmark by operator writes, and its figures are whole."""
+"""evidence/kernels.md is what the benchmark by operator writes, and its figures are whole."""
 
 import copy
 import json

@@ -1,6 +1,6 @@
 """A corpus of small quantized networks that compares the NPU model with two oracles.
 
-    .venv/bin/python -m tests.corpus table                # everything; writes docs/exactness.md
+    .venv/bin/python -m tests.corpus table                # everything; writes evidence/exactness.md
     .venv/bin/python -m tests.corpus table --product u85  # only one of the page's products
     .venv/bin/python -m tests.corpus run CONV_2D int8     # one row of the table
     .venv/bin/python -m tests.corpus one CONV_2D int8 17  # one case: network and comparisons

@@ -1,6 +1,6 @@
 """The coverage of U85's instruction set: each command and each named value of a field.
 
-    .venv/bin/python -m tests.corpus coverage --product u85        # writes docs/coverage_u85.md
+    .venv/bin/python -m tests.corpus coverage --product u85        # writes evidence/coverage_u85.md
 
 A command or a value is counted for each network whose stream has it; streams are decoded and not
 run.
@@ -27,7 +27,7 @@ from tests.support.tosa_rows import case_network
 from tests.support.trials import plan_for
 from tests.support.u85_networks import u85_networks
 
-PAGE = ROOT / "docs" / "coverage_u85.md"
+PAGE = ROOT / "evidence" / "coverage_u85.md"
 
 Use = tuple[str, str, str]
 """A command, and a field of it and the name of its value; "" for the command itself."""

@@ -11,7 +11,7 @@ from tests import ROOT
 from tests.corpus.projects import CRASH, DIFFERS, FAULT, REFUSED, Outcome
 from tests.corpus.trial import ORACLES, Difference, Trial
 
-RESULTS = ROOT / "docs" / "exactness.json"
+RESULTS = ROOT / "evidence" / "exactness.json"
 
 PACKAGES = ("ethos-u-vela", "tflite-micro", "ai-edge-litert")
 

@@ -1,4 +1,4 @@
-"""Measures accelerators/acl against TensorFlow Lite Micro; writes docs/acl.json and docs/acl.md.
+"""Measures accelerators/acl against TensorFlow Lite Micro; writes evidence/acl.*.
 
 ARM_COMPUTE_PATH=… python -m tests.support.acl_page [--table] (--table: only the table, as measured)
 """
@@ -13,7 +13,7 @@ from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.values.watch import Watch
 from tests import ROOT
 
-PAGE, FIGURES = ROOT / "docs" / "acl.md", ROOT / "docs" / "acl.json"
+PAGE, FIGURES = ROOT / "evidence" / "acl.md", ROOT / "evidence" / "acl.json"
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
 ADVICE = "run: python -m tests.support.acl_page --table"
 SEEDS = (0, 10_000, 20_000)

@@ -145,6 +145,7 @@ PARTS = (
         (
             *_of("api/", "commands/", "plots/", "report/"),
             "docs/",
+            "evidence/",
             "mkdocs.yml",
             "templates/report/",
         ),

@@ -2,7 +2,7 @@
 
 ExecuTorch lowers PyTorch's networks (`torch_programs.py`) to TOSA, and Arm's
 tosa-converter-for-tflite those of .tflite files. `NETWORKS` and `CONVERTED` list both by the names
-that docs/frontends.md has.
+that evidence/frontends.md has.
 """
 
 import subprocess

@@ -305,7 +305,7 @@ def _advice_lines(report: Any) -> list[str]:
 def _next_step(report: Any) -> str:
     """Say what to do about outputs that differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
-    elsewhere = "docs/exactness.md lists known differences"
+    elsewhere = "evidence/exactness.md lists known differences"
     if culprit and culprit.on != "cpu":
         return f"keep it on the CPU with --cpu-ops {culprit.code}; {elsewhere}"
     if report.golden.oracle not in ORACLES:

@@ -1,6 +1,6 @@
 """Known oddities of TensorFlow Lite Micro's own results, where the oracle matters.
 
-Each is a cause in docs/exactness.md, where LiteRT, and usually the NPU too, differs.
+Each is a cause in evidence/exactness.md, where LiteRT, and usually the NPU too, differs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

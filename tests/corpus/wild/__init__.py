@@ -4,7 +4,7 @@
     .venv/bin/python -m tests.corpus.wild run --count 300 --start 5000
     .venv/bin/python -m tests.corpus.wild one 5017              # one network, its verdict
     .venv/bin/python -m tests.corpus.wild firmware --count 300  # a sample of the log, on QEMU
-    .venv/bin/python -m tests.corpus.wild table                 # docs/random.md from the log
+    .venv/bin/python -m tests.corpus.wild table                 # evidence/random.md from the log
 
 A seed identifies a network. `fragments` draws pieces of one or a few operators, `graph` joins them
 to a network, `trial` plans, renders and runs it on the NPU model, `golden` asks the oracles, and

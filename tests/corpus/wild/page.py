@@ -1,4 +1,4 @@
-"""Renders docs/random.md from a log."""
+"""Renders evidence/random.md from a log."""
 
 import collections
 import re
@@ -10,7 +10,7 @@ from typing import Any
 from tests import ROOT
 from tests.corpus.wild.batch import BAD
 
-PAGE = ROOT / "docs" / "random.md"
+PAGE = ROOT / "evidence" / "random.md"
 
 Entry = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""Random networks of 1 to 30 operators: a fresh part of what docs/random.md measures."""
+"""Random networks of 1 to 30 operators: a fresh part of what evidence/random.md measures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -41,7 +41,7 @@ def test_the_cpu_computes_what_the_reference_model_computes(name: str) -> None:
 @pytest.mark.slow
 @needs_tosa
 def test_u85_computes_what_the_reference_model_computes() -> None:
-    """Other operators for each commit; docs/frontends.md has the figures of all of them."""
+    """Other operators for each commit; evidence/frontends.md has the figures of all of them."""
     names = [name for name in CASES if name not in FAULT_ON_U85]
     for name in names[fresh_seed(TURNS) :: TURNS]:
         network, samples = case_network(name)

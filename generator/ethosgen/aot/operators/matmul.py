@@ -26,7 +26,7 @@ SUMS = {"int8": "int32", "int16": "int64", "float32": "float32"}
 """The accumulator type by the first input's type."""
 
 CYCLES = per_depth({"int8": 6.6, "int16": 6.0, "float32": 6.0}, other=6.0, output=29.0)
-"""Least squares over what was counted (docs/choice.md): 4.2 to 7.4 for each product."""
+"""Least squares over what was counted (evidence/choice.md): 4.2 to 7.4 for each product."""
 
 
 @operator("BATCH_MATMUL", dtypes=tuple(SUMS), cycles=CYCLES)

@@ -16,8 +16,8 @@ DTYPES = tuple(WEIGHTS)
 SCATTERED = per_scattered_product(
     {"int8": 3.5, "int16": 12.0, "float32": 6.0}, other=12.0, check={"int8": 18.4}
 )
-"""int8: least squares over what was counted (docs/choice.md). Counted for int16: 8.6 to 14.8 cycles
-for a depth of 16 or 8, and 5.0 to 7.5 for floats."""
+"""int8: least squares over what was counted (evidence/choice.md). Counted for int16: 8.6 to 14.8
+cycles for a depth of 16 or 8, and 5.0 to 7.5 for floats."""
 
 
 _CONVOLUTION = TwoForms(

@@ -2,8 +2,8 @@
 
 The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
 Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
-docs/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of channels,
-blocks of depth. `lines.py` and `strips.py` have those of convolutions.
+evidence/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of
+channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions.
 """
 
 from ethosgen.aot.cost import TwoForms, per_element

@@ -123,11 +123,12 @@ def divide(product: Any, multiplier: Multiplier) -> Any:
 def shorten(multiplier: Multiplier) -> tuple[int, int]:
     """Return the 16-bit mantissa and the right shift with which TFLite multiplies an int64.
 
-    Its int64 MultiplyByQuantizedMultiplier is undefined for multipliers of 128 and more.
+    Its int64 MultiplyByQuantizedMultiplier only asserts in debug builds that they are below 128; it
+    is undefined from 2**14 on, where it would shift by less than one bit.
     """
-    if multiplier.shift > 7:
+    if multiplier.shift > 14:
         raise UnsupportedError(
-            "its output scale is too small: sums would be multiplied by over 128"
+            "its output scale is too small: sums would be multiplied by 16384 or more"
         )
     mantissa = multiplier.mantissa
     short = (mantissa + (1 << 15)) >> 16 if mantissa < 0x7FFF0000 else 0x7FFF

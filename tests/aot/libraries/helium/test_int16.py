@@ -8,6 +8,8 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.aot import compile_program
+from ethosgen.aot.libraries.helium import recurrent_s16
+from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
@@ -162,3 +164,11 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
         recipe(tmp_path / "network.tflite", npu="none"), inputs=Inputs(None, 3, 5), watch=Watch()
     )
     assert report.passed
+
+
+def test_an_lstm_whose_rescaled_sums_wrap_is_not_packed() -> None:
+    """TFLite Micro keeps the lower 32 bits of a gate's rescaled sum, and Helium saturates."""
+    for scale, is_packed in ((1e-4, True), (100.0, False)):
+        net = NetworkBuilder("steep", seed=1)
+        graph = parse_network(net.build(lstm(net, int16(net, (1, 3, 8), scale), 6)), "steep").graph
+        assert (recurrent_s16.lstm(graph.operators[0], graph.tensors) is not None) is is_packed

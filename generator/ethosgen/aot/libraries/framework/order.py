@@ -64,10 +64,13 @@ def _fits_32_bits(layer: Layer) -> bool:
     return layer.sum_dtype == "int64" and sums_fit(weights)
 
 
-def sums_fit(weights: Array, biases: Array | int = 0) -> bool:
-    """Return whether biases plus products of (channels, depth) with int16 fit into 32 bits."""
+def sums_fit(weights: Array, biases: Array | int = 0, factor: float = 1.0) -> bool:
+    """Return whether biases plus products of (channels, depth) with int16 fit into 32 bits.
+
+    So must they times a factor of 1 or more.
+    """
     most = np.abs(weights.astype(np.int64)).sum(axis=1) << 15
-    return int((most + np.abs(biases)).max(initial=0)) <= np.iinfo(np.int32).max
+    return int((most + np.abs(biases)).max(initial=0)) * factor <= np.iinfo(np.int32).max
 
 
 def each_multiplier(layer: Layer) -> list[Multiplier]:

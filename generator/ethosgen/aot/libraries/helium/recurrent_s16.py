@@ -51,12 +51,16 @@ def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
 
 
 def _biases(layer: Lstm) -> Array | None:
-    """Return the biases in the order of the weights, None if a sum needs more than 32 bits."""
+    """Return the biases in the order of the weights, None if a sum needs more than 32 bits.
+
+    Neither may a rescaled one, which would wrap around in TFLite Micro, and saturates here.
+    """
     columns = []
     zeros = np.zeros(layer.sizes[3], np.int64)
     starts = [start for bias in layer.biases for start in (bias.array().astype(np.int64), zeros)]
-    for (_, weights), start in zip(gate_matrices(layer), starts, strict=True):
-        if not sums_fit(weights.array(), start):
+    for (rows, weights), start in zip(gate_matrices(layer), starts, strict=True):
+        mantissa, shift = shorten(gate_multiplier(rows, weights))
+        if not sums_fit(weights.array(), start, max(mantissa * 2.0**-shift, 1.0)):
             return None
         blocks = padded(start.astype(np.int32), order.MATRIX_CHANNELS)
         columns.append(blocks.reshape(-1, order.MATRIX_CHANNELS))

@@ -42,6 +42,11 @@ def before_u85(condition: Condition) -> Condition:
     return lambda site: not is_u85(site) and condition(site)
 
 
+def either(*conditions: Condition) -> Condition:
+    """Return a condition that holds where one of these does."""
+    return lambda site: any(condition(site) for condition in conditions)
+
+
 def is_u85(site: Site) -> bool:
     """Return whether the NPU is an Ethos-U85."""
     return site.setting.npu.startswith("ethos-u85-")

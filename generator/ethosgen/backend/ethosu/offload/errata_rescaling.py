@@ -19,6 +19,11 @@ _SHIFTED = frozenset(
     "MUL QUANTIZE RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ABS MEAN SUM".split()
 )
 """Operators that rescale a value or a product of two."""
+_MATMUL = "BATCH_MATMUL"
+_BIAS_32 = ("CONV_2D", "FULLY_CONNECTED")
+"""Layers that TFLite Micro can sum in 32 bits with int16 inputs."""
+_REDUCED = 1 + 2.0**-14
+"""Upper bound of the ratio by which a factor grows when TFLite rounds it to 16 bits."""
 _LIMIT_32 = 1 << 31
 _TYPES = ("int8", "uint8", "int16")
 _RESHAPERS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
@@ -69,29 +74,64 @@ def rescales_into_producer(site: Site) -> bool:
 def shifts_beyond_32_bits(site: Site) -> bool:
     """Return whether a value can exceed 32 bits when a factor of 1 or more shifts it left.
 
-    It is a sum of int8, a product, or a value without its zero point; a sum of MEAN is not divided.
+    It is a sum of products, a product, or a value without its zero point; a sum of MEAN is not
+    divided.
     """
     if site.code in _SHIFTED and {site.dtype, *(t.dtype for t in site.inputs[:1])} <= {*_TYPES}:
         values = site.inputs[: 2 if site.code == "MUL" else 1]
-        reach = math.prod(map(_widest, values)) * _summed(site)
-        _, shift = math.frexp(math.prod(map(scale_of, values)) / scale_of(site.output))
-        return bool(reach * 2.0 ** max(shift, 0) >= _LIMIT_32)
-    if site.code not in _WEIGHTED or site.dtype != "int8":
+        reach = np.array(math.prod(map(_widest, values)) * _summed(site), np.float64)
+        factors = np.array(math.prod(map(scale_of, values)) / scale_of(site.output))
+    elif sums_32_bits(site):
+        reach, factors = _products(site)
+    else:
         return False
-    x, weights = site.inputs[_WEIGHTED[site.code]], site.inputs[1]
+    _, shifts = np.frexp(factors)
+    return bool((reach * 2.0 ** np.maximum(shifts, 0) >= _LIMIT_32).any())
+
+
+def multiplies_beyond_32_bits(site: Site) -> bool:
+    """Return whether a 64-bit sum of products of two variable tensors, in output steps, can."""
+    is_layer = site.code in _WEIGHTED and site.inputs[1].data is None
+    if site.dtype != "int16" or sums_32_bits(site) or not (is_layer or site.code == _MATMUL):
+        return False
+    reach, factors = _products(site)
+    return bool((reach * factors * _REDUCED >= _LIMIT_32 - 1).any())
+
+
+def sums_32_bits(site: Site) -> bool:
+    """Return whether the sums of a layer or of a product of matrices have 32 bits.
+
+    With int16 inputs those of two layers have, if the bias has or is declared to have.
+    """
+    if site.code not in (*_WEIGHTED, _MATMUL):
+        return False
+    if site.dtype != "int16":
+        return site.dtype in _TYPES
+    position = _WEIGHTED.get(site.code, 0)
+    bias = next(iter(site.inputs[3 if position else 2 :]), None)
+    declared = site.operator.options.get("quantized_bias_type")
+    return site.code in _BIAS_32 and (bias.dtype if bias else declared) == "int32"
+
+
+def _products(site: Site) -> tuple[Array, Array]:
+    """Return the largest magnitude of a sum of products and its factor, by output channel."""
+    x, weights = site.inputs[_WEIGHTED.get(site.code, 0)], site.inputs[1]
     scales = weights.quantization.scale if weights.quantization else ()
-    if weights.data is None or not scales:
-        return False
+    factors = np.array(scales, np.float64) * scale_of(x) / scale_of(site.output)
+    if weights.data is None or site.code == _MATMUL:
+        turned = bool(site.operator.options.get("adj_x"))
+        depth = x.shape[-2 if turned else -1] if site.code == _MATMUL else weights.shape[-1]
+        return np.array(float(depth * _widest(x) * _widest(weights))), factors
     axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
-    rows = np.moveaxis(weights.array().astype(np.int64), axis, 0).reshape(weights.shape[axis], -1)
-    info = np.iinfo(x.dtype)
-    widest = max(int(info.max) - point_of(x), point_of(x) - int(info.min))
-    reach = abs(rows).sum(axis=1) * widest
+    centred = weights.array().astype(np.int64)
+    if site.code == "FULLY_CONNECTED" or weights.dtype == "uint8":  # others ignore zero points
+        centred = centred - point_of(weights)
+    reach = abs(np.moveaxis(centred, axis, 0).reshape(weights.shape[axis], -1)).sum(axis=1)
+    reach = reach.astype(np.float64) * _widest(x)
     bias = site.inputs[-1]
     if bias.dtype == "int32" and bias.data is not None and bias.shape == reach.shape:
-        reach = reach + abs(bias.array().astype(np.int64))
-    _, shifts = np.frexp(np.array(scales, np.float64) * scale_of(x) / scale_of(site.output))
-    return bool((reach * 2.0 ** np.maximum(shifts, 0) >= _LIMIT_32).any())
+        reach = reach + abs(bias.array().astype(np.float64))
+    return reach, factors
 
 
 def _widest(tensor: Tensor) -> int:

@@ -390,7 +390,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "sum-wraps",
         "TFLite Micro",
-        when.rescales_beyond_32_bits,
+        when.either(when.rescales_beyond_32_bits, rescaling.multiplies_beyond_32_bits),
         "a 64-bit sum that exceeds 32 bits in steps of the output wraps around there but "
         "saturates on the NPU",
         "TFLite, tensorflow/lite/kernels/internal/common.cc, MultiplyByQuantizedMultiplier(int64_t)"

@@ -8,6 +8,7 @@ instead, but leaves the first rounding where it was, so that it is coarser by 8 
 import numpy as np
 
 from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
+from ethosgen.backend.ethosu.offload.errata_rescaling import sums_32_bits
 from ethosgen.backend.ethosu.offload.rounding import Array, double_factor, rescaled
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
 from ethosgen.values.network import Tensor
@@ -72,11 +73,12 @@ def clips_wide_quotient(site: Site) -> bool:
 
 
 def truncates_scale(site: Site) -> bool:
-    """Return whether a layer with int16 inputs has a bias of 32 bits."""
+    """Return whether a layer with int16 inputs has a bias of 32 bits, if only a declared one."""
     if not is_u85(site) or site.code not in _INPUTS:
         return False
     position = _INPUTS[site.code]
-    return site.inputs[position].dtype == "int16" and site.inputs[-1].dtype == "int32"
+    has_bias = site.inputs[-1].dtype == "int32" or sums_32_bits(site)
+    return site.inputs[position].dtype == "int16" and has_bias
 
 
 def copies_int64(site: Site) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 Array = np.ndarray[Any, Any]
 
@@ -28,6 +27,8 @@ class Digits:
 
 def load_split() -> tuple[Digits, Digits]:
     """Return the training set and the held-out set."""
+    from sklearn.datasets import load_digits  # with scipy, seconds of processor time
+
     data = load_digits()
     images = (data.images / 16.0).astype(np.float32)[..., np.newaxis]
     labels = data.target.astype(np.int64)

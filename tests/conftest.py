@@ -15,6 +15,7 @@ from tests.support import parts
 from tests.support.asker import shared_asker, use_asker
 from tests.support.environment_server import EnvironmentServer, use_environment_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
+from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
 
 
@@ -33,6 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers; find the library that `make environments` unpacks."""
     register(config)
+    use_object_cache()
     if (ROOT / ".acl" / "usr").is_dir():
         os.environ.setdefault("ARM_COMPUTE_PATH", str(ROOT / ".acl" / "usr"))
     config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")

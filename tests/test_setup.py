@@ -16,6 +16,7 @@ TOOLS = {
     "qemu-system-arm": "",
     "aarch64-linux-gnu-g++": "echo /opt/arm64/libc.a",
     "qemu-aarch64": "",
+    "ccache": "",
     "cmake": "",
     "ninja": "",
     "make": "",
@@ -186,6 +187,18 @@ def test_a_failing_apt_shows_its_words(computer: Computer) -> None:
     done = computer.setup()
     assert done.returncode == 1
     assert "from apt" in done.stderr
+
+
+@pytest.mark.parametrize("status", [0, 100])
+def test_a_machine_without_ccache_works_too(computer: Computer, status: int) -> None:
+    computer.add_everything()
+    (computer.bin / "ccache").unlink()
+    computer.add_apt(status)
+    computer.be_user(0)
+    assert computer.setup().returncode == 0
+    assert computer.called("apt-get") == [
+        "apt-get install -y -q --no-install-recommends ccache",
+    ]
 
 
 def test_a_failing_pip_leaves_no_stamp(computer: Computer) -> None:

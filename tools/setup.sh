@@ -111,6 +111,12 @@ install_packages() {
     quietly apt install -y -q --no-install-recommends "${packages[@]}"
 }
 
+# With ccache the tests compile a source once for all projects; without it they only take longer.
+install_ccache() {
+    have ccache || ! have apt-get || [[ $(id -u) -ne 0 ]] ||
+        apt install -y -q --no-install-recommends ccache >/dev/null 2>&1 || true
+}
+
 # On a new machine, apt-get finds no other Python until its lists have been updated.
 install_newer_python() {
     local packages
@@ -144,6 +150,7 @@ make_environment() {
         rm -rf "$VENV"
         quietly "$python" -m venv "$VENV"
     fi
+    install_ccache
     say "installing Python packages into $VENV (TVM, Vela, TFLite Micro: a minute or two)"
     quietly "$VENV/bin/python" -m pip install --disable-pip-version-check --editable '.[dev,demo,packs]'
     fingerprint >"$STAMP"

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen.oracle import ORACLES
+from ethosgen.platforms import PLATFORMS
 from tests import ROOT
 
 SOURCES = ROOT / "generator" / "ethosgen"
@@ -44,7 +45,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("device", "oracle"),
     ("frontend", "samples"),
     ("host", "toml"),
-    ("values", "version"),
+    ("platforms",),
+    ("plugins", "values", "version"),
 )
 """The rooms from the top down: one imports only rooms on lower floors."""
 
@@ -74,6 +76,7 @@ OWNERS = {
     "onnxruntime": "oracle",
     "pyarrow": "sweeps",
     "pydantic": "board",
+    "pydantic_core": "toml",  # pydantic's own part, with the class of its errors
     "pymetis": "mesh",
     "rich": "commands",
     "serial": "targets",
@@ -112,6 +115,7 @@ SHARED = {
 }
 """A package, and one more that may import it."""
 EVERYBODYS = {"numpy"}
+PLATFORM_CONSTANTS = {"BAREMETAL", "ZEPHYR", "CSOLUTION", "LINUX", "LIBRARY_ONLY"}
 WEIGHT_DECODER = "ethosu.mlw_codec"
 
 KNOW_TFLITE = {
@@ -255,6 +259,22 @@ def only_oracle_names_an_oracle(module: Module) -> Iterator[str]:
             yield f"{module.at(node.lineno)}: names '{node.value}'; use ethosgen.oracle's values"
 
 
+def only_the_registry_compares_platforms(module: Module) -> Iterator[str]:
+    if module.is_in("platforms"):
+        return
+    for node in module.nodes:
+        if not isinstance(node, ast.Compare | ast.match_case):
+            continue
+        inside = list(ast.walk(node.pattern if isinstance(node, ast.match_case) else node))
+        words = {ast.unparse(one).split(".")[-1] for one in inside if isinstance(one, ast.expr)}
+        named = {one.value for one in inside if isinstance(one, ast.Constant)} & set(PLATFORMS)
+        constants = words & PLATFORM_CONSTANTS
+        if constants or (named and any("platform" in word for word in words)):
+            name = sorted(constants or named)[0]
+            line = getattr(node, "lineno", inside[0].lineno)
+            yield f"{module.at(line)}: compares a platform with {name}; ask ethosgen.platforms"
+
+
 def only_cli_prints(module: Module) -> Iterator[str]:
     if module.is_in("cli") or module.is_in("commands"):
         return
@@ -304,6 +324,7 @@ RULES: list[Rule] = [
     dependencies_have_one_owner,
     few_know_tflite,
     only_oracle_names_an_oracle,
+    only_the_registry_compares_platforms,
     only_cli_prints,
     files_are_short,
     functions_are_short,
@@ -360,6 +381,17 @@ BREACHES: list[tuple[Rule, str, str]] = [
     (few_know_tflite, "project.rendering", "from ethosgen.frontend.tflite.writer import file_of"),
     (few_know_tflite, "verdict.judgement", "from ethosgen.frontend.tflite import FORMAT"),
     (only_oracle_names_an_oracle, "verdict.judgement", "if oracle == 'litert':\n    pass"),
+    *(
+        (only_the_registry_compares_platforms, "project.ci", source)
+        for source in (
+            "if platform == 'zephyr':\n    pass",
+            "if 'linux' in board.platforms:\n    pass",
+            "x = recipe.platform not in (BAREMETAL, ZEPHYR)",
+            "x = kind.layout != platforms.ZEPHYR",
+            "names = [one for one in board.platforms if one == BAREMETAL]",
+            "match name:\n    case platforms.ZEPHYR:\n        pass",
+        )
+    ),
     (only_cli_prints, "aot", "print('x')"),
     (only_cli_prints, "aot", "import sys\nsys.stderr.write('x')"),
     (files_are_short, "aot", "x = 1\n" * 501),
@@ -376,6 +408,9 @@ def test_a_breach_is_seen(rule: Rule, name: str, source: str) -> None:
 
 ALLOWED: list[tuple[Rule, str, str]] = [
     (only_oracle_names_an_oracle, "oracle.litert", "NAME = 'litert'"),
+    (only_the_registry_compares_platforms, "platforms", "x = platform == 'zephyr'"),
+    (only_the_registry_compares_platforms, "project.manifest", "x = kind == 'library'"),
+    (only_the_registry_compares_platforms, "host", "x = sys.platform == 'darwin'"),
     (few_know_tflite, "verdict.cases", "from ethosgen.frontend.tflite.writer import file_of"),
     (few_know_tflite, "project.rendering", "from ethosgen.frontend import source_of"),
     (dependencies_have_one_owner, f"{SIMULATOR}.weights", "from ethosu import mlw_codec"),

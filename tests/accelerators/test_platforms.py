@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.host.tools import GCC
-from ethosgen.project import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
+from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe

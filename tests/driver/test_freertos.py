@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board.any_board import any_board
-from ethosgen.project import BAREMETAL, LIBRARY_ONLY, open_project, render
+from ethosgen.platforms import BAREMETAL, LIBRARY_ONLY
+from ethosgen.project import open_project, render
 from ethosgen.toolchain import build
 from ethosgen.values.network import Network
 from tests.support.faulty_npu import (

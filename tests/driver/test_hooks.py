@@ -7,7 +7,8 @@ import pytest
 
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import GCC
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from tests.support.needs import needs_arm_gcc, needs_gcc
 from tests.support.programs import make_cpu_program, make_program
 

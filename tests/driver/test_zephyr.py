@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.project import ZEPHYR, open_project
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import open_project
 from ethosgen.toolchain import build_zephyr
 from tests.support.faulty_npu import (
     FAULTS,

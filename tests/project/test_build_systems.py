@@ -10,7 +10,8 @@ import pytest
 
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import CMAKE, GCC, NINJA
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from tests import ROOT
 from tests.project.test_linking import MAIN, TOOLCHAIN, VENDOR_SCRIPT, flash_bytes, memory_of
 from tests.support.needs import BUILD, needs_build

@@ -12,7 +12,7 @@ from ethosgen.board import load_board
 from ethosgen.flow.attachment import attach_firmware
 from ethosgen.host.tools import GCC
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.project import LIBRARY_ONLY
+from ethosgen.platforms import LIBRARY_ONLY
 from ethosgen.project.rendering import KERNEL_OPTIONS
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe

@@ -11,7 +11,8 @@ from ethosgen import flow, frontend
 from ethosgen.board import load_board
 from ethosgen.host.resources import template_folder
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch

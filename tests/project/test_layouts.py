@@ -12,7 +12,8 @@ import pytest
 
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import GCC
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from ethosgen.values.program import Program
 from tests.project.test_linking import memory_of
 from tests.support.needs import needs_arm_gcc

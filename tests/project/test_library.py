@@ -9,7 +9,8 @@ from ethosgen import flow
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.host.tools import GCC
-from ethosgen.project import LIBRARY_ONLY, Project, open_project, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import Project, open_project, render, write
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program

@@ -8,7 +8,8 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board.any_board import any_board
 from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import CMAKE, GCC, NINJA
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from tests.support.needs import needs_build
 from tests.support.programs import SCRATCH_BYTES, make_program
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from ethosgen.board.any_board import any_board
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from ethosgen.values.network import Quantization
 from tests.support.programs import make_program
 

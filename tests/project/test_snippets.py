@@ -11,7 +11,8 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board.any_board import any_board
 from ethosgen.cli import cli
 from ethosgen.host.tools import GCC
-from ethosgen.project import LIBRARY_ONLY, render, write
+from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project import render, write
 from tests import ROOT
 from tests.project.test_build_systems import cmake
 from tests.project.test_linking import VENDOR_SCRIPT, link, memory_of

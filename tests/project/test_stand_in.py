@@ -8,7 +8,8 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.board import load_board
-from ethosgen.project import BAREMETAL, CSOLUTION, ZEPHYR, Project, render, write
+from ethosgen.platforms import BAREMETAL, CSOLUTION, ZEPHYR
+from ethosgen.project import Project, render, write
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs

@@ -9,15 +9,8 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board, load_board
 from ethosgen.host.tools import GCC
-from ethosgen.project import (
-    CSOLUTION,
-    LIBRARY_ONLY,
-    ZEPHYR,
-    Project,
-    open_project,
-    render,
-    write,
-)
+from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, ZEPHYR
+from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.trustzone import secure_facts
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError

@@ -13,7 +13,8 @@ from ethosgen.board import load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import GCC
-from ethosgen.project import CSOLUTION, LIBRARY_ONLY, ZEPHYR, Project, open_project, render, write
+from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, ZEPHYR
+from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.weights import code_text
 from ethosgen.project.weights_file import FORMAT, HEADER_BYTES, read_weights
 from ethosgen.targets.slots import find_slots

@@ -6,7 +6,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from ethosgen.board import load_board
-from ethosgen.project import LINUX, open_project, render, write
+from ethosgen.platforms import LINUX
+from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain import Built, build_linux
 from tests.support.programs import make_cpu_program

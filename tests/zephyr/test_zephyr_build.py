@@ -19,7 +19,8 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
 from ethosgen.flow import attach_model, create_project, verify
 from ethosgen.host.tools import QEMU
-from ethosgen.project import BAREMETAL, ZEPHYR, open_project
+from ethosgen.platforms import BAREMETAL, ZEPHYR
+from ethosgen.project import open_project
 from ethosgen.project.info import NetworkInfo
 from ethosgen.targets.qemu import QemuTarget
 from ethosgen.toolchain import build_zephyr

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.project import ZEPHYR, render, write
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import render, write
 from tests import ROOT
 from tests.support.programs import make_program
 

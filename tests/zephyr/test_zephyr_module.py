@@ -16,7 +16,8 @@ from ethosgen.board import load_board
 from ethosgen.flow import create_project
 from ethosgen.flow.attachment import attach_firmware
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.project import ZEPHYR, render, write
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import render, write
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.watch import Watch
 from tests import ROOT

@@ -12,7 +12,8 @@ from devicetree import edtlib
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.firmware import npu_ports
 from ethosgen.board import board_names, load_board
-from ethosgen.project import ZEPHYR, open_project, render, write
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import open_project, render, write
 from ethosgen.project.linkage import ways
 from ethosgen.project.manifest import MANIFEST
 from ethosgen.project.zephyr import heap_bytes

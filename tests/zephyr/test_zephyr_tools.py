@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.board import load_board
-from ethosgen.project import ZEPHYR, open_project, render, write
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import build_zephyr, find_zephyr
 from ethosgen.toolchain.process import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version

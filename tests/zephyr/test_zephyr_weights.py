@@ -7,7 +7,8 @@ import pytest
 
 from ethosgen.flow import create_project, run_project, verify
 from ethosgen.flow.weights import build_weights, read_file, verify_weights
-from ethosgen.project import ZEPHYR, open_project
+from ethosgen.platforms import ZEPHYR
+from ethosgen.project import open_project
 from ethosgen.targets.slots import find_slots
 from ethosgen.toolchain import build_zephyr
 from ethosgen.values.errors import TargetError

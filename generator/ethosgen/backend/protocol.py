@@ -14,6 +14,7 @@ import numpy as np
 from ethosgen.backend.stream_run import StreamRun
 from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.backend.trace import Trace
+from ethosgen.platforms import find_platform
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device
 from ethosgen.values.errors import EthosgenError
@@ -172,11 +173,11 @@ class ProjectFiles:
     """A backend's additions to a project.
 
     `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
-    files there, on the platforms in `instead` to others. Every build compiles `sources`. The
-    network's C includes `headers`. `copies` are files of the library as they are, and `includes`
-    folders there in which `sources` find headers. `external` are sources outside the project,
-    `libraries` the names of the system's that are linked. `platforms` are the only ones that can
-    have it, () for all.
+    files there, for the drivers of platforms in `instead` to others. Every build compiles
+    `sources`. The network's C includes `headers`. `copies` are files of the library as they are,
+    and `includes` folders there in which `sources` find headers. `external` are sources outside the
+    project, `libraries` the names of the system's that are linked. `platforms` are the only ones
+    that can have it, () for all.
     """
 
     templates: str = ""
@@ -192,7 +193,7 @@ class ProjectFiles:
 
     def on(self, platform: str) -> Mapping[str, str]:
         """Return the files on a platform."""
-        return self.instead.get(platform, self.files)
+        return self.instead.get(find_platform(platform).driver, self.files)
 
 
 @dataclass(frozen=True)

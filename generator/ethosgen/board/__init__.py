@@ -26,6 +26,7 @@ from ethosgen.board.facts import (
 from ethosgen.board.rules import faults, trustzone_faults
 from ethosgen.board.trustzone import non_secure_facts
 from ethosgen.host.resources import resource_folder
+from ethosgen.platforms import find_platform
 from ethosgen.toml.files import check_tables, read_text, read_toml, schema_text
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
@@ -90,7 +91,7 @@ class Board(BoardFacts):
 
         Only bare-metal firmware that is no element of a pipeline runs on a stand-in.
         """
-        if self.run.stand_in is None or (platform == "baremetal" and not is_element):
+        if self.run.stand_in is None or (find_platform(platform).stands_in and not is_element):
             return self
         return self.model_copy(update={"run": self.run.model_copy(update={"stand_in": None})})
 

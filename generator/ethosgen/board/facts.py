@@ -10,6 +10,8 @@ from ethosgen.board.cpu import Cpu
 from ethosgen.board.emulation import Qemu
 from ethosgen.board.fields import Addr, Command, Facts, Hz, Irq, RegisterWrite, Size
 from ethosgen.board.trustzone import Trustzone
+from ethosgen.platforms import BAREMETAL
+from ethosgen.toml.names import BoardPlatform
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -313,9 +315,7 @@ class BoardFacts(Facts):
     """Facts of this file, by path, that nobody has checked on the board or in its manual."""
     notes: list[str] = Field(default=[])
     """Notes to read before using it."""
-    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux"]] = Field(
-        default=["baremetal"]
-    )
+    platforms: list[BoardPlatform] = Field(default=[BAREMETAL])
     """The platforms that projects can be generated for."""
     default_memory_mode: MemoryMode = DEFAULT_MEMORY_MODE
     """The mode used without --memory-mode."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ethosgen.backend import accelerators
 from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, Placement
+from ethosgen.platforms import find_platform, first_platform, names_of
 from ethosgen.values.device import PAGE_BYTES
 from ethosgen.values.grammar import counted
 
@@ -50,12 +51,14 @@ def _words(board: BoardFacts) -> Iterator[str]:
 def _linux(board: BoardFacts) -> Iterator[str]:
     """Yield contradictions between Linux, and the tables that only other boards have."""
     has_linux = board.linux is not None
-    if ("linux" in board.platforms) != has_linux:
-        yield 'linux: set both "linux" in platforms and a [linux], or neither'
+    yield from _own_table(board, "linux", "[linux]", has_linux)
     if (board.cpu.core == "aarch64") != has_linux:
         yield "cpu.core: must be aarch64 for a board with [linux], and only there"
-    if has_linux and board.platforms != ["linux"]:
-        yield 'platforms: a board with "linux" has no other platform; write one file for each'
+    alone = first_platform(board.platforms, lambda platform: platform.is_alone)
+    if alone and len(board.platforms) > 1:
+        yield (
+            f'platforms: a board with "{alone.name}" has no other platform; write one file for each'
+        )
     if has_linux and board.npu is not None:
         yield "npu: Linux has its own driver for it; delete the table"
     for table in ("console", "counter"):
@@ -174,6 +177,13 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
         )
 
 
+def _own_table(board: BoardFacts, table: str, header: str, has_table: bool) -> Iterator[str]:
+    """Yield a contradiction between a table and the platform whose boards alone have it."""
+    (name,) = names_of(lambda platform: platform.own_table == table)
+    if (name in board.platforms) != has_table:
+        yield f'{table}: set both "{name}" in platforms and a {header}, or neither'
+
+
 def _register_bytes(board: BoardFacts) -> int:
     """Return the size of the largest NPU's registers."""
     names = board.npu.configurations if board.npu else []
@@ -182,7 +192,7 @@ def _register_bytes(board: BoardFacts) -> int:
 
 def _baremetal(board: BoardFacts) -> Iterator[str]:
     """Yield missing facts that the start-up code of a bare-metal project needs."""
-    platforms = [p for p in board.platforms if p in ("baremetal", "csolution")]
+    platforms = [name for name in board.platforms if find_platform(name).boots]
     if not platforms or board.console is None:
         return
     npu = {"npu.base_addr": board.npu.base_addr, "npu.irq": board.npu.irq} if board.npu else {}
@@ -227,8 +237,7 @@ def _boot(board: BoardFacts) -> Iterator[str]:
 
 
 def _zephyr(board: BoardFacts) -> Iterator[str]:
-    if ("zephyr" in board.platforms) != bool(board.run.zephyr):
-        yield 'run.zephyr: set both "zephyr" in platforms and a [[run.zephyr]], or neither'
+    yield from _own_table(board, "run.zephyr", "[[run.zephyr]]", bool(board.run.zephyr))
     shared = {(known.program, known.program_bytes) for known in board.run.zephyr}
     if len(shared) > 1:
         yield "run.zephyr: program and program_bytes must be the same in each: they share overlays"
@@ -242,8 +251,11 @@ def _zephyr(board: BoardFacts) -> Iterator[str]:
 
 
 def _csolution(board: BoardFacts) -> Iterator[str]:
-    if "csolution" in board.platforms and board.cmsis is None:
-        yield 'cmsis: missing, but platforms has "csolution", which needs its device and packs'
+    needing = first_platform(board.platforms, lambda platform: platform.needed_table == "cmsis")
+    if needing and board.cmsis is None:
+        yield (
+            f'cmsis: missing, but platforms has "{needing.name}", which needs its device and packs'
+        )
 
 
 def _doubts(board: BoardFacts) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from ethosgen.board.fields import Addr, Facts, RegisterWrite, Size
+from ethosgen.platforms import find_platform
 from ethosgen.values.security import Security
 
 SAU_ALIGNMENT = 32
@@ -108,7 +109,7 @@ def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **facts,
         "description": f"{facts['description']}, non-secure",
-        "platforms": [one for one in facts["platforms"] if one == "baremetal"],
+        "platforms": [one for one in facts["platforms"] if find_platform(one).has_secure_side],
         "npu": npu,
         "memories": memories,
         "console": alias(facts["console"]),

@@ -1,5 +1,6 @@
 """Names that a user types and that must be known: commands, and the values of options."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -17,6 +18,19 @@ class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since 
             option = max(param.opts, key=len) if param else "value"
             raise InputError(unknown(option, str(value), self.choices))
         return str(super().convert(value, param, ctx))
+
+
+class OpenChoice(ValueChoice):
+    """One of the names of a registry, which is asked only when the option is used or shown."""
+
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override] # click has an attribute
+        """The names."""
+        return tuple(self._names())
 
 
 class Group(click.Group):

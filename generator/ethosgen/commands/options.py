@@ -10,16 +10,16 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.application import APP, LABELS
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import OpenChoice, ValueChoice
 from ethosgen.commands.memory_options import SRAM_LIMIT
 from ethosgen.commands.offload_options import with_offloading
+from ethosgen.platforms import PLATFORMS, find_platform, names_of, usual_platform
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
 
-LINUX_BOARD = "aarch64-linux"
 """The board of --platform linux without --board."""
 
 BOARD = click.option(
@@ -89,13 +89,13 @@ IO = click.option(
 )
 PLATFORM = click.option(
     "--platform",
-    type=ValueChoice(["baremetal", "zephyr", "csolution", "linux"]),
+    type=OpenChoice(lambda: names_of(lambda platform: platform.is_built)),
     help="Build system of the firmware, or linux for a program [default: baremetal, or linux if "
     "the board runs it].",
 )
 PLATFORM_OR_LIBRARY = click.option(
     "--platform",
-    type=ValueChoice(["baremetal", "zephyr", "csolution", "linux", "library"]),
+    type=OpenChoice(lambda: PLATFORMS),
     help="Build system of the firmware; linux: a program; library: only the model, for your own "
     "application [default: baremetal, or linux if the board runs it].",
 )
@@ -231,7 +231,7 @@ def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
 def _usual_platform(board: str | None) -> str:
     from ethosgen.board import load_board
 
-    return "linux" if board and load_board(board).linux else "baremetal"
+    return usual_platform(load_board(board).platforms if board else ())
 
 
 def with_recipe(
@@ -275,7 +275,7 @@ def with_recipe(
             **arguments: Any,
         ) -> Any:
             platform = platform or _usual_platform(board)
-            board = board or (LINUX_BOARD if platform == "linux" else None)
+            board = board or find_platform(platform).default_board
             style = IoStyle(io or ("caller" if weights == "blob" else "arena"))
             recipe = Recipe(
                 networks, board, npu, names, style, platform, memory_mode, options, reading,

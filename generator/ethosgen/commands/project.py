@@ -10,6 +10,7 @@ from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text
+from ethosgen.platforms import find_platform
 from ethosgen.values.recipe import Recipe
 
 
@@ -50,7 +51,7 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
     for choice in written.choices:
         for line in choice_lines(choice):
             click.echo(line)
-    if recipe.platform == "library":
+    if not find_platform(recipe.platform).is_built:
         suggest_next(
             f"add_subdirectory({written.directory}/model) in your CMakeLists.txt, as "
             f"{written.directory}/README.md shows"

@@ -20,6 +20,7 @@ from ethosgen.flow.planning import (
 )
 from ethosgen.flow.reserve import stored_scratches, with_reserve
 from ethosgen.flow.sram_limit import Compile, fit_together
+from ethosgen.platforms import LIBRARY_ONLY, find_platform, names_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import SramChoice
 from ethosgen.values.errors import InputError
@@ -118,14 +119,13 @@ def create_project(
 
 def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
     """Return the application's name, None without one; InputError if something does not fit it."""
-    from ethosgen.project import BAREMETAL, ZEPHYR
-
     if recipe.app is None:
         return None
     application = find_application(recipe.app)
-    if recipe.platform not in (BAREMETAL, ZEPHYR):
+    if not find_platform(recipe.platform).takes_apps:
+        able = " or ".join(names_of(lambda platform: platform.takes_apps))
         raise InputError(
-            f"--app {recipe.app} is for --platform {BAREMETAL} or {ZEPHYR}, not {recipe.platform}; "
+            f"--app {recipe.app} is for --platform {able}, not {recipe.platform}; "
             "choose one of these, or leave out --app"
         )
     if recipe.apart:
@@ -162,8 +162,6 @@ def _stored_app(directory: Path) -> str | None:
 
 def _find_board(recipe: Recipe) -> Board:
     """Return the board; InputError if the options need one and none is named."""
-    from ethosgen.project import LIBRARY_ONLY
-
     if recipe.board is not None:
         return load_board(recipe.board).in_state(recipe.security)
     if recipe.security is Security.NON_SECURE:
@@ -171,7 +169,7 @@ def _find_board(recipe: Recipe) -> Board:
             "--security non-secure needs a board, whose addresses differ by state: name it with "
             "--board, or omit the option: a library for any board runs in both states"
         )
-    if recipe.platform != LIBRARY_ONLY:
+    if find_platform(recipe.platform).is_built:
         raise InputError(
             f"--platform {recipe.platform} needs a board: name it with --board, or generate a "
             f"library for any board with --platform {LIBRARY_ONLY}"

@@ -14,6 +14,7 @@ from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
 from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
+from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.comparison import SramChoice
 from ethosgen.values.errors import CapacityError, InputError
@@ -61,10 +62,10 @@ def _without_stand_in(board: Board, on: str, platform: str) -> str:
 
 def _open_application(directory: Path) -> "ProjectInfo":
     """Read a project with an application; InputError for a library alone."""
-    from ethosgen.project import LIBRARY_ONLY, open_project
+    from ethosgen.project import open_project
 
     info = open_project(directory)
-    if info.platform == LIBRARY_ONLY:
+    if not find_platform(info.platform).is_built:
         raise InputError(
             f"'{directory}' is a library without an application: add {directory}/model to your own "
             f"CMake project, as {directory}/README.md shows, or create a firmware with: "
@@ -82,7 +83,7 @@ def build_project(
     """
     from ethosgen.project import link_remedy
     from ethosgen.targets import default_target, require_target
-    from ethosgen.toolchain import digest_sources, stamp, take_turn
+    from ethosgen.toolchain import digest_sources, stamp, take_turn, toolchain_of
 
     info = _open_application(directory)
     on = on or default_target(info.board)
@@ -95,35 +96,15 @@ def build_project(
     try:
         with take_turn(directory, watch):
             sources = digest_sources(info.directory)  # before, so that a later change is noticed
-            built = replace(_build(info, way, profile, watch), on=on)
+            toolchain = toolchain_of(info.platform)
+            with watch.stage("build", toolchain.doing):
+                built = replace(toolchain.build(info, way, profile), on=on)
             for one in filter(None, (built, built.application)):
                 stamp(one.elf, sources)
             return built
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
         raise CapacityError(f"{error}; {remedy}", error.overflows) from None
-
-
-def _build(info: "ProjectInfo", way: str, profile: bool, watch: Watch) -> "Built":
-    from ethosgen.project import CSOLUTION, LINUX, ZEPHYR
-    from ethosgen.toolchain import build, build_csolution, build_linux, build_zephyr, find_built
-
-    if info.platform == ZEPHYR:
-        options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
-        with watch.stage("build", "compiling the application (Zephyr)"):
-            own = build_zephyr(info, way, application=True) if info.app else None
-            return replace(build_zephyr(info, way, options), application=own)
-    options = {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
-    if info.platform == CSOLUTION:
-        with watch.stage("build", "compiling the solution (cbuild)"):
-            return build_csolution(info.directory, way)
-    if info.platform == LINUX:
-        with watch.stage("build", "compiling the program"):
-            return build_linux(info, way, options)
-    with watch.stage("build", "compiling the firmware (arm-none-eabi-gcc)"):
-        built = build(info.directory, way, options)
-    own = find_built(info.directory, way, name="application.elf") if info.app else None
-    return replace(built, application=own)
 
 
 def run_project(
@@ -163,17 +144,11 @@ def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "B
 
     `build` is west's build directory, if it is not the project's.
     """
-    from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.targets import require_target
-    from ethosgen.toolchain import find_built, find_linux, find_zephyr, require_fresh
+    from ethosgen.toolchain import require_fresh, toolchain_of
 
     way = require_target(on).variant
-    if info.platform == ZEPHYR:
-        built = find_zephyr(info, way, build, on)
-    elif info.platform == LINUX:
-        built = find_linux(info, way, on)
-    else:
-        built = find_built(info.directory, way, on)
+    built = toolchain_of(info.platform).find(info, way, build, on)
     require_fresh(built.elf, info.directory, on)
     return replace(built, on=on)
 
@@ -207,13 +182,9 @@ def run_app(
 
 def _find_app(info: "ProjectInfo", way: str, build: Path | None, on: str) -> Path:
     """Return the ELF of a built project's application."""
-    from ethosgen.project import ZEPHYR
-    from ethosgen.toolchain import find_built, find_zephyr, require_fresh
+    from ethosgen.toolchain import require_fresh, toolchain_of
 
-    if info.platform == ZEPHYR:
-        elf = find_zephyr(info, way, build, on, application=True).elf
-    else:
-        elf = find_built(info.directory, way, on, "application.elf").elf
+    elf = toolchain_of(info.platform).find_application(info, way, build, on).elf
     require_fresh(elf, info.directory, on)
     return elf
 
@@ -304,18 +275,13 @@ def flash_project(
 
     That is its application, if it has one, unless `harness` asks for the server of inferences.
     """
-    from ethosgen.project import LINUX, ZEPHYR
     from ethosgen.targets.flasher import flash_images
     from ethosgen.toolchain import find_built, require_fresh
 
     info = _open_application(directory)
-    if info.platform == ZEPHYR:
-        raise InputError(f"'{directory}' is a Zephyr application; flash it with: west flash")
-    if info.platform == LINUX:
-        raise InputError(
-            f"'{directory}' is a program for Linux, which nobody flashes; run it with: ethosgen "
-            f"run {shlex.quote(str(directory))} --on ssh --host USER@HOST"
-        )
+    if remedy := find_platform(info.platform).flash_remedy:
+        quoted = shlex.quote(str(directory))
+        raise InputError(remedy.format(directory=directory, argument=quoted))
     name = "application.elf" if info.app and not harness else "firmware.elf"
     elf = find_built(directory, "board", "serial", name).elf
     require_fresh(elf, directory, "serial", has_weights=True)

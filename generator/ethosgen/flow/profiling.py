@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.backend import backend_of
+from ethosgen.platforms import find_platform
 from ethosgen.values.errors import InputError
 from ethosgen.values.outcome import Sample
 from ethosgen.values.plan import Plan
@@ -42,13 +43,8 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
 
 def require_option(info: "ProjectInfo") -> None:
     """Raise InputError for a platform whose build has no option for profiles."""
-    from ethosgen.project import CSOLUTION
-
-    if info.platform == CSOLUTION:
-        raise InputError(
-            f"the solution in '{info.directory}' has no option for --profile; add ETHOSGEN_PROFILE "
-            "to define in firmware.csolution.yml, and build it without --profile"
-        )
+    if remedy := find_platform(info.platform).profile_remedy:
+        raise InputError(remedy.format(directory=info.directory))
 
 
 def _texts(project: Path, pattern: str) -> Iterator[str]:

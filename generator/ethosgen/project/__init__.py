@@ -15,19 +15,15 @@ from ethosgen.project.capacity import (
 from ethosgen.project.clashes import check_names
 from ethosgen.project.directory import find_edits, write
 from ethosgen.project.info import ProjectInfo
-from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, PLATFORMS, ZEPHYR
+from ethosgen.project.layouts import LAYOUTS, PlatformFiles
 from ethosgen.project.manifest import Project, is_project, open_project
 from ethosgen.project.rendering import render
 from ethosgen.project.weights import code_text
 
 __all__ = [
-    "BAREMETAL",
-    "CSOLUTION",
-    "LIBRARY_ONLY",
-    "LINUX",
-    "PLATFORMS",
+    "LAYOUTS",
     "SHARED_PARTS",
-    "ZEPHYR",
+    "PlatformFiles",
     "Project",
     "ProjectInfo",
     "check_capacity",

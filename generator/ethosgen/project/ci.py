@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.board import Board
+from ethosgen.platforms import BAREMETAL, find_platform
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
@@ -47,16 +48,8 @@ def ci_facts(
     program: Program, board: Board, platform: str, source: str | None = None
 ) -> dict[str, Any]:
     """Return the templates' values; InputError if the board cannot be simulated."""
-    if platform == "linux":
-        raise InputError(
-            "--with-ci needs --platform baremetal; in a workflow of your own, check a program for "
-            "Linux with: ethosgen build DIR && ethosgen run DIR"
-        )
-    if platform != "baremetal":
-        raise InputError(
-            "--with-ci needs --platform baremetal; test a Zephyr project with twister, which reads "
-            "its sample.yaml, and others with the tools that build them"
-        )
+    if remedy := find_platform(platform).ci_remedy:
+        raise InputError(f"--with-ci needs --platform {BAREMETAL}; {remedy}")
     fvp = _fvp(program, board)
     targets = [*(["qemu"] if board.on_qemu else []), *(["fvp"] if fvp else [])]
     if not targets:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ethosgen.board import Board, attaches_models, boards_with_models
-from ethosgen.project.layout import BAREMETAL, CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
+from ethosgen.platforms import find_platform, names_of
 from ethosgen.values.device import Device, bell_byte
 from ethosgen.values.errors import InputError, UnsupportedError
 
@@ -17,10 +17,11 @@ QEMU runs such a firmware."""
 
 def require_devices(platform: str, devices: Sequence[Device]) -> None:
     """Raise UnsupportedError for a platform whose programs reach no registers."""
-    if devices and platform == LINUX:
+    if devices and not find_platform(platform).takes_devices:
+        *first, last = names_of(lambda platform: platform.takes_devices)
         raise UnsupportedError(
-            f"a program for Linux cannot drive the device '{devices[0].name}': use --platform "
-            "baremetal, zephyr, csolution or library"
+            f"a program for {platform.capitalize()} cannot drive the device '{devices[0].name}': "
+            f"use --platform {', '.join(first)} or {last}"
         )
 
 
@@ -28,8 +29,8 @@ def device_files(platform: str, devices: Sequence[Device]) -> Mapping[str, str]:
     """Return the library's files for them, as a layout maps files to templates."""
     if not devices:
         return {}
-    own = {_SOURCE: f"zephyr/{_SOURCE}"} if platform == ZEPHYR else {}
-    return {file: f"model/{file}" for file in _LIBRARY} | own
+    own = find_platform(platform).templates
+    return {file: own.get(file, f"model/{file}") for file in _LIBRARY}
 
 
 def device_facts(
@@ -40,7 +41,7 @@ def device_facts(
     A library may run on other boards than QEMU's, so it guesses no interrupt. InputError if a
     device's interrupt is another's.
     """
-    if platform in (BAREMETAL, CSOLUTION) and not attaches_models(board):
+    if find_platform(platform).boots and not attaches_models(board):
         _require_addresses(board, devices)
     taken = dict.fromkeys(used, "the console, the NPU or QEMU's bell")
     placed = {d.name: d.places[board.name].irq for d in devices if board.name in d.places}
@@ -54,7 +55,7 @@ def device_facts(
                 f"{taken[irq]}; correct device.boards.{board.name}.irq in its accelerator.toml"
             )
         taken[irq] = f"device '{device.name}'"
-    spares = () if platform == LIBRARY_ONLY else _SPARE_IRQS
+    spares = _SPARE_IRQS if find_platform(platform).guesses_irqs else ()
     spare = iter([irq for irq in spares if irq not in taken])
     irqs = {d.name: _irq(d, placed.get(d.name), spare) for d in devices}
     return [

@@ -9,14 +9,6 @@ from ethosgen.board import Board
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
 
-BAREMETAL = "baremetal"
-ZEPHYR = "zephyr"
-CSOLUTION = "csolution"
-LINUX = "linux"
-LIBRARY_ONLY = "library"
-PLATFORMS = (BAREMETAL, ZEPHYR, CSOLUTION, LINUX, LIBRARY_ONLY)
-"""Platforms of projects; the first is the default. The last has no application, so it needs only
-the board's memories."""
 STAND_IN = "stand_in"
 """The folder with the facts of the board that stands in on QEMU, as board/ has those of its own."""
 APPLICATION = "application"
@@ -55,34 +47,16 @@ class Layout:
         return self.way is not None or "CMakeLists.txt" in self.application
 
 
-def find_layout(platform: str, board: Board) -> Layout:
-    """Return a platform's layout; InputError lists the known platforms."""
-    if platform == BAREMETAL:
-        return _with_board(_BAREMETAL, board)
-    if platform == ZEPHYR:
-        return _zephyr(board)
-    if platform == CSOLUTION:
-        return _with_board(_CSOLUTION, board)
-    if platform == LINUX:
-        return _LINUX
-    if platform == LIBRARY_ONLY:
-        return _LIBRARY_ONLY
-    raise InputError(f"unknown platform '{platform}'; choose one of: {', '.join(PLATFORMS)}")
+def with_element(layout: Layout, board: Board) -> Layout:
+    """Return a layout with the hand-over between elements of a pipeline.
 
-
-def with_element(platform: str, board: Board) -> Layout:
-    """Return a platform's layout with the hand-over between elements of a pipeline.
-
-    InputError for a platform or a board that has none.
+    InputError for a board that has no lines to them.
     """
-    if platform != BAREMETAL:
-        raise InputError(f"an element of a pipeline needs --platform {BAREMETAL}, not {platform}")
     if len(board.links) < _LINKS:
         raise InputError(
             f"board '{board.name}' has no lines to other elements; add two [[links]] to its board "
             "file, as boards/corstone300.toml has them"
         )
-    layout = find_layout(platform, board)
     return replace(
         layout,
         templates=("element", *layout.templates),
@@ -136,7 +110,7 @@ _LIBRARY = {
     "CMakeLists.txt": "model/CMakeLists.txt",
 }
 _COMMON = "ethosgen_common.cmake"
-_BAREMETAL = Layout(
+BAREMETAL_LAYOUT = Layout(
     templates=("baremetal", "common"),
     library={**_LIBRARY, _COMMON: f"model/{_COMMON}"},
     network=_NETWORK,
@@ -161,13 +135,13 @@ _BAREMETAL = Layout(
     },
     way=("board/{way}.ld", "board/board.ld"),
 )
-_CSOLUTION = replace(
-    _BAREMETAL,
-    templates=("csolution", *_BAREMETAL.templates),
+CSOLUTION_LAYOUT = replace(
+    BAREMETAL_LAYOUT,
+    templates=("csolution", *BAREMETAL_LAYOUT.templates),
     library={
         **{
             file: made
-            for file, made in _BAREMETAL.library.items()
+            for file, made in BAREMETAL_LAYOUT.library.items()
             if file not in ("CMakeLists.txt", _COMMON)
         },
         "model.clayer.yml": "model/clayer.yml",
@@ -175,7 +149,7 @@ _CSOLUTION = replace(
     application={
         **{
             f: made
-            for f, made in _BAREMETAL.application.items()
+            for f, made in BAREMETAL_LAYOUT.application.items()
             if f.startswith(("app/", "board/"))
         },
         "README.md": "README.md",
@@ -183,11 +157,11 @@ _CSOLUTION = replace(
         "firmware.cproject.yml": "cproject.yml",
     },
 )
-_LINUX = replace(
-    _BAREMETAL,
-    templates=("linux", *_BAREMETAL.templates),
+LINUX_LAYOUT = replace(
+    BAREMETAL_LAYOUT,
+    templates=("linux", *BAREMETAL_LAYOUT.templates),
     application={
-        **{f: made for f, made in _BAREMETAL.application.items() if f.startswith("app/")},
+        **{f: made for f, made in BAREMETAL_LAYOUT.application.items() if f.startswith("app/")},
         "CMakeLists.txt": "CMakeLists.txt",
         "README.md": "README.md",
         "cmake/linux.cmake": "cmake/linux.cmake",
@@ -196,11 +170,11 @@ _LINUX = replace(
     },
     way=None,
 )
-_LIBRARY_ONLY = replace(
-    _BAREMETAL,
-    templates=("library", *_BAREMETAL.templates),
+LIBRARY_LAYOUT = replace(
+    BAREMETAL_LAYOUT,
+    templates=("library", *BAREMETAL_LAYOUT.templates),
     library={
-        **_BAREMETAL.library,
+        **BAREMETAL_LAYOUT.library,
         **{
             file: f"model/{file}"
             for file in (
@@ -223,7 +197,7 @@ _SECURE = (
 """The secure side's files, in the folder secure/."""
 
 
-def _with_board(layout: Layout, board: Board) -> Layout:
+def with_board(layout: Layout, board: Board) -> Layout:
     """Return a layout with the files that depend on the board's console, simulator and security."""
     uart = board.console.uart if board.console else ""
     files = {"board/console.c": f"board/console_{uart}.c"}
@@ -238,7 +212,7 @@ def _with_board(layout: Layout, board: Board) -> Layout:
 
 def stand_in_files(board: Board) -> dict[str, str]:
     """Return the files of a board that stands in for another on QEMU, and their templates."""
-    files = _with_board(_BAREMETAL, board).application
+    files = with_board(BAREMETAL_LAYOUT, board).application
     own = {file: made for file, made in files.items() if file.startswith("board/")}
     own["board/qemu.ld"] = "board/board.ld"
     return {file.replace("board", STAND_IN, 1): made for file, made in own.items()}
@@ -260,7 +234,8 @@ _ZEPHYR_FILES = (
 """What Zephyr reads of a network's own folder, and of the project as a module."""
 
 
-def _zephyr(board: Board) -> Layout:
+def zephyr_layout(_board: Board) -> Layout:
+    """Return the layout of a Zephyr application, with the module that each project has."""
     root = resource_folder("zephyr_app")
     app = root / "app"
     return Layout(

@@ -5,32 +5,31 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ethosgen.backend.protocol import ProjectFiles
-from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, LINUX
+from ethosgen.platforms import BAREMETAL, LIBRARY_ONLY, LINUX, find_platform
 from ethosgen.values.errors import InputError
 
 TICK_NS = 40
 """A tick of the program's clock: its 32 bits then last longer than a run may take."""
 _CXX = frozenset({".cpp", ".cc", ".cxx"})
 _SHARED = ".so"
-_FINDING = (BAREMETAL, LINUX, LIBRARY_ONLY)
-"""Platforms whose builds find sources outside the project."""
 
 
 def check_wrapped(wrapped: Mapping[str, ProjectFiles], platform: str) -> None:
     """Raise InputError for users' accelerators that a platform's build cannot take."""
+    kind = find_platform(platform)
     for name, files in wrapped.items():
         if files.platforms and platform not in files.platforms:
             raise InputError(
                 f"the accelerator '{name}' is only for --platform {' or '.join(files.platforms)}, "
                 f"not {platform}; use that, or omit --accelerator {name}"
             )
-        for source in files.sources if platform != LINUX else ():
+        for source in () if kind.takes_cxx else files.sources:
             if _is_cxx(source):
                 raise InputError(
                     f"'{source}' of the accelerator '{name}' is C++, but a {platform} project is "
                     f"in C; use --platform {LINUX}"
                 )
-        for external in files.external if platform not in _FINDING else ():
+        for external in () if kind.finds_sources else files.external:
             raise InputError(
                 f"the accelerator '{external.owner}' needs {external.title}, which a {platform} "
                 f"project cannot take from {external.option}; use --platform {BAREMETAL} or "

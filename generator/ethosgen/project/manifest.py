@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from ethosgen.backend import wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
+from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
-from ethosgen.project.layout import BAREMETAL
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.errors import InputError
@@ -93,7 +93,7 @@ def make_manifest(
     board: Board,
     digest: str,
     library: Mapping[str, bytes],
-    platform: str = BAREMETAL,
+    platform: str = DEFAULT_PLATFORM,
     memory_mode: str = DEFAULT_MEMORY_MODE,
     app: str | None = None,
 ) -> bytes:
@@ -114,7 +114,7 @@ def make_manifest(
         ],
         "board": board.model_dump(mode="json"),
         **_write_accelerators(programs),
-        **({"platform": platform} if platform != BAREMETAL else {}),
+        **({"platform": platform} if platform != DEFAULT_PLATFORM else {}),
         **({"app": app} if app else {}),
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in library.items()},
     }
@@ -229,7 +229,7 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
         io=IoStyle(content["io"]),
         digest=str(content["digest"]),
         files={str(path): str(digest) for path, digest in content["files"].items()},
-        platform=str(content.get("platform", BAREMETAL)),
+        platform=str(content.get("platform", DEFAULT_PLATFORM)),
         memory_mode=str(content["memory_mode"]),
         accelerators=tuple(_below(directory, name) for name in content.get("accelerators", ())),
         app=content.get("app"),

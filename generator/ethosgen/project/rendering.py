@@ -12,24 +12,20 @@ from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.host.resources import template_folder
+from ethosgen.platforms import DEFAULT_PLATFORM, LIBRARY_ONLY, find_platform
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.project.devices import device_facts, device_files, require_devices
 from ethosgen.project.layout import (
     APPLICATION,
-    BAREMETAL,
-    LIBRARY_ONLY,
-    LINUX,
-    ZEPHYR,
     Layout,
-    find_layout,
     stand_in_files,
     with_application,
-    with_element,
 )
+from ethosgen.project.layouts import find_layout, platform_files
 from ethosgen.project.linkage import device_addrs, host_board, memory_map, npu_base_addr, ways
-from ethosgen.project.linux import check_wrapped, linux_facts
+from ethosgen.project.linux import check_wrapped
 from ethosgen.project.manifest import (
     LIBRARY,
     MANIFEST,
@@ -43,7 +39,6 @@ from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.trustzone import check_platform, secure_facts
 from ethosgen.project.weights import weights_files, with_weights, without
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
-from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
@@ -69,7 +64,7 @@ def render(
     board: Board,
     *,
     memory_mode: str = DEFAULT_MEMORY_MODE,
-    platform: str = BAREMETAL,
+    platform: str = DEFAULT_PLATFORM,
     with_ci: bool = False,
     ci_ethosgen: str | None = None,
     handover: Handover | None = None,
@@ -86,7 +81,7 @@ def render(
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     board = board.for_platform(platform, handover is not None)
     layout = _checked_layout(programs, board, platform, handover, app)
-    whole, board = board, shared_board(board) if platform == ZEPHYR else board
+    whole, board = board, platform_files(platform).networks_board(board)
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
     devices = unite([device for program in programs for device in program.plan.devices])
@@ -100,7 +95,7 @@ def render(
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
     facts |= _application_facts(programs, app, labels, layout) | _source_facts(facts, layout)
-    facts |= _platform_facts(platform, board, driver_facts, wrapped)
+    facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     digest = digest_of(without(library, data_files(programs)))
@@ -126,18 +121,6 @@ def render(
     )
 
 
-def _platform_facts(
-    platform: str,
-    board: Board,
-    driver_facts: Mapping[str, Any],
-    wrapped: Sequence[ProjectFiles],
-) -> Mapping[str, Any]:
-    """Return the templates' values that only one platform has."""
-    if platform == ZEPHYR:
-        return zephyr_facts(board, driver_facts)
-    return linux_facts(wrapped) if platform == LINUX else {}
-
-
 def _checked_layout(
     programs: Sequence[Program],
     board: Board,
@@ -145,13 +128,13 @@ def _checked_layout(
     handover: Handover | None,
     app: str | None,
 ) -> Layout:
-    layout = (with_element if handover else find_layout)(platform, board)
+    layout = find_layout(platform, board, handover is not None)
     check_platform(board, platform)
     if app is not None:
         layout = with_application(layout, find_application(app))
     if programs[0].plan.apart:
         layout = with_weights(layout, platform, app)
-    if platform not in (*board.platforms, LIBRARY_ONLY):
+    if find_platform(platform).is_built and platform not in board.platforms:
         raise InputError(_missing_platform(board, platform))
     check_names([program.name for program in programs])
     return layout

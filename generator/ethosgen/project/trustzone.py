@@ -5,7 +5,7 @@ from typing import Any
 
 from ethosgen.board import Board
 from ethosgen.board.trustzone import Guard, Trustzone
-from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, ZEPHYR
+from ethosgen.platforms import find_platform
 from ethosgen.project.linkage import npu_base_addr
 from ethosgen.values.errors import InputError
 
@@ -15,16 +15,9 @@ PERIPHERALS = "PERIPHERALS"
 
 def check_platform(board: Board, platform: str) -> None:
     """Raise InputError for non-secure firmware of a platform whose secure side we do not make."""
-    if not board.is_non_secure or platform in (BAREMETAL, LIBRARY_ONLY):
-        return
-    how = (
-        "Zephyr's non-secure boards need Trusted Firmware-M as their secure side; build one with "
-        "TF-M's own tools, and its network with --platform library"
-        if platform == ZEPHYR
-        else f"only --platform {BAREMETAL} creates a secure side; for one of your own, use "
-        f"--platform {LIBRARY_ONLY}"
-    )
-    raise InputError(f"--security non-secure does not work with --platform {platform}: {how}")
+    how = find_platform(platform).secure_remedy
+    if board.is_non_secure and how:
+        raise InputError(f"--security non-secure does not work with --platform {platform}: {how}")
 
 
 def secure_facts(board: Board, ways: Sequence[str]) -> dict[str, Any] | None:

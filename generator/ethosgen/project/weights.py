@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ethosgen.project.layout import BAREMETAL, LIBRARY_ONLY, ZEPHYR, Layout
+from ethosgen.platforms import find_platform, names_of
+from ethosgen.project.layout import Layout
 from ethosgen.project.weights_file import (
     DIGEST_BYTES,
     HEADER_BYTES,
@@ -21,8 +22,6 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program
 
-APART_ON = (BAREMETAL, ZEPHYR, LIBRARY_ONLY)
-"""The platforms whose networks may have their weights apart."""
 SLOT_UNIT_BYTES = 4096
 """The applications' memory for a file is a multiple of this, the usual unit of erasing flash."""
 SLOT_GROWTH = 1.25
@@ -153,13 +152,14 @@ def with_weights(layout: Layout, platform: str, app: str | None = None) -> Layou
             f"--app {app} has its weights in the code; leave out --weights blob, "
             "or --app: the firmware in app/ or src/ then opens the file (docs/weights.md)"
         )
-    if platform not in APART_ON:
+    kind = find_platform(platform)
+    if not kind.is_apart:
+        *first, last = names_of(lambda known: known.is_apart)
         raise InputError(
-            f"--weights blob needs --platform {', '.join(APART_ON[:-1])} or {APART_ON[-1]}, not "
-            f"{platform}"
+            f"--weights blob needs --platform {', '.join(first)} or {last}, not {platform}"
         )
-    folder = "src" if platform == ZEPHYR else "app"
-    files = ("board_weights.c", "board_weights.h") if platform != LIBRARY_ONLY else ()
+    folder = kind.weights_folder
+    files = ("board_weights.c", "board_weights.h") if folder else ()
     return replace(
         layout,
         library={**layout.library, **{file: f"model/{file}" for file in _LIBRARY_FILES}},

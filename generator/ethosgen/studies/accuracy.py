@@ -13,6 +13,7 @@ from ethosgen.backend import require_simulator
 from ethosgen.board import load_board
 from ethosgen.flow.planning import choose_accelerator, make_plan, read
 from ethosgen.oracle import CHOICES, ORACLES
+from ethosgen.platforms import usual_platform
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
 from ethosgen.samples.results import Results
@@ -211,12 +212,11 @@ class _Job:
     def _recipe(self) -> Recipe:
         """Return the firmware to build."""
         asked = self._asked
-        is_linux = self._board is not None and self._board.linux is not None
         return Recipe(
             (asked.network,),
             asked.board,
             asked.npu,
-            platform="linux" if is_linux else "baremetal",
+            platform=usual_platform(self._board.platforms if self._board else ()),
             options=asked.options,
             reading=asked.reading,
         )

@@ -16,7 +16,8 @@ from ethosgen.flow.firmware import build_project
 from ethosgen.flow.fronts import Attempt, explore
 from ethosgen.flow.planning import choose_accelerator
 from ethosgen.frontend import read_source
-from ethosgen.project import BAREMETAL, check_capacity, render, write
+from ethosgen.platforms import DEFAULT_PLATFORM
+from ethosgen.project import check_capacity, render, write
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.comparison import Cost, Exactness, Point, Result
 from ethosgen.values.errors import (
@@ -97,12 +98,15 @@ def misfit(program: Program, place: Place) -> str:
 def _code_bytes(program: Program, place: Place) -> tuple[int | None, list[str]]:
     """Build bare-metal firmware; return the library's code and constants, or a note why not."""
     board = place.board
-    if BAREMETAL not in board.platforms:
+    if DEFAULT_PLATFORM not in board.platforms:
         return None, [f"board '{board.name}' has no bare-metal firmware, so no code was built"]
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
         directory = Path(folder) / program.name
         try:
-            write(render([program], board, platform=BAREMETAL, memory_mode=place.mode), directory)
+            write(
+                render([program], board, memory_mode=place.mode),
+                directory,
+            )
             library = build_project(directory, watch=Watch()).sizes.library
         except (BuildError, CapacityError, ToolError) as error:
             where = f"{program.name} on {board.name}, {place.npu}"

@@ -24,6 +24,7 @@ from ethosgen.flow.planning import (
 )
 from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
+from ethosgen.platforms import find_platform
 from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, Setting
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace
@@ -176,9 +177,9 @@ def _plan(
 
 def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:
     """Build firmware that counts, and run it."""
-    from ethosgen.project import CSOLUTION, open_project
+    from ethosgen.project import open_project
 
-    counts = asked.recipe.platform != CSOLUTION  # its build has no option for that
+    counts = not find_platform(asked.recipe.platform).profile_remedy
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs

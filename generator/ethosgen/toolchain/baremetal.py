@@ -1,5 +1,6 @@
 """Builds a bare-metal project with cmake, ninja and arm-none-eabi-gcc."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,4 +35,21 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
     elf = place / "firmware.elf"
     if not elf.is_file():
         raise BuildError(f"the build of '{directory}' produced no {elf.name} in '{place}'")
+    return Built(elf, on, measure_elf(elf))
+
+
+def find_built(
+    directory: Path, on: str = "qemu", target: str | None = None, name: str = "firmware.elf"
+) -> Built:
+    """Return the firmware that `build` produced; InputError with the remedy if there is none.
+
+    `target` is the --on that builds it, if different from `on`; `name` is the file's.
+    """
+    elf = directory / "build" / on / name
+    if not elf.is_file():
+        target = target or on
+        raise InputError(
+            f"'{directory}' was not built for {target} yet; run: ethosgen build "
+            f"{shlex.quote(str(directory))} --on {target}"
+        )
     return Built(elf, on, measure_elf(elf))

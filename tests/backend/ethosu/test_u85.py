@@ -14,7 +14,8 @@ from ethosgen.backend.ethosu.stream import RegionKind, stream_of
 from ethosgen.board import load_board
 from ethosgen.flow.inspection import list_streams
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.project import BAREMETAL, LIBRARY_ONLY, render
+from ethosgen.platforms import BAREMETAL, LIBRARY_ONLY
+from ethosgen.project import render
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs

@@ -6,7 +6,7 @@ from pathlib import Path
 from ethosgen import flow
 from ethosgen.board import load_board
 from ethosgen.host.tools import GCC
-from ethosgen.project import LIBRARY_ONLY
+from ethosgen.platforms import LIBRARY_ONLY
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
 from tests.support.small_models import image_net

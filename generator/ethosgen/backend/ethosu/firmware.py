@@ -6,6 +6,7 @@ from typing import Any
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import max_beats
 from ethosgen.backend.protocol import Memories, ProjectFiles
+from ethosgen.platforms import find_platform
 from ethosgen.values.errors import UnsupportedError
 
 _API = "ethosgen_npu.h"
@@ -61,7 +62,7 @@ def firmware_facts(
         "axi_beats": max_beats(npu.product, memories.mode),
         "npu_ports": npu_ports(streams),
     }
-    if platform == "zephyr":
+    if find_platform(platform).has_kernel_heap:
         facts |= {
             "npu_symbol": _zephyr_symbol(npu),
             "kernel_objects": (_MUTEX_BYTES, _SEMAPHORE_BYTES, _SEMAPHORE_BYTES),

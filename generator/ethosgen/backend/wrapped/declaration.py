@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from ethosgen.backend.wrapped.expressions import Expression
 from ethosgen.backend.wrapped.site import ORDERS, known_pointers, known_terms
 from ethosgen.toml.files import schema_text
+from ethosgen.toml.names import PlatformName
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import nearest
 
@@ -220,9 +221,7 @@ class Declaration(Table):
     """Folders with more headers; all of their .h files belong to the accelerator."""
     files: list[str] = Field(default_factory=list)
     """More files that the sources include."""
-    platforms: list[Literal["baremetal", "zephyr", "csolution", "linux", "library"]] = Field(
-        default_factory=list
-    )
+    platforms: list[PlatformName] = Field(default_factory=list)
     """The only platforms whose projects can have it [default: all]."""
     link: list[Annotated[str, Field(pattern=r"^\w[\w.+-]*$")]] = Field(default_factory=list)
     """Libraries of the system that a program links: "pthread" stands for -lpthread."""

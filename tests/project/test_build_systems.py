@@ -1,4 +1,4 @@
-"""The library in other people's builds, by the lines of docs/integration.md."""
+"""The library in other people's builds, by the lines of docs/builds.md."""
 
 import os
 import re

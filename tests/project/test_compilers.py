@@ -1,4 +1,4 @@
-"""The library with GCC and Clang, in each standard of C and C++, by docs/integration.md."""
+"""The library with GCC and Clang, in each standard of C and C++, by docs/builds.md."""
 
 import re
 import subprocess

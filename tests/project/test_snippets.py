@@ -1,4 +1,4 @@
-"""Every snippet of docs/integration.md, compiled in a frame that says what it leaves out."""
+"""Every snippet of the pages on a library in other firmware, compiled in a frame."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from tests.project.test_build_systems import cmake
 from tests.project.test_linking import VENDOR_SCRIPT, link, memory_of
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import make_program
-from tests.support.snippets import PAGE, all_snippets, snippets
+from tests.support.snippets import PAGES, all_snippets, snippets
 
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-mcpu=cortex-m55", "-fsyntax-only"]
 PLACES = {
@@ -94,7 +94,8 @@ def compiles(
 
 def test_every_snippet_has_a_test() -> None:
     assert {place[:2] for place in all_snippets()} == PLACES
-    fenceless = re.sub(r"^```.*?^```$", "", PAGE.read_text(), flags=re.M | re.S)
+    text = "\n".join(page.read_text() for page in PAGES)
+    fenceless = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
     parts = re.split(r"^#+ (.+)$", fenceless, flags=re.M)
     indented = {
         heading

@@ -3,7 +3,7 @@
  *
  * A product is rounded before it is added, as on a processor without a fused multiply-add, so that
  * results are those of the reference kernels on a computer. Helium takes subnormal numbers for
- * zero (docs/integration.md); nothing else does here.
+ * zero (docs/builds.md); nothing else does here.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */

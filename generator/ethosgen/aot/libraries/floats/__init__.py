@@ -2,7 +2,7 @@
 
 Lanes are output channels, and a product is rounded before it is added. So each output is the sum of
 the same roundings as in TFLite Micro's reference kernels on a computer, bit for bit; only numbers
-that are subnormal in float32 are zero for Helium (docs/integration.md).
+that are subnormal in float32 are zero for Helium (docs/builds.md).
 """
 
 from ethosgen.aot.libraries.framework.library import MicroKernels, Source

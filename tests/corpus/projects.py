@@ -14,16 +14,19 @@ import numpy as np
 
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.oracle import ORACLES
+from ethosgen.oracle.answers import Answer as Golden
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, compare
+from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.exactness import Golden, draw, exact_plan
-from ethosgen.verdict.judgement import tolerance_of
+from ethosgen.verdict.exactness import draw, exact_plan
+from ethosgen.verdict.judgement import question_of
 from tests.corpus.oracles import Answer, Question, ask
 from tests.corpus.settings import Setting
 from tests.corpus.trial import Key, case_of, make_samples, setting_of
+from tests.support.planners import FunctionPlanner
 
 EQUAL, DIFFERS, REFUSED, FAULT, CRASH, SILENT = (
     "equal",
@@ -104,8 +107,7 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
         outcome.how, outcome.why = CRASH, traceback.format_exc(limit=-4)
     else:
         if isinstance(golden, Golden):
-            tolerance = tolerance_of(job.network, golden.oracle)
-            found = compare(golden.oracle, outputs, list(golden.outputs), tolerance)
+            found = golden.compared(outputs)
             outcome.comparison = found
             outcome.how = DIFFERS if found.mismatches else EQUAL
     return outcome
@@ -118,9 +120,7 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
     setting, network = job.setting, job.network
     plan = exact_plan(
         network,
-        setting.accelerator,
-        setting.io,
-        setting.compile,
+        FunctionPlanner(setting.accelerator, setting.compile, setting.io),
         EXACT,
         Watch(),
         lambda _network, _samples, _oracle: check,
@@ -138,7 +138,7 @@ def _ask_all(asked: Sequence[tuple[Network, Sequence[Arrays]]]) -> list[Golden |
     for oracle in ("tflm", "litert"):
         answers = ask(oracle, [_question(*asked[i]) for i in left])
         for index, answer in zip(left, answers, strict=True):
-            found[index] = _golden(oracle, asked[index][0], answer)
+            found[index] = _golden(oracle, *asked[index], answer)
         left = [i for i in left if isinstance(found[i], str)]
     return [found[i] for i in range(len(asked))]
 
@@ -148,7 +148,9 @@ def _question(network: Network, samples: Sequence[Arrays]) -> Question:
     return file_of(network), given, len(network.outputs)
 
 
-def _golden(oracle: str, network: Network, answer: Answer) -> Golden | str:
+def _golden(
+    oracle: str, network: Network, samples: Sequence[Arrays], answer: Answer
+) -> Golden | str:
     how, value = answer
     if how != "ok":
         return f"{oracle}: {value}"
@@ -156,4 +158,4 @@ def _golden(oracle: str, network: Network, answer: Answer) -> Golden | str:
         {t.name: np.asarray(a).reshape(t.shape) for t, a in zip(network.outputs, row, strict=True)}
         for row in value
     ]
-    return Golden(oracle, named)
+    return Golden(question_of(network, samples), ORACLES[oracle], named)

@@ -6,11 +6,11 @@ from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 from tests.corpus import fields
 from tests.support.needs import needs_tosa
 from tests.support.tosa_fused import FUSED
@@ -33,8 +33,8 @@ def test_each_value_is_reached_or_has_a_reason() -> None:
 
 def assert_exact(network: Network, plan: Plan, samples: list[Arrays]) -> None:
     assert plan.partitions and not plan.cpu_operators
-    oracle, golden = decisive_outputs(network, samples)
-    found = compare(oracle, simulate_samples(plan, samples, Watch()), golden)
+    golden = golden_answer(network, samples)
+    found = golden.compared(simulate_samples(plan, samples, Watch()))
     assert found.elements
     assert not found.mismatches, found.first and found.first.text()
 

@@ -14,7 +14,7 @@ from ethosgen.commands.wording import comparison_text
 from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.host.child import ChildError
-from ethosgen.oracle import DEFAULT, SECOND, interpreters
+from ethosgen.oracle import DEFAULT, SECOND, answers, interpreters
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values import workload
@@ -24,7 +24,7 @@ from ethosgen.values.outcome import Comparison
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, multiplications
-from ethosgen.verdict import exactness, judgement
+from ethosgen.verdict import exactness
 from ethosgen.verdict.judgement import Inputs, choose_samples, judge
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm, svdf
@@ -134,7 +134,7 @@ def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPat
     outputs = golden_outputs(network, samples)
 
     def slow(script: Any, function: str, *arguments: Any, limit_s: float) -> Any:
-        if function == "run_litert" and limit_s == judgement.SECOND_S:
+        if function == "run_litert" and limit_s == answers.SECOND_S:
             raise ChildError("late", "it did not finish")
         return call(script, function, *arguments, limit_s=limit_s)
 
@@ -153,7 +153,7 @@ def test_litert_has_all_its_time_where_it_decides(monkeypatch: pytest.MonkeyPatc
     def other(script: Any, function: str, *arguments: Any, limit_s: float) -> Any:
         if function == "run_tflite_micro":
             raise ChildError("raised", "no such operator")
-        if limit_s == judgement.SECOND_S:
+        if limit_s == answers.SECOND_S:
             raise ChildError("late", "it did not finish")
         return call(script, function, *arguments, limit_s=limit_s)
 
@@ -171,8 +171,8 @@ def test_both_oracles_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             met.append(both.wait(60))
         raise UnsupportedError("neither")
 
-    monkeypatch.setattr(judgement, "DEFAULT", replace(DEFAULT, run=meet))
-    monkeypatch.setattr(judgement, "SECOND", replace(SECOND, run=meet))
+    monkeypatch.setattr(answers, "DEFAULT", replace(DEFAULT, run=meet))
+    monkeypatch.setattr(answers, "SECOND", replace(SECOND, run=meet))
     with suppress(UnsupportedError):  # without either, the operators are asked about one by one
         judge(network, draw_samples(network, 1, 0), [{}], Watch())
     assert sorted(met) == [0, 1]

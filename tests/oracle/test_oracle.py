@@ -13,7 +13,7 @@ from ethosgen import flow
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle import LITERT, ORACLES, TFLM, Oracle
+from ethosgen.oracle import LITERT, ORACLES, TFLM, Oracle, answers
 from ethosgen.oracle.litert import for_litert
 from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import outputs_in_pieces, take_apart
@@ -211,7 +211,7 @@ def test_a_registered_oracle_decides_under_its_own_name(monkeypatch: pytest.Monk
     network = parse_network(_odd(), "odd")
     samples = draw_samples(network, 2, 1)
     toy = Oracle("toy", "Toy", ("numpy",), TFLM.run)
-    monkeypatch.setattr(judgement, "ORACLES", {**ORACLES, "toy": toy})
+    monkeypatch.setattr(answers, "ORACLES", {**ORACLES, "toy": toy})
     outputs = TFLM.run(network, samples)
     criteria = judgement.Criteria(oracle="toy")
     golden, second = judgement.judge(network, samples, outputs, Watch(), criteria)

@@ -6,7 +6,7 @@ import pytest
 from ethosgen.frontend.relax import import_module
 from ethosgen.relax import PATTERNS, partition_for_ethosu, simulate_ethosu, support_report
 from ethosgen.values.network import Network
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 from tests.support.relax_networks import edge_samples, run
 from tests.support.relax_operators import CASES, Case, composite_of
 
@@ -46,7 +46,7 @@ def _golden(case: Case, samples: list[list[np.ndarray]]) -> list[np.ndarray]:  #
     graph, in_float = import_module(case.module(), "main", names, ["made"])
     assert not in_float
     arrays = [dict(zip(names, sample, strict=True)) for sample in samples]
-    _, outputs = decisive_outputs(Network("case", (graph,)), arrays, None)
+    outputs = golden_answer(Network("case", (graph,)), arrays).outputs
     return [np.asarray(one["made"]) for one in outputs]
 
 

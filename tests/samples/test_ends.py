@@ -4,8 +4,8 @@ import numpy as np
 
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.ends import COUNT, drive_to_ends
+from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
-from ethosgen.verdict.bouquet import gather
 from tests.support.networks import NetworkBuilder
 
 

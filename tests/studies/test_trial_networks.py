@@ -15,7 +15,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 
 SIGNED = (
     *("ABS", "CONCATENATION", "DEPTH_TO_SPACE", "REDUCE_MAX", "REDUCE_MIN", "RESIZE_BILINEAR"),
@@ -45,6 +45,6 @@ def test_trials_are_networks_that_the_oracle_runs(dtype: str, codes: tuple[str, 
     samples = draw_samples(network, 2, 1)
     plan = plan_cpu_only(network, IoStyle.ARENA)
     got = simulate_samples(plan, samples, Watch())
-    _, wanted = decisive_outputs(network, samples)
+    wanted = golden_answer(network, samples).outputs
     for mine, right in zip(got, wanted, strict=True):
         assert all(np.array_equal(mine[name], array) for name, array in right.items())

@@ -7,11 +7,10 @@ from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import compare
 from ethosgen.values.plan import Kept, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 from tests.support.errata_networks import OPTIMISE, npu_of
 
 
@@ -32,8 +31,8 @@ def compiled(
 def differs(network: Network, plan: Plan) -> bool:
     """Return whether the plan's outputs differ from the oracle's, or the NPU model faults."""
     samples = draw_samples(network, 10, 1)
-    oracle, golden = decisive_outputs(network, samples)
+    golden = golden_answer(network, samples)
     try:
-        return compare(oracle, simulate_samples(plan, samples, Watch()), golden).mismatches > 0
+        return golden.compared(simulate_samples(plan, samples, Watch())).mismatches > 0
     except NpuFault:
         return True

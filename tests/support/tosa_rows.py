@@ -4,14 +4,13 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from ethosgen.oracle import TOSA
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import compare_defined
+from ethosgen.verdict.judgement import golden_answer
 from tests.support.tosa_cases import CASES
 from tests.support.tosa_fused import FUSED
 from tests.support.tosa_networks import TosaBuilder
@@ -81,7 +80,7 @@ def _on_u85(network: Network, samples: list[Arrays]) -> U85Row:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault:
         return U85Row(taken, undefined=1)
-    found = compare_defined(network, samples, TOSA.name, outputs, TOSA.run(network, samples))
+    found = golden_answer(network, samples).against(outputs)
     return U85Row(taken, found.elements, found.mismatches)
 
 

@@ -11,7 +11,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import compare_defined, decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 
 NPU = "ethos-u55-128"
 
@@ -59,14 +59,14 @@ def try_network(
     None as `theirs` means that the oracle is the network's own runtime: fidelity is skipped.
     `alone` runs the network on the CPU alone, too.
     """
-    oracle, golden = decisive_outputs(network, samples)
+    golden = golden_answer(network, samples)
     plan = plan_for(network, NPU)
     outputs = simulate_samples(plan, samples, Watch())
-    found = compare_defined(network, samples, oracle, outputs, golden)
+    found = golden.against(outputs)
     cpu = None
     if alone:
         on_cpu = simulate_samples(plan_for(network, None), samples, Watch())
-        cpu = compare_defined(network, samples, oracle, on_cpu, golden).mismatches
+        cpu = golden.against(on_cpu).mismatches
     fidelity = Fidelity(title, skipped="it is the oracle")
     if theirs is not None:
         fidelity = compare_fidelity(network, outputs, theirs, title, "", None)
@@ -76,7 +76,7 @@ def try_network(
         cpu,
         found.elements,
         fidelity,
-        oracle,
+        golden.oracle.name,
         plan,
         outputs,
         samples,

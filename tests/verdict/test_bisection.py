@@ -17,13 +17,14 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
+from ethosgen.values.excerpt import first_operators
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
-from ethosgen.verdict import bisection
-from ethosgen.verdict.bisection import Make, diagnose, find_culprit
-from ethosgen.verdict.prefix import first_operators
+from ethosgen.verdict import trial
+from ethosgen.verdict.bisection import diagnose, find_culprit
+from ethosgen.verdict.trial import Make
 from tests.support.needs import needs_qemu
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
@@ -139,14 +140,14 @@ def test_the_sample_is_counted_from_the_first_of_all() -> None:
 
 
 def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, simulate = chain(4), bisection.simulate_samples
+    network, simulate = chain(4), trial.simulate_samples
 
     def faulting(plan: Plan, *arguments: object) -> object:
         if len(plan.network.graph.operators) > 2:
             raise NpuFault("bus", "beyond its memory")
         return simulate(plan, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bisection, "simulate_samples", faulting)
+    monkeypatch.setattr(trial, "simulate_samples", faulting)
     found = find_culprit(network, draw_samples(network, 1, 0), on_npu)
     assert found is not None and (found.operator, found.unclear) == (2, 0)
     assert "beyond its memory" in found.text()

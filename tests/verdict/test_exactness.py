@@ -12,16 +12,19 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.answers import Answer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import plan_cpu_only
-from ethosgen.verdict.exactness import Ask, Golden, ask_oracles, exact_plan, known_errata
+from ethosgen.verdict.errata import known_errata
+from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
 from tests import ROOT
 from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
+from tests.support.planners import FunctionPlanner
 
 U55 = find_accelerator("ethos-u55-128")
 
@@ -52,10 +55,11 @@ def plan_of(
 ) -> Plan:
     accelerator = find_accelerator(npu)
 
-    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
+    def compile_part(part: Network, kept: Mapping[int, Kept]) -> Plan:
         return offload(part, accelerator, kept=kept)
 
-    return exact_plan(network, accelerator, IoStyle.ARENA, planner, options, Watch(), ask)
+    planner = FunctionPlanner(accelerator, compile_part)
+    return exact_plan(network, planner, options, Watch(), ask)
 
 
 def test_an_erratum_keeps_its_operator_on_the_cpu_and_says_so() -> None:
@@ -125,11 +129,10 @@ def test_an_operator_is_driven_to_ends_that_no_sample_of_the_network_reaches(
 
 
 def test_a_plan_for_the_cpu_alone_is_checked_too() -> None:
-    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        return plan_cpu_only(part, IoStyle.ARENA)
+    planner = FunctionPlanner(None, lambda part, _kept: plan_cpu_only(part, IoStyle.ARENA))
 
     def checked(ask: Ask) -> Plan:
-        return exact_plan(two_layers(), None, IoStyle.ARENA, planner, EXACT, Watch(), ask)
+        return exact_plan(two_layers(), planner, EXACT, Watch(), ask)
 
     plan = checked(ask_oracles)
     assert plan.check is not None and plan.check.samples == 5 and plan.check.driven == 0
@@ -139,9 +142,9 @@ def test_a_plan_for_the_cpu_alone_is_checked_too() -> None:
 
 def wrong_everywhere(
     network: Network, samples: Sequence[Arrays], oracle: str | None
-) -> Golden | str:
+) -> Answer | str:
     said = ask_oracles(network, samples, oracle)
-    assert isinstance(said, Golden)
+    assert isinstance(said, Answer)
     outputs = [{name: array ^ 1 for name, array in one.items()} for one in said.outputs]
     return replace(said, outputs=outputs)
 
@@ -187,10 +190,10 @@ def converted(code: str, dtype: str, low: float) -> Network:
     return parse_network(net.build(pooled, made), "converted")
 
 
-def other_compiler(network: Network, samples: Sequence[Arrays], oracle: str | None) -> Golden | str:
+def other_compiler(network: Network, samples: Sequence[Arrays], oracle: str | None) -> Answer | str:
     """Answer as the oracle of a processor that converts a float that does not fit to 77."""
     said = ask_oracles(network, samples, oracle)
-    assert isinstance(said, Golden)
+    assert isinstance(said, Answer)
     name, span = network.outputs[1].name, np.iinfo(network.outputs[1].dtype)
     assert network.inputs[1].quantization is not None
     (scale,) = network.inputs[1].quantization.scale
@@ -246,7 +249,7 @@ FAULTY = ROOT / "tests" / "errata" / "multiplied-part.tflite"
 """Vela's command stream for it writes outside its own scratch."""
 
 
-def no_answer(_network: Network, _samples: Sequence[Arrays], _oracle: str | None) -> Golden | str:
+def no_answer(_network: Network, _samples: Sequence[Arrays], _oracle: str | None) -> Answer | str:
     return "no oracle has it"
 
 
@@ -275,7 +278,7 @@ def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None
     (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net._like(x, (1, 4)),))
     network = parse_network(net.build(made), "unsigned")
     for oracle in ("tflm", "litert"):
-        kept = known_errata(network, U55, IoStyle.ARENA, oracle)
+        kept = known_errata(network, FunctionPlanner(U55, lambda *_: pytest.fail()), oracle)
         assert [why.erratum for why in kept.values()] == ["fully-connected-rounding"]
 
 

@@ -15,7 +15,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
@@ -125,14 +125,12 @@ class _Oracles:
         self.names: list[str] = []
 
     def __call__(self, index: int, samples: Sequence[Arrays]) -> list[Arrays]:
-        from ethosgen.oracle import ORACLES
-
         if not samples:
             return []
         asked = self._info.networks[index].options.oracle
-        name, outputs = decisive_outputs(self._networks[index], samples, asked)
-        self.names.append(ORACLES[name].title if name in ORACLES else name)
-        return outputs
+        golden = golden_answer(self._networks[index], samples, asked)
+        self.names.append(golden.oracle.title)
+        return list(golden.outputs)
 
 
 def read_settings(folder: Path) -> Settings:

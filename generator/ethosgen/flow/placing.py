@@ -24,7 +24,7 @@ def with_placings(plan: Plan, helpers: Helpers, task: Task | None) -> Plan:
     graph = plan.network.graph
     placings = []
     for operator in graph.operators:
-        output = graph.tensors[operator.outputs[0]].name if operator.outputs else ""
+        output = graph.output_name(operator)
         on, reason = placed.get(operator.index, ("", "it disappears in other operators"))
         offers = offered.get(operator.index, ())
         placings.append(Placing(operator.index, operator.title, output, on, reason, offers))

@@ -1,7 +1,7 @@
 """The steps from a network to C code: Network, Plan, Program."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,9 @@ from ethosgen.values.program import Program
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.cpu_only import REASON as NO_NPU_REASON
 from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
@@ -105,26 +107,59 @@ def make_plan(
     from ethosgen import aot
 
     is_none = options.mode is OffloadMode.NONE
-    used, others = (None, ()) if is_none else (accelerator, wrapped)
-    others = [one.allowing(options.steps).beside(extension is Extension.HELIUM) for one in others]
-    cpu = aot.Processor(extension)
-    helpers = Helpers(others, options, cpu)
-
-    def task_of(part: Network) -> Task | None:
-        return Task(part, used, io, cpu, memories, options) if used else None
-
-    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        task = task_of(part)
-        if task is None:
-            why = {"reason": "you asked for --offload none"} if is_none and accelerator else {}
-            return helpers.plan(plan_cpu_only(part, io, **why), kept)
-        if options.mode is OffloadMode.AUTO:
-            return fastest_plan(task, kept, helpers)
-        return helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
-
-    plan = exact_plan(network, used, io, planner, options, watch, ask, others)
+    others = (
+        []
+        if is_none
+        else [
+            wrapper.allowing(options.steps).beside(extension is Extension.HELIUM)
+            for wrapper in wrapped
+        ]
+    )
+    planner = NetworkPlanner(
+        None if is_none else accelerator,
+        io,
+        memories,
+        Helpers(others, options, aot.Processor(extension)),
+        "you asked for --offload none" if is_none and accelerator else NO_NPU_REASON,
+    )
+    plan = exact_plan(network, planner, options, watch, ask)
     plan = _with_reasons(replace(plan, options=options, extension=extension), network)
-    return with_placings(plan, helpers, task_of(network))
+    return with_placings(plan, planner.helpers, planner.task(network))
+
+
+@dataclass(frozen=True)
+class NetworkPlanner:
+    """Plans networks, and parts of them, with one board's and one user's settings.
+
+    `reason` says why operators are on the CPU where there is no NPU.
+    """
+
+    accelerator: Accelerator | None
+    io: IoStyle
+    memories: Memories | None
+    helpers: Helpers
+    reason: str
+
+    def task(self, network: Network) -> Task | None:
+        """Return the NPU's task, None without an NPU."""
+        if self.accelerator is None:
+            return None
+        helpers = self.helpers
+        return Task(network, self.accelerator, self.io, helpers.cpu, self.memories, helpers.options)
+
+    def plan(self, network: Network, kept: Mapping[int, Kept]) -> Plan:
+        """Plan a network with operators kept on the CPU, by index; RefusalError if refused."""
+        task = self.task(network)
+        if task is None:
+            return self.helpers.plan(plan_cpu_only(network, self.io, self.reason), kept)
+        if self.helpers.options.mode is OffloadMode.AUTO:
+            return fastest_plan(task, kept, self.helpers)
+        return self.helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
+
+    def errata(self, network: Network, oracle: str) -> Mapping[int, Kept]:
+        """Return the operators that errata keep on the CPU."""
+        task = self.task(network)
+        return errata_of(task, oracle) if task else {}
 
 
 def fastest_plan(task: Task, kept: Mapping[int, Kept], helpers: Helpers) -> Plan:

@@ -20,9 +20,10 @@ from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.security import SecureSide
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.bisection import Make, diagnose
+from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
 from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
+from ethosgen.verdict.trial import Make
 
 if TYPE_CHECKING:
     from ethosgen.board import Board

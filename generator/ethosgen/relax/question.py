@@ -11,7 +11,7 @@ from ethosgen.frontend import source_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle
-from ethosgen.verdict.exactness import errata_of
+from ethosgen.verdict.errata import errata_of
 
 _ANSWERS: dict[tuple[str, str, str], str] = {}
 """Vela's answers in this process, by NPU, version of Vela and content of the network."""
@@ -39,8 +39,8 @@ def content_of(network: Network) -> str:
 def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
     """Ask Vela and the errata about networks of which none is known yet."""
     whole = Network("composites", (side_by_side([one.graph for one in networks]),))
-    kept = errata_of(whole, accelerator, IoStyle.ARENA)
-    offers = backend_of(accelerator).offers(Task(whole, accelerator, IoStyle.ARENA, aot), kept)
+    task = Task(whole, accelerator, IoStyle.ARENA, aot)
+    offers = backend_of(accelerator).offers(task, errata_of(task))
     answers, first = [], 0
     for network in networks:
         count = len(network.graph.operators)

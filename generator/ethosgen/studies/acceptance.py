@@ -25,7 +25,7 @@ from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs, tolerance_of
+from ethosgen.verdict.judgement import golden_answer, tolerance_of
 
 ATTEMPTS = 600
 """The number of networks that are drawn to find some that predicates allow."""
@@ -219,8 +219,8 @@ def _by_kernels(network: Network, plan: Plan, samples: Sequence[Arrays]) -> _Ref
 
 
 def _by_oracle(network: Network, _plan: Plan, samples: Sequence[Arrays]) -> _Reference:
-    oracle, outputs = decisive_outputs(network, samples)
-    return ORACLES[oracle].title, outputs, tolerance_of(network, oracle)
+    golden = golden_answer(network, samples)
+    return golden.oracle.title, list(golden.outputs), golden.tolerance
 
 
 _NAMES = {_by_kernels: OURS, _by_oracle: "the oracle"}

@@ -16,6 +16,7 @@ from ethosgen.flow.firmware import build_project
 from ethosgen.flow.fronts import Attempt, explore
 from ethosgen.flow.planning import choose_accelerator
 from ethosgen.frontend import read_source
+from ethosgen.oracle.answers import Answer
 from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project import check_capacity, render, write
 from ethosgen.samples.drawing import draw_samples
@@ -29,7 +30,6 @@ from ethosgen.values.errors import (
 )
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.schedule import Schedule
@@ -37,7 +37,7 @@ from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, period
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import Reference, decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 
 SAMPLES = 5
 """Default number of samples for exactness: one of each distribution."""
@@ -124,24 +124,26 @@ def _measure_exactness(point: Point, place: Place, plan: Plan) -> tuple[Exactnes
     count = point.samples or default_samples(network, SAMPLES, MOST_WORK)
     count = max(count, period(network))
     try:
-        samples, oracle, golden = _golden(point.source, point.options.oracle, count, point.seed)
+        golden = _golden(point.source, point.options.oracle, count, point.seed)
     except UnsupportedError as error:
         return None, str(error)
-    outputs = simulate_samples(plan, samples, Watch())
-    found = Reference(network, samples, oracle, golden).against(outputs, plan.steps)
+    samples = golden.question.samples
+    compared = golden.against(simulate_samples(plan, samples, Watch()), plan.steps)
     return Exactness(
-        oracle, len(samples), found.elements, found.mismatches, found.max_abs_diff, found.left_out
+        golden.oracle.name,
+        len(samples),
+        compared.elements,
+        compared.mismatches,
+        compared.max_abs_diff,
+        compared.left_out,
     ), ""
 
 
 @lru_cache(maxsize=4)
-def _golden(
-    source: Source, oracle: str | None, count: int, seed: int
-) -> tuple[list[Arrays], str, list[Arrays]]:
-    """Return samples, the oracle that decides and its outputs, once for all NPUs and modes."""
+def _golden(source: Source, oracle: str | None, count: int, seed: int) -> Answer:
+    """Return the answer of the oracle that decides, once for all NPUs and modes."""
     network = _read(source)
-    samples = draw_samples(network, count, seed)
-    return samples, *decisive_outputs(network, samples, oracle)
+    return golden_answer(network, draw_samples(network, count, seed), oracle)
 
 
 def measure_front(point: Point) -> tuple[Result, ...]:

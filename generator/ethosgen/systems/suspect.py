@@ -10,7 +10,7 @@ from ethosgen.stages.layout import offsets
 from ethosgen.stages.report import Suspect
 from ethosgen.values.network import Graph
 from ethosgen.values.outcome import Arrays, Difference, compare
-from ethosgen.verdict.judgement import decisive_outputs, tolerance_of
+from ethosgen.verdict.judgement import golden_answer
 
 NOT_AGAIN = (
     "in a second run each element answered rightly for what it received: the fault does not repeat"
@@ -59,8 +59,8 @@ def _wrong(
     inputs, outputs = _names(graph, stage.reads), _names(graph, stage.makes)
     samples: list[Arrays] = [{name: one[name] for name in inputs} for one in given]
     made: list[Arrays] = [{name: one[name] for name in outputs} for one in sent]
-    name, golden = decisive_outputs(stage.network, samples, oracle)
-    return compare(name, made, golden, tolerance_of(stage.network, name)).first
+    golden = golden_answer(stage.network, samples, oracle)
+    return golden.compared(made).first
 
 
 def _changed(

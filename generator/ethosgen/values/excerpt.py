@@ -1,12 +1,13 @@
-"""Extract one operator of a network as a separate network.
+"""Excerpts of a network, as networks of their own: one operator, several side by side, the first.
 
-A reported case then contains none of the user's other weights, names or metadata.
+A single operator contains none of the user's other weights, names or metadata. Several side by side
+have inputs and outputs of their own, so one compilation and one run of an oracle answer for all.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network
+from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator, Tensor
 
 
 def single_operator(network: Network, index: int, with_states: bool = False) -> Network | None:
@@ -30,7 +31,7 @@ def single_operator(network: Network, index: int, with_states: bool = False) -> 
         return tuple(places[i] for i in indices)
 
     read = (i for i in operator.inputs if i != ABSENT and not tensors[i].is_variable)
-    given = [  # an empty constant has no data either
+    varying = [  # an empty constant has no data either
         i for i in dict.fromkeys(read) if tensors[i].data is None and tensors[i].elements
     ]
     alone = replace(
@@ -40,6 +41,90 @@ def single_operator(network: Network, index: int, with_states: bool = False) -> 
         outputs=moved(operator.outputs),
         intermediates=moved(operator.intermediates),
     )
-    kept = tuple(replace(tensors[old], index=new) for old, new in places.items() if old != ABSENT)
-    inputs, outputs = moved(given), alone.outputs
-    return network.edited(Graph(graph.name, kept, (alone,), inputs, outputs), metadata={})
+    ours = tuple(replace(tensors[old], index=new) for old, new in places.items() if old != ABSENT)
+    inputs, outputs = moved(varying), alone.outputs
+    return network.edited(Graph(graph.name, ours, (alone,), inputs, outputs), metadata={})
+
+
+@dataclass(frozen=True)
+class Bouquet:
+    """The network; `origins` has its operators' indices in the network that they come from."""
+
+    network: Network
+    origins: tuple[int, ...]
+
+    def origin_of(self, output: str) -> int:
+        """Return the index of the original operator that makes an output."""
+        graph = self.network.graph
+        return next(
+            origin
+            for origin, operator in zip(self.origins, graph.operators, strict=True)
+            if output in {graph.tensors[i].name for i in operator.outputs}
+        )
+
+
+def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
+    """Return these operators of the entry graph side by side; None if none can be alone.
+
+    One with a state, with side effects, or without inputs that vary is left out.
+    """
+    tensors: list[Tensor] = []
+    operators: list[Operator] = []
+    inputs: list[int] = []
+    outputs: list[int] = []
+    origins: list[int] = []
+    for index in indices:
+        alone = single_operator(network, index)
+        if alone is None or not alone.graph.inputs:
+            continue
+        first = len(tensors)
+        (operator,) = alone.graph.operators
+        operators.append(
+            replace(
+                operator,
+                index=len(operators),
+                inputs=_moved(operator.inputs, first),
+                outputs=_moved(operator.outputs, first),
+                intermediates=_moved(operator.intermediates, first),
+            )
+        )
+        tensors += (
+            replace(tensor, index=first + tensor.index, name=f"{index}:{tensor.index}")
+            for tensor in alone.graph.tensors
+        )
+        inputs += _moved(alone.graph.inputs, first)
+        outputs += _moved(alone.graph.outputs, first)
+        origins.append(index)
+    if not operators:
+        return None
+    graph = Graph("ends", tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs))
+    return Bouquet(network.edited(graph, metadata={}), tuple(origins))
+
+
+def _moved(indices: tuple[int, ...], by: int) -> tuple[int, ...]:
+    return tuple(i if i == ABSENT else i + by for i in indices)
+
+
+def first_operators(network: Network, count: int) -> Network | None:
+    """Return the network of the first `count` operators, None if they have no outputs.
+
+    Its outputs are the tensors that the remaining operators read.
+    """
+    graph = network.graph
+    outputs = _alive(graph, count)
+    if not outputs:
+        return None
+    operators = graph.operators[:count]
+    read = {i for op in operators for i in op.inputs}
+    inputs = tuple(i for i in graph.inputs if i in read)
+    first = replace(graph, operators=operators, inputs=inputs, outputs=outputs)
+    return network.edited(first, *network.graphs[1:])
+
+
+def _alive(graph: Graph, count: int) -> tuple[int, ...]:
+    """Return the outputs of the first operators that later ones or the caller read."""
+    read = {i for op in graph.operators[count:] for i in op.inputs} | set(graph.outputs)
+    written = [i for op in graph.operators[:count] for i in op.outputs]
+    return tuple(
+        i for i in dict.fromkeys(written) if i in read and graph.tensors[i].dtype != HANDLE
+    )

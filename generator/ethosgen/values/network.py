@@ -110,6 +110,10 @@ class Graph:
         """Return the output tensors in signature order."""
         return tuple(self.tensors[i] for i in self.outputs)
 
+    def output_name(self, operator: Operator) -> str:
+        """Return the name of an operator's first output, "" if it has none."""
+        return self.tensors[operator.outputs[0]].name if operator.outputs else ""
+
 
 @dataclass(frozen=True)
 class Compression:

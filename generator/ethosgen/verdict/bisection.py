@@ -5,40 +5,23 @@ tensors at the cut are equal, only an operator after it can differ.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ethosgen.backend import is_compiled
-from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.excerpt import first_operators
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, Difference
-from ethosgen.values.plan import Plan
+from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import has_state
-from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.given import GIVEN
-from ethosgen.verdict.judgement import compare_defined, decisive_outputs
-from ethosgen.verdict.prefix import first_operators
-
-Make = Callable[[Network], Plan]
-"""Plans a network, or its first operators, with the whole network's settings."""
+from ethosgen.verdict.judgement import question_of
+from ethosgen.verdict.trial import Make, Trial, try_out
 
 LIMIT_S = 60.0
 """Time limit of a search, in seconds; it then reports the remaining candidates."""
-
-
-@dataclass(frozen=True)
-class _Look:
-    """The result of a network, or a part of it: its plan, and the first difference or fault."""
-
-    plan: Plan
-    difference: Difference | None
-    fault: str = ""
-
-    @property
-    def is_equal(self) -> bool:
-        return self.difference is None and not self.fault
 
 
 def find_culprit(
@@ -53,12 +36,12 @@ def find_culprit(
     None if all outputs are equal for these samples, which run in order. EthosgenError if the
     simulator or the oracle cannot run the network at all.
     """
-    last = _look(network, samples, make, oracle)
+    last = try_out(question_of(network, samples, oracle), make)
     if last.is_equal:
         return None
     skipped = 0
-    if last.difference is not None:
-        samples, skipped = _needed(network, samples, last.difference.sample)
+    if last.first is not None:
+        samples, skipped = _needed(network, samples, last.first.sample)
     deadline = time.monotonic() + limit_s
     equal, differs = 0, len(network.graph.operators)
     untold: set[int] = set()
@@ -67,13 +50,13 @@ def find_culprit(
         if not cuts:
             break
         cut = cuts[len(cuts) // 2]
-        look = _look_at_first(network, cut, samples, make, oracle)
-        if look is None:
+        trial = _try_first(network, cut, samples, make, oracle)
+        if trial is None:
             untold.add(cut)
-        elif look.is_equal:
+        elif trial.is_equal:
             equal = cut
         else:
-            differs, last = cut, look
+            differs, last = cut, trial
     return _culprit(network, differs - 1, last, skipped, unclear=differs - 1 - equal)
 
 
@@ -91,10 +74,10 @@ def diagnose(
         return Diagnosis(None, "unknown: this file is precompiled and does not list its layers")
     if golden.oracle == GIVEN:
         return Diagnosis(None, "unknown: golden outputs from a file do not list the layers")
-    given, skipped = _needed(network, samples, golden.first.sample)
+    needed, skipped = _needed(network, samples, golden.first.sample)
     try:
         with watch.stage("bisect", "looking for the first operator that differs"):
-            culprit = find_culprit(network, given, make, oracle=golden.oracle)
+            culprit = find_culprit(network, needed, make, oracle=golden.oracle)
     except EthosgenError as error:
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
     if culprit is None:
@@ -112,41 +95,34 @@ def _needed(
     return samples[index : index + 1], index
 
 
-def _look_at_first(
+def _try_first(
     network: Network, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
-) -> _Look | None:
+) -> Trial | None:
     """Compare the results of the first `count` operators; None if they cannot be compared."""
     try:
         part = first_operators(network, count)
-        return _look(part, samples, make, oracle) if part is not None else None
+        if part is None:
+            return None
+        trial = try_out(question_of(part, samples, oracle), make)
+        _ = trial.is_equal  # the oracle may refuse
     except EthosgenError:
         return None
+    return trial
 
 
-def _look(network: Network, samples: Sequence[Arrays], make: Make, asked: str | None) -> _Look:
-    plan = make(network)
-    try:
-        outputs = simulate_samples(plan, samples, Watch())
-    except NpuFault as fault:
-        return _Look(plan, None, str(fault))
-    oracle, golden = decisive_outputs(network, samples, asked)
-    found = compare_defined(network, samples, oracle, outputs, golden, plan.steps)
-    return _Look(plan, found.first)
-
-
-def _culprit(network: Network, index: int, look: _Look, skipped: int, unclear: int) -> Culprit:
+def _culprit(network: Network, index: int, trial: Trial, skipped: int, unclear: int) -> Culprit:
     operator = network.graph.operators[index]
-    ran = (p.backend or "npu" for p in look.plan.partitions if index in p.operators)
-    found = Culprit(
+    ran = (p.backend or "npu" for p in trial.plan.partitions if index in p.operators)
+    culprit = Culprit(
         operator=index,
         code=operator.custom_code or operator.code,
-        output=network.graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+        output=network.graph.output_name(operator),
         on=next(ran, "cpu"),
-        difference=look.difference,
-        fault=look.fault,
+        difference=trial.first,
+        fault=str(trial.fault or ""),
         unclear=unclear,
     )
-    return _later(found, skipped)
+    return _later(culprit, skipped)
 
 
 def _later(culprit: Culprit, skipped: int) -> Culprit:

@@ -7,7 +7,7 @@ from ethosgen.backend import is_compiled
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, InternalError
 from ethosgen.values.network import Network
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def _refusal(network: Network) -> str | None:
     if is_compiled(network):
         return None
     try:
-        decisive_outputs(network, random_samples(network, 1, seed=0))
+        golden_answer(network, random_samples(network, 1, seed=0))
     except EthosgenError as error:
         return str(error).partition(";")[0]
     return None

@@ -8,25 +8,23 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from ethosgen.backend import backend_of
 from ethosgen.frontend import suffix_of, written
-from ethosgen.oracle import ORACLES
+from ethosgen.oracle import Oracle
+from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.samples.files import save_samples
-from ethosgen.values.errors import EthosgenError, NpuFault
+from ethosgen.values.errors import EthosgenError
 from ethosgen.values.excerpt import single_operator
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Plan
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import compare_defined, decisive_outputs
+from ethosgen.verdict.judgement import question_of
+from ethosgen.verdict.trial import Make, Trial, try_out
 
 SAMPLES = 10
 
@@ -41,7 +39,7 @@ def keep_case(
     network: Network,
     index: int,
     samples: Sequence[Arrays],
-    make: Callable[[Network], Plan],
+    make: Make,
     asked: str | None = None,
 ) -> Path | None:
     """Write the smallest network that shows an operator's difference, and return its folder.
@@ -51,60 +49,41 @@ def keep_case(
     """
     alone = single_operator(network, index)
     code = network.graph.operators[index].code
-    tries = [(network, samples)]
+    questions = [question_of(network, samples, asked)]
     if alone is not None:
-        tries.insert(0, (alone, [*draw_samples(alone, SAMPLES, 0), *drive_to_ends(alone)]))
-    for part, given in tries:
+        driven = [*draw_samples(alone, SAMPLES, 0), *drive_to_ends(alone)]
+        questions.insert(0, question_of(alone, driven, asked))
+    for question in questions:
         try:
-            found = _look(part, given, make, asked)
+            trial = try_out(question, make)
+            difference = _difference(trial)
+            golden = trial.golden if difference else None
         except EthosgenError:
             continue
-        if found is not None:
+        if golden is not None:
             try:
-                return _write(part, code, given, found)
+                return _write(code, trial, golden, difference)
             except OSError:
                 return None
     return None
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A difference: the oracle, its outputs, the NPU model's, a summary, and who compiled it."""
-
-    oracle: str
-    golden: Sequence[Arrays]
-    outputs: Sequence[Arrays]
-    said: str
-    compiler: str
-
-
-def _look(
-    network: Network,
-    samples: Sequence[Arrays],
-    make: Callable[[Network], Plan],
-    asked: str | None,
-) -> _Found | None:
-    """Compare the NPU model's outputs with the oracle's; None if they are equal."""
-    plan = make(network)
+def _difference(trial: Trial) -> str:
+    """Return how the NPU model's outputs differ from the oracle's, "" if they are equal."""
+    plan = trial.plan
     if plan.accelerator is None:
-        return None
-    backend = backend_of(plan.accelerator)
-    compiler = f"{backend.compiler} {backend.compiler_version()}"
-    oracle, golden = decisive_outputs(network, samples, asked)
-    try:
-        outputs = simulate_samples(plan, samples, Watch())
-    except NpuFault as fault:
-        return _Found(oracle, golden, (), f"{plan.npu}: {fault}", compiler)
-    found = compare_defined(network, samples, oracle, outputs, golden, plan.steps)
-    if not found.mismatches:
-        return None
-    of = counted(found.elements, "value")
-    said = f"{found.mismatches} of {of} differ, by {found.max_abs_diff:g}"
-    return _Found(oracle, golden, outputs, f"{plan.npu}: {said}", compiler)
+        return ""
+    if trial.fault is not None:
+        return f"{plan.npu}: {trial.fault}"
+    compared = trial.comparison
+    if not compared.mismatches:
+        return ""
+    values = counted(compared.elements, "value")
+    return f"{plan.npu}: {compared.mismatches} of {values} differ, by {compared.max_abs_diff:g}"
 
 
-def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found) -> Path:
-    source = written(network)
+def _write(code: str, trial: Trial, golden: Answer, difference: str) -> Path:
+    source = written(trial.question.network)
     digest = hashlib.sha256(source.data).hexdigest()[:12]
     place = cases_folder() / f"{code.lower()}-{digest}"
     if place.exists():
@@ -114,11 +93,12 @@ def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found
     try:
         file = f"network{suffix_of(source)}"
         (stage / file).write_bytes(source.data)
-        save_samples(stage / "inputs.npz", samples)
-        save_samples(stage / "expected.npz", found.golden)
-        if found.outputs:
-            save_samples(stage / "npu.npz", found.outputs)
-        (stage / "README.txt").write_text(_text(code, file, found))
+        save_samples(stage / "inputs.npz", trial.question.samples)
+        save_samples(stage / "expected.npz", golden.outputs)
+        if trial.outputs:
+            save_samples(stage / "npu.npz", trial.outputs)
+        text = _text(f"{code}, compiled by {_compiler(trial)}", difference, file, golden.oracle)
+        (stage / "README.txt").write_text(text)
         stage.rename(place)
     except OSError:
         if not place.exists():  # another process may have written the same
@@ -128,11 +108,17 @@ def _write(network: Network, code: str, samples: Sequence[Arrays], found: _Found
     return place
 
 
-def _text(code: str, file: str, found: _Found) -> str:
+def _compiler(trial: Trial) -> str:
+    assert trial.plan.accelerator is not None, "a plan without an NPU makes no case"
+    backend = backend_of(trial.plan.accelerator)
+    return f"{backend.compiler} {backend.compiler_version()}"
+
+
+def _text(what: str, difference: str, file: str, oracle: Oracle) -> str:
     return (
-        f"{code}, compiled by {found.compiler}, on ethosgen's NPU model.\n{found.said}.\n\n"
+        f"{what}, on ethosgen's NPU model.\n{difference}.\n\n"
         f"{file.ljust(16)}the network\ninputs.npz      samples\n"
-        f"expected.npz    {ORACLES[found.oracle].title}'s outputs\n"
+        f"expected.npz    {oracle.title}'s outputs\n"
         "npu.npz         the NPU model's outputs\n\n"
         "In a case of one operator, the other operators' constants are all 0. Please report it.\n"
     )

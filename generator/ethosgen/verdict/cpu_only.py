@@ -23,7 +23,7 @@ def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
         CpuOperator(
             operator.index,
             operator.title,
-            graph.tensors[operator.outputs[0]].name if operator.outputs else "",
+            graph.output_name(operator),
             reason,
         )
         for operator in graph.operators

@@ -7,25 +7,23 @@ fuses.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from ethosgen.oracle.answers import Question
 from ethosgen.samples.ends import COUNT, drive_to_ends
 from ethosgen.values.errors import EthosgenError, InputError
+from ethosgen.values.excerpt import Bouquet, gather
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.plan import Plan
-from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples
-from ethosgen.verdict.bouquet import Bouquet, gather
-from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import compare_defined, decisive_outputs
+from ethosgen.verdict.judgement import question_of
+from ethosgen.verdict.trial import Make, try_out
 
 _log = logging.getLogger(__name__)
-
-Make = Callable[[Network], Plan]
-"""Plans a network, without the operators that errata keep on the CPU."""
 
 
 def differing_at_ends(
@@ -33,14 +31,16 @@ def differing_at_ends(
 ) -> tuple[int, Mapping[int, str]]:
     """Return the number of operators tried, and for each that differs, by index, how much.
 
-    `most_work` limits the multiplications of all samples.
+    `make` leaves out the operators that errata keep on the CPU. `most_work` limits the
+    multiplications of all samples.
     """
     offloaded = sorted(i for partition in plan.partitions for i in partition.operators)
     bouquet = gather(network, [i for i in offloaded if _has_known_ends(network, i)])
     if bouquet is None:
         return 0, {}
+    ends = _Ends(make, oracle, most_work)
     try:
-        return len(bouquet.origins), _differing(network, bouquet, make, oracle, most_work)
+        return len(bouquet.origins), ends.differing(network, bouquet)
     except (EthosgenError, InputError) as error:
         _log.info("the operators of '%s' were not tried alone: %s", network.name, error)
         return 0, {}
@@ -57,47 +57,47 @@ def _has_known_ends(network: Network, index: int) -> bool:
     return not any(t.dtype in ("int32", "int64") for t in inner)
 
 
-def _differing(
-    network: Network, bouquet: Bouquet, make: Make, oracle: str | None, most_work: int
-) -> dict[int, str]:
-    found = {}
-    for index in _suspects(bouquet, make, oracle, most_work):
-        alone = gather(network, [index])
-        assert alone is not None, "it has been gathered before"
-        said = _difference(alone, make, oracle, most_work)
-        if said:
-            found[index] = said
-    return found
+@dataclass(frozen=True)
+class _Ends:
+    """Tries operators at the ends of their inputs; `most_work` limits the multiplications."""
 
+    make: Make
+    oracle: str | None
+    most_work: int
 
-def _suspects(bouquet: Bouquet, make: Make, oracle: str | None, most_work: int) -> list[int]:
-    """Return the operators on accelerators with other outputs than the oracle's."""
-    plan = make(bouquet.network)
-    on_cpu = {bouquet.origins[cpu.operator] for cpu in plan.cpu_operators}
-    samples = drive_to_ends(bouquet.network)[: _count(bouquet.network, most_work)]
-    outputs = simulate_samples(plan, samples, Watch())
-    _, golden = decisive_outputs(bouquet.network, samples, oracle)
-    names = {
-        name
-        for made, wanted in zip(outputs, golden, strict=True)
-        for name in wanted
-        if not np.array_equal(made[name], wanted[name], equal_nan=wanted[name].dtype.kind == "f")
-    }
-    return sorted({bouquet.origin_of(name) for name in names} - on_cpu)
+    def differing(self, network: Network, bouquet: Bouquet) -> dict[int, str]:
+        """Return the operators that differ alone too, each with how much."""
+        differing = {}
+        for index in self._suspects(bouquet):
+            alone = gather(network, [index])
+            assert alone is not None, "it has been gathered before"
+            how_much = self._difference(alone)
+            if how_much:
+                differing[index] = how_much
+        return differing
 
+    def _suspects(self, bouquet: Bouquet) -> list[int]:
+        """Return the operators on accelerators with other outputs than the oracle's."""
+        trial = try_out(self._question(bouquet), self.make)
+        if trial.fault is not None:
+            raise trial.fault
+        on_cpu = {bouquet.origins[cpu.operator] for cpu in trial.plan.cpu_operators}
+        names = {
+            name
+            for ours, golden in zip(trial.outputs, trial.golden.outputs, strict=True)
+            for name, array in golden.items()
+            if not np.array_equal(ours[name], array, equal_nan=array.dtype.kind == "f")
+        }
+        return sorted({bouquet.origin_of(name) for name in names} - on_cpu)
 
-def _difference(alone: Bouquet, make: Make, oracle: str | None, most_work: int) -> str:
-    """Return how much an operator differs alone, "" if only where C++ leaves it undefined."""
-    samples = drive_to_ends(alone.network)[: _count(alone.network, most_work)]
-    plan = make(alone.network)
-    made = simulate_samples(plan, samples, Watch())
-    name, golden = decisive_outputs(alone.network, samples, oracle)
-    found = compare_defined(alone.network, samples, name, made, golden, plan.steps)
-    if not found.mismatches:
-        return ""
-    outputs = f"{found.mismatches} of {counted(found.elements, 'output')}"
-    return f"{outputs}, by at most {found.max_abs_diff:g}"
+    def _difference(self, alone: Bouquet) -> str:
+        """Return how much an operator differs alone, "" if only where C++ leaves it undefined."""
+        compared = try_out(self._question(alone), self.make).comparison
+        if not compared.mismatches:
+            return ""
+        outputs = f"{compared.mismatches} of {counted(compared.elements, 'output')}"
+        return f"{outputs}, by at most {compared.max_abs_diff:g}"
 
-
-def _count(network: Network, most_work: int) -> int:
-    return default_samples(network, COUNT, most_work)
+    def _question(self, bouquet: Bouquet) -> Question:
+        count = default_samples(bouquet.network, COUNT, self.most_work)
+        return question_of(bouquet.network, drive_to_ends(bouquet.network)[:count], self.oracle)

@@ -10,13 +10,15 @@ import numpy as np
 
 from ethosgen.board import Board, load_board
 from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.oracle import DEFAULT, MIXED
+from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.verdict import exactness as checked
+from ethosgen.verdict.judgement import question_of
 from tests.corpus.choices import Choices, seeded
 from tests.corpus.wild.fragments import draw_values
 from tests.corpus.wild.golden import golden
@@ -165,10 +167,7 @@ def _compare(
     samples: list[dict[str, Any]],
     verdict: Verdict,
 ) -> None:
-    from ethosgen.oracle import MIXED
-    from ethosgen.verdict.judgement import compare_defined
-
-    found = compare_defined(network, samples, MIXED.name, outputs, wanted)
+    found = Answer(question_of(network, samples), MIXED, wanted).against(outputs)
     verdict.elements, verdict.mismatches = found.elements, found.mismatches
     verdict.verdict = "differs" if found.mismatches else "equal"
     verdict.why = ""
@@ -218,7 +217,9 @@ def _project_and_run(
         return [], f"{type(error).__name__}: {error}"
 
 
-def _ask(network: Network, samples: Any, _oracle: str | None) -> checked.Golden | str:
+def _ask(network: Network, samples: Any, _oracle: str | None) -> Answer | str:
     """Ask the oracles for the check, operator by operator where it has to be."""
     said = golden(network, samples, ORACLE_S)
-    return said.why if said.outputs is None else checked.Golden("tflm", said.outputs)
+    if said.outputs is None:
+        return said.why
+    return Answer(question_of(network, samples), DEFAULT, said.outputs)

@@ -19,7 +19,7 @@ from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.exactness import exact_plan
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 from tests import ROOT
 from tests.support.errata_networks import (
     FOLDER,
@@ -32,6 +32,7 @@ from tests.support.errata_networks import (
 )
 from tests.support.errata_trials import compiled, differs
 from tests.support.networks import NetworkBuilder, Spec
+from tests.support.planners import FunctionPlanner
 
 BY_NAME = {erratum.name: erratum for erratum in (*ERRATA, *STREAM_ERRATA)}
 
@@ -41,11 +42,11 @@ def network_of(name: str) -> Network:
 
 
 def plan_of(name: str, network: Network) -> Plan:
-    def planner(part: Network, kept: Mapping[int, Kept]) -> Plan:
+    def compile_part(part: Network, kept: Mapping[int, Kept]) -> Plan:
         return compiled(name, part, kept)
 
-    accelerator = find_accelerator(npu_of(name))
-    return exact_plan(network, accelerator, IoStyle.ARENA, planner, EXACT, Watch())
+    planner = FunctionPlanner(find_accelerator(npu_of(name)), compile_part)
+    return exact_plan(network, planner, EXACT, Watch())
 
 
 @pytest.mark.slow
@@ -59,7 +60,7 @@ def test_vela_still_has_the_erratum(name: str) -> None:
 @pytest.mark.parametrize("name", [erratum.name for erratum in ERRATA])
 def test_the_erratum_is_avoided(name: str) -> None:
     network = network_of(name)
-    oracle, _ = decisive_outputs(network, draw_samples(network, 1, 1))
+    oracle = golden_answer(network, draw_samples(network, 1, 1)).oracle.name
     kept = find_errata(network, CompileTarget(npu_of(name), table_of=table_of), oracle)
     assert name in {why.erratum for why in kept.values()}
     try:

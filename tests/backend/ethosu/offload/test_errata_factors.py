@@ -17,11 +17,11 @@ from ethosgen.backend.protocol import Task
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.ends import drive_to_ends
+from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.bouquet import gather
-from ethosgen.verdict.exactness import errata_of
+from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.networks import NetworkBuilder, Spec
 
@@ -168,8 +168,8 @@ def _differing(network: Network, npu: str) -> Iterator[tuple[str, float, int]]:
     accelerator = find_accelerator(npu)
     samples = drive_to_ends(network)
     golden = golden_outputs(network, samples)
-    kept = errata_of(network, accelerator, IoStyle.ARENA)
     task = Task(network, accelerator, IoStyle.ARENA, aot.Processor())
+    kept = errata_of(task)
     plan = backend_of(accelerator).compile(task, {})
     outputs = simulate_samples(plan, samples, Watch())
     on_cpu = {left.operator for left in plan.cpu_operators}

@@ -9,10 +9,9 @@ from ethosgen.backend.ethosu.offload.scale_format import held_scale
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import compare
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
-from ethosgen.verdict.judgement import decisive_outputs
+from ethosgen.verdict.judgement import golden_answer
 from tests.support.networks import NetworkBuilder
 
 NPU = "ethos-u55-128"
@@ -55,9 +54,9 @@ def test_a_scale_that_regor_loses_changes_results(scale: float, is_lost: bool) -
     kept = find_errata(network, CompileTarget(NPU, table_of=table_of))
     assert [why.erratum for why in kept.values()] == ["scale-range"] * is_lost
     samples = draw_samples(network, 2, 1)
-    oracle, golden = decisive_outputs(network, samples)
+    golden = golden_answer(network, samples)
     outputs = simulate_samples(offload(network, find_accelerator(NPU)), samples, Watch())
-    assert bool(compare(oracle, outputs, golden).mismatches) == is_lost
+    assert bool(golden.compared(outputs).mismatches) == is_lost
 
 
 @pytest.mark.parametrize(("weights", "is_lost"), [(1e-16, False), (3e9, True)])

@@ -31,7 +31,7 @@ def cpu_operators(
     for operator in residual.operators:
         if operator.custom_code == CUSTOM_CODE:
             continue
-        output = residual.tensors[operator.outputs[0]].name if operator.outputs else ""
+        output = residual.output_name(operator)
         source = origin.on_cpu.get(operator.index)
         names = [output]
         if source is not None and network.graph.operators[source].outputs:

@@ -1,0 +1,172 @@
+"""Golden outputs for samples: which oracle decides, what it says, and how outputs compare with it.
+
+The default oracle decides unless the user names another, or it cannot run the network, as it lacks
+an operator or a type. Where each lacks something, each runs the operators that it has.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ethosgen.oracle import DEFAULT, MIXED, ORACLES, SECOND, Oracle, own_oracle
+from ethosgen.oracle.interpreters import LateError, awaited
+from ethosgen.oracle.pieces import take_apart, undefined_outputs
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
+
+_LOG = logging.getLogger(__name__)
+
+SECOND_S = 30.0
+"""Time limit in seconds for the second opinion, which decides nothing."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A network, and the samples that an oracle runs in order.
+
+    `asked` names the oracle that decides, None the usual one. `is_exact` says whether all operators
+    of a network have tolerance 0: the declarations are with the kernels, which no oracle knows.
+    """
+
+    network: Network
+    samples: Sequence[Arrays]
+    asked: str | None = None
+    is_exact: Callable[[Network], bool] = field(default=lambda _network: True, repr=False)
+
+    def tolerance(self, oracle: Oracle) -> float:
+        """Return the tolerance of float outputs, 0 if all operators are exact."""
+        if all(tensor.dtype != "float32" for tensor in self.network.outputs):
+            return 0.0
+        return 0.0 if self.is_exact(self.network) else oracle.tolerance
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Golden outputs, and the oracle that computed them.
+
+    `note` is the reason if it decides and is not the default one.
+    """
+
+    question: Question
+    oracle: Oracle
+    outputs: Sequence[Arrays]
+    note: str = ""
+
+    @cached_property
+    def tolerance(self) -> float:
+        """The tolerance of float outputs, 0 if all operators are exact."""
+        return self.question.tolerance(self.oracle)
+
+    @cached_property
+    def left_out(self) -> LeftOut | None:
+        """The elements that C++ leaves undefined; to find them, the network runs once more."""
+        question = self.question
+        return undefined_outputs(question.network, question.samples, self.oracle.name)
+
+    def against(self, outputs: Sequence[Arrays], steps: float = 0.0) -> Comparison:
+        """Compare outputs; if they differ, without what C++ leaves undefined."""
+        compared = self.compared(outputs, steps=steps)
+        if not compared.mismatches or self.left_out is None:
+            return compared
+        return self.compared(outputs, self.left_out, steps)
+
+    def compared(
+        self, outputs: Sequence[Arrays], left_out: LeftOut | None = None, steps: float = 0.0
+    ) -> Comparison:
+        """Compare outputs, except the elements in `left_out`."""
+        ours, golden = list(outputs), list(self.outputs)
+        return compare(self.oracle.name, ours, golden, self.tolerance, left_out, steps)
+
+
+Opinion = Answer | str | None
+"""The other oracle's answer, the reason why it was skipped, or None if it has none."""
+
+
+def answer(question: Question) -> Answer:
+    """Return the answer that decides: the named oracle's, else of the first that has one.
+
+    InputError for an oracle that cannot be asked about a network, UnsupportedError without any.
+    """
+    asked, own = question.asked, own_oracle(question.network)
+    if own:
+        if asked and asked != own.name:
+            raise InputError(
+                f"{ORACLES[asked].title} cannot run '{question.network.name}', which {own.title} "
+                f"decides; leave out --oracle {asked}"
+            )
+        return _run(question, own)
+    oracle = ORACLES[asked] if asked else DEFAULT
+    try:
+        return _run(question, oracle, "" if oracle is DEFAULT else "as --oracle asks")
+    except UnsupportedError as refusal:
+        if asked:
+            raise
+        return _instead(question, refusal, _opinion(question, SECOND))
+
+
+def answer_twice(question: Question) -> tuple[Answer, Opinion]:
+    """Return the answer that decides, and the other oracle's opinion.
+
+    If the default oracle decides, both work at the same time; the other then has SECOND_S.
+    """
+    asked = question.asked
+    if own_oracle(question.network):
+        return answer(question), None
+    if asked not in (None, DEFAULT.name):
+        return answer(question), _opinion(question, DEFAULT)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(_run, question, DEFAULT)
+        (second,) = awaited([pool.submit(_second_opinion, question)])
+        try:
+            (decisive,) = awaited([first])
+        except UnsupportedError as refusal:
+            if asked:
+                raise
+            if isinstance(second, str):  # it may decide now, and has all its time
+                second = _opinion(question, SECOND)
+            return _instead(question, refusal, second), None
+    return decisive, second
+
+
+def _run(
+    question: Question, oracle: Oracle, note: str = "", within_s: float | None = None
+) -> Answer:
+    return Answer(question, oracle, oracle.run(question.network, question.samples, within_s), note)
+
+
+def _opinion(question: Question, oracle: Oracle) -> Answer | None:
+    """Return an oracle's answer, None for a network that it cannot run."""
+    outputs = oracle.opinion(question.network, question.samples)
+    return None if outputs is None else Answer(question, oracle, outputs)
+
+
+def _second_opinion(question: Question) -> Opinion:
+    try:
+        return _run(question, SECOND, within_s=SECOND_S)
+    except LateError as late:
+        return str(late)
+    except UnsupportedError:
+        return None
+
+
+def _instead(question: Question, refusal: UnsupportedError, second: Answer | None) -> Answer:
+    """Return the answer that decides for a network that the default oracle refuses.
+
+    It is the second oracle's. Where that differs from the answer operator by operator, each from
+    the first oracle that has it, the latter decides: the generated code follows it.
+    """
+    note = str(refusal).partition(";")[0]
+    try:
+        pieces = take_apart(question.network, question.samples)
+    except UnsupportedError as error:
+        _LOG.info("%s", error)
+        if second is None:
+            raise refusal from None
+        return replace(second, note=note)
+    outputs = pieces.outputs(question.network)
+    if second is not None and not second.compared(outputs).mismatches:
+        return replace(second, note=note)
+    return Answer(question, MIXED, outputs, pieces.note(question.network))

@@ -1,0 +1,45 @@
+"""Known differences: the operators that errata keep on the CPU."""
+
+from collections.abc import Mapping
+
+from ethosgen.backend import backend_of
+from ethosgen.backend.protocol import Task
+from ethosgen.oracle import DEFAULT, SECOND
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Network
+from ethosgen.values.plan import Kept
+from ethosgen.verdict.planner import Planner
+
+
+def errata_of(task: Task, oracle: str = DEFAULT.name) -> dict[int, Kept]:
+    """Return the operators that errata concern."""
+    from ethosgen import aot
+
+    backend = backend_of(task.accelerator)
+    kept = backend.errata(task, oracle)
+    lacking = aot.decided_by_litert(task.network.graph) if oracle == DEFAULT.name else []
+    if lacking:  # in a bisection each operator has its own
+        theirs = backend.errata(task, SECOND.name)
+        kept |= {i: theirs[i] for i in lacking if i in theirs}
+    return kept
+
+
+def known_errata(network: Network, planner: Planner, oracle: str) -> Mapping[int, Kept]:
+    """Return the operators that errata keep on the CPU.
+
+    UnsupportedError if the CPU has no code for one of them.
+    """
+    from ethosgen import aot
+
+    graph, kept = network.graph, planner.errata(network, oracle)
+    for index, why in kept.items():
+        operator = graph.operators[index]
+        if not aot.can_run(operator, graph):
+            assert planner.accelerator is not None, "an erratum is of an NPU"
+            raise UnsupportedError(
+                f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "
+                f"{operator.code} with output '{graph.output_name(operator)}', can run nowhere: "
+                f"{why.reason}, and the CPU has no code for it; use --trust-compiler to accept "
+                f"{backend_of(planner.accelerator).compiler}'s result"
+            )
+    return kept

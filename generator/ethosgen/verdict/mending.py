@@ -1,0 +1,249 @@
+"""The search for operators that differ on accelerators, and plans that leave them to the CPU.
+
+Each operator is tried alone at the ends of its inputs, and the whole plan with the check's samples.
+If outputs differ, the operators that cause it are found by bisection, as when a compiler refuses a
+network.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ethosgen.backend import backend_of
+from ethosgen.oracle import DEFAULT, MIXED, SECOND
+from ethosgen.oracle.answers import Answer
+from ethosgen.values.errors import NpuFault, RefusalError, UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, LeftOut, compare
+from ethosgen.values.plan import Check, Kept, OffloadOptions, Plan
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.cases import keep_case
+from ethosgen.verdict.ends import differing_at_ends
+from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.planner import Planner
+from ethosgen.verdict.trial import Make
+
+MOST_WORK = 2_000_000_000
+"""Limit on the multiplications of the check's samples; a larger network gets fewer samples."""
+
+UNKNOWN = "found-by-check"
+"""The name of an erratum that does not have one yet."""
+
+SEARCH_S = 60.0
+"""Time limit in seconds for the search for operators that differ."""
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Why there are no golden outputs, and the samples for which the oracles were asked."""
+
+    why: str
+    samples: Sequence[Arrays] = ()
+
+
+@dataclass(frozen=True)
+class Driven:
+    """The number of operators that were tried alone, how much some differ, and their cases."""
+
+    operators: int = 0
+    differing: Mapping[int, str] = field(default_factory=dict)
+    cases: tuple[str, ...] = ()
+
+
+class Mending:
+    """Compares plans of a network with the golden outputs, and finds operators that differ.
+
+    Without golden outputs it only checks that a plan stays within its memories.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        planner: Planner,
+        golden: Answer | Unanswered,
+        options: OffloadOptions,
+    ) -> None:
+        self._network = network
+        self._planner = planner
+        self._golden = golden if isinstance(golden, Answer) else None
+        self._samples = golden.question.samples if isinstance(golden, Answer) else golden.samples
+        self._options = options
+        self._left_out: LeftOut | None = None
+        self._end = time.monotonic() + SEARCH_S
+
+    def drive_to_ends(self, plan: Plan) -> Driven:
+        """Try each operator of a plan alone, at the ends of its inputs."""
+
+        def plan_alone(part: Network) -> Plan:
+            return self._planner.plan(part, self._planner.errata(part, DEFAULT.name))
+
+        count, differing = differing_at_ends(
+            self._network, plan, plan_alone, self._options.oracle, MOST_WORK
+        )
+        return Driven(count, differing, self._stored(differing, plan_alone))
+
+    def kept_at_ends(self, plan: Plan, differing: Mapping[int, str]) -> dict[int, Kept]:
+        """Return the operators to keep that differ alone; those without code here are not kept."""
+        self._require_agreement(plan, differing)
+        alone = "alone, with inputs at the ends of their range, an accelerator computes it"
+        return {
+            index: Kept(f"{alone} differently ({differing[index]})", UNKNOWN, True)
+            for index in self._with_code(differing)
+        }
+
+    def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[Plan, Check | None]:
+        """Return the plan if it passes, else one that does, and what was compared.
+
+        UnsupportedError if there is none.
+        """
+        if not plan.partitions and self._golden is None:
+            return plan, None
+        fault = self._fault_of(plan)
+        golden, left_out = self._golden, self._left_out
+        if golden and left_out and not _count(golden, left_out).elements:
+            self._golden = None
+            plan, _ = self.mended(plan, kept)
+            return plan, Check(None, skipped=f"{left_out.why}, in every sample")
+        if fault and not plan.partitions and golden and golden.oracle in (SECOND, MIXED):
+            # Our code for the CPU follows the default oracle: another one's answer refuses nothing.
+            return plan, Check(None, skipped=f"{fault}, with the CPU's code alone")
+        cases: tuple[str, ...] = ()
+        if fault:
+            culprits = self._culprits(plan, kept, fault)
+            self._require_agreement(plan, dict.fromkeys(culprits, fault))
+            plan = self._planner.plan(self._network, {**kept, **culprits})
+            cases = self._stored(culprits, lambda part: self._planner.plan(part, {}))
+        if golden is None:
+            return plan, None
+        return plan, replace(_count(golden, self._left_out), cases=cases)
+
+    def _require_agreement(self, plan: Plan, differing: Mapping[int, str]) -> None:
+        """Raise UnsupportedError if a user's accelerator computes an operator wrongly.
+
+        `differing` says how much operators differ. Those on the NPU may stay on the CPU instead, as
+        may those of declared differences, which can add up to more than the user allows.
+        """
+        if self._options.allow_fallback:
+            return
+        graph = self._network.graph
+        for partition in plan.partitions:
+            index = next((i for i in partition.operators if i in differing), None)
+            if index is None or partition.on_npu or partition.steps:
+                continue
+            operator = graph.operators[index]
+            raise UnsupportedError(
+                f"the accelerator '{partition.backend}' computes operator {index + 1} of "
+                f"'{self._network.name}', {operator.code} with output "
+                f"'{graph.output_name(operator)}', wrongly: {differing[index]}; nothing was "
+                "written; 'ethosgen accelerators check' tries each of its operations, "
+                "--allow-fallback leaves such operators to the CPU"
+            )
+
+    def _stored(self, operators: Iterable[int], make: Make) -> tuple[str, ...]:
+        """Store the smallest network that shows each difference; return the folders."""
+        if self._planner.accelerator is None:
+            return ()
+        cases = [
+            keep_case(self._network, index, self._samples, make, self._options.oracle)
+            for index in operators
+        ]
+        return tuple(str(case) for case in cases if case is not None)
+
+    def _with_code(self, operators: Iterable[int]) -> list[int]:
+        """Return those of some operators that have code on the CPU."""
+        from ethosgen.aot import can_run
+
+        graph = self._network.graph
+        return [index for index in operators if can_run(graph.operators[index], graph)]
+
+    def _fault_of(self, plan: Plan) -> str:
+        """Return the fault of a plan, "" if it has none."""
+        if self._golden is None:
+            return access_fault(plan)
+        try:
+            outputs = simulate_samples(plan, self._samples, Watch())
+        except NpuFault as fault:
+            return str(fault)
+        compared = self._golden.against(outputs, plan.steps)
+        if compared.mismatches or compared.left_out:
+            self._left_out = self._golden.left_out
+        if not compared.mismatches:
+            return ""
+        return (
+            f"{compared.mismatches} of {counted(compared.elements, 'output')} differ from "
+            f"{self._golden.oracle.title}'s, by at most {compared.max_abs_diff:g}"
+        )
+
+    def _culprits(self, plan: Plan, kept: Mapping[int, Kept], fault: str) -> dict[int, Kept]:
+        """Return additional operators to keep so that nothing differs."""
+        able = self._with_code(sorted(i for p in plan.partitions for i in p.operators))
+        whose = "its accelerator" if plan.wrapped else "the NPU"
+        why = Kept(f"the check found that {whose} computes it differently: {fault}", UNKNOWN, True)
+        culprits: dict[int, Kept] = {}
+        while not self._passes({**kept, **culprits}):
+            if not self._passes({**dict.fromkeys(able, why), **kept, **culprits}):
+                even = "even with every operator on the CPU that has code there"
+                if not plan.partitions:
+                    even = "with every operator on the CPU"
+                raise UnsupportedError(
+                    f"'{self._network.name}' cannot be made exact: {fault}, {even}; nothing was "
+                    f"written; {self._advice()}"
+                )
+            culprits[self._first(able, {**kept, **culprits}, why)] = why
+        return culprits
+
+    def _advice(self) -> str:
+        if self._golden is None:  # without the check it is refused too
+            return "use --npu none to run all on the CPU"
+        return "use --no-check to write it anyway, and 'ethosgen verify' to see what differs"
+
+    def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
+        """Return the last operator of the shortest prefix that must be kept besides `kept`."""
+        low, high = 0, len(able)  # it differs with the first `low` kept, and not with `high`
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._passes({**dict.fromkeys(able[:middle], why), **kept}):
+                high = middle
+            else:
+                low = middle
+        return able[high - 1]
+
+    def _passes(self, kept: Mapping[int, Kept]) -> bool:
+        if time.monotonic() > self._end:
+            raise UnsupportedError(
+                f"the operator that differs in '{self._network.name}' was not found in "
+                f"{SEARCH_S:g} s; use --npu none to run all on the CPU, or --no-check to accept it"
+            )
+        try:
+            return not self._fault_of(self._planner.plan(self._network, kept))
+        except RefusalError:
+            return False
+
+
+def access_fault(plan: Plan) -> str:
+    """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
+    if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
+        return ""
+    try:
+        backend_of(plan.accelerator).runner(plan).check_accesses()
+    except NpuFault as fault:
+        return str(fault)
+    return ""
+
+
+def _count(golden: Answer, left_out: LeftOut | None) -> Check:
+    """Count the compared and the undefined elements."""
+    outputs, oracle = list(golden.outputs), golden.oracle.name
+    compared = compare(oracle, outputs, outputs, left_out=left_out)
+    samples = sum(
+        left_out is None or not left_out.holds_all(index, sample)
+        for index, sample in enumerate(outputs)
+    )
+    return Check(
+        oracle,
+        samples,
+        compared.elements,
+        left_out=compared.left_out,
+        left_out_why=compared.left_out_why,
+    )

@@ -1,0 +1,57 @@
+"""One network, or a part of one, tried: planned, run on this machine, compared with the oracle."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ethosgen.oracle.answers import Answer, Question, answer
+from ethosgen.values.errors import NpuFault
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays, Comparison, Difference
+from ethosgen.values.plan import Plan
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
+
+Make = Callable[[Network], Plan]
+"""Plans a network, or a part of it, with the whole network's settings."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The outputs of a plan, or the fault that ended it; the oracle is asked when it is needed."""
+
+    plan: Plan
+    question: Question
+    outputs: Sequence[Arrays] = ()
+    fault: NpuFault | None = None
+
+    @cached_property
+    def golden(self) -> Answer:
+        """The oracle's answer; EthosgenError if none can run the network."""
+        return answer(self.question)
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """The comparison of the outputs, without what C++ leaves undefined; NpuFault after one."""
+        if self.fault is not None:
+            raise self.fault
+        return self.golden.against(self.outputs, self.plan.steps)
+
+    @property
+    def first(self) -> Difference | None:
+        """The first element that differs, None if there is none or a fault ended the run."""
+        return None if self.fault else self.comparison.first
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the run ended well and nothing differs."""
+        return self.fault is None and self.comparison.first is None
+
+
+def try_out(question: Question, make: Make) -> Trial:
+    """Plan a question's network and run its samples, its partitions on the NPU model."""
+    plan = make(question.network)
+    try:
+        return Trial(plan, question, simulate_samples(plan, question.samples, Watch()))
+    except NpuFault as fault:
+        return Trial(plan, question, fault=fault)

@@ -11,6 +11,7 @@ from tests.support.parts import (
     EVERYWHERE,
     PARTS,
     QUARTERS,
+    Part,
     is_drawn,
     is_touched,
     part_of,
@@ -79,9 +80,9 @@ def test_an_unknown_change_runs_everything() -> None:
     assert all(is_touched(part, None) for part in PARTS)
 
 
-def test_each_test_of_the_corpus_is_in_one_quarter() -> None:
-    (part,) = [part for part in PARTS if part.is_drawn]
-    tests = [f"tests/corpus/test_corpus.py::test[{number}]" for number in range(100)]
+@pytest.mark.parametrize("part", [p for p in PARTS if p.is_drawn], ids=lambda part: part.name)
+def test_each_test_that_is_drawn_is_in_one_quarter(part: Part) -> None:
+    tests = [f"{part.tests[0]}test_file.py::test[{number}]" for number in range(100)]
     commits = [f"{number:040x}" for number in range(QUARTERS)]
     for test in tests:
         assert sum(is_drawn(part, test, commit) for commit in commits) == 1

@@ -68,10 +68,10 @@ def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPat
 
     def ask(*_: Any) -> str:
         asked.set()
-        return "no answer" if loaded.wait(10) else "nothing was loaded"
+        return "no answer" if loaded.wait(60) else "nothing was loaded"
 
     def load() -> None:
-        assert asked.wait(10)
+        assert asked.wait(60)
         loaded.set()
 
     monkeypatch.setattr(aot, "load", load)

@@ -2,8 +2,8 @@
 
 `make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
 `make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
-have changed since that commit: `--changed`. Of the corpus it runs at least a quarter, which the
-commit chooses.
+have changed since that commit: `--changed`. Of parts that are drawn, the corpus and the targets,
+both run at least a quarter, which the commit chooses.
 """
 
 import subprocess
@@ -19,7 +19,7 @@ from tests import ROOT
 
 TESTED = ROOT / ".ci" / "tested"
 """The commit at which every test passed."""
-HEAVY = {"slow", "compiler", "qemu"}
+HEAVY = {"slow", "compiler", "qemu", "browser"}
 """Markers; a test without them is quick, and runs always."""
 QUARTERS = 4
 
@@ -28,7 +28,7 @@ QUARTERS = 4
 class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
-    A part that is drawn runs a quarter of its tests if nothing has changed.
+    Of a part that is drawn, a quarter of the tests runs if nothing has changed.
     """
 
     name: str
@@ -66,6 +66,7 @@ PARTS = (
             "tests/accelerators/",
             "tests/backend/wrapped/test_conv.py",
             "tests/backend/wrapped/test_overhead.py",
+            "tests/backend/wrapped/test_toy.py",
             "tests/commands/test_accelerators.py",
         ),
         ("accelerators/", *_of("backend/wrapped/", "device/"), "templates/device/"),
@@ -75,6 +76,7 @@ PARTS = (
         (
             "tests/aot/libraries/",
             "tests/aot/test_layer_types.py",
+            "tests/aot/test_on_target.py",
             "tests/aot/test_operator_breadth.py",
             "tests/aot/test_signals.py",
             "tests/aot/test_twins.py",
@@ -103,7 +105,11 @@ PARTS = (
     ),
     Part(
         "corpus",
-        ("tests/corpus/", "tests/backend/ethosu/simulator/test_fuzz.py"),
+        (
+            "tests/corpus/",
+            "tests/backend/ethosu/offload/test_errata_factors.py",
+            "tests/backend/ethosu/simulator/test_fuzz.py",
+        ),
         (*_of("aot/", "backend/ethosu/"), "tests/corpus/"),
         is_drawn=True,
     ),
@@ -140,8 +146,32 @@ PARTS = (
         (*_of("stages/", "systems/", "targets/"), "templates/element/"),
     ),
     Part(
+        "targets",
+        (
+            "tests/driver/",
+            "tests/targets/attach/",
+            "tests/targets/test_cache_on_qemu.py",
+            "tests/targets/test_cores.py",
+            "tests/targets/test_devices.py",
+            "tests/targets/test_stack.py",
+            "tests/targets/test_weights_on_qemu.py",
+        ),
+        (*_of("aot/code/", "board/", "device/", "targets/", "toolchain/"), "boards/", "templates/"),
+        is_drawn=True,
+    ),
+    Part(
+        "distribution",
+        ("tests/test_distribution.py",),
+        (*_of("project/"), "demo/", "docs/"),
+    ),
+    Part(
         "pages",
-        ("tests/commands/test_report_page.py", "tests/test_notebooks.py", "tests/test_site.py"),
+        (
+            "tests/commands/test_report_page.py",
+            "tests/report/test_page.py",
+            "tests/test_notebooks.py",
+            "tests/test_site.py",
+        ),
         (
             *_of("api/", "commands/", "plots/", "report/"),
             "docs/",

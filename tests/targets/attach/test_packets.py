@@ -11,7 +11,7 @@ from ethosgen.targets.attach.packets import INTERRUPT, Closed, Packets
 @pytest.fixture
 def ends() -> Iterator[tuple[Packets, socket.socket]]:
     near, far = socket.socketpair()
-    far.settimeout(5)
+    far.settimeout(60)
     with near, far:
         yield Packets(near), far
 

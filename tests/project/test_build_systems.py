@@ -21,6 +21,9 @@ from tests.support.snippets import snippets
 pytestmark = needs_build
 needs_make = pytest.mark.compiler(*BUILD, "make")
 
+OTHER_NPUS = ("ethos-u85-256", "ethos-u65-256", "ethos-u55-256")
+"""Not the library's; the U65 has the registers of the U55."""
+
 CMAKE_LISTS = """
 cmake_minimum_required(VERSION 3.20)
 project(app C)
@@ -151,8 +154,9 @@ def test_cmake_finds_a_package_of_several_networks(tmp_path: Path) -> None:
     assert memory_of(tmp_path / "build" / "app", "plus_one_1_run")[0] == "SHT_PROGBITS"
 
 
-def test_a_package_and_a_folder_for_different_npus_say_so(tmp_path: Path) -> None:
-    write_library(tmp_path / "lib", "plus_one", "ethos-u85-256")
+@pytest.mark.parametrize("npu", OTHER_NPUS)
+def test_a_package_and_a_folder_for_different_npus_say_so(tmp_path: Path, npu: str) -> None:
+    write_library(tmp_path / "lib", "plus_one", npu)
     write_library(tmp_path / "other", "plus_two")
     install(tmp_path, tmp_path / "other", "plus_two")
     more = lines_of(2, tmp_path, "plus_two") + lines_of(0, tmp_path)
@@ -265,7 +269,9 @@ def test_a_makefile_builds_it_with_a_vendors_script(tmp_path: Path) -> None:
 
 
 @needs_make
-@pytest.mark.parametrize(("npu", "is_right"), [("ethos-u55-128", True), ("ethos-u85-256", False)])
+@pytest.mark.parametrize(
+    ("npu", "is_right"), [("ethos-u55-128", True), *((other, False) for other in OTHER_NPUS)]
+)
 def test_makefiles_for_different_npus_say_so(tmp_path: Path, npu: str, is_right: bool) -> None:
     write_library(tmp_path / "one")
     write_library(tmp_path / "two", "plus_two", npu)

@@ -24,6 +24,20 @@ def test_celu_is_made_of_elementwise_operators(alpha: float, tmp_path: Path) -> 
     _check(net, net.add("Celu", [net.add_input("x", 2, 9)], "y", alpha=alpha), tmp_path)
 
 
+@pytest.mark.parametrize(
+    "tables",
+    [
+        ([-1, 5, -1], [-9, 0, -9], [1, 2, 3], [-1, -2, -1]),
+        ([-1, 3], [-9, -9], [1, 3], [-1, -1]),
+    ],
+)
+def test_a_slice_goes_back_along_several_axes(tables: list[list[int]], tmp_path: Path) -> None:
+    """TensorFlow Lite Micro reverses only neighbouring axes at once."""
+    net = OnnxNetwork()
+    bounds = [net.constant(one, np.int64) for one in tables]
+    _check(net, net.add("Slice", [net.add_input("x", 2, 3, 6, 7), *bounds], "y"), tmp_path)
+
+
 def _check(net: OnnxNetwork, output: str, folder: Path) -> None:
     path = folder / "net.onnx"
     onnx.save(net.model([output]), path)

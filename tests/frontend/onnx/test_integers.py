@@ -150,6 +150,20 @@ def test_integers_may_be_outputs(tmp_path: Path) -> None:
     assert trial.fidelity.equal == trial.fidelity.elements == 5 * (15 + 48 + 1)
 
 
+def test_large_weights_do_not_saturate_in_onnx_runtime(tmp_path: Path) -> None:
+    """Without VNNI it adds two products of uint8 and int8 in 16 bits; fidelity avoids that."""
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["y"]),
+    ]
+    path = tmp_path / "net.onnx"
+    constants = {"w": np.full((16, 5), 127, np.int8)}
+    onnx.save(by_hand(nodes, constants, {"y": (TensorProto.INT32, [3, 5])}), path)
+    trial = trial_of(path, "integers", [{"x": np.full((3, 16), 7, np.float32)}])
+    assert (trial.npu, trial.cpu) == (0, 0)
+    assert trial.fidelity.equal == trial.fidelity.elements, trial.fidelity.text()
+
+
 def test_scales_that_are_computed_are_refused_in_a_sentence(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),

@@ -262,8 +262,8 @@ def resize(node: Node) -> Any:
         sizes = np.array(node.shape()[-scales.size :]) * scales
         if np.any(np.abs(sizes - np.rint(sizes)) > 1e-4):
             raise UnsupportedError("its scales do not lead to whole sizes; give it sizes instead")
-    if node.attributes.get("antialias") or node.text("mode", "nearest") == "cubic":
-        raise UnsupportedError("its interpolation is cubic or antialiased")
+    if node.attributes.get("antialias"):
+        raise UnsupportedError("its interpolation is antialiased")
     return None
 
 

@@ -8,13 +8,19 @@ from typing import Any
 from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter, _get_convert_map
 
-from ethosgen.frontend.onnx import recurrent
+from ethosgen.frontend.onnx import compositions, einsum, recurrent
 from ethosgen.frontend.onnx.converters import CONVERTERS, Node
 from ethosgen.values.errors import UnsupportedError
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 """Domains whose operators TVM's importer knows; com.microsoft is ONNX Runtime's."""
-_OURS = {**CONVERTERS, **recurrent.CONVERTERS}
+_OURS = {
+    **CONVERTERS,
+    **recurrent.CONVERTERS,
+    "Conv": compositions.convolution,
+    "Einsum": einsum.einsum,
+    "Resize": compositions.resize,
+}
 
 
 def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:

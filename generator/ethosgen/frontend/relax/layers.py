@@ -111,13 +111,13 @@ def convolution(site: Site, weights: Constant) -> Value:
 
 
 def transposed_convolution(site: Site, weights: Constant) -> Value:
-    """Translate a transposed convolution of one group to TRANSPOSE_CONV."""
+    """Translate a transposed convolution to TRANSPOSE_CONV."""
     attributes = site.attributes
-    if int(attributes.groups) != 1 or set(read_pair(attributes.dilation)) != {1}:
-        raise UnsupportedError("its transposed convolution has groups or a dilation")
+    if set(read_pair(attributes.dilation)) != {1}:
+        raise UnsupportedError("its transposed convolution has a dilation")
     layout = str(attributes.kernel_layout)
     # Relax names the input's channels I; they are the first axis of ONNX's and PyTorch's weights.
-    kernel = in_layout(weights, layout)
+    kernel = _in_one_group(in_layout(weights, layout), int(attributes.groups))
     source = spatial(site, site.value(0), str(attributes.data_layout))
     strides, pads = read_pair(attributes.strides), read_pads(attributes.padding)
     height, width = _plane(site)
@@ -145,6 +145,30 @@ def transposed_convolution(site: Site, weights: Constant) -> Value:
     if crop is None:
         return _output(site, "TRANSPOSE_CONV", inputs, options)
     return _cropped(site, inputs, options, (source.shape[0], *plane, channels), crop)
+
+
+def _in_one_group(kernel: Constant, groups: int) -> Constant:
+    """Return the weights of a transposed convolution without groups: zeros between them.
+
+    TRANSPOSE_CONV has no groups. A weight of 0 adds nothing, so the sums stay as they are.
+    """
+    if groups == 1:
+        return kernel
+    outs, *_, ins = kernel.shape
+    scale, zeros = kernel.scale, np.zeros(kernel.shape, kernel.array.dtype)
+    if scale is not None:
+        shape = [1] * zeros.ndim
+        shape[scale.axis] = len(scale.zero_point)
+        zeros += np.array(scale.zero_point, zeros.dtype).reshape(shape)
+        if not scale.is_per_tensor and scale.axis == 0:
+            points = scale.zero_point * groups
+            scale = replace(scale, scale=scale.scale * groups, zero_point=points)
+    array = np.tile(zeros, (groups, 1, 1, 1))
+    for group in range(groups):
+        rows = slice(group * outs, (group + 1) * outs)
+        channels = slice(group * ins // groups, (group + 1) * ins // groups)
+        array[rows, ..., channels] = kernel.array[..., channels]
+    return replace(kernel, array=array, scale=scale)
 
 
 def _is_same(

@@ -188,7 +188,10 @@ def emit_move(
 
 @translates("strided_slice")
 def strided_slice(site: Site) -> Value:
-    """Translate to STRIDED_SLICE, after a REVERSE_V2 of axes with a negative step."""
+    """Translate to STRIDED_SLICE, after REVERSE_V2 of the axes with a negative step.
+
+    TensorFlow Lite reverses only neighbouring axes at once.
+    """
     source = moved(site)
     rank = len(source.shape)
     axes, begin, _, *rest = (ints_of(argument) for argument in site.operands[1:])
@@ -203,8 +206,8 @@ def strided_slice(site: Site) -> Value:
             first = size - 1 - min(first, size - 1)
         starts[axis] = min(max(first, 0), size)
         steps[axis] = abs(stride)
-    if turned:
-        places = site.draft.add_constant(np.array(sorted(turned), np.int32))
+    for neighbours in _runs(sorted(turned)):
+        places = site.draft.add_constant(np.array(neighbours, np.int32))
         back = replace(site, shape=source.shape)
         source = emit_move(back, "REVERSE_V2", source, [places])
     ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, site.shape, strict=True)]
@@ -330,3 +333,13 @@ def _slice_of(site: Site, source: Value, axis: int, indices: np.ndarray[Any, Any
     if shape != tuple(site.shape):
         made = site.draft.reshaped(made.tensor, site.shape, made)
     return replace(made, is_real=source.is_real)
+
+
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """Return ascending numbers in runs without a gap."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if not runs or runs[-1][-1] != number - 1:
+            runs.append([])
+        runs[-1].append(number)
+    return runs

@@ -20,13 +20,15 @@ def run(source: Source, samples: Sequence[Arrays], is_optimized: bool = False) -
     EXTRAS["onnx"].require("comparing with ONNX Runtime", "onnxruntime")
     import onnxruntime
 
+    from ethosgen.frontend.onnx.saturation import without_saturation
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _QUIET
     if not is_optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(
-            source.data, options, providers=["CPUExecutionProvider"]
+            without_saturation(source.data), options, providers=["CPUExecutionProvider"]
         )
         names = [output.name for output in session.get_outputs()]
         return [

@@ -92,6 +92,20 @@ def test_what_was_shown_has_the_figures_of_its_pages() -> None:
             assert figure in text, f"{page} lacks {figure}"
 
 
+def test_the_readme_is_short() -> None:
+    assert len(tables.README.read_text().splitlines()) <= 120
+
+
+def test_each_of_ten_steps_has_its_function_and_its_value() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = [re.findall(r"`([\w./]+)`", row) for row in re.findall(r"^\| (\d+ \|.*)$", page, re.M)]
+    assert len(named) == 10
+    for function, room, *values in named:
+        assert re.search(rf"^def {function}\(", (ROOT / room).read_text(), re.M), function
+        path = ROOT / values[-1]
+        assert re.search(rf"^class {values[0]}\b", path.read_text(), re.M), values
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [t for t in LINK.findall(page.read_text()) if not (page.parent / t).exists()]

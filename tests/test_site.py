@@ -14,7 +14,8 @@ import yaml
 import ethosgen
 from ethosgen.cli import cli
 from tests import ROOT
-from tests.support.needs import needs_extra
+from tests.support.browser import start_browser
+from tests.support.needs import needs_browser, needs_extra
 
 SETTINGS: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
 DOCS = ROOT / "docs"
@@ -34,7 +35,7 @@ def pages(entry: object) -> Iterator[str]:
 
 def test_every_page_has_one_place() -> None:
     parts = [name for entry in SETTINGS["nav"] for name in entry]
-    assert parts[1:] == ["Tutorial", "How-tos", "Reference", "Evidence"]
+    assert parts[1:] == ["Tutorial", "How-tos", "Reference", "Explanation", "Evidence"]
     named = list(pages(SETTINGS["nav"]))
     docs = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     evidence = [f"evidence/{path.name}" for path in (ROOT / "evidence").glob("*.md")]
@@ -63,7 +64,10 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
     for name, command in cli.commands.items():
         assert (f'id="ethosgen-{name}"' in text) is not command.hidden, name
         for option in (one for one in command.params if isinstance(one, click.Option)):
-            assert command.hidden or option.hidden or option.opts[0] in text, (name, option.opts)
+            anchor = f'id="ethosgen-{name}{max(option.opts, key=len)}"'
+            assert command.hidden or option.hidden or anchor in text, (name, option.opts)
+    anchors = re.findall(r'id="(ethosgen-[^"]*)"', text)
+    assert len(anchors) == len(set(anchors))
     assert "Sentinel" not in text, "click's own value for no default"
 
 
@@ -86,3 +90,18 @@ def test_a_reader_needs_no_network(site: Path) -> None:
     for file in files:
         text = file.read_text()
         assert not read.search(text) and not styles.search(text), file.name
+
+
+@needs_extra("docs")
+@needs_browser
+@pytest.mark.slow
+def test_the_search_finds_a_page_from_the_disk(site: Path) -> None:
+    with (
+        start_browser() as browser,
+        browser.open(site / "index.html", has_script=False) as opened,
+    ):
+        opened.page.get_by_placeholder("Search").first.fill("devicetree")
+        hit = opened.page.locator(".md-search-result__link").first
+        hit.wait_for(state="attached")
+        assert (hit.get_attribute("href") or "").split("#")[0].endswith(".html")
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in opened.requests)

@@ -1,9 +1,12 @@
 """A hook of MkDocs: writes the help of every command into the page that has the marker.
 
-mkdocs-click 0.9 prints click's own sentinels as defaults, and joins the lines of examples.
+Each option has an anchor, such as #ethosgen-verify--board. mkdocs-click 0.9 prints click's own
+sentinels as defaults, joins the lines of examples, and has no anchors for options.
 """
 
+import re
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 import click
@@ -12,6 +15,7 @@ from ethosgen.cli import cli
 
 MARKER = "<!-- commands -->"
 WIDTH = 80
+OPTION = re.compile(r"^(  (?:-\w, )?)(--[\w-]+)", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_given: Any) -> str:
@@ -25,8 +29,22 @@ def _sections(command: click.Command, name: str, above: click.Context | None) ->
     context = click.Context(command, info_name=name, parent=above, **settings)
     depth = len(context.command_path.split())
     yield f"{'#' * min(depth + 1, 4)} {context.command_path}\n"
-    yield f"```text\n{command.get_help(context)}\n```\n"
+    yield _help(command.get_help(context), context.command_path.replace(" ", "-"))
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             if not command.commands[below].hidden:
                 yield from _sections(command.commands[below], below, context)
+
+
+def _help(text: str, command: str) -> str:
+    """Return a command's help as HTML, in which each option leads to itself.
+
+    Entities keep Markdown from reading it, and empty lines from ending the block.
+    """
+
+    def anchored(option: re.Match[str]) -> str:
+        name = f"{command}{option[2]}"
+        return f'{option[1]}<a id="{name}" href="#{name}">{option[2]}</a>'
+
+    marked = OPTION.sub(anchored, escape(text, quote=False))
+    return f"<pre><code>{marked.replace(chr(10), '&#10;')}</code></pre>\n"

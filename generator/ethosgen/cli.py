@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from ethosgen import plugins
 from ethosgen.commands.accelerators import accelerators
 from ethosgen.commands.accuracy import accuracy
 from ethosgen.commands.attach import attach
@@ -38,7 +39,9 @@ from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
 from ethosgen.version import __version__
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Group, door=plugins.COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="ethosgen")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the stages do, to stderr.")
 def cli(verbose: bool) -> None:
@@ -85,6 +88,9 @@ def main() -> None:
         if sentence is not None:
             _fail(sentence, InputError.exit_status)
         _fail(record_bug(error), BUG_STATUS)
+    finally:
+        for sentence in plugins.faults():
+            click.echo(f"ethosgen: {sentence}; ethosgen doctor lists all", err=True)
 
 
 def _fail(sentence: str, status: int) -> None:

@@ -71,11 +71,16 @@ _FAULTS: dict[tuple[str, str, str], str] = {}
 """What is wrong with plug-ins, by group, name and package."""
 
 
+_TOLD: set[tuple[str, str, str]] = set()
+
+
 def faults() -> list[str]:
-    """Return a sentence for each plug-in that was skipped until now."""
+    """Return a sentence for each plug-in that was skipped since the last call."""
+    new = [(key, reason) for key, reason in _FAULTS.items() if key not in _TOLD]
+    _TOLD.update(key for key, _ in new)
     return [
         f"the plug-in '{name}' of the package '{package}' ({group}) is skipped: {reason}"
-        for (group, name, package), reason in _FAULTS.items()
+        for (group, name, package), reason in new
     ]
 
 
@@ -104,6 +109,15 @@ def reject(door: Door, name: str, reason: str) -> None:
     for entry in _entries(door.group):
         if entry.name == name:
             _FAULTS[door.group, name, _package(entry)[0]] = reason
+
+
+def guarded(door: Door, name: str, call: Callable[[], Member]) -> Member | None:
+    """Return what a plug-in's function returns; None if it fails, which is recorded."""
+    try:
+        return call()
+    except Exception as error:  # a plug-in is anybody's code
+        reject(door, name, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        return None
 
 
 def installed() -> Iterator[Plugin]:

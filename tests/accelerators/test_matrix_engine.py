@@ -25,11 +25,11 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
+from tests.plugins.toy.toy_plugin.adder import HEADER
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.toy_accelerator import changed, sums_file, write_folder
-from tests.support.toy_adder import HEADER
 
 ENGINE = "matrix-engine"
 FOLDER = resource_folder("accelerators") / ENGINE

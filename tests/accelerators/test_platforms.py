@@ -16,10 +16,10 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.accelerators.test_matrix_engine import DIGITS, ENGINE, SOFTWARE
+from tests.plugins.toy.toy_plugin.adder import HEADER
 from tests.support.needs import needs_arm_gcc, needs_gcc, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
 from tests.support.toy_accelerator import changed, sums_file, write_folder
-from tests.support.toy_adder import HEADER
 from tests.toolchain.test_csolution import Solution
 from tests.zephyr.test_zephyr_project import configure, read_devicetree
 

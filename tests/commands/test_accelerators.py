@@ -8,9 +8,9 @@ from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
 from ethosgen.values.errors import AcceleratorFault, InputError
+from tests.plugins.toy.toy_plugin.adder import DRIVER
 from tests.support.needs import needs_gcc
 from tests.support.toy_accelerator import TOML, changed, write_folder
-from tests.support.toy_adder import DRIVER
 
 
 def run(*arguments: object) -> Result:

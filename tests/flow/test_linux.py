@@ -9,10 +9,10 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.plugins.toy.toy_plugin.adder import DRIVER, HEADER
 from tests.support.needs import needs_gcc, needs_qemu_user
 from tests.support.recipes import recipe
 from tests.support.toy_accelerator import TOML, changed, sums_file, write_folder
-from tests.support.toy_adder import DRIVER, HEADER
 
 CXX_TOML = changed(
     'sources = ["toy_add.c"]\n',

@@ -1,39 +1,19 @@
 """The registry of front ends, and a second one that follows CONTRIBUTING's steps."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 
 from ethosgen import flow, frontend
-from ethosgen.frontend import FRONT_ENDS, FrontEnd, open_source, read, source_of
+from ethosgen.frontend import FRONT_ENDS, open_source, read, source_of
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
-from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.recipe import Recipe
-from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.plugins.toy.toy_plugin.frontend import TEXT, TOY
 from tests.support.small_models import image_net
-
-TEXT = b"toy network\nRELU 5\n"
-
-
-def read_toy(source: Source) -> Network:
-    """Read a format of two lines: its name, then an operator of float32 with a size."""
-    try:
-        _, line = source.data.decode().splitlines()
-        code, size = line.split()
-        shape = (1, int(size))
-    except ValueError:
-        raise InputError(f"'{source.name}' is damaged: it is no operator with a size") from None
-    tensors = (Tensor(0, "x", shape, "float32"), Tensor(1, "y", shape, "float32"))
-    graph = Graph("toy", tensors, (Operator(0, code, (0,), (1,)),), (0,), (1,))
-    return Network(source.name, (graph,), source=source)
-
-
-TOY = FrontEnd("toy", "Toy", (".toy",), lambda data: data.startswith(b"toy network"), read_toy)
 
 
 @pytest.fixture
@@ -59,20 +39,6 @@ def test_a_project_stores_the_source_as_given(toy: Path, tmp_path: Path) -> None
     assert (network.source.name, network.format) == ("half.toy", "toy")
     assert network.source.read_bytes() == TEXT
     assert read(network.source, network.format).graph.operators[0].code == "RELU"
-
-
-def test_a_manifest_of_before_has_a_tflite_file(tmp_path: Path) -> None:
-    path, place = image_net(tmp_path / "net.tflite"), tmp_path / "project"
-    recipe = Recipe((path,), "corstone300", npu="none")
-    flow.create_project(recipe, directory=place, watch=Watch())
-    manifest = place / "model" / "ethosgen.json"
-    content = json.loads(manifest.read_bytes())
-    content["format"] = 3
-    for network in content["networks"]:
-        network["model"] = network.pop("source")["file"]
-    manifest.write_text(json.dumps(content))
-    (network,) = open_project(place).networks
-    assert network.format == "tflite" and network.source.read_bytes() == path.read_bytes()
 
 
 def test_the_bytes_decide_before_the_suffix(toy: Path) -> None:

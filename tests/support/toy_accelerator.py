@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from tests.plugins.toy.toy_plugin.adder import DRIVER, HEADER
 from tests.support.networks import NetworkBuilder
-from tests.support.toy_adder import DRIVER, HEADER
 
 TOML = """\
 schema = 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.applications.application import (
+    TEMPLATES,
     Networks,
     Run,
     Settings,
@@ -34,6 +35,7 @@ class Anomaly:
     """Detects anomalies in a stream of vectors."""
 
     name: str = "anomaly"
+    templates: str = TEMPLATES
     title: str = "detect anomalies in a stream of vectors, with an autoencoder"
     accepts: str = ".csv or .npy, .npz: a vector in each row, or one column to cut into vectors"
     files: tuple[str, ...] = (

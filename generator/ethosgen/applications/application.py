@@ -10,6 +10,8 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
 Networks = Sequence[Network]
+TEMPLATES = "apps"
+"""The folder of ethosgen's own applications in templates/."""
 
 
 class Settings(dict[str, int]):
@@ -25,7 +27,7 @@ Run = Callable[[int, Sequence[Arrays]], list[Arrays]]
 
 
 class Application(Protocol):
-    """An application; its C files are in templates/apps/NAME/."""
+    """An application; its C files are in NAME/ of its templates, ours in templates/apps/."""
 
     @property
     def name(self) -> str:
@@ -38,6 +40,10 @@ class Application(Protocol):
     @property
     def accepts(self) -> str:
         """The files that it takes as its input, for help texts."""
+
+    @property
+    def templates(self) -> str:
+        """The folder of templates/ in which NAME/ is, or any other folder."""
 
     @property
     def files(self) -> tuple[str, ...]:

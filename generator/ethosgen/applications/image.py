@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.applications.application import (
+    TEMPLATES,
     Networks,
     Run,
     Settings,
@@ -35,6 +36,7 @@ class Image:
     """Classifies the frames of a camera."""
 
     name: str = "image"
+    templates: str = TEMPLATES
     title: str = "classify the frames of a camera with two buffers"
     accepts: str = "images, such as .png"
     files: tuple[str, ...] = (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.applications.application import (
+    TEMPLATES,
     Networks,
     Run,
     Settings,
@@ -37,6 +38,7 @@ class Kws:
     """Spots keywords in a stream of sound."""
 
     name: str = "kws"
+    templates: str = TEMPLATES
     title: str = "spot keywords in a stream of sound, with an audio front end"
     accepts: str = ".wav: 16-bit PCM, one channel, 16,000 samples a second"
     files: tuple[str, ...] = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from ethosgen.applications.anomaly import decimal
 from ethosgen.applications.application import (
+    TEMPLATES,
     Networks,
     Run,
     Settings,
@@ -31,6 +32,7 @@ class Turns:
     """Runs two networks in turn."""
 
     name: str = "turns"
+    templates: str = TEMPLATES
     title: str = "run two networks in turn, the second in each round or when the first wakes it"
     accepts: str = "two .npz files or folders: samples for each network, as --input takes them"
     files: tuple[str, ...] = ("application.c", "inputs.h", "inputs_host.c", "settings.h")

@@ -5,10 +5,11 @@ This registry alone imports an accelerator. A library of kernels for the CPU is 
 loaded on first use, compilers and simulators only when a plan needs them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from ethosgen import plugins
 from ethosgen.backend.protocol import AcceleratorBackend, Wrapped
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -62,7 +63,20 @@ FAMILIES: tuple[Callable[[], AcceleratorBackend], ...] = (_ethos_u,)
 
 def backends() -> Sequence[AcceleratorBackend]:
     """Return the backends that have accelerators, in display order."""
-    return tuple(load() for load in FAMILIES)
+    own = tuple(load() for load in FAMILIES)
+    return (*own, *_plugin_backends(own))
+
+
+def _plugin_backends(own: Sequence[AcceleratorBackend]) -> Iterator[AcceleratorBackend]:
+    """Yield the backends of plug-ins whose accelerators have names of their own."""
+    taken = {name for backend in own for name in backend.accelerators}
+    door = plugins.BACKENDS
+    for name, backend in plugins.beside(door, {one.name: one for one in own}).items():
+        if twice := sorted(taken & set(backend.accelerators)):
+            plugins.reject(door, name, f"there is another accelerator '{twice[0]}'")
+        else:
+            taken |= set(backend.accelerators)
+            yield backend
 
 
 def backend_of(accelerator: Accelerator) -> AcceleratorBackend:

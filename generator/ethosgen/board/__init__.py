@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from pydantic import model_validator
 
+from ethosgen import plugins
 from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Memories
 from ethosgen.board.blanks import ask_for_blanks
@@ -196,8 +197,28 @@ class Board(BoardFacts):
 
 
 def board_names() -> list[str]:
+    """Return the names of ethosgen's boards and those of plug-ins."""
+    return sorted([*own_board_names(), *_plugin_boards()])
+
+
+def own_board_names() -> list[str]:
     """Return the names of the boards that come with ethosgen."""
     return sorted(path.stem for path in board_folder().glob("*.toml"))
+
+
+@cache
+def _plugin_boards() -> Mapping[str, Path]:
+    """Return the files of plug-ins' boards; one that is wrong is recorded, and skipped."""
+    files = dict(plugins.beside(plugins.BOARDS, own_board_names().__contains__))
+    for name, path in list(files.items()):
+        try:
+            if path.stem != name:
+                raise InputError(f"the file is '{path.name}', but must be {name}.toml")
+            _read_board(path)
+        except InputError as error:
+            plugins.reject(plugins.BOARDS, name, str(error))
+            del files[name]
+    return files
 
 
 def load_board(name_or_path: str) -> Board:
@@ -213,7 +234,10 @@ def load_board(name_or_path: str) -> Board:
 
 def _load(name_or_path: str) -> Board:
     """Read a board without its stand-in."""
-    path = find_board_file(name_or_path)
+    return _read_board(find_board_file(name_or_path))
+
+
+def _read_board(path: Path) -> Board:
     text, facts = read_toml(path, _KIND)
     if question := ask_for_blanks(str(path), text, facts):
         raise InputError(question)
@@ -259,9 +283,11 @@ def find_board_file(name_or_path: str) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return path
-    if name_or_path not in board_names():
-        raise InputError(f"{unknown('board', name_or_path, board_names())}, or pass a .toml file")
-    return board_folder() / f"{name_or_path}.toml"
+    if name_or_path in own_board_names():
+        return board_folder() / f"{name_or_path}.toml"
+    if name_or_path in _plugin_boards():
+        return _plugin_boards()[name_or_path]
+    raise InputError(f"{unknown('board', name_or_path, board_names())}, or pass a .toml file")
 
 
 def start_board_file(name: str, like: str, folder: Path) -> Path:

@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.commands.answers import answer
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import OpenChoice
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import application_text
@@ -32,7 +32,7 @@ def _tell_applications(
 
 APP = click.option(
     "--app",
-    type=ValueChoice((*APPLICATIONS, LIST)),
+    type=OpenChoice(lambda: (*APPLICATIONS, LIST)),
     is_eager=True,
     callback=_tell_applications,
     help="Add a whole application around the networks; list shows what there is.",

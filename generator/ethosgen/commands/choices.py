@@ -5,8 +5,12 @@ from typing import Any
 
 import click
 
+from ethosgen import plugins
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
+
+_PLUGINS = "Plug-ins"
+"""The section of commands that other packages add."""
 
 
 class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
@@ -36,8 +40,9 @@ class OpenChoice(ValueChoice):
 class Group(click.Group):
     """Commands by name, in sections; for a wrong name, suggests the likely one."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, door: plugins.Door | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._door = door
         self._sections: dict[str, list[str]] = {}
 
     def add_section(self, title: str, *commands: click.Command) -> None:
@@ -46,8 +51,25 @@ class Group(click.Group):
             self.add_command(command)
             self._sections.setdefault(title, []).append(str(command.name))
 
+    def add_plugins(self) -> None:
+        """Add the commands of plug-ins, in a section of their own."""
+        if self._door is None:
+            return
+        added = self._sections.get(_PLUGINS, [])
+        own = {name: command for name, command in self.commands.items() if name not in added}
+        for name, command in plugins.beside(self._door, own).items():
+            if name not in added:
+                self.add_command(command, name)
+                self._sections.setdefault(_PLUGINS, []).append(name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        self.add_plugins()
+        return super().list_commands(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands in their sections if there are any, a line for each."""
+        self.add_plugins()
         if not self._sections:
             super().format_commands(ctx, formatter)
             return
@@ -62,6 +84,8 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; InputError names the likely command and the valid ones."""
         name = args[0]
+        if name not in self.commands:
+            self.add_plugins()
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
             shown = [known for known, command in self.commands.items() if not command.hidden]
             raise InputError(unknown("command", name, shown))

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from ethosgen import plugins
 from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import Group
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS
@@ -32,7 +34,11 @@ def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
             watch = progress.watch()
             findings = [examination.install(name, watch) for name in wanted]
     else:
+        root = click.get_current_context().find_root()
+        if isinstance(root.command, Group):
+            root.command.add_plugins()  # refuses those whose names are taken
         findings = examination.examine()
+    plugins.faults()  # the list has them
     if as_json:
         click.echo(json.dumps([finding.as_json() for finding in findings], indent=2))
     else:

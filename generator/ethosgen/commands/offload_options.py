@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import OpenChoice, ValueChoice
 from ethosgen.commands.memory_options import ARENA_LIMIT, STRATEGY
-from ethosgen.oracle import CHOICES
+from ethosgen.oracle import choices
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
 
@@ -102,7 +102,7 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 ORACLE = click.option(
     "--oracle",
-    type=ValueChoice(CHOICES),
+    type=OpenChoice(choices),
     help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
     "[default: the project's; else tflm, and litert for operators that tflm lacks].",
 )

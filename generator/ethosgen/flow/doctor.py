@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.backend import backends
+from ethosgen import plugins
+from ethosgen.applications import APPLICATIONS
+from ethosgen.backend import backends, wrapped_names
+from ethosgen.board import board_names
+from ethosgen.frontend import front_ends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
 from ethosgen.host.extras import EXTRAS, Extra, offered, package_command
 from ethosgen.host.tools import (
@@ -19,7 +23,13 @@ from ethosgen.host.tools import (
     linux_gcc,
     run_command,
 )
+from ethosgen.oracle import ORACLES
+from ethosgen.platforms import PLATFORMS
+from ethosgen.project import LAYOUTS
+from ethosgen.targets import TARGETS
+from ethosgen.toolchain import TOOLCHAINS
 from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 
 _PACKAGES = {
@@ -73,6 +83,7 @@ def examine() -> list[Finding]:
         *_configured(),
         *map(_extra, offered()),
         *environments,
+        *_plugins(),
     ]
 
 
@@ -85,6 +96,26 @@ def install(name: str, watch: Watch) -> Finding:
         return _extra(EXTRAS[name])
     installation.install(ENVIRONMENTS[name], watch)
     return _environment(ENVIRONMENTS[name])
+
+
+def _plugins() -> Iterator[Finding]:
+    """Find plug-ins; each registry is asked for its own, so that it refuses what it cannot take."""
+    from ethosgen.aot.libraries import libraries
+
+    for extension in Extension:
+        libraries(extension)
+    board_names(), wrapped_names(), front_ends()
+    for registry in (PLATFORMS, LAYOUTS, TOOLCHAINS, TARGETS, ORACLES, APPLICATIONS):
+        len(registry)
+    yield from map(_plugin, plugins.installed())
+
+
+def _plugin(one: plugins.Plugin) -> Finding:
+    """Return what was found of a plug-in; ethosgen works without one that is skipped."""
+    what = f"{one.door.adds} of {one.package} {one.version}"
+    detail = f"{what}; skipped: {one.fault}" if one.fault else what
+    remedy = f"correct the package, or remove it: pip uninstall {one.package}"
+    return Finding(one.name, not one.fault, detail, remedy, optional=True)
 
 
 def _packages() -> Iterator[Finding]:

@@ -6,8 +6,10 @@ the libraries of its format only when it reads a file.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from ethosgen import plugins
 from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
@@ -40,6 +42,27 @@ FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(torch.FORMAT, "PyTorch", (".pt2",), torch.recognizes, torch.read, takes_options=True),
     FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
 ]
+
+
+def front_ends() -> list[FrontEnd]:
+    """Return ethosgen's front ends, then those of plug-ins."""
+    return [*FRONT_ENDS, *_of_plugins()]
+
+
+def _of_plugins() -> list[FrontEnd]:
+    own = {front_end.name: front_end for front_end in FRONT_ENDS}
+    return list(plugins.beside(plugins.FRONT_ENDS, own).values())
+
+
+def _first(is_meant: Callable[[FrontEnd], bool]) -> FrontEnd | None:
+    """Return the first front end with a property; plug-ins are asked last, and may fail."""
+    for front_end in FRONT_ENDS:
+        if is_meant(front_end):
+            return front_end
+    for front_end in _of_plugins():
+        if plugins.guarded(plugins.FRONT_ENDS, front_end.name, partial(is_meant, front_end)):
+            return front_end
+    return None
 
 
 def read(path: Path, format_name: str | None = None, options: ReadOptions = AS_GIVEN) -> Network:
@@ -91,7 +114,7 @@ def suffix_of(source: Source) -> str:
 
 def recognized(data: bytes) -> FrontEnd | None:
     """Return the front end whose format the bytes have, None if there is none."""
-    return next((one for one in FRONT_ENDS if one.recognizes(data)), None)
+    return _first(lambda front_end: front_end.recognizes(data))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -103,15 +126,15 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _by_suffix(path: Path) -> FrontEnd | None:
-    return next((one for one in FRONT_ENDS if path.suffix.lower() in one.suffixes), None)
+    return _first(lambda front_end: path.suffix.lower() in front_end.suffixes)
 
 
 def _named(name: str) -> FrontEnd:
-    found = next((one for one in FRONT_ENDS if one.name == name), None)
+    found = _first(lambda front_end: front_end.name == name)
     if found is None:
         raise InputError(f"this ethosgen cannot read the format '{name}': it reads {_formats()}")
     return found
 
 
 def _formats() -> str:
-    return ", ".join(f"{one.title} ({', '.join(one.suffixes)})" for one in FRONT_ENDS)
+    return ", ".join(f"{one.title} ({', '.join(one.suffixes)})" for one in front_ends())

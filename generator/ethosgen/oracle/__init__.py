@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
@@ -91,10 +92,17 @@ TOSA = Oracle(
     tosa.version,
 )
 
-ORACLES: Mapping[str, Oracle] = {one.name: one for one in (TFLM, LITERT, MIXED, TOSA)}
+ORACLES: Mapping[str, Oracle] = plugins.Registry(
+    plugins.ORACLES, {one.name: one for one in (TFLM, LITERT, MIXED, TOSA)}
+)
 DEFAULT, SECOND = TFLM, LITERT
-CHOICES = (DEFAULT.name, SECOND.name)
-"""Those that a user may name."""
+
+
+def choices() -> tuple[str, ...]:
+    """Return the oracles that a user may name: the two that run any network, and plug-ins'."""
+    own = (TFLM, LITERT, MIXED, TOSA)
+    more = plugins.beside(plugins.ORACLES, {oracle.name: oracle for oracle in own})
+    return (DEFAULT.name, SECOND.name, *more)
 
 
 def own_oracle(network: Network) -> Oracle | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.applications import Application
+from ethosgen.applications.application import TEMPLATES
 from ethosgen.board import Board
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
@@ -82,7 +83,7 @@ def with_application(layout: Layout, app: Application) -> Layout:
     files |= {f"{APPLICATION}/{file}": f"{app.name}/{file}" for file in app.files}
     return replace(
         layout,
-        templates=(*layout.templates, "apps"),
+        templates=tuple(dict.fromkeys((*layout.templates, TEMPLATES, app.templates))),
         application={**layout.application, **files},
     )
 

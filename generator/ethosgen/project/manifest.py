@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ethosgen.backend import wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
-from ethosgen.platforms import DEFAULT_PLATFORM
+from ethosgen.platforms import DEFAULT_PLATFORM, PLATFORMS, find_platform
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights import alignment_of, regions_of
@@ -221,15 +221,18 @@ def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:
     networks = tuple(_read_network(directory, network) for network in content["networks"])
     if not networks:
         raise ValueError("no network")
+    platform = str(content.get("platform", DEFAULT_PLATFORM))
+    find_platform(platform)
+    known = [name for name in content["board"]["platforms"] if name in PLATFORMS]
     return ProjectInfo(
         directory=directory,
         networks=networks,
-        board=Board.model_validate(content["board"]),
+        board=Board.model_validate({**content["board"], "platforms": known}),
         npu=str(content["npu"]),
         io=IoStyle(content["io"]),
         digest=str(content["digest"]),
         files={str(path): str(digest) for path, digest in content["files"].items()},
-        platform=str(content.get("platform", DEFAULT_PLATFORM)),
+        platform=platform,
         memory_mode=str(content["memory_mode"]),
         accelerators=tuple(_below(directory, name) for name in content.get("accelerators", ())),
         app=content.get("app"),

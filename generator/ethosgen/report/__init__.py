@@ -7,6 +7,7 @@ memory       what lies where in the arena, and when
 roofline     how near layers are to the NPU's limits
 content      the value
 assembly     its parts, put together
+sections     the page's sections that plug-ins add
 page         the value as an HTML page (owns its charts)
 exports      the value for Perfetto and for Model Explorer
 """

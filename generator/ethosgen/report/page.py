@@ -17,6 +17,7 @@ from markupsafe import Markup
 from ethosgen.host.resources import template_folder
 from ethosgen.report import charts, highlights
 from ethosgen.report.content import NetworkReport
+from ethosgen.report.sections import rendered_sections
 from ethosgen.values.grammar import counted
 
 GENERATOR = "ethosgen report"
@@ -83,6 +84,7 @@ def render_page(report: NetworkReport) -> str:
             longest=highlights.longest_layers(report),
             places=highlights.places(report),
             left_out=highlights.left_out(report),
+            sections=rendered_sections(report),
             memories=charts.make_memory_charts(report),
             roof=charts.make_roof_chart(roofline, report.layers) if roofline else None,
             most_bytes=max(

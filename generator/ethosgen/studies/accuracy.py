@@ -12,7 +12,7 @@ from typing import Any
 from ethosgen.backend import require_simulator
 from ethosgen.board import load_board
 from ethosgen.flow.planning import choose_accelerator, make_plan, read
-from ethosgen.oracle import CHOICES, ORACLES
+from ethosgen.oracle import ORACLES, choices
 from ethosgen.platforms import usual_platform
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
@@ -39,7 +39,10 @@ from ethosgen.values.watch import Watch
 from ethosgen.values.workload import multiplications
 
 SIMULATE = "simulate"
-TARGETS = (SIMULATE, QEMU, *CHOICES)
+OWN_TARGETS = (
+    SIMULATE,
+    QEMU,
+)
 _CHUNK = 16
 _ORACLE_CHUNK = 512
 """Each chunk starts the oracle's interpreter again, which takes about 0.3 s."""
@@ -223,11 +226,11 @@ class _Job:
 
 
 def _require_choices(asked: AccuracyRequest) -> None:
-    on = asked.on
-    unknown = next((name for name in on if name not in TARGETS), None)
+    on, known = asked.on, (*OWN_TARGETS, *choices())
+    unknown = next((name for name in on if name not in known), None)
     if unknown is not None or not on:
         raise InputError(
-            f"unknown target '{unknown or ''}' of --on; choose from: {', '.join(TARGETS)}"
+            f"unknown target '{unknown or ''}' of --on; choose from: {', '.join(known)}"
         )
     if len(set(on)) < len(on):
         raise InputError(f"--on names a target twice: {', '.join(on)}")

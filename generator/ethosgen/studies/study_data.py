@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.frontend import read_source
-from ethosgen.oracle import CHOICES, ORACLES
+from ethosgen.oracle import ORACLES, choices
 from ethosgen.samples.labelled import Labelled, load_labelled
 from ethosgen.samples.shards import Shard, divide
 from ethosgen.studies.accuracy import SIMULATE
@@ -26,9 +26,6 @@ from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
-
-TARGETS = (SIMULATE, *CHOICES)
-"""What may run shards."""
 
 
 @dataclass(frozen=True)
@@ -198,10 +195,10 @@ class StudyData:
 
 def _fault_of(on: Sequence[str]) -> str:
     """Return the fault of a list of targets, "" if it has none."""
-    unknown = next((name for name in on if name not in TARGETS), None)
+    unknown = next((name for name in on if name not in (SIMULATE, *choices())), None)
     if unknown == QEMU:
         return f"firmware on QEMU is measured by ethosgen accuracy --on {QEMU} --board BOARD"
-    known = f"choose from: {', '.join(TARGETS)}"
+    known = f"choose from: {', '.join((SIMULATE, *choices()))}"
     if unknown is not None:
         return f"unknown target '{unknown}'; {known}"
     return f"names a target twice; {known}" if len(set(on)) < len(on) else ""

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ethosgen.board import load_board
-from ethosgen.oracle import CHOICES
+from ethosgen.oracle import choices
 from ethosgen.studies.comparison import (
     ComparisonRequest,
     find_versions,
@@ -307,8 +307,8 @@ def _without(point: Point) -> Point:
 
 def comparison_of(study: Study, path: Path) -> ComparisonRequest:
     """Return the comparison that has the points of a study; InputError for what is not there."""
-    if study.oracle is not None and study.oracle not in CHOICES:
-        raise InputError(f"study '{path}': {unknown('oracle', study.oracle, CHOICES)}")
+    if study.oracle is not None and study.oracle not in choices():
+        raise InputError(f"study '{path}': {unknown('oracle', study.oracle, choices())}")
     return ComparisonRequest(
         networks=find_networks(study, path),
         boards=tuple(_beside(path, name) for name in study.boards),

@@ -1,6 +1,6 @@
 """The kinds of targets, a value of --on each; to add one, register it in TARGETS."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -8,9 +8,11 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ethosgen import plugins
 from ethosgen.backend.protocol import Attach
 from ethosgen.board import Board
 from ethosgen.host.tools import QEMU
+from ethosgen.platforms import ZEPHYR
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets.buffers import Place
 from ethosgen.targets.console import Console
@@ -102,29 +104,32 @@ def _start_qemu(firmware: Firmware) -> Target:
     return QemuTarget(QEMU.find(), firmware.elf, board, firmware.attach, info, firmware.cache_seed)
 
 
-TARGETS: Mapping[str, TargetKind] = {
-    "qemu": TargetKind(
-        _start_qemu,
-        variant="qemu",
-        counts_instructions=True,
-        can_run=lambda board: board.on_qemu is not None or board.linux is not None,
-    ),
-    "fvp": TargetKind(
-        lambda firmware: FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu),
-        can_run=lambda board: board.run.fvp is not None,
-    ),
-    "ssh": TargetKind(
-        lambda firmware: SshTarget(firmware.elf, firmware.line),
-        can_run=lambda board: board.linux is not None,
-    ),
-    "serial": TargetKind(lambda firmware: SerialTarget(firmware.info.board, firmware.line)),
-    "native": TargetKind(
-        lambda firmware: NativeTarget(firmware.elf),
-        variant="native",
-        has_clock=False,
-        platform="zephyr",
-    ),
-}
+TARGETS: MutableMapping[str, TargetKind] = plugins.Registry(
+    plugins.TARGETS,
+    {
+        "qemu": TargetKind(
+            _start_qemu,
+            variant="qemu",
+            counts_instructions=True,
+            can_run=lambda board: board.on_qemu is not None or board.linux is not None,
+        ),
+        "fvp": TargetKind(
+            lambda firmware: FvpTarget(firmware.elf, firmware.info.board, firmware.info.npu),
+            can_run=lambda board: board.run.fvp is not None,
+        ),
+        "ssh": TargetKind(
+            lambda firmware: SshTarget(firmware.elf, firmware.line),
+            can_run=lambda board: board.linux is not None,
+        ),
+        "serial": TargetKind(lambda firmware: SerialTarget(firmware.info.board, firmware.line)),
+        "native": TargetKind(
+            lambda firmware: NativeTarget(firmware.elf),
+            variant="native",
+            has_clock=False,
+            platform=ZEPHYR,
+        ),
+    },
+)
 """The targets of `run`, by name; a board's default is the first that runs it."""
 
 

@@ -1,67 +1,24 @@
 """A toy library of kernels, added as CONTRIBUTING says: a C function that adds."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tvm import tirx
 
 from ethosgen import aot
 from ethosgen.aot import libraries
 from ethosgen.aot.libraries import LIBRARIES, cheapest
 from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.registry import estimate_cycles
-from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
-from ethosgen.backend.protocol import Offer, ProjectFiles
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.project import render
 from ethosgen.values.errors import InternalError
-from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.plan import Kept
+from ethosgen.values.network import Network, Operator
+from tests.plugins.toy.toy_plugin.adder import DRIVER
+from tests.plugins.toy.toy_plugin.kernels import Adder, call
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
-from tests.support.toy_adder import DRIVER, HEADER, takes
-
-REFUSAL = Offer(refusal="it only adds what needs no rescaling")
-
-
-class Adder(Library):
-    """The library; its C files are in `folder`."""
-
-    @property
-    def name(self) -> str:
-        return "toy"
-
-    def __init__(self, folder: Path, cycles: int | None) -> None:
-        self.folder, self.cycles = folder, cycles
-        (folder / "toy_add.c").write_text(DRIVER)
-        (folder / "toy_add.h").write_text(HEADER)
-
-    def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
-        return {
-            op.index: Offer(self.cycles) if takes(op, asked) else REFUSAL for op in asked.operators
-        }
-
-    def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
-        return {op.index: _call(op, asked) for op in asked.operators if takes(op, asked)}
-
-    def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
-        if not any("toy_add.c" in k.sources for kernels in made for k in kernels.values()):
-            return ProjectFiles()
-        files = {name: name for name in ("toy_add.c", "toy_add.h")}
-        return ProjectFiles(str(self.folder), files, headers=("toy_add.h",))
-
-
-def _call(op: Operator, graph: Graph) -> Kernel:
-    nest, count = Nest(), graph.tensors[op.outputs[0]].elements
-    ends = [nest.read(name, graph.tensors[i]) for name, i in zip("ab", op.inputs, strict=True)]
-    ends.append(nest.write("sum", graph.tensors[op.outputs[0]]))
-    start = [tirx.address_of(view[(0,) * len(view.shape)]) for view in ends]
-    nest.call("toy_add", *start, count)
-    return nest.kernel(frozenset({"toy_add.c"}))
 
 
 def _network() -> Network:
@@ -80,8 +37,8 @@ def _network() -> Network:
     return parse_network(net.build(total, z, net.add(x, y, scale=0.07, zero_point=2)), "sums")
 
 
-def _add(monkeypatch: pytest.MonkeyPatch, folder: Path, cycles: int | None) -> Library:
-    made: Library = Adder(folder, cycles)
+def _add(monkeypatch: pytest.MonkeyPatch, cycles: int | None) -> Library:
+    made: Library = Adder(cycles)
     monkeypatch.setattr(libraries, "LIBRARIES", (*LIBRARIES, lambda: made))
     return made
 
@@ -90,7 +47,7 @@ def _add(monkeypatch: pytest.MonkeyPatch, folder: Path, cycles: int | None) -> L
 def test_the_generated_c_calls_its_function(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    _add(monkeypatch, tmp_path, 20)
+    _add(monkeypatch, 20)
     program = aot.compile_program(cpu_plan(_network()), "net")
     text = program.sources["net_graph.c"]
     assert text.count("toy_add(") == 2 and '#include "toy_add.h"' in text
@@ -109,7 +66,7 @@ def test_the_generated_c_calls_its_function(
 
 @needs_gcc
 def test_it_needs_no_micro_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(libraries, "LIBRARIES", (lambda: Adder(tmp_path, 20),))
+    monkeypatch.setattr(libraries, "LIBRARIES", (lambda: Adder(20),))
     program = aot.compile_program(cpu_plan(_network()), "net")
     assert set(program.sources) == {"net_graph.c", "net_graph.h", "toy_add.c", "toy_add.h"}
     generated = GeneratedC(program, tmp_path)
@@ -126,7 +83,7 @@ def test_the_cheapest_offer_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert theirs is not None and plain is not None and theirs < plain
 
     def sources(cycles: int | None, operator: Operator = first, *, alone: bool = False) -> set[str]:
-        toy = _add(monkeypatch, tmp_path, cycles)
+        toy = _add(monkeypatch, cycles)
         kernel = cheapest(graph, operator, (toy,) if alone else libraries.libraries())
         return set(kernel.sources) if kernel else set()
 
@@ -141,4 +98,4 @@ def test_the_cheapest_offer_is_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_a_file_that_no_library_has_is_a_bug() -> None:
     graph = _network().graph
     with pytest.raises(InternalError, match=r"no library has toy_add\.c"):
-        libraries.library_code({0: _call(graph.operators[0], graph)}, libraries.libraries())
+        libraries.library_code({0: call(graph.operators[0], graph)}, libraries.libraries())

@@ -11,11 +11,11 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.plugins.toy.toy_plugin.adder import HEADER
 from tests.support import conv_accelerator
 from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.toy_accelerator import PLAIN, TOML, changed, write_folder
-from tests.support.toy_adder import HEADER
 
 MOST = 40
 CALLS = 5

@@ -15,10 +15,10 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.plugins.toy.toy_plugin.adder import DRIVER
 from tests.support.lazy_accelerator import write_lazy_folder
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.toy_accelerator import changed, sums_file, write_folder
-from tests.support.toy_adder import DRIVER
 
 SUM = "-128 : total"
 

@@ -11,6 +11,7 @@ from functools import partial
 from math import inf
 from pkgutil import resolve_name
 
+from ethosgen import plugins
 from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.registry import estimate_cycles
 from ethosgen.aot.tir.kernel import Kernel
@@ -47,7 +48,14 @@ def libraries(extension: Extension = Extension.HELIUM) -> tuple[Library, ...]:
         Extension.THUMB: ARMV6M_LIBRARIES,
         Extension.NONE: PORTABLE_LIBRARIES,
     }[extension]
-    return tuple(load() for load in loads)
+    own = tuple(load() for load in loads)
+    return (*own, *_plugin_libraries(own, extension))
+
+
+def _plugin_libraries(own: Sequence[Library], extension: Extension) -> Iterable[Library]:
+    """Return the libraries of plug-ins for a processor."""
+    more = plugins.beside(plugins.LIBRARIES, {library.name: library for library in own})
+    return (library for library in more.values() if extension in library.extensions)
 
 
 def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kernel | None:

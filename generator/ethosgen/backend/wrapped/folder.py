@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from ethosgen import plugins
 from ethosgen.backend.wrapped.declaration import Declaration
 from ethosgen.host.resources import resource_folder
 from ethosgen.toml.faults import describe_place
@@ -52,9 +53,22 @@ class AcceleratorFolder:
 
 
 def shipped() -> list[str]:
-    """Return the names of the accelerators that come with ethosgen."""
-    root = resource_folder("accelerators")
-    return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))
+    """Return the names of the accelerators that come with ethosgen, and those of plug-ins."""
+    return sorted(_folders())
+
+
+def _folders() -> dict[str, Path]:
+    """Return the folders by name; a plug-in's must have the file, and its entry point's name."""
+    own = {
+        path.parent.name: path.parent for path in resource_folder("accelerators").glob(f"*/{FILE}")
+    }
+    door = plugins.ACCELERATORS
+    more = dict(plugins.beside(door, own))
+    for name, folder in list(more.items()):
+        if folder.name != name or not (folder / FILE).is_file():
+            plugins.reject(door, name, f"it must be a folder '{name}' with an {FILE}")
+            del more[name]
+    return own | more
 
 
 def find_folder(name_or_path: str) -> Path:
@@ -64,8 +78,8 @@ def find_folder(name_or_path: str) -> Path:
         return path.parent
     if path.is_dir() and (path / FILE).is_file():
         return path
-    if name_or_path in shipped():
-        return resource_folder("accelerators") / name_or_path
+    if name_or_path in (known := _folders()):
+        return known[name_or_path]
     if path.is_dir():
         raise InputError(f"'{path}' has no {FILE}; start one with: ethosgen accelerators new NAME")
     raise InputError(

@@ -16,6 +16,7 @@ from ethosgen.aot.registry import code_of, deciding_dtype
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.backend.protocol import Backend, Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
+from ethosgen.values.extension import Extension
 from ethosgen.values.network import Graph, Operator, Tensor
 from ethosgen.values.plan import Kept
 
@@ -26,6 +27,8 @@ class Library(Backend[Graph, Mapping[int, Kernel]], Protocol):
     A class that derives from it inherits what it need not define.
     """
 
+    extensions: frozenset[Extension] = frozenset(Extension)
+    """The processors that a plug-in's library is for; ours are listed by processor."""
     has_helium: bool = True
     """Whether the plain kernels are estimated with Helium beside it."""
     has_tables: bool = False

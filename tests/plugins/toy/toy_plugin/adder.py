@@ -1,21 +1,11 @@
 """A C function that adds int8 tensors of one scale, for the toy accelerator and the toy library."""
 
+from pathlib import Path
+
 from ethosgen.values.network import Graph, Operator
 
-HEADER = """\
-#include <stdint.h>
-int32_t toy_add(const int8_t *a, const int8_t *b, int8_t *sum, int32_t count);
-"""
-DRIVER = f"""\
-{HEADER}int32_t toy_add(const int8_t *a, const int8_t *b, int8_t *sum, int32_t count)
-{{
-    for (int32_t i = 0; i < count; i++) {{
-        int total = a[i] + b[i];
-        sum[i] = (int8_t)(total > 127 ? 127 : total < -128 ? -128 : total);
-    }}
-    return 0;
-}}
-"""
+_FOLDER = Path(__file__).parent / "c"
+HEADER, DRIVER = ((_FOLDER / f"toy_add.{end}").read_text() for end in "hc")
 
 
 def takes(operator: Operator, graph: Graph) -> bool:

@@ -1,0 +1,1 @@
+#define TOY 1

@@ -24,7 +24,13 @@ _FLAGS = ((False, False), (False, True), (True, False))
 
 @translates("image.resize2d")
 def resize(site: Site) -> Value:
-    """Translate to RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; GATHER for other neighbours."""
+    """Translate to RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; GATHER for other neighbours.
+
+    In int8, TensorFlow Lite rounds the distance between results to 1/1024 of an element, so the
+    error of a position grows along an axis, unless the distance is a fraction with a power of two.
+    With align_corners it seldom is: from 8 x 10 to 34 x 40 elements the last position is off by
+    0.012 elements, and 57 of 32,640 values by 2 or 3 steps.
+    """
     attributes = site.attributes
     layout = str(attributes.layout)
     is_linear = str(attributes.method) == "linear"

@@ -68,6 +68,13 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
             assert command.hidden or option.hidden or anchor in text, (name, option.opts)
     anchors = re.findall(r'id="(ethosgen-[^"]*)"', text)
     assert len(anchors) == len(set(anchors))
+    linked = {
+        anchor
+        for page in site.rglob("*.html")
+        for anchor in re.findall(r'href="[^"]*commands\.html#(ethosgen-[^"]*)"', page.read_text())
+    }
+    assert linked
+    assert linked <= set(anchors), linked - set(anchors)
     assert "Sentinel" not in text, "click's own value for no default"
 
 

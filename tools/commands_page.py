@@ -15,7 +15,7 @@ from ethosgen.cli import cli
 
 MARKER = "<!-- commands -->"
 WIDTH = 80
-OPTION = re.compile(r"^(  (?:-\w, )?)(--[\w-]+)", re.MULTILINE)
+OPTION = re.compile(r"^(  (?:-\w, )?)(--[\w-]+)(?:( / )(--[\w-]+))?", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_given: Any) -> str:
@@ -42,9 +42,11 @@ def _help(text: str, command: str) -> str:
     Entities keep Markdown from reading it, and empty lines from ending the block.
     """
 
-    def anchored(option: re.Match[str]) -> str:
-        name = f"{command}{option[2]}"
-        return f'{option[1]}<a id="{name}" href="#{name}">{option[2]}</a>'
+    def anchor(option: str) -> str:
+        return f'<a id="{command}{option}" href="#{command}{option}">{option}</a>'
+
+    def anchored(line: re.Match[str]) -> str:
+        return line[1] + anchor(line[2]) + (line[3] + anchor(line[4]) if line[4] else "")
 
     marked = OPTION.sub(anchored, escape(text, quote=False))
     return f"<pre><code>{marked.replace(chr(10), '&#10;')}</code></pre>\n"

@@ -11,19 +11,16 @@ import importlib.util
 import os
 import pickle
 import runpy
-import select
-import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import IO, Any
 
 import ethosgen.quantization.scripts
 from ethosgen.host.child import ChildAnswer, ChildError, _limit_resources, cause_of_death, described
+from tests.support.forks import run_fork
 
 _SIZE = struct.Struct("<Q")
 QUANTIZING = Path(ethosgen.quantization.scripts.__file__)
@@ -136,34 +133,18 @@ def _load(script: str) -> None:
 def _answer(
     script: str, function: str, arguments: Any, limit_s: float, place: str
 ) -> tuple[str, Any, str]:
-    reading, writing = os.pipe()
-    with tempfile.TemporaryFile() as prints:
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            _run(script, function, arguments, place, writing, prints)
-        os.close(writing)
-        data, late = _collect(reading, limit_s)
-        os.close(reading)
-        if late:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        prints.seek(0)
-        log = prints.read().decode("utf-8", "replace")
-    if late:
+    ended = run_fork(lambda: _run(script, function, arguments, place), limit_s)
+    log = ended.prints.decode("utf-8", "replace")
+    if ended.status is None:
         return "late", f"it did not finish in {limit_s:g} s", log
-    code = os.waitstatus_to_exitcode(status)
-    if code != 0:
-        return "died", cause_of_death(code), log
-    returned, value = pickle.loads(data)
+    if ended.status != 0:
+        return "died", cause_of_death(ended.status), log
+    returned, value = pickle.loads(ended.returned)
     return ("returned" if returned else "raised"), value, log
 
 
-def _run(
-    script: str, function: str, arguments: Any, place: str, writing: int, prints: IO[bytes]
-) -> None:
-    os.dup2(prints.fileno(), 1)
-    os.dup2(prints.fileno(), 2)
+def _run(script: str, function: str, arguments: Any, place: str) -> bytes:
+    """Call a function of a file; return whether it returned, and its answer or why not."""
     try:
         os.chdir(place)
         spec = importlib.util.spec_from_file_location("child_script", script)
@@ -174,25 +155,7 @@ def _run(
         outcome = (True, getattr(module, function)(*arguments))
     except Exception as error:
         outcome = (False, described(error))
-    with contextlib.suppress(BaseException):
-        sys.stdout.flush()
-        with os.fdopen(writing, "wb") as pipe:
-            pickle.dump(outcome, pipe)
-        os._exit(0)
-    os._exit(1)
-
-
-def _collect(reading: int, limit_s: float) -> tuple[bytes, bool]:
-    """Read a child's output; return it, and whether its time ran out."""
-    data, end = b"", time.monotonic() + limit_s
-    while True:
-        ready, _, _ = select.select([reading], [], [], max(0.0, end - time.monotonic()))
-        if not ready:
-            return data, True
-        more = os.read(reading, 1 << 20)
-        if not more:
-            return data, False
-        data += more
+    return pickle.dumps(outcome)
 
 
 if __name__ == "__main__":

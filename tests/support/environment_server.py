@@ -15,7 +15,6 @@ import os
 import pickle
 import runpy
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -28,6 +27,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests import ROOT
+from tests.support.forks import run_fork
 
 PACKAGES = {
     "torch": (
@@ -136,12 +138,15 @@ def _start(name: str, python: Path, place: Path) -> None:
     """Start the process, which gets a socket that already listens: callers need not wait."""
     from ethosgen.host.environments import child_variables
 
+    variables = child_variables(python)
+    paths = (str(ROOT), variables.get("PYTHONPATH", ""))
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place))
         listener.listen()
         subprocess.Popen(
             [str(python), "-P", __file__, name, str(place)],
-            env=child_variables(python),
+            env=variables,
             stdin=listener.fileno(),
             stdout=subprocess.DEVNULL,
         )
@@ -205,38 +210,21 @@ def _import_packages(environment: str) -> None:
 
 def _answer(arguments: list[str], limit_s: float) -> tuple[int | None, bytes]:
     """Run a file in a fork; return its status, None if it is late, and what it printed."""
-    alive, held = os.pipe()  # the fork holds one end for as long as it lives
-    with tempfile.TemporaryFile() as prints:
-        child = os.fork()
-        if child == 0:
-            _run(arguments, prints.fileno())
-        os.close(held)
-        ended, _, _ = select.select([alive], [], [], limit_s)
-        os.close(alive)
-        late = not ended
-        if late:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        prints.seek(0)
-        return None if late else os.waitstatus_to_exitcode(status), prints.read()
+    ended = run_fork(lambda: _run(arguments), limit_s)
+    return ended.status, ended.prints
 
 
-def _run(arguments: list[str], prints: int) -> None:
-    status = 1
+def _run(arguments: list[str]) -> bytes:
+    sys.argv = arguments
     try:
-        os.dup2(prints, 1)
-        os.dup2(prints, 2)
-        sys.argv = arguments
         runpy.run_path(arguments[0], run_name="__main__")
-        status = 0
-    except SystemExit as ended:
-        status = int(bool(ended.code))
+    except SystemExit as error:
+        if error.code:
+            raise
     except BaseException:
         traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        raise
+    return b""
 
 
 if __name__ == "__main__":

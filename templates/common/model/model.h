@@ -195,7 +195,7 @@ void {{ name }}_reset(void);
 {% endif %}
 {% if npu %}
  * Returns ETHOSGEN_BUSY, and leaves the outputs as they are, if another run is in progress in this
- * firmware{{ ", or in an interrupt handler" if platform is defined and platform == "zephyr" }}.
+ * firmware, or in an interrupt handler.
 {% endif %}
 {% if variables %}
  * A run that fails restores the initial state, as {{ name }}_reset() does{% if io == "caller" %}; only ETHOSGEN_BAD_BUFFER

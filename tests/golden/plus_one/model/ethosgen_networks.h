@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* A digest of what the library was generated from; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "3a6c4711f876e2c2"
+#define ETHOSGEN_DIGEST "f5c505690941a879"
 
 #define ETHOSGEN_NETWORKS 1
 

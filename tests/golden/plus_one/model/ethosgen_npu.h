@@ -60,13 +60,21 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
 /*
  * One run at a time: the generated functions take the NPU, and with it the memory that networks share,
  * before a run, and release it afterwards. A run that begins during another one, in a thread that
- * forgot to lock or in an interrupt handler, returns ETHOSGEN_BUSY and changes nothing.
+ * forgot to lock, returns ETHOSGEN_BUSY and changes nothing. So does every run in an interrupt handler,
+ * which the NPU's interrupt may not be able to wake.
  */
 extern volatile uint8_t ethosgen_npu_is_taken;
 
-/* Take the NPU; false if a run has taken it. */
+/* Take the NPU; false if a run has taken it, and in handler mode. */
 static inline bool ethosgen_npu_take(void)
 {
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+    uint32_t exception;
+    __asm volatile("mrs %0, ipsr" : "=r"(exception));
+    if (exception != 0) {
+        return false;
+    }
+#endif
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_1
     return __atomic_exchange_n(&ethosgen_npu_is_taken, 1, __ATOMIC_ACQUIRE) == 0;
 #else /* Armv6-M has no exclusive accesses */

@@ -88,7 +88,7 @@ ethosgen_status plus_one_init(void);
  *
  * Returns ETHOSGEN_OK. After any other status the outputs are invalid, and the network can run again.
  * Returns ETHOSGEN_BUSY, and leaves the outputs as they are, if another run is in progress in this
- * firmware.
+ * firmware, or in an interrupt handler.
  */
 ethosgen_status plus_one_run(void);
 

@@ -32,7 +32,6 @@ static inline int32x4_t sign_shift(int32_t shift)
  * second input (q0). The sign is added before a shift, as in ethosgen_requantize_x4.
  */
 #define ETHOSGEN_SUMS(COMBINE)                                                                 \
-    const struct ethosgen_add *add = (const struct ethosgen_add *)shape;                       \
     const struct ethosgen_scaled *scaled = &add->second;                                       \
     int32_t factor = add->first_sign * (1 << (ETHOSGEN_ADD_SHIFT - 1));                        \
                                                                                                \
@@ -70,22 +69,22 @@ static inline int32x4_t sign_shift(int32_t shift)
                    : "q0", "q1", "q2", "lr", "memory")
 
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS("vmla.s32 q0, q1, %[factor]\n\t");
 }
 
 void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS("vmul.s32 q1, q1, %[factor]\n\t"
                   "vsub.s32 q0, q1, q0\n\t");
 }
 
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape)
+                         const struct ethosgen_add *shape)
 {
-    const struct ethosgen_add add = *(const struct ethosgen_add *)shape;
+    const struct ethosgen_add add = *shape;
     int32x4_t first_shift = vdupq_n_s32(add.first.shift), shift = vdupq_n_s32(add.shift);
     int32x4_t low = vdupq_n_s32(add.output.low), high = vdupq_n_s32(add.output.high);
     int32x4_t right = vdupq_n_s32((*second - add.second.zero_point) * (1 << ETHOSGEN_ADD_SHIFT));
@@ -109,10 +108,8 @@ static inline int32_t widened(int8_t value, const struct ethosgen_scaled *input)
 }
 
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_add *add)
 {
-    const struct ethosgen_add *add = (const struct ethosgen_add *)shape;
-
     for (int32_t i = 0; i < count; i++) {
         int32_t sum = add->first_sign * widened(first[i], &add->first)
             + add->second_sign * widened(second[i], &add->second);
@@ -123,15 +120,14 @@ void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, 
 }
 
 void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_add *add)
 {
-    ethosgen_add_s8(output, first, second, count, shape);
+    ethosgen_add_s8(output, first, second, count, add);
 }
 
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape)
+                         const struct ethosgen_add *add)
 {
-    const struct ethosgen_add *add = (const struct ethosgen_add *)shape;
     int32_t right = add->second_sign * widened(*second, &add->second);
 
     for (int32_t i = 0; i < count; i++) {

@@ -43,17 +43,17 @@ static inline int16x8_t summed_equal(int16x8_t first, int16x8_t second,
 }
 
 void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape)
+                      const struct ethosgen_add_s16 *shape)
 {
-    const struct ethosgen_add_s16 add = *(const struct ethosgen_add_s16 *)shape;
+    const struct ethosgen_add_s16 add = *shape;
 
     ETHOSGEN_BY_EIGHT(output, first, second, count, summed, &add);
 }
 
 void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                            int32_t count, const int32_t *shape)
+                            int32_t count, const struct ethosgen_add_s16 *shape)
 {
-    const struct ethosgen_add_s16 add = *(const struct ethosgen_add_s16 *)shape;
+    const struct ethosgen_add_s16 add = *shape;
 
     ETHOSGEN_BY_EIGHT(output, first, second, count, summed_equal, &add);
 }
@@ -67,10 +67,8 @@ static inline int16_t finished(int32_t sum, const struct ethosgen_add_s16 *add)
 }
 
 void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape)
+                      const struct ethosgen_add_s16 *add)
 {
-    const struct ethosgen_add_s16 *add = (const struct ethosgen_add_s16 *)shape;
-
     for (int32_t i = 0; i < count; i++) {
         int32_t other = ethosgen_requantize(second[i] * (1 << ETHOSGEN_ADD_SHIFT_S16),
                                             add->second_mantissa, add->second_shift);
@@ -80,9 +78,8 @@ void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *seco
 }
 
 void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                            int32_t count, const int32_t *shape)
+                            int32_t count, const struct ethosgen_add_s16 *add)
 {
-    const struct ethosgen_add_s16 *add = (const struct ethosgen_add_s16 *)shape;
     int32_t factor = add->second_sign * (1 << (ETHOSGEN_ADD_SHIFT_S16 - 1));
 
     for (int32_t i = 0; i < count; i++) {

@@ -6,20 +6,21 @@
 #include "ethosgen_strips.h"
 
 void ethosgen_convolution_wide_s16(int16_t *output, const int16_t *input, int8_t *strip,
-                              const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                                   const int8_t *weights, const int32_t *scales,
+                                   const struct ethosgen_convolution *shape)
 {
     const struct products products = {weights, scales, ethosgen_rows_wide_s16};
 
     run_strips((int8_t *)output, (const int8_t *)input, strip, &products,
-               (const struct ethosgen_convolution *)shape);
+               shape);
 }
 
 void ethosgen_convolution_in_place_wide_s16(int16_t *output, const int16_t *input,
-                                       const int8_t *weights, const int32_t *scales,
-                                       const int32_t *shape)
+                                            const int8_t *weights, const int32_t *scales,
+                                            const struct ethosgen_convolution *shape)
 {
     const struct products products = {weights, scales, ethosgen_rows_wide_s16};
 
     run_in_place((int8_t *)output, (const int8_t *)input, &products,
-                 (const struct ethosgen_convolution *)shape);
+                 shape);
 }

@@ -60,9 +60,9 @@ static inline void bend_all(int16_t *output, const int16_t *input, int32_t count
 }
 
 void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, const int16_t *lines,
-                        const int32_t *shape)
+                        const struct ethosgen_curve_s16 *shape)
 {
-    const struct ethosgen_curve_s16 by = *(const struct ethosgen_curve_s16 *)shape;
+    const struct ethosgen_curve_s16 by = *shape;
 
     if (by.is_tanh) {
         bend_all(output, input, count, lines, &by, &TANH);

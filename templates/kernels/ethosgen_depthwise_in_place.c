@@ -67,9 +67,8 @@ static void run_pixel(int8_t *output, const int8_t *input, const int8_t *weights
 #endif
 
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                                    const int32_t *scales, const int32_t *shape)
+                                    const int32_t *scales, const struct ethosgen_depthwise *layer)
 {
-    const struct ethosgen_depthwise *layer = (const struct ethosgen_depthwise *)shape;
     const struct ethosgen_axis *along = &layer->along, *across = &layer->across;
 
     for (int32_t y = 0; y < across->outputs; y++) {

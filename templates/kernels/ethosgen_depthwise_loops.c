@@ -262,7 +262,7 @@ static void run(const struct ethosgen_windows *windows, const struct ethosgen_de
 #define LAYER(name, copy_function, loop_function)                                              \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
                                         const int8_t *weights, const int32_t *scales,          \
-                                        const int32_t *shape)                                  \
+                                        const struct ethosgen_depthwise *layer)                \
     {                                                                                          \
         struct ethosgen_lines all;                                                             \
                                                                                                \
@@ -271,7 +271,7 @@ static void run(const struct ethosgen_windows *windows, const struct ethosgen_de
         all.scales = scales;                                                                   \
         all.copy = copy_function;                                                              \
         all.loop = loop_function;                                                              \
-        ethosgen_run_lines(output, input, &all, (const struct ethosgen_depthwise *)shape);     \
+        ethosgen_run_lines(output, input, &all, layer);                                        \
     }
 #define LAYERS(name, loop)                                                                     \
     LAYER(name, ethosgen_spread, loop)                                                         \

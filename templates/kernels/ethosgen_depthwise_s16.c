@@ -67,9 +67,8 @@ static inline int16x8_t rounded(struct sums sums, const int32_t *scales, int16x8
 
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
-                                  const int32_t *shape)
+                                  const struct ethosgen_depthwise_s16 *layer)
 {
-    const struct ethosgen_depthwise_s16 *layer = (const struct ethosgen_depthwise_s16 *)shape;
     int16x8_t low = vdupq_n_s16((int16_t)layer->output.low);
     int16x8_t high = vdupq_n_s16((int16_t)layer->output.high);
     int32_t left = layer->channels;
@@ -119,9 +118,8 @@ static inline void totals_of(const int16_t *input, const int8_t *weights, int32_
 
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
-                                  const int32_t *shape)
+                                  const struct ethosgen_depthwise_s16 *layer)
 {
-    const struct ethosgen_depthwise_s16 *layer = (const struct ethosgen_depthwise_s16 *)shape;
     int32_t low = layer->output.low, high = layer->output.high;
 
     for (int32_t channel = 0; channel < layer->channels; channel += LANES, scales += SCALES) {
@@ -140,11 +138,10 @@ void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const i
 }
 #endif
 
-void ethosgen_depthwise_pixel_wide_s16(int16_t *output, const int16_t *input,
-                                       const int8_t *weights, int32_t rows, int32_t columns,
-                                       const int32_t *scales, const int32_t *shape)
+void ethosgen_depthwise_pixel_wide_s16(int16_t *output, const int16_t *input, const int8_t *weights,
+                                       int32_t rows, int32_t columns, const int32_t *scales,
+                                       const struct ethosgen_depthwise_s16 *layer)
 {
-    const struct ethosgen_depthwise_s16 *layer = (const struct ethosgen_depthwise_s16 *)shape;
     int32_t low = layer->output.low, high = layer->output.high;
 
     for (int32_t left = layer->channels; left > 0; left -= LANES) {

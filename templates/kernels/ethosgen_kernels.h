@@ -3,7 +3,7 @@
  *
  * Each has two versions with equal results: Helium (MVE) if the processor has it, otherwise plain C.
  * Weights and scales are packed in the order in which they are read; see ethosgen's
- * aot/packed/order.py. Zero points of inputs are folded into the biases, so padding must contain
+ * aot/libraries/helium/order.py. Zero points of inputs are folded into the biases, so padding must contain
  * the zero point.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
@@ -13,20 +13,9 @@
 
 #include <stdint.h>
 
-/* The zero point and the bounds of a layer's outputs. */
-struct ethosgen_output {
-    int32_t zero_point;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_output */
 
-/* Rows of `depth` bytes; each is multiplied by `channels` weight vectors. */
-struct ethosgen_matrix {
-    int32_t rows;
-    int32_t depth;
-    int32_t channels;
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_matrix */
 
 /*
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]).
@@ -35,15 +24,15 @@ struct ethosgen_matrix {
  * scales: for every 4 channels 4 biases, 4 mantissas, 4 shifts (0 or negative).
  */
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                        const int32_t *scales, const int32_t *shape);
+                        const int32_t *scales, const struct ethosgen_matrix *matrix);
 
 /* The same for rows of at most 16 bytes, and outputs without bounds. */
 void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                              const int32_t *scales, const int32_t *shape);
+                              const int32_t *scales, const struct ethosgen_matrix *matrix);
 
 /* The same for one row. */
 void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
-                     const int32_t *scales, const int32_t *shape);
+                     const int32_t *scales, const struct ethosgen_matrix *shape);
 
 /* Rows of bytes, which may overlap, and the place of what is computed from them. */
 struct ethosgen_rows {
@@ -61,63 +50,51 @@ void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
 void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                             const int32_t *scales, const struct ethosgen_matrix *matrix);
 
-/* One axis of a convolution's input and output. */
-struct ethosgen_axis {
-    int32_t size;        /* of the input, in pixels */
-    int32_t input_step;  /* bytes from a pixel of the input to the next */
-    int32_t padding;     /* before the input */
-    int32_t stride;
-    int32_t dilation;
-    int32_t outputs;
-    int32_t output_step; /* bytes from an output to the next */
-};
+/* Return a copy for so many of the rows. */
+static inline const struct ethosgen_matrix *
+ethosgen_matrix_band(void *copy, const struct ethosgen_matrix *matrix, int32_t rows)
+{
+    struct ethosgen_matrix *band = (struct ethosgen_matrix *)copy;
 
-/*
- * A convolution, and its strip: a copy of some rows of the input, as columns. Pixel x of row y is at
- * (x * height + y) * depth, so that each window is one piece of the strip: a row of the matrix. The
- * axis `along` the strip may be the height or the width of the picture; `across` is the other. Phases
- * are those of struct ethosgen_depthwise. In place there is no strip, and windows are in the input.
- */
-struct ethosgen_convolution {
-    int32_t depth;       /* bytes of a pixel */
-    int32_t zero_point;  /* of the input */
-    struct ethosgen_axis along;
-    struct ethosgen_axis across;
-    int32_t phases;
-    int32_t pixels;      /* at most, outputs of a row that are computed from the same strip */
-    int32_t columns;     /* of the strip */
-    int32_t height;      /* rows of a window */
-    int32_t window_step; /* bytes from a window to the next */
-    int32_t bytes;       /* of the strip, or of the input in place */
-    struct ethosgen_matrix matrix;
-};
+    *band = *matrix;
+    band->rows = rows;
+    return band;
+}
+
+/* @struct ethosgen_axis */
+
+/* @struct ethosgen_convolution */
+
+/* Return a copy for so many outputs across the strip, with so much padding before the input. */
+static inline const struct ethosgen_convolution *
+ethosgen_convolution_band(void *copy, const struct ethosgen_convolution *layer, int32_t padding,
+                          int32_t outputs)
+{
+    struct ethosgen_convolution *band = (struct ethosgen_convolution *)copy;
+
+    *band = *layer;
+    band->across.padding = padding;
+    band->across.outputs = outputs;
+    return band;
+}
 
 /* Compute all outputs of a picture. weights: as in ethosgen_matrix_s8, taps in a strip's order. */
 void ethosgen_convolution_s8(int8_t *output, const int8_t *input, int8_t *strip,
-                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
+                             const int8_t *weights, const int32_t *scales,
+                             const struct ethosgen_convolution *shape);
 void ethosgen_convolution_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                                      const int32_t *scales, const int32_t *shape);
+                                      const int32_t *scales,
+                                      const struct ethosgen_convolution *shape);
 
 /* The same for windows of at most 16 bytes, and outputs without bounds. */
 void ethosgen_convolution_short_s8(int8_t *output, const int8_t *input, int8_t *strip,
                                    const int8_t *weights, const int32_t *scales,
-                                   const int32_t *shape);
+                                   const struct ethosgen_convolution *shape);
 void ethosgen_convolution_in_place_short_s8(int8_t *output, const int8_t *input,
                                             const int8_t *weights, const int32_t *scales,
-                                            const int32_t *shape);
+                                            const struct ethosgen_convolution *shape);
 
-/* A convolution to one or two channels, whose windows are inside the input; steps are in bytes. */
-struct ethosgen_two {
-    int32_t rows;       /* of outputs */
-    int32_t pixels;     /* of a row of outputs */
-    int32_t row_step;   /* from the first window of a row to that of the next */
-    int32_t pixel_step; /* from a window to the next in its row */
-    int32_t taps;       /* rows of a window, each one piece of the input */
-    int32_t tap_step;   /* from a row of a window to the next */
-    int32_t tap_bytes;
-    int32_t channels;
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_two */
 
 /*
  * Compute all outputs of a picture. weights: for every row of a window, for every 16 of its bytes, 16
@@ -125,87 +102,31 @@ struct ethosgen_two {
  * 2 channels twice.
  */
 void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                                 const int32_t *scales, const int32_t *shape);
+                                 const int32_t *scales, const struct ethosgen_two *layer);
 
-/*
- * The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes. Byte k
- * of column c of the second is at c * column_step + k * step.
- */
-struct ethosgen_product {
-    int32_t rows;
-    int32_t depth;
-    int32_t columns;
-    int32_t column_step;
-    int32_t step; /* at most 8192 */
-    int32_t first_zero_point;
-    int32_t second_zero_point;
-    int32_t mantissa;
-    int32_t shift; /* 0 or negative */
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_product */
 
 /*
  * output[r][c] = requantized(sum over k of rows[r][k] * column c[k]), with the zero points subtracted
  * from both. terms: room for a number for each row. turned: room for 4 columns unless `step` is 1.
  */
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
-                         int8_t *turned, const int32_t *shape);
+                         int8_t *turned, const struct ethosgen_product *product);
 
 /* to[c][r] = from[r][c]; at most 8192 columns. */
 void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t columns);
 
-/*
- * A window over an input of `height` x `width` pixels. It also works on the bytes of int16 values,
- * whose zero point is 0.
- */
-struct ethosgen_window {
-    int32_t height;
-    int32_t width;
-    int32_t channels; /* bytes that are copied of each pixel */
-    int32_t taps_y;
-    int32_t taps_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t zero_point; /* of the input: the value of its padding */
-    int32_t pixel;      /* bytes in a pixel */
-};
+/* @struct ethosgen_window */
 
 /* Copy the input under the window at row y, column x (which may be negative) into one vector. */
 void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x,
-                       const int32_t *window);
+                       const struct ethosgen_window *window);
 
 /* The same, if only some bytes of each pixel are copied, starting at `input`. */
 void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x,
-                            const int32_t *window);
+                            const struct ethosgen_window *window);
 
-/*
- * A depthwise convolution, and its lines. A line has one channel of some rows of the input, as columns:
- * byte (x * height + y) is pixel x of row y. So a window is one piece of it. The axis `along` the
- * lines may be the height or the width of the picture; `across` is the other.
- *
- * If the windows are dilated along the lines, the outputs are computed in phases: those of a phase
- * read every so many columns of the input, and the lines have only these. Long rows are computed
- * piece by piece.
- */
-struct ethosgen_depthwise {
-    int32_t channels;
-    int32_t copies;      /* adjacent outputs for each channel of the input */
-    int32_t zero_point;  /* of the input */
-    struct ethosgen_axis along;
-    struct ethosgen_axis across;
-    int32_t phases;
-    int32_t pixels;      /* at most, outputs of a row that are computed from the same lines */
-    int32_t block;       /* channels that have a line; a multiple of 8 */
-    int32_t columns;     /* of a line */
-    int32_t height;      /* bytes of a column */
-    int32_t line_bytes;
-    int32_t rows;        /* rows of a window */
-    int32_t shared;      /* rows of outputs that are computed from the same lines */
-    int32_t window_step; /* bytes from a window to the next in its line */
-    int32_t taps;        /* bytes of a window, of which some have weight 0 */
-    int32_t vectors;     /* vectors of 16 bytes in a window */
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_depthwise */
 
 /*
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight), for a picture.
@@ -221,7 +142,7 @@ struct ethosgen_depthwise {
 #define ETHOSGEN_DEPTHWISE(name)                                                               \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
                                         const int8_t *weights, const int32_t *scales,          \
-                                        const int32_t *shape)
+                                        const struct ethosgen_depthwise *layer)
 ETHOSGEN_DEPTHWISE(by_1);
 ETHOSGEN_DEPTHWISE(by_2);
 ETHOSGEN_DEPTHWISE(by_4);
@@ -241,52 +162,32 @@ ETHOSGEN_DEPTHWISE(any_copies);
 
 /* The same without lines: windows are one row inside the input. */
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                                    const int32_t *scales, const int32_t *shape);
+                                    const int32_t *scales, const struct ethosgen_depthwise *layer);
 
 /* Limit the outputs of a depthwise convolution to their bounds. */
 void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high);
 
-/* Rows of an input, and the padding around them, in bytes; all of it has one value. */
-struct ethosgen_pad {
-    int32_t rows;
-    int32_t row_bytes;
-    int32_t before;  /* the first row */
-    int32_t between; /* two rows */
-    int32_t after;   /* the last row */
-    int32_t value;
-};
+/* @struct ethosgen_pad */
 
 /* Copy rows into an output, and fill what is around them. */
-void ethosgen_pad_s8(void *output, const void *input, const int32_t *shape);
+void ethosgen_pad_s8(void *output, const void *input, const struct ethosgen_pad *pad);
 
-/* A matrix, whose elements are those of a tensor: a part of it, if steps are longer than rows. */
-struct ethosgen_transpose {
-    int32_t rows;
-    int32_t columns;
-    int32_t input_step;  /* bytes from a row of the input to the next */
-    int32_t output_step; /* bytes from a row of the output to the next */
-};
+/* @struct ethosgen_transpose */
 
 /* output[c][r] = input[r][c], for elements of some bits; steps are at most 9362 bytes below 32. */
-void ethosgen_transpose_8(void *output, const void *input, const int32_t *shape);
-void ethosgen_transpose_16(void *output, const void *input, const int32_t *shape);
-void ethosgen_transpose_32(void *output, const void *input, const int32_t *shape);
+void ethosgen_transpose_8(void *output, const void *input, const struct ethosgen_transpose *block);
+void ethosgen_transpose_16(void *output, const void *input, const struct ethosgen_transpose *block);
+void ethosgen_transpose_32(void *output, const void *input, const struct ethosgen_transpose *block);
 
-/* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
-struct ethosgen_pool {
-    int32_t row_bytes;
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_pool */
 
 /* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
 void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                          const int32_t *shape);
+                          const struct ethosgen_pool *pool);
 
 /* Compute the average of at most 256 pixels; halves are rounded away from zero. */
 void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                              const int32_t *shape);
+                              const struct ethosgen_pool *pool);
 
 /* Compute the averages of `count` pixels of `channels` bytes; halves are rounded away from zero. */
 void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32_t channels,
@@ -302,23 +203,9 @@ void ethosgen_softmax_s8(int8_t *output, const int8_t *input, int32_t rows, int3
 /* Both inputs of a sum are shifted left by this many bits before they are rescaled. */
 enum { ETHOSGEN_ADD_SHIFT = 20 };
 
-/* An input of a sum: its zero point, and its scale divided by twice the larger scale. */
-struct ethosgen_scaled {
-    int32_t zero_point;
-    int32_t mantissa;
-    int32_t shift; /* 0 or negative */
-};
+/* @struct ethosgen_scaled */
 
-/* A sum or a difference; each sign is 1 or -1. */
-struct ethosgen_add {
-    struct ethosgen_scaled first;
-    struct ethosgen_scaled second;
-    int32_t first_sign;
-    int32_t second_sign;
-    int32_t mantissa;
-    int32_t shift; /* 0 or negative */
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_add */
 
 /*
  * output[i] = requantized(sign * first[i] + sign * second[i]); output may be one of the inputs.
@@ -327,29 +214,23 @@ struct ethosgen_add {
  * rounding. The first function is for a second_sign of 1, the other one for -1.
  */
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape);
+                     const struct ethosgen_add *add);
 void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape);
+                     const struct ethosgen_add *add);
 
 /* The same for any scales and signs, with one element of `second` for all. */
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape);
+                         const struct ethosgen_add *add);
 
-struct ethosgen_mul {
-    int32_t first_zero_point;
-    int32_t second_zero_point;
-    int32_t mantissa;
-    int32_t shift; /* 0 or negative */
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_mul */
 
 /* output[i] = requantized(first[i] * second[i]); output may be one of the inputs. */
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape);
+                     const struct ethosgen_mul *mul);
 
 /* The same with one element of `second` for all. */
 void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape);
+                         const struct ethosgen_mul *mul);
 
 /*
  * output[i] = table[input[i]], for signed and unsigned bytes: the index is the byte's bit pattern.
@@ -357,23 +238,9 @@ void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
  */
 void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count);
 
-/* A factor of any size: value * 2^left * mantissa / 2^31 * 2^right, rounded twice. */
-struct ethosgen_multiplier {
-    int32_t mantissa;
-    int32_t left;
-    int32_t right; /* 0 or negative */
-};
+/* @struct ethosgen_multiplier */
 
-/* An SVDF: the filters of a unit are adjacent, `rank` for each. */
-struct ethosgen_svdf {
-    int32_t depth;
-    int32_t units;
-    int32_t rank;
-    int32_t memory; /* time steps in the state of each filter */
-    struct ethosgen_multiplier into; /* from sums of features to the state */
-    struct ethosgen_multiplier out;
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_svdf */
 
 /*
  * Compute all units of one row of features, and move the state on by a time step.
@@ -383,25 +250,9 @@ struct ethosgen_svdf {
  */
 void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const int8_t *weights,
                       const int32_t *biases, const int16_t *time, const int32_t *units,
-                      const int32_t *shape);
+                      const struct ethosgen_svdf *svdf);
 
-/* An LSTM. Its gates are in the order input, forget, cell, output. */
-struct ethosgen_lstm {
-    int32_t steps;
-    int32_t row_step; /* rows from a time step to the next, in the input and in the output */
-    int32_t features;
-    int32_t units;
-    struct ethosgen_multiplier forward[4]; /* from the sums of each gate with the input to 2^-12 */
-    struct ethosgen_multiplier back[4];    /* the same with the hidden state */
-    struct ethosgen_multiplier kept;
-    struct ethosgen_multiplier added;
-    struct ethosgen_multiplier made;
-    int32_t cell_low;
-    int32_t cell_high;
-    int32_t cell_factor; /* with the right shift, from the cell state to the argument of tanh */
-    int32_t cell_shift;
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_lstm */
 
 /*
  * Compute all time steps of one batch, and leave both states as they are after the last one.
@@ -413,7 +264,7 @@ struct ethosgen_lstm {
  */
 void ethosgen_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
                       const int8_t *weights, const int32_t *biases, const int16_t *lines,
-                      const int32_t *shape);
+                      const struct ethosgen_lstm *lstm);
 
 /* output[i] = input[i] * window[i] >> shift, saturated; shift is from 0 to 31. */
 void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *window,

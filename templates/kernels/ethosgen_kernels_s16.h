@@ -19,11 +19,11 @@
  * shifts, which are negative: sum * mantissa / 2^32 * 2^shift.
  */
 void ethosgen_matrix_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
-                         const int32_t *scales, const int32_t *shape);
+                         const int32_t *scales, const struct ethosgen_matrix *matrix);
 
 /* The same for one row. */
 void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
-                      const int32_t *scales, const int32_t *shape);
+                      const int32_t *scales, const struct ethosgen_matrix *shape);
 
 /*
  * The same as ethosgen_matrix_s16 with sums of 64 bits, for any factors.
@@ -31,7 +31,7 @@ void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights
  * bits, and a right shift; half is 2^(shift - 1).
  */
 void ethosgen_matrix_wide_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
-                              const int32_t *scales, const int32_t *shape);
+                              const int32_t *scales, const struct ethosgen_matrix *matrix);
 
 /* The same for rows at any distance, whose places and steps are in bytes. */
 void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
@@ -41,25 +41,19 @@ void ethosgen_rows_wide_s16(const struct ethosgen_rows *rows, const int8_t *weig
 
 /* Compute all outputs of a picture, as ethosgen_convolution_s8; places and steps are in bytes. */
 void ethosgen_convolution_s16(int16_t *output, const int16_t *input, int8_t *strip,
-                              const int8_t *weights, const int32_t *scales, const int32_t *shape);
-void ethosgen_convolution_in_place_s16(int16_t *output, const int16_t *input,
-                                       const int8_t *weights, const int32_t *scales,
-                                       const int32_t *shape);
+                              const int8_t *weights, const int32_t *scales,
+                              const struct ethosgen_convolution *shape);
+void ethosgen_convolution_in_place_s16(int16_t *output, const int16_t *input, const int8_t *weights,
+                                       const int32_t *scales,
+                                       const struct ethosgen_convolution *shape);
 void ethosgen_convolution_wide_s16(int16_t *output, const int16_t *input, int8_t *strip,
                                    const int8_t *weights, const int32_t *scales,
-                                   const int32_t *shape);
+                                   const struct ethosgen_convolution *shape);
 void ethosgen_convolution_in_place_wide_s16(int16_t *output, const int16_t *input,
                                             const int8_t *weights, const int32_t *scales,
-                                            const int32_t *shape);
+                                            const struct ethosgen_convolution *shape);
 
-/* A depthwise convolution of int16; elements count int16_t values. */
-struct ethosgen_depthwise_s16 {
-    int32_t channels;
-    int32_t row_elements; /* between a tap and the one below */
-    int32_t tap_elements; /* between a tap and the next in its row */
-    int32_t weight_row;   /* weights between a tap and the one below */
-    struct ethosgen_output output;
-};
+/* @struct ethosgen_depthwise_s16 */
 
 /*
  * Compute all channels of a pixel, from the `rows` x `columns` taps that are inside the input: `input`
@@ -70,76 +64,47 @@ struct ethosgen_depthwise_s16 {
  */
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
-                                  const int32_t *shape);
+                                  const struct ethosgen_depthwise_s16 *layer);
 
 /* The same for any biases and factors. scales: as in ethosgen_matrix_wide_s16. */
-void ethosgen_depthwise_pixel_wide_s16(int16_t *output, const int16_t *input,
-                                       const int8_t *weights, int32_t rows, int32_t columns,
-                                       const int32_t *scales, const int32_t *shape);
+void ethosgen_depthwise_pixel_wide_s16(int16_t *output, const int16_t *input, const int8_t *weights,
+                                       int32_t rows, int32_t columns, const int32_t *scales,
+                                       const struct ethosgen_depthwise_s16 *layer);
 
 /* Both inputs of a sum of int16 are shifted left by this many bits before they are rescaled. */
 enum { ETHOSGEN_ADD_SHIFT_S16 = 15 };
 
-/*
- * A sum or a difference. The input with the larger scale is halved by its rescaling, which is exact
- * after the shift; so it is the first, and the other the second.
- */
-struct ethosgen_add_s16 {
-    int32_t first_factor; /* 2^14; -2^14 if it is subtracted */
-    int32_t second_sign;  /* 1; -1 if it is subtracted */
-    int32_t second_mantissa;
-    int32_t second_shift; /* negative */
-    int32_t mantissa;
-    int32_t shift; /* negative */
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_add_s16 */
 
 /* output[i] = requantized(+-first[i] +-second[i]); output may be one of the inputs. */
 void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape);
+                      const struct ethosgen_add_s16 *add);
 
 /* The same for inputs of equal scales: what the struct has on the second one is only its sign. */
 void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                            int32_t count, const int32_t *shape);
+                            int32_t count, const struct ethosgen_add_s16 *add);
 
-struct ethosgen_mul_s16 {
-    int32_t mantissa;
-    int32_t shift; /* negative */
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_mul_s16 */
 
 /* output[i] = requantized(first[i] * second[i]); output may be one of the inputs. */
 void ethosgen_mul_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape);
+                      const struct ethosgen_mul_s16 *mul);
 
-/* A pool over pixels of `channels` elements; the steps are in elements, too. */
-struct ethosgen_pool_s16 {
-    int32_t row_step;
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_pool_s16 */
 
 /* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
 void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                           const int32_t *shape);
+                           const struct ethosgen_pool_s16 *pool);
 
 /* Compute the average of at most 361 pixels; halves are rounded away from zero. */
-void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                               int32_t columns, const int32_t *shape);
+void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                               const struct ethosgen_pool_s16 *pool);
 
-/* A logistic function or tanh. The argument is input * factor / 2^shift / (3 * 4096). */
-struct ethosgen_curve_s16 {
-    int32_t factor;
-    int32_t shift;
-    int32_t is_tanh;
-};
+/* @struct ethosgen_curve_s16 */
 
 /* output[i] = curve(input[i]) in units of 2^-15. lines: as in ethosgen_lstm_s8. */
 void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, const int16_t *lines,
-                        const int32_t *shape);
+                        const struct ethosgen_curve_s16 *shape);
 
 /*
  * An LSTM as ethosgen_lstm_s8. Each sum with its bias fits in 32 bits. The multipliers of gates have
@@ -147,35 +112,24 @@ void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, co
  */
 void ethosgen_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                        const int8_t *weights, const int32_t *biases, const int16_t *lines,
-                       const int32_t *shape);
+                       const struct ethosgen_lstm *lstm);
 
-/* The product of two matrices from run time: `rows` times `columns` vectors of `depth` elements. */
-struct ethosgen_product_s16 {
-    int32_t rows;
-    int32_t depth;
-    int32_t columns;
-    int32_t scale[4]; /* as one channel's of ethosgen_matrix_wide_s16 */
-};
+/* @struct ethosgen_product_s16 */
 
 /* output[r][c] = requantized(sum over k of rows[r][k] * columns[c][k]), with sums of 64 bits. */
 void ethosgen_product_s16(int16_t *output, const int16_t *rows, const int16_t *columns,
-                          const int32_t *shape);
+                          const struct ethosgen_product_s16 *shape);
 
 /* to[c][r] = from[r][c]; at most 8192 columns. */
 void ethosgen_turn_s16(int16_t *to, const int16_t *from, int32_t rows, int32_t columns);
 
-/* A softmax of `rows` rows, and the factor from a distance to the largest element to the curve. */
-struct ethosgen_softmax_s16 {
-    int32_t rows;
-    int32_t depth; /* below 65536 */
-    struct ethosgen_multiplier scale;
-};
+/* @struct ethosgen_softmax_s16 */
 
 /*
  * Compute softmax. exponentials, reciprocals: curves of 513 values, exp over 10 and 1 / (1 + x) over 1,
  * between which the kernel interpolates.
  */
 void ethosgen_softmax_s16(int16_t *output, const int16_t *input, const int16_t *exponentials,
-                          const int16_t *reciprocals, const int32_t *shape);
+                          const int16_t *reciprocals, const struct ethosgen_softmax_s16 *shape);
 
 #endif /* ETHOSGEN_KERNELS_S16_H */

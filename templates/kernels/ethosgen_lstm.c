@@ -63,10 +63,8 @@ static void advance(int8_t *output, const int8_t *input, const int8_t *hidden, i
 
 void ethosgen_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
                       const int8_t *weights, const int32_t *biases, const int16_t *lines,
-                      const int32_t *shape)
+                      const struct ethosgen_lstm *lstm)
 {
-    const struct ethosgen_lstm *lstm = (const struct ethosgen_lstm *)shape;
-
     for (int32_t step = 0; step < lstm->steps; step++) {
         advance(output, input, hidden, cell, weights, biases, lines, lstm);
         ethosgen_copy(hidden, output, lstm->units);

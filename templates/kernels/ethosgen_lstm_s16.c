@@ -78,10 +78,8 @@ static void advance(int16_t *output, const int16_t *input, const int16_t *hidden
 
 void ethosgen_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                        const int8_t *weights, const int32_t *biases, const int16_t *lines,
-                       const int32_t *shape)
+                       const struct ethosgen_lstm *lstm)
 {
-    const struct ethosgen_lstm *lstm = (const struct ethosgen_lstm *)shape;
-
     for (int32_t step = 0; step < lstm->steps; step++) {
         advance(output, input, hidden, cell, weights, biases, lines, lstm);
         ethosgen_copy((int8_t *)hidden, (const int8_t *)output,

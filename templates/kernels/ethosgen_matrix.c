@@ -250,9 +250,9 @@ void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weig
 }
 
 void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
-                     const int32_t *scales, const int32_t *shape)
+                     const int32_t *scales, const struct ethosgen_matrix *shape)
 {
-    multiply_row(output, row, weights, scales, (const struct ethosgen_matrix *)shape);
+    multiply_row(output, row, weights, scales, shape);
 }
 #else
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
@@ -287,9 +287,9 @@ void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weig
 }
 
 void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
-                     const int32_t *scales, const int32_t *shape)
+                     const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    ethosgen_matrix_s8(output, row, weights, scales, shape);
+    ethosgen_matrix_s8(output, row, weights, scales, matrix);
 }
 #endif
 
@@ -308,18 +308,16 @@ static inline struct ethosgen_rows rows_of(int8_t *output, const int8_t *rows,
 }
 
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                        const int32_t *scales, const int32_t *shape)
+                        const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
     struct ethosgen_rows all = rows_of(output, rows, matrix);
 
     ethosgen_rows_s8(&all, weights, scales, matrix);
 }
 
 void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
-                              const int32_t *scales, const int32_t *shape)
+                              const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
     struct ethosgen_rows all = rows_of(output, rows, matrix);
 
     ethosgen_rows_short_s8(&all, weights, scales, matrix);

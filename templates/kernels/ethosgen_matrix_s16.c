@@ -173,9 +173,9 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
 }
 
 void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
-                      const int32_t *scales, const int32_t *shape)
+                      const int32_t *scales, const struct ethosgen_matrix *shape)
 {
-    multiply_row(output, row, weights, scales, (const struct ethosgen_matrix *)shape);
+    multiply_row(output, row, weights, scales, shape);
 }
 #else
 void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
@@ -201,16 +201,15 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
 }
 
 void ethosgen_row_s16(int16_t *output, const int16_t *row, const int8_t *weights,
-                      const int32_t *scales, const int32_t *shape)
+                      const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    ethosgen_matrix_s16(output, row, weights, scales, shape);
+    ethosgen_matrix_s16(output, row, weights, scales, matrix);
 }
 #endif
 
 void ethosgen_matrix_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
-                         const int32_t *scales, const int32_t *shape)
+                         const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
     int32_t row_bytes = matrix->depth * (int32_t)sizeof(int16_t);
     struct ethosgen_rows all = {
         .first = (const int8_t *)rows,

@@ -63,9 +63,8 @@ void ethosgen_rows_wide_s16(const struct ethosgen_rows *rows, const int8_t *weig
 }
 
 void ethosgen_matrix_wide_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
-                              const int32_t *scales, const int32_t *shape)
+                              const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_matrix *matrix = (const struct ethosgen_matrix *)shape;
     int32_t row_bytes = matrix->depth * (int32_t)sizeof(int16_t);
     struct ethosgen_rows all = {
         .first = (const int8_t *)rows,

@@ -12,8 +12,6 @@
  * ethosgen_requantize_x4; no sign, if the shift is 0.
  */
 #define ETHOSGEN_PRODUCTS(LOAD)                                                                \
-    const struct ethosgen_mul *mul = (const struct ethosgen_mul *)shape;                       \
-                                                                                               \
     __asm volatile("dls lr, %[times]\n\t"                                                      \
                    "vdup.16 q1, %[factor]\n"                                                   \
                    "1:\n\t"                                                                    \
@@ -51,7 +49,7 @@
                    : "q0", "q1", "q2", "q3", "lr", "memory" ETHOSGEN_P0)
 
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_mul *mul)
 {
     ETHOSGEN_PRODUCTS("vpstt\n\t"
                       "vldrbt.s16 q0, [%[first]], #8\n\t"
@@ -60,7 +58,7 @@ void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, 
 }
 
 void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape)
+                         const struct ethosgen_mul *mul)
 {
     ETHOSGEN_PRODUCTS("vpst\n\t"
                       "vldrbt.s16 q0, [%[first]], #8\n\t");
@@ -79,19 +77,16 @@ static inline int8_t multiplied(int8_t value, int32_t factor, const struct ethos
 }
 
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const int32_t *shape)
+                     const struct ethosgen_mul *mul)
 {
-    const struct ethosgen_mul *mul = (const struct ethosgen_mul *)shape;
-
     for (int32_t i = 0; i < count; i++) {
         output[i] = multiplied(first[i], second[i] - mul->second_zero_point, mul);
     }
 }
 
 void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                         const int32_t *shape)
+                         const struct ethosgen_mul *mul)
 {
-    const struct ethosgen_mul *mul = (const struct ethosgen_mul *)shape;
     int32_t factor = *second - mul->second_zero_point;
 
     for (int32_t i = 0; i < count; i++) {

@@ -20,18 +20,16 @@ static inline int16x8_t multiplied(int16x8_t first, int16x8_t second,
 }
 
 void ethosgen_mul_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape)
+                      const struct ethosgen_mul_s16 *shape)
 {
-    const struct ethosgen_mul_s16 mul = *(const struct ethosgen_mul_s16 *)shape;
+    const struct ethosgen_mul_s16 mul = *shape;
 
     ETHOSGEN_BY_EIGHT(output, first, second, count, multiplied, &mul);
 }
 #else
 void ethosgen_mul_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
-                      const int32_t *shape)
+                      const struct ethosgen_mul_s16 *mul)
 {
-    const struct ethosgen_mul_s16 *mul = (const struct ethosgen_mul_s16 *)shape;
-
     for (int32_t i = 0; i < count; i++) {
         int32_t value = ethosgen_requantize(first[i] * second[i], mul->mantissa, mul->shift);
 

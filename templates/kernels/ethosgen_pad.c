@@ -107,9 +107,8 @@ static inline void copy_rows(int8_t *to, const int8_t *from, const struct ethosg
 }
 #endif
 
-void ethosgen_pad_s8(void *output, const void *input, const int32_t *shape)
+void ethosgen_pad_s8(void *output, const void *input, const struct ethosgen_pad *pad)
 {
-    const struct ethosgen_pad *pad = (const struct ethosgen_pad *)shape;
     int8_t *to = (int8_t *)output;
     int32_t rows = pad->rows * pad->row_bytes + (pad->rows - 1) * pad->between;
 

@@ -7,9 +7,8 @@
 
 #if ETHOSGEN_MVE
 void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                          const int32_t *shape)
+                          const struct ethosgen_pool *pool)
 {
-    const struct ethosgen_pool *pool = (const struct ethosgen_pool *)shape;
     int8x16_t low = vdupq_n_s8((int8_t)pool->low), high = vdupq_n_s8((int8_t)pool->high);
 
     for (int32_t channel = 0; channel < pool->channels; channel += 16) {
@@ -17,7 +16,7 @@ void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int
         const int8_t *row = input + channel;
         int8x16_t most = low;
 
-        for (int32_t y = rows; y > 0; y--, row += pool->row_bytes) {
+        for (int32_t y = rows; y > 0; y--, row += pool->row_step) {
             const int8_t *pixel = row;
 
             for (int32_t x = columns; x > 0; x--, pixel += pool->channels) {
@@ -42,9 +41,8 @@ static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciproc
 }
 
 void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                              const int32_t *shape)
+                              const struct ethosgen_pool *pool)
 {
-    const struct ethosgen_pool *pool = (const struct ethosgen_pool *)shape;
     uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
     int16x8_t low = vdupq_n_s16((int16_t)pool->low), high = vdupq_n_s16((int16_t)pool->high);
 
@@ -53,7 +51,7 @@ void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
         const int8_t *row = input + channel;
         int16x8_t sum = vdupq_n_s16(0);
 
-        for (int32_t y = rows; y > 0; y--, row += pool->row_bytes) {
+        for (int32_t y = rows; y > 0; y--, row += pool->row_step) {
             const int8_t *pixel = row;
 
             for (int32_t x = columns; x > 0; x--, pixel += pool->channels) {
@@ -75,15 +73,13 @@ static inline int8_t within(int32_t value, const struct ethosgen_pool *pool)
 }
 
 void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                          const int32_t *shape)
+                          const struct ethosgen_pool *pool)
 {
-    const struct ethosgen_pool *pool = (const struct ethosgen_pool *)shape;
-
     for (int32_t channel = 0; channel < pool->channels; channel++) {
         int32_t most = INT8_MIN;
 
         for (int32_t tap = 0; tap < rows * columns; tap++) {
-            int8_t value = input[tap / columns * pool->row_bytes
+            int8_t value = input[tap / columns * pool->row_step
                                  + tap % columns * pool->channels + channel];
 
             most = value > most ? value : most;
@@ -93,16 +89,15 @@ void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int
 }
 
 void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                              const int32_t *shape)
+                              const struct ethosgen_pool *pool)
 {
-    const struct ethosgen_pool *pool = (const struct ethosgen_pool *)shape;
     int32_t count = rows * columns;
 
     for (int32_t channel = 0; channel < pool->channels; channel++) {
         int32_t sum = 0;
 
         for (int32_t tap = 0; tap < count; tap++) {
-            sum += input[tap / columns * pool->row_bytes + tap % columns * pool->channels
+            sum += input[tap / columns * pool->row_step + tap % columns * pool->channels
                          + channel];
         }
         output[channel] = within((sum + (sum > 0 ? count / 2 : -(count / 2))) / count, pool);

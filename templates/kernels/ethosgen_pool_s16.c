@@ -47,9 +47,8 @@ static inline void most_of_eight(int16_t *output, const int16_t *row, int32_t ro
 }
 
 void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                           const int32_t *shape)
+                           const struct ethosgen_pool_s16 *pool)
 {
-    const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
     int32_t left = pool->channels;
 
     for (; left >= 2 * LANES; left -= 2 * LANES) {
@@ -124,10 +123,9 @@ static inline void store(int16_t *output, int32x4_t sums, uint32_t count, uint32
     vstrhq_p_s32(output, vminq_s32(sums, vdupq_n_s32(pool->high)), inside);
 }
 
-void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                               int32_t columns, const int32_t *shape)
+void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                               const struct ethosgen_pool_s16 *pool)
 {
-    const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
     uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
     int32_t left = pool->channels;
 
@@ -153,10 +151,8 @@ static inline int16_t within(int32_t value, const struct ethosgen_pool_s16 *pool
 }
 
 void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                           const int32_t *shape)
+                           const struct ethosgen_pool_s16 *pool)
 {
-    const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
-
     for (int32_t channel = 0; channel < pool->channels; channel++) {
         int32_t most = INT16_MIN;
 
@@ -170,10 +166,9 @@ void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, 
     }
 }
 
-void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                               int32_t columns, const int32_t *shape)
+void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                               const struct ethosgen_pool_s16 *pool)
 {
-    const struct ethosgen_pool_s16 *pool = (const struct ethosgen_pool_s16 *)shape;
     int32_t count = rows * columns;
 
     for (int32_t channel = 0; channel < pool->channels; channel++) {

@@ -117,9 +117,8 @@ static inline uint16x8_t places_of(int32_t step)
 }
 
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
-                         int8_t *turned, const int32_t *shape)
+                         int8_t *turned, const struct ethosgen_product *product)
 {
-    const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
     int32_t depth = product->depth, zero_point = product->second_zero_point;
     int32_t constant = product->first_zero_point * zero_point * depth;
     struct block block = {
@@ -195,10 +194,8 @@ sum_columns(int32_t *sums, const int8_t *row, const int8_t *values, int32_t coun
 }
 
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
-                         int8_t *turned, const int32_t *shape)
+                         int8_t *turned, const struct ethosgen_product *product)
 {
-    const struct ethosgen_product *product = (const struct ethosgen_product *)shape;
-
     (void)terms;
     (void)turned;
     for (int32_t row = 0; row < product->rows; row++) {

@@ -75,9 +75,9 @@ void ethosgen_turn_s16(int16_t *to, const int16_t *from, int32_t rows, int32_t c
 #endif
 
 void ethosgen_product_s16(int16_t *output, const int16_t *rows, const int16_t *columns,
-                          const int32_t *shape)
+                          const struct ethosgen_product_s16 *shape)
 {
-    const struct ethosgen_product_s16 product = *(const struct ethosgen_product_s16 *)shape;
+    const struct ethosgen_product_s16 product = *shape;
 
     for (int32_t row = 0; row < product.rows; row++, rows += product.depth) {
         const int16_t *column = columns;

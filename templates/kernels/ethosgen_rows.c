@@ -58,10 +58,9 @@ static inline void fill_if_outside(int8_t *patch, int32_t y, int32_t x,
     }
 }
 
-void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x, const int32_t *shape)
+void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x,
+                       const struct ethosgen_window *window)
 {
-    const struct ethosgen_window *window = (const struct ethosgen_window *)shape;
-
     fill_if_outside(patch, y, x, window);
     if (window->dilation_x == 1) {
         copy_rows(patch, input, y, x, window);
@@ -71,10 +70,8 @@ void ethosgen_patch_s8(void *patch, const void *input, int32_t y, int32_t x, con
 }
 
 void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x,
-                            const int32_t *shape)
+                            const struct ethosgen_window *window)
 {
-    const struct ethosgen_window *window = (const struct ethosgen_window *)shape;
-
     fill_if_outside(patch, y, x, window);
     copy_taps(patch, input, y, x, window);
 }

@@ -133,9 +133,9 @@ static inline void divide(int16_t *output, int32_t depth, struct share share)
 #endif
 
 void ethosgen_softmax_s16(int16_t *output, const int16_t *input, const int16_t *exponentials,
-                          const int16_t *reciprocals, const int32_t *shape)
+                          const int16_t *reciprocals, const struct ethosgen_softmax_s16 *shape)
 {
-    const struct ethosgen_softmax_s16 softmax = *(const struct ethosgen_softmax_s16 *)shape;
+    const struct ethosgen_softmax_s16 softmax = *shape;
 
     for (int32_t left = softmax.rows; left > 0; left--) {
         int32_t greatest = greatest_of(input, softmax.depth);

@@ -100,9 +100,8 @@ static inline void convert(int8_t *output, const uint32_t totals[ETHOSGEN_BLOCK]
 
 void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const int8_t *weights,
                       const int32_t *biases, const int16_t *time, const int32_t *units,
-                      const int32_t *shape)
+                      const struct ethosgen_svdf *svdf)
 {
-    const struct ethosgen_svdf *svdf = (const struct ethosgen_svdf *)shape;
     int32_t memory = svdf->memory, block_bytes = ethosgen_block_bytes(svdf->depth);
 
     for (int32_t left = svdf->units; left > 0; left -= ETHOSGEN_BLOCK) {

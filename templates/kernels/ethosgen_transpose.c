@@ -64,9 +64,9 @@ static inline int32_t vectors(int32_t elements, int32_t lanes)
 
 /* The vectors run along the axis that needs fewer of them. */
 #define ETHOSGEN_TRANSPOSE(bits, lanes, apart)                                                 \
-    void ethosgen_transpose_##bits(void *output, const void *input, const int32_t *shape)      \
+    void ethosgen_transpose_##bits(void *output, const void *input,                            \
+                                   const struct ethosgen_transpose *block)                     \
     {                                                                                          \
-        const struct ethosgen_transpose *block = (const struct ethosgen_transpose *)shape;     \
         int32_t rows = block->rows, columns = block->columns;                                  \
         int32_t in = block->input_step, out = block->output_step;                              \
         const int8_t *from = (const int8_t *)input;                                            \
@@ -114,9 +114,9 @@ ETHOSGEN_COLUMN(16)
 ETHOSGEN_COLUMN(32)
 
 #define ETHOSGEN_TRANSPOSE(bits)                                                               \
-    void ethosgen_transpose_##bits(void *output, const void *input, const int32_t *shape)      \
+    void ethosgen_transpose_##bits(void *output, const void *input,                            \
+                                   const struct ethosgen_transpose *block)                     \
     {                                                                                          \
-        const struct ethosgen_transpose *block = (const struct ethosgen_transpose *)shape;     \
         const uint##bits##_t *from = (const uint##bits##_t *)input;                            \
         uint##bits##_t *to = (uint##bits##_t *)output;                                         \
         int32_t in = block->input_step / (int32_t)sizeof(*from);                               \
@@ -196,9 +196,8 @@ static inline int32_t squares(uint8_t *to, const uint8_t *from,
 }
 #endif
 
-void ethosgen_transpose_8(void *output, const void *input, const int32_t *shape)
+void ethosgen_transpose_8(void *output, const void *input, const struct ethosgen_transpose *block)
 {
-    const struct ethosgen_transpose *block = (const struct ethosgen_transpose *)shape;
     int32_t in = block->input_step, out = block->output_step, left = block->rows;
     const uint8_t *from = (const uint8_t *)input;
     uint8_t *to = (uint8_t *)output;

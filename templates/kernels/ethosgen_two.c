@@ -93,10 +93,8 @@ static inline void compute(int8_t *output, const int8_t *input, int32_t count,
 #endif
 
 void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                                 const int32_t *scales, const int32_t *shape)
+                                 const int32_t *scales, const struct ethosgen_two *layer)
 {
-    const struct ethosgen_two *layer = (const struct ethosgen_two *)shape;
-
     for (int32_t row = 0; row < layer->rows; row++, input += layer->row_step) {
         const int8_t *from = input;
 

@@ -118,7 +118,7 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
     found = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
     if found is None or not can_run(operator, graph):
         return None
-    tables = [a for a in found.build(operator, graph.tensors).constants if a.dtype == np.int8]
+    tables = [a for a in found.build(operator, graph.tensors).arrays if a.dtype == np.int8]
     return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
 
 

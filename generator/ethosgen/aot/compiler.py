@@ -67,7 +67,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         io=plan.io,
         sources=sources | code,
         entry_parameters=tuple(parameter.name for parameter in signature.parameters),
-        constants=constants,
+        constants=tuple(c for c in constants if plan.apart or not c.structs),
         inputs=inputs,
         outputs=outputs,
         arena_bytes=memory.arena_bytes,

@@ -16,10 +16,10 @@ from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, regist
 from ethosgen.aot.schedule.schedule import Schedule
 from ethosgen.aot.schedule.twins import has_twin, twin
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.primfunc import drop_unused_parameters
+from ethosgen.aot.tir.primfunc import STRUCTS, drop_unused_parameters
 from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
-from ethosgen.values.program import Constant
+from ethosgen.values.program import Constant, Structs
 from ethosgen.values.quantization import command_for, quantize_command
 
 _HINT = "; quantize the network to int8 with: {}"
@@ -81,8 +81,19 @@ def choose_kernels(
             operator = replace(operator, options={**operator.options, **given})
         kernel = step.kernel or build_kernel(schedule, operator, libraries)
         arguments = _pool_constants(schedule, kernel, function, pool)
-        kernels[index] = NamedKernel(function, kernel, arguments)
+        kernels[index] = NamedKernel(function, _with_types(kernel), arguments)
     return kernels, tuple(pool.values())
+
+
+def _with_types(kernel: Kernel) -> Kernel:
+    """Return a kernel whose function has the types of the structs that it gets."""
+    parameters = kernel.function.params[len(kernel.inputs) :]
+    types = {
+        parameter.name: constant.ctype
+        for parameter, constant in zip(parameters, kernel.constants, strict=False)
+        if isinstance(constant, Structs)
+    }
+    return replace(kernel, function=kernel.function.with_attr(STRUCTS, types)) if types else kernel
 
 
 def _c_stem(operator: Operator) -> str:
@@ -218,18 +229,23 @@ def _pool_constants(
 ) -> tuple[int | str, ...]:
     """Return a kernel's arguments and add its constants to the pool."""
     tensors = [schedule.graph.tensors[i] for i in kernel.inputs]
-    wanted: list[int | bytes] = [
+    wanted: list[int | bytes | Structs] = [
         tensor.index if tensor.data is None else tensor.data for tensor in tensors
     ]
-    wanted += [np.ascontiguousarray(array).tobytes() for array in kernel.constants]
+    wanted += [
+        constant if isinstance(constant, Structs) else np.ascontiguousarray(constant).tobytes()
+        for constant in kernel.constants
+    ]
     arguments: list[int | str] = []
     for parameter, item in zip(kernel.function.params, wanted, strict=False):
-        if isinstance(item, bytes):
+        if not isinstance(item, int):
             dtype = str(parameter.ty.element_type.dtype)  # the type it is read as: COPY reads bytes
-            constant = Constant(f"{function}_{parameter.name}", dtype, item)
+            structs = item if isinstance(item, Structs) else None
+            data = item.data if isinstance(item, Structs) else item
+            constant = Constant(f"{function}_{parameter.name}", dtype, data, structs=structs)
             # In a file of their own, other weights must not change which of them are equal.
-            key = constant.c_name if schedule.plan.apart else dtype
-            arguments.append(pool.setdefault((key, item), constant).c_name)
+            key = constant.c_name if schedule.plan.apart else constant.ctype
+            arguments.append(pool.setdefault((key, data), constant).c_name)
         else:
             arguments.append(item)
     return tuple(arguments)

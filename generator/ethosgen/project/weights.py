@@ -62,7 +62,7 @@ def regions_of(program: Program) -> tuple[Region, ...]:
         if blob.data
     )
     constants = (
-        Region(c.c_name, C_TYPES[c.dtype], c.data, counted(len(c.data), "byte"), True, c.alignment)
+        Region(c.c_name, c.ctype, c.data, counted(len(c.data), "byte"), True, c.alignment)
         for c in program.constants
     )
     return (*blobs, *constants)

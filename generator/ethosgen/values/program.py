@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
 from ethosgen.values.profile import ProgramStep
@@ -56,13 +57,41 @@ class Variable:
 
 
 @dataclass(frozen=True)
+class Structs:
+    """C structs of one type: the initializer of each, and the bytes of all."""
+
+    ctype: str
+    initializers: tuple[str, ...]
+    data: bytes = field(repr=False)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is a struct, not an array of several."""
+        return len(self.initializers) == 1
+
+    @property
+    def nbytes(self) -> int:
+        """Their size, named as that of an array."""
+        return len(self.data)
+
+
+@dataclass(frozen=True)
 class Constant:
-    """Constant bytes of CPU operators that the C code names; `alignment` in bytes."""
+    """Constant bytes of CPU operators that the C code names; `alignment` in bytes.
+
+    If they are `structs`, a network's own C defines them.
+    """
 
     c_name: str
     dtype: str
     data: bytes = field(repr=False)
     alignment: int = 16
+    structs: Structs | None = None
+
+    @property
+    def ctype(self) -> str:
+        """The C type of an element."""
+        return self.structs.ctype if self.structs else C_TYPES[self.dtype]
 
 
 @dataclass(frozen=True)

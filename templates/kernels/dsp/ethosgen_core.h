@@ -1,5 +1,5 @@
 /*
- * The shapes of int8 layers for processors without Helium, with DSP instructions and without.
+ * What is for processors without Helium, with DSP instructions and without: shapes, PAD, SVDF and LSTM.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -8,40 +8,48 @@
 
 #include <stdint.h>
 
-/* How the sums of a channel become outputs. */
-struct ethosgen_core_scale {
-    int32_t bias; /* with DSP instructions doubled, except that of an even channel of a matrix */
-    int32_t mantissa;
-    int32_t addend; /* half a step of the shift, and the zero point shifted left */
-    int32_t shift;  /* to the right */
-};
+/* @struct ethosgen_core_scale */
 
-/* A window over an input of `height` x `width` pixels, for each of `rows` x `columns` outputs. */
-struct ethosgen_core_window {
-    int32_t height;
-    int32_t width;
-    int32_t pixel;    /* bytes between a pixel of the input and the next */
-    int32_t channels; /* bytes of a pixel under the window */
-    int32_t taps_y;
-    int32_t taps_x;
-    int32_t dilation_y;
-    int32_t dilation_x;
-    int32_t stride_y;
-    int32_t stride_x;
-    int32_t before_y; /* padding */
-    int32_t before_x;
-    int32_t zero_point; /* of the input: the value of its padding */
-    int32_t rows;
-    int32_t columns;
-    int32_t row_step; /* bytes between a row of outputs and the next */
-};
+/* @struct ethosgen_core_window */
 
-/* A pool over pixels of `channels` bytes, and the bounds of its outputs. */
-struct ethosgen_core_pool {
-    int32_t row_bytes;
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_core_pool */
+
+/* @struct ethosgen_dsp_pad */
+
+/* Copy the rows, and fill the padding. */
+void ethosgen_dsp_pad_s8(void *output, const void *input, const struct ethosgen_dsp_pad *pad);
+
+/* @struct ethosgen_dsp_multiplier */
+
+/* @struct ethosgen_dsp_svdf */
+
+/*
+ * Compute all units of one row of features, and move the state on by a time step.
+ *
+ * weights: for every 8 filters, the last of which may be fewer, those of a matrix with filters as
+ * channels, apart for every 508 places of depth. biases: the first values of the sums, padded to 8.
+ * time: `memory` weights of each filter. units: the biases of the units. room: 2 bytes for each of
+ * depth, rounded up to 4.
+ */
+void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, void *room,
+                          const int8_t *weights, const int32_t *biases, const int16_t *time,
+                          const int32_t *units, const struct ethosgen_dsp_svdf *svdf);
+
+/* @struct ethosgen_dsp_cell */
+
+/* @struct ethosgen_dsp_lstm */
+
+/*
+ * Compute all time steps of one batch, and leave both states as they are after the last one.
+ *
+ * weights: for every 8 units, the last of which may be fewer, those of the input and those of the
+ * hidden state, each as the weights of an SVDF with the units of a gate, gate by gate, as filters.
+ * biases: in the same order the first values of the sums. lines: the curve 32768 * (2 * sigmoid(x / 24)
+ * - 1) from each of 256 whole numbers to the next, as 256 heights at 0 and 256 slopes. room: 2 bytes
+ * for each feature and unit, both rounded up to 4.
+ */
+void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
+                          void *room, const int8_t *weights, const int32_t *biases,
+                          const int16_t *lines, const struct ethosgen_dsp_lstm *lstm);
 
 #endif /* ETHOSGEN_CORE_H */

@@ -94,10 +94,9 @@ static int32_t widen_in_place(int32_t *to, const int8_t *input, struct ethosgen_
 
 void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                  const int8_t *weights, const int32_t *scales,
-                                 const int32_t *shape, const int32_t *window_shape)
+                                 const struct ethosgen_dsp_matrix *matrix,
+                                 const struct ethosgen_core_window *window)
 {
-    const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
-    const struct ethosgen_core_window *window = (const struct ethosgen_core_window *)window_shape;
     int32_t depth = matrix->depth, left = window->rows * window->columns, used = 0, some = 0;
     bool is_whole = ethosgen_dsp_has_whole_rows(window);
     int32_t *wide = room;

@@ -75,10 +75,9 @@ static void gather(struct ethosgen_dsp_writer *writer, const int16_t *input, int
 
 void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *room,
                                   const int8_t *weights, const int32_t *scales,
-                                  const int32_t *shape, const int32_t *window_shape)
+                                  const struct ethosgen_dsp_matrix_s16 *matrix,
+                                  const Window *window)
 {
-    const struct ethosgen_dsp_matrix_s16 *matrix = (const struct ethosgen_dsp_matrix_s16 *)shape;
-    const Window *window = (const Window *)window_shape;
     int32_t left = window->rows * window->columns, used = 0;
     int32_t some = ethosgen_dsp_some(left);
 

@@ -62,9 +62,10 @@ static inline int16_t tanh_of(int32_t value, const struct lines *lines,
     }
 
 void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count,
-                            const int32_t *heights, const int16_t *slopes, const int32_t *shape)
+                            const int32_t *heights, const int16_t *slopes,
+                            const struct ethosgen_dsp_curve_s16 *shape)
 {
-    const struct ethosgen_dsp_curve_s16 curve = *(const struct ethosgen_dsp_curve_s16 *)shape;
+    const struct ethosgen_dsp_curve_s16 curve = *shape;
     const struct lines lines = {heights + MIDDLE, slopes + MIDDLE};
 
     if (curve.is_tanh) {

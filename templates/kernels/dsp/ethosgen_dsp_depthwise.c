@@ -250,10 +250,8 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
 }
 
 void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
-                               const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                               const int8_t *weights, const int32_t *scales, const Layer *layer)
 {
-    const Layer *layer = (const Layer *)shape;
-
     for (int32_t row = 0; row < layer->rows; row += layer->strip) {
         int32_t rest = layer->rows - row, rows = rest < layer->strip ? rest : layer->strip;
 

@@ -250,14 +250,14 @@ static inline void run_layer(int8_t *output, const int8_t *input, void *room, co
 
 void ethosgen_dsp_depthwise_lanes_s8(int8_t *output, const int8_t *input, void *room,
                                      const int8_t *weights, const int32_t *blocks,
-                                     const int32_t *shape)
+                                     const Layer *shape)
 {
-    run_layer(output, input, room, weights, blocks, (const Layer *)shape, run_lanes);
+    run_layer(output, input, room, weights, blocks, shape, run_lanes);
 }
 
 void ethosgen_dsp_depthwise_copies_s8(int8_t *output, const int8_t *input, void *room,
                                       const int8_t *weights, const int32_t *blocks,
-                                      const int32_t *shape)
+                                      const Layer *shape)
 {
-    run_layer(output, input, room, weights, blocks, (const Layer *)shape, run_copies);
+    run_layer(output, input, room, weights, blocks, shape, run_copies);
 }

@@ -108,9 +108,8 @@ static int16_t compute_one(const int16_t *input, const int8_t *weights, struct w
 
 void ethosgen_dsp_depthwise_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                 int32_t rows, int32_t columns, const int32_t *scales,
-                                const int32_t *shape)
+                                const Layer *layer)
 {
-    const Layer *layer = (const Layer *)shape;
     const Scale *scale = (const Scale *)scales;
     struct window window = {rows, columns};
     int32_t channels = layer->channels;

@@ -219,18 +219,18 @@ convolve(int8_t *output, const int8_t *input, int8_t *patch, const int8_t *weigh
 #define FEW(channels)                                                                            \
     void ethosgen_dsp_few_##channels##_s8(int8_t *output, const int8_t *rows, int32_t count,     \
                                           const int8_t *weights, const int32_t *scales,          \
-                                          const int32_t *shape)                                  \
+                                          const struct ethosgen_dsp_matrix *matrix)              \
     {                                                                                            \
         multiply(output, rows, count, weights, (const struct ethosgen_core_scale *)scales,        \
-                 (const struct ethosgen_dsp_matrix *)shape, channels);                           \
+                 matrix, channels);                                                              \
     }                                                                                            \
     void ethosgen_dsp_few_windows_##channels##_s8(                                               \
         int8_t *output, const int8_t *input, void *room, const int8_t *weights,                  \
-        const int32_t *scales, const int32_t *shape, const int32_t *window)                      \
+        const int32_t *scales, const struct ethosgen_dsp_matrix *matrix,                         \
+        const struct ethosgen_core_window *window)                                               \
     {                                                                                            \
         convolve(output, input, room, weights, (const struct ethosgen_core_scale *)scales,        \
-                 (const struct ethosgen_dsp_matrix *)shape,                                      \
-                 (const struct ethosgen_core_window *)window, channels);                          \
+                 matrix, window, channels);                                                      \
     }
 
 FEW(1)

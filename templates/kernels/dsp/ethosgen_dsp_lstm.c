@@ -71,9 +71,8 @@ static void advance(int8_t *output, const struct ethosgen_dsp_row *input,
 
 void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16_t *cell,
                           void *room, const int8_t *weights, const int32_t *biases,
-                          const int16_t *lines, const int32_t *shape)
+                          const int16_t *lines, const struct ethosgen_dsp_lstm *lstm)
 {
-    const struct ethosgen_dsp_lstm *lstm = (const struct ethosgen_dsp_lstm *)shape;
     int32_t *wide = room, *behind = wide + ethosgen_dsp_row_words(lstm->features);
 
     for (int32_t step = 0; step < lstm->steps; step++) {

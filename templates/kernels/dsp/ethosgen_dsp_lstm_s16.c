@@ -8,14 +8,6 @@
 
 enum { SCALE_WORDS = sizeof(struct ethosgen_dsp_scale_s16) / sizeof(int32_t) };
 
-struct lstm {
-    int32_t steps;
-    int32_t row_step; /* rows from a time step to the next, in the input and in the output */
-    struct ethosgen_dsp_matrix_s16 forward; /* from the features to the gates of all units */
-    struct ethosgen_dsp_matrix_s16 back;    /* from the hidden state */
-    struct ethosgen_dsp_cell cell;
-};
-
 /* Add what the hidden state gives to what the input gives, and bend the sums. */
 static void bend(int16_t *forward, const int16_t *back, int32_t units, const int16_t *lines)
 {
@@ -41,18 +33,17 @@ static void update(int16_t *output, int16_t *cell, const int16_t *gates, int32_t
 
 void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                            void *room, const int8_t *weights, const int32_t *scales,
-                           const int16_t *lines, const int32_t *shape)
+                           const int16_t *lines, const struct ethosgen_dsp_lstm_s16 *lstm)
 {
-    const struct lstm *lstm = (const struct lstm *)shape;
     int32_t features = lstm->forward.depth, units = lstm->back.depth, gates = GATES * units;
     const int8_t *back_weights = weights + 2 * gates * ethosgen_dsp_words(features);
     int16_t *forward = room, *back = forward + gates, *row = back + gates;
 
     for (int32_t step = 0; step < lstm->steps; step++) {
         ethosgen_dsp_matrix_s16(forward, input, 1, row, weights, scales,
-                                (const int32_t *)&lstm->forward);
+                                &lstm->forward);
         ethosgen_dsp_matrix_s16(back, hidden, 1, row, back_weights, scales + gates * SCALE_WORDS,
-                                (const int32_t *)&lstm->back);
+                                &lstm->back);
         bend(forward, back, units, lines);
         update(output, cell, forward, units, lines, &lstm->cell);
         memcpy(hidden, output, (size_t)units * sizeof *hidden);

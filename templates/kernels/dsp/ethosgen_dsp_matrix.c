@@ -418,9 +418,9 @@ void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, in
 }
 
 void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
-                            const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                            const int8_t *weights, const int32_t *scales,
+                            const struct ethosgen_dsp_matrix *matrix)
 {
-    const struct ethosgen_dsp_matrix *matrix = (const struct ethosgen_dsp_matrix *)shape;
     int32_t *wide = room;
     struct ethosgen_dsp_tile tile;
 

@@ -413,9 +413,9 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
 }
 
 void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count, void *room,
-                             const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                             const int8_t *weights, const int32_t *scales,
+                             const struct ethosgen_dsp_matrix_s16 *matrix)
 {
-    const struct ethosgen_dsp_matrix_s16 *matrix = (const struct ethosgen_dsp_matrix_s16 *)shape;
     int32_t depth = matrix->depth;
 
     while (count > 0) {

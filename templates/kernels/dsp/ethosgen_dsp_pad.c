@@ -126,9 +126,8 @@ static void fill(int8_t *to, uint32_t value, int32_t bytes)
 }
 #endif
 
-void ethosgen_dsp_pad_s8(void *output, const void *input, const int32_t *shape)
+void ethosgen_dsp_pad_s8(void *output, const void *input, const struct ethosgen_dsp_pad *pad)
 {
-    const struct ethosgen_dsp_pad *pad = (const struct ethosgen_dsp_pad *)shape;
     uint32_t value = (uint8_t)pad->value * 0x01010101u;
     const int8_t *from = input;
     int8_t *to = output;

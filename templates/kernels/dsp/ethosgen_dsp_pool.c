@@ -33,9 +33,8 @@ static inline int8_t average_of(int16_t sum, int32_t count)
 }
 
 void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
-                                  int32_t columns, const int32_t *shape)
+                                  int32_t columns, const struct ethosgen_core_pool *pool)
 {
-    const struct ethosgen_core_pool *pool = (const struct ethosgen_core_pool *)shape;
     int32_t count = rows * columns;
 
     for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
@@ -43,7 +42,7 @@ void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t r
         uint32_t even = 0, odd = 0;
 
         for (int32_t row = 0; row < rows; row++) {
-            const int8_t *pixel = input + row * pool->row_bytes + start;
+            const int8_t *pixel = input + row * pool->row_step + start;
 
             for (int32_t left = columns; left > 0; left--) {
                 uint32_t word = ethosgen_dsp_word(pixel);
@@ -62,16 +61,14 @@ void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t r
 }
 
 void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                              const int32_t *shape)
+                              const struct ethosgen_core_pool *pool)
 {
-    const struct ethosgen_core_pool *pool = (const struct ethosgen_core_pool *)shape;
-
     for (int32_t channel = 0; channel < pool->channels; channel += LANES) {
         int32_t start = start_of(channel, pool);
         uint32_t most = ethosgen_dsp_word(input + start);
 
         for (int32_t row = 0; row < rows; row++) {
-            const int8_t *pixel = input + row * pool->row_bytes + start;
+            const int8_t *pixel = input + row * pool->row_step + start;
 
             for (int32_t left = columns; left > 0; left--) {
                 most = ethosgen_dsp_greatest(most, ethosgen_dsp_word(pixel));

@@ -65,7 +65,7 @@ static void average_many(int16_t *output, const int16_t *input, int32_t rows, in
             sum7 = add_high(pair1, sum7);
             pixel += pool->channels;
         }
-        input += pool->row;
+        input += pool->row_step;
     }
     output[0] = average_of(sum0, count);
     output[1] = average_of(sum1, count);
@@ -92,7 +92,7 @@ static void average_pair(int16_t *output, const int16_t *input, int32_t rows, in
             sum1 = add_high(pair, sum1);
             pixel += pool->channels;
         }
-        input += pool->row;
+        input += pool->row_step;
     }
     output[0] = average_of(sum0, count);
     output[1] = average_of(sum1, count);
@@ -115,7 +115,7 @@ static void maximum_many(int16_t *output, const int16_t *input, int32_t rows, in
             most3 = ethosgen_dsp_greatest_16(most3, ethosgen_dsp_word(pixel + 6));
             pixel += pool->channels;
         }
-        input += pool->row;
+        input += pool->row_step;
     }
     memcpy(output, &most0, sizeof most0);
     memcpy(output + 2, &most1, sizeof most1);
@@ -135,7 +135,7 @@ static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, in
             most = ethosgen_dsp_greatest_16(most, ethosgen_dsp_word(pixel));
             pixel += pool->channels;
         }
-        input += pool->row;
+        input += pool->row_step;
     }
     memcpy(output, &most, sizeof most);
 }
@@ -161,13 +161,13 @@ static inline void all_channels(int16_t *output, const int16_t *input, int32_t r
 }
 
 void ethosgen_dsp_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                                   int32_t columns, const int32_t *shape)
+                                   int32_t columns, const Pool *shape)
 {
-    all_channels(output, input, rows, columns, (const Pool *)shape, average_many, average_pair);
+    all_channels(output, input, rows, columns, shape, average_many, average_pair);
 }
 
-void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                               int32_t columns, const int32_t *shape)
+void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                               const Pool *shape)
 {
-    all_channels(output, input, rows, columns, (const Pool *)shape, maximum_many, maximum_pair);
+    all_channels(output, input, rows, columns, shape, maximum_many, maximum_pair);
 }

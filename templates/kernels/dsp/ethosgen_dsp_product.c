@@ -230,9 +230,8 @@ static void multiply(int8_t *output, const int8_t *first, int32_t *wide, const i
 }
 
 void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
-                             const int32_t *shape)
+                             const Product *product)
 {
-    const Product *product = (const Product *)shape;
     int32_t steps = product->parts * product->part, panel = product->panel;
     int32_t *wide = room, *scales = wide + 2 * ROWS * steps;
     int8_t *weights = (int8_t *)(scales + panel * 4);

@@ -174,9 +174,8 @@ static inline void multiply_square(int16_t *output, const int16_t *rows, int32_t
 }
 
 void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                              void *room, const int32_t *shape)
+                              void *room, const Product *product)
 {
-    const Product *product = (const Product *)shape;
     int32_t rows = product->rows, depth = product->depth, columns = product->columns;
     int16_t *packed = room;
     struct square square = {.columns = packed, .end = packed + depth / SIDE * (SIDE * SIDE)};

@@ -3,7 +3,7 @@
  *
  * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
  * plain C. Weights and scales are in the order in which they are read; see ethosgen's
- * aot/dsp/order_s16.py.
+ * aot/libraries/dsp/order_s16.py.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -20,15 +20,7 @@ struct ethosgen_dsp_scale_s16 {
     int32_t shift; /* at least -8 */
 };
 
-/* Rows times weights. */
-struct ethosgen_dsp_matrix_s16 {
-    int32_t depth;
-    int32_t part; /* pairs of places whose sum fits in 32 bits; 0 if all do and no shift is negative */
-    int32_t channels;
-    int32_t stride; /* between the outputs of a row and those of the next */
-    int32_t low;    /* the bounds of the outputs */
-    int32_t high;
-};
+/* @struct ethosgen_dsp_matrix_s16 */
 
 /*
  * output[r][c] = scaled(sum over k of rows[r][k] * weights[c][k]), for `count` rows.
@@ -37,23 +29,16 @@ struct ethosgen_dsp_matrix_s16 {
  * of both at the first place, and at the second. room: 8 bytes for each of depth, rounded up to 2.
  */
 void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count, void *room,
-                             const int8_t *weights, const int32_t *scales, const int32_t *shape);
+                             const int8_t *weights, const int32_t *scales,
+                             const struct ethosgen_dsp_matrix_s16 *matrix);
 
 /* The same for rows that are the pixels under a window, which moves over the input. */
 void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *room,
                                   const int8_t *weights, const int32_t *scales,
-                                  const int32_t *shape, const int32_t *window);
+                                  const struct ethosgen_dsp_matrix_s16 *matrix,
+                                  const struct ethosgen_core_window *window);
 
-/* A depthwise convolution; steps are between values. */
-struct ethosgen_dsp_depthwise_s16 {
-    int32_t channels; /* of the outputs */
-    int32_t copies;   /* adjacent outputs for each channel of the input */
-    int32_t row;      /* from a row under a window to the next */
-    int32_t tap;      /* from a tap's pixel to the next */
-    int32_t weight_row;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_dsp_depthwise_s16 */
 
 /*
  * Compute all channels of a pixel from the `rows` x `columns` taps of its window that are inside the
@@ -61,23 +46,19 @@ struct ethosgen_dsp_depthwise_s16 {
  */
 void ethosgen_dsp_depthwise_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                 int32_t rows, int32_t columns, const int32_t *scales,
-                                const int32_t *shape);
+                                const struct ethosgen_dsp_depthwise_s16 *layer);
 
-/* A pool over pixels of at least 2 `channels`, and the bounds of its outputs. */
-struct ethosgen_dsp_pool_s16 {
-    int32_t row; /* values */
-    int32_t channels;
-    int32_t low;
-    int32_t high;
-};
+/* @struct ethosgen_dsp_pool_s16 */
 
 /* Compute the average of at most 2^16 - 2 pixels; halves are rounded away from zero. */
 void ethosgen_dsp_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                                   int32_t columns, const int32_t *shape);
+                                   int32_t columns, const struct ethosgen_dsp_pool_s16 *shape);
 
 /* Compute the maximum of `rows` x `columns` pixels, starting at `input`. */
-void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                               int32_t columns, const int32_t *shape);
+void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
+                               const struct ethosgen_dsp_pool_s16 *shape);
+
+/* @struct ethosgen_dsp_lstm_s16 */
 
 /*
  * Compute all time steps of one batch of an LSTM, and leave both states as they are after the last.
@@ -88,43 +69,29 @@ void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t ro
  */
 void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                            void *room, const int8_t *weights, const int32_t *scales,
-                           const int16_t *lines, const int32_t *shape);
+                           const int16_t *lines, const struct ethosgen_dsp_lstm_s16 *lstm);
 
-/* A product of matrices. A sum becomes an output as with a struct ethosgen_dsp_scale_s16. */
-struct ethosgen_dsp_product_s16 {
-    int32_t rows;
-    int32_t depth;
-    int32_t columns;
-    int32_t place_step;  /* between a place of a column and the next, in the second matrix */
-    int32_t column_step; /* between a column and the next */
-    uint32_t low;
-    int32_t high;
-    int32_t mantissa;
-    int32_t shift;
-};
+/* @struct ethosgen_dsp_product_s16 */
 
 /* Multiply two matrices; rows of the first are contiguous. room: 8 bytes for each pair of depth. */
 void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                              void *room, const int32_t *shape);
+                              void *room, const struct ethosgen_dsp_product_s16 *product);
 
-/* The logistic function or tanh; an argument is (value * factor + half) / 2^shift, rounded down. */
-struct ethosgen_dsp_curve_s16 {
-    int32_t factor;
-    int32_t half;
-    int32_t shift;
-    int32_t is_tanh;
-};
+/* @struct ethosgen_dsp_curve_s16 */
 
 /* Compute a curve by 512 lines; each has a height at 0 and a slope, and 0 is the start of line 256. */
 void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count,
-                            const int32_t *heights, const int16_t *slopes, const int32_t *shape);
+                            const int32_t *heights, const int16_t *slopes,
+                            const struct ethosgen_dsp_curve_s16 *shape);
+
+/* @struct ethosgen_dsp_softmax_s16 */
 
 /*
- * Compute the softmax of `count` rows. shape: a struct ethosgen_dsp_softmax_s16. Both tables have 513
+ * Compute the softmax of `count` rows. Both tables have 513
  * values: exp(x) of x from -10 to 0, and 1 / (1 + x) of x from 0 to 1.
  */
 void ethosgen_dsp_softmax_s16(int16_t *output, const int16_t *input, int32_t count,
                               const int16_t *exponents, const int16_t *reciprocals,
-                              const int32_t *shape);
+                              const struct ethosgen_dsp_softmax_s16 *softmax);
 
 #endif /* ETHOSGEN_DSP_S16_H */

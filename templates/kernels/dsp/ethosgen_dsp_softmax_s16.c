@@ -93,9 +93,8 @@ static int32_t exponentials(int16_t *to, const int16_t *values, int32_t count,
 
 void ethosgen_dsp_softmax_s16(int16_t *output, const int16_t *input, int32_t count,
                               const int16_t *exponents, const int16_t *reciprocals,
-                              const int32_t *shape)
+                              const struct ethosgen_dsp_softmax_s16 *softmax)
 {
-    const struct ethosgen_dsp_softmax_s16 *softmax = (const struct ethosgen_dsp_softmax_s16 *)shape;
     int32_t depth = softmax->depth;
 
     for (; count > 0; count--) {

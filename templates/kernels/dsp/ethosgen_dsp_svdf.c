@@ -91,9 +91,8 @@ static inline int8_t convert(uint32_t total, const struct ethosgen_dsp_svdf *svd
 
 void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, void *room,
                           const int8_t *weights, const int32_t *biases, const int16_t *time,
-                          const int32_t *units, const int32_t *shape)
+                          const int32_t *units, const struct ethosgen_dsp_svdf *svdf)
 {
-    const struct ethosgen_dsp_svdf *svdf = (const struct ethosgen_dsp_svdf *)shape;
     struct ethosgen_dsp_row row = ethosgen_dsp_row_of(room, input, svdf->depth);
     int32_t memory = svdf->memory, rank = svdf->rank;
     uint32_t total = 0;

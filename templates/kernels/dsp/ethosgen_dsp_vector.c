@@ -84,9 +84,8 @@ static inline void multiply(int32_t sums[2], const int16_t *row, const int8_t *o
 }
 
 void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
-                            const int32_t *shape)
+                            const Product *product)
 {
-    const Product *product = (const Product *)shape;
     const struct ethosgen_core_scale *scale = product->scales;
     int32_t depth = product->depth, columns = product->columns;
 

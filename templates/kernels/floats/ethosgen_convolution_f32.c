@@ -95,14 +95,13 @@ static void column(float *output, const float *input, float *strip, const float 
         matrix.rows = rest < layer->outputs ? rest : layer->outputs;
         fill(strip, input, y, matrix.rows, inside, layer);
         ethosgen_matrix_f32(output + y * along->target_step, strip, weights,
-                            (const int32_t *)&matrix);
+                            &matrix);
     }
 }
 
-void ethosgen_convolution_f32(float *output, const float *input, float *strip,
-                              const float *weights, const int32_t *shape)
+void ethosgen_convolution_f32(float *output, const float *input, float *strip, const float *weights,
+                              const struct ethosgen_convolution_f32 *layer)
 {
-    const struct ethosgen_convolution_f32 *layer = (const struct ethosgen_convolution_f32 *)shape;
     const struct ethosgen_windows_f32 *across = &layer->horizontal;
 
     for (int32_t group = 0; group < layer->groups; group++) {

@@ -214,16 +214,18 @@ static inline void pixel(float *output, struct taps taps, const float *biases,
 #endif
 
 void ethosgen_depthwise_f32(float *output, const float *input, const float *weights, int32_t rows,
-                            int32_t columns, const float *biases, const int32_t *shape)
+                            int32_t columns, const float *biases,
+                            const struct ethosgen_depthwise_f32 *shape)
 {
     pixel(output, (struct taps){input, weights, rows, columns}, biases, 0,
-          (const struct ethosgen_depthwise_f32 *)shape);
+          shape);
 }
 
 void ethosgen_depthwise_copies_f32(float *output, const float *input, const float *weights,
                                    int32_t rows, int32_t columns, const float *biases,
-                                   const uint32_t *places, const int32_t *shape)
+                                   const uint32_t *places,
+                                   const struct ethosgen_depthwise_f32 *shape)
 {
     pixel(output, (struct taps){input, weights, rows, columns}, biases, places,
-          (const struct ethosgen_depthwise_f32 *)shape);
+          shape);
 }

@@ -22,17 +22,10 @@ extern "C" {
  */
 enum { ETHOSGEN_BOUNDS_F32 = 2, ETHOSGEN_BLOCK_F32 = 4 };
 
-/* Rows times weights; the steps are numbers of floats from a row to the next. */
-struct ethosgen_matrix_f32 {
-    int32_t rows;
-    int32_t depth;
-    int32_t channels;
-    int32_t input_step;
-    int32_t output_step;
-};
+/* @struct ethosgen_matrix_f32 */
 
 void ethosgen_matrix_f32(float *output, const float *input, const float *weights,
-                         const int32_t *shape);
+                         const struct ethosgen_matrix_f32 *matrix);
 
 /*
  * Pack a matrix as weights without bounds and biases. An element's place is the number of its row
@@ -41,44 +34,14 @@ void ethosgen_matrix_f32(float *output, const float *input, const float *weights
 void ethosgen_pack_f32(float *packed, const float *matrix, int32_t depth, int32_t columns,
                        int32_t row_step, int32_t column_step);
 
-/* Windows along an axis. */
-struct ethosgen_windows_f32 {
-    int32_t source; /* elements of the input */
-    int32_t source_step; /* floats from one of them to the next */
-    int32_t taps;
-    int32_t stride;
-    int32_t dilation;
-    int32_t padding;
-    int32_t target; /* outputs */
-    int32_t target_step; /* floats from one of them to the next */
-};
+/* @struct ethosgen_windows_f32 */
 
-/*
- * A convolution. A column of outputs is computed from a strip: the rows of the input below their
- * windows, as wide as one window, zeros where that leaves the input. There the products of a
- * window follow one another in their order.
- */
-struct ethosgen_convolution_f32 {
-    struct ethosgen_windows_f32 vertical;
-    struct ethosgen_windows_f32 horizontal;
-    int32_t depth; /* channels of the input in a group */
-    int32_t groups;
-    int32_t group_weights; /* floats of a group's weights */
-    int32_t outputs; /* most outputs of a strip */
-    int32_t is_shared; /* whether windows share rows of the strip; else each has its own */
-    int32_t channels; /* channels of the output in a group */
-};
+/* @struct ethosgen_convolution_f32 */
 
-void ethosgen_convolution_f32(float *output, const float *input, float *strip,
-                              const float *weights, const int32_t *shape);
+void ethosgen_convolution_f32(float *output, const float *input, float *strip, const float *weights,
+                              const struct ethosgen_convolution_f32 *layer);
 
-/* A depthwise convolution; the steps are numbers of floats. */
-struct ethosgen_depthwise_f32 {
-    int32_t channels; /* of the output */
-    int32_t tap_floats; /* from a tap to the next in its row of the input */
-    int32_t row_floats; /* from a tap to the one below */
-    int32_t weight_row; /* the same for the weights, in which taps are `channels` apart */
-};
+/* @struct ethosgen_depthwise_f32 */
 
 /*
  * Compute all channels of an output pixel from `rows` times `columns` taps, those inside the input.
@@ -87,23 +50,20 @@ struct ethosgen_depthwise_f32 {
  * for each output, also up to a multiple of 4.
  */
 void ethosgen_depthwise_f32(float *output, const float *input, const float *weights, int32_t rows,
-                            int32_t columns, const float *biases, const int32_t *shape);
+                            int32_t columns, const float *biases,
+                            const struct ethosgen_depthwise_f32 *shape);
 void ethosgen_depthwise_copies_f32(float *output, const float *input, const float *weights,
                                    int32_t rows, int32_t columns, const float *biases,
-                                   const uint32_t *places, const int32_t *shape);
+                                   const uint32_t *places,
+                                   const struct ethosgen_depthwise_f32 *shape);
 
-/* A pool; the steps are numbers of floats. */
-struct ethosgen_pool_f32 {
-    int32_t channels;
-    int32_t tap_floats; /* from an element of a window to the next in its row */
-    int32_t row_floats; /* from an element of a window to the one below */
-};
+/* @struct ethosgen_pool_f32 */
 
 /* Compute all channels of an output pixel from a window inside the input; `bounds` are low, high. */
 void ethosgen_max_pool_f32(float *output, const float *input, int32_t rows, int32_t columns,
-                           const float *bounds, const int32_t *shape);
+                           const float *bounds, const struct ethosgen_pool_f32 *pool);
 void ethosgen_average_pool_f32(float *output, const float *input, int32_t rows, int32_t columns,
-                               const float *bounds, const int32_t *shape);
+                               const float *bounds, const struct ethosgen_pool_f32 *pool);
 
 /* Compute `count` outputs, bounded by low and high; `_one`: from one second input for all. */
 #define ETHOSGEN_BINARY_F32(name)                                                              \

@@ -217,9 +217,8 @@ static void one_row(float *output, const float *row, const float *weights,
 }
 
 void ethosgen_matrix_f32(float *output, const float *input, const float *weights,
-                         const int32_t *shape)
+                         const struct ethosgen_matrix_f32 *matrix)
 {
-    const struct ethosgen_matrix_f32 *matrix = (const struct ethosgen_matrix_f32 *)shape;
     int32_t rows = matrix->rows, row = 0;
 
     for (; row + ROWS <= rows; row += ROWS) {

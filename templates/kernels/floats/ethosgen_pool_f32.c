@@ -61,9 +61,8 @@ static inline float32x4_t averages(struct window window, const struct ethosgen_p
 /* All channels of an output; the vectors are whole but for the last. */
 #define POOL(name, values)                                                                     \
     void name(float *output, const float *input, int32_t rows, int32_t columns,                \
-              const float *bounds, const int32_t *shape)                                       \
+              const float *bounds, const struct ethosgen_pool_f32 *pool)                       \
     {                                                                                          \
-        const struct ethosgen_pool_f32 *pool = (const struct ethosgen_pool_f32 *)shape;        \
         float32x4_t low = vdupq_n_f32(bounds[0]), high = vdupq_n_f32(bounds[1]);               \
         struct window window = {input, rows, columns};                                         \
         int32_t left = pool->channels;                                                         \
@@ -112,9 +111,8 @@ static inline void combine_sum(float *sum, float value)
 
 #define POOL_OF(name, combine, start, finished)                                                \
     void name(float *output, const float *input, int32_t rows, int32_t columns,                \
-              const float *bounds, const int32_t *shape)                                       \
+              const float *bounds, const struct ethosgen_pool_f32 *pool)                       \
     {                                                                                          \
-        const struct ethosgen_pool_f32 *pool = (const struct ethosgen_pool_f32 *)shape;        \
         struct window window = {input, rows, columns};                                         \
         float low = bounds[0], high = bounds[1], count = (float)(rows * columns);              \
         int32_t left = pool->channels;                                                         \

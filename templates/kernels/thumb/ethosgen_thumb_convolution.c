@@ -70,11 +70,9 @@ static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int
 
 void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                    const int8_t *weights, const int32_t *scales,
-                                   const int32_t *shape, const int32_t *window_shape)
+                                   const struct ethosgen_thumb_matrix *matrix,
+                                   const struct ethosgen_core_window *window)
 {
-    const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
-    const struct ethosgen_core_window *window =
-        (const struct ethosgen_core_window *)window_shape;
     int32_t depth = matrix->depth, used = 0, *words = room;
     int8_t *patches = (int8_t *)(words + matrix->words), *outputs[ETHOSGEN_THUMB_ROWS];
 

@@ -57,9 +57,9 @@ static void compute_rows(int8_t *output, const uint8_t *plane, int32_t rows, con
 }
 
 void ethosgen_thumb_copies_s8(int8_t *output, const int8_t *input, int8_t *room,
-                              const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                              const int8_t *weights, const int32_t *scales,
+                              const Layer *layer)
 {
-    const Layer *layer = (const Layer *)shape;
     uint8_t *plane = (uint8_t *)room;
     int32_t taps = layer->taps_y * layer->taps_x, outputs = layer->channels * layer->copies;
 

@@ -151,9 +151,8 @@ static void compute_channel(int8_t *output, const uint8_t *plane, int32_t rows,
 
 void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *room,
                                  const int8_t *weights, const int32_t *scales,
-                                 const int32_t *shape)
+                                 const Layer *layer)
 {
-    const Layer *layer = (const Layer *)shape;
     const Scale *scale = (const Scale *)scales;
     uint8_t *plane = (uint8_t *)room;
     int32_t taps = layer->taps_y * layer->taps_x;

@@ -101,9 +101,8 @@ static void copy_row(int8_t *to, const int8_t *row, int32_t column, const Layer 
 
 void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
                                      const int8_t *weights, const int32_t *scales,
-                                     const int32_t *shape)
+                                     const Layer *layer)
 {
-    const Layer *layer = (const Layer *)shape;
     int32_t pixel = layer->channels, elements = layer->rows * layer->pixels * pixel;
     const Scale *scale = (const Scale *)scales;
     struct window window = {{0, 0, 0}, pixel, weights, scale, scale + pixel, output};

@@ -313,10 +313,9 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
 }
 
 void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
-                              const int8_t *weights, const int32_t *scales, const int32_t *shape)
+                              const int8_t *weights, const int32_t *scales,
+                              const struct ethosgen_thumb_matrix *matrix)
 {
-    const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
-
     for (; count > 0; count -= ROWS) {
         int8_t *const outputs[ROWS] = {output, output + matrix->stride};
 

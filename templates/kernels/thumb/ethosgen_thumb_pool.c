@@ -33,7 +33,7 @@ find_maxima(int8_t *output, const int8_t *input, int32_t rows, int32_t columns, 
             }
             at += pixel;
         }
-        input += pool->row_bytes;
+        input += pool->row_step;
     }
     output[0] = (int8_t)a;
     if (count == FOUR) {
@@ -44,9 +44,8 @@ find_maxima(int8_t *output, const int8_t *input, int32_t rows, int32_t columns, 
 }
 
 void ethosgen_thumb_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
-                                const int32_t *shape)
+                                const Pool *pool)
 {
-    const Pool *pool = (const Pool *)shape;
     int32_t channel = 0;
 
     for (; channel + FOUR <= pool->channels; channel += FOUR) {
@@ -82,7 +81,7 @@ find_averages(int8_t *output, const int8_t *input, int32_t rows, int32_t columns
             }
             at += pixel;
         }
-        input += pool->row_bytes;
+        input += pool->row_step;
     }
     output[0] = average(a, taps);
     if (count == FOUR) {
@@ -93,9 +92,8 @@ find_averages(int8_t *output, const int8_t *input, int32_t rows, int32_t columns
 }
 
 void ethosgen_thumb_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
-                                    int32_t columns, const int32_t *shape)
+                                    int32_t columns, const Pool *pool)
 {
-    const Pool *pool = (const Pool *)shape;
     int32_t channel = 0;
 
     for (; channel + FOUR <= pool->channels; channel += FOUR) {

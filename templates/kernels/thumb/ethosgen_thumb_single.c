@@ -91,13 +91,10 @@ static int32_t add_window(int32_t sum, const int8_t *input, int32_t y, int32_t x
 }
 
 void ethosgen_thumb_single_s8(int8_t *output, const int8_t *input, const int8_t *weights,
-                              const int32_t *scales, const int32_t *shape,
-                              const int32_t *window_shape)
+                              const int32_t *scales, const struct ethosgen_thumb_matrix *matrix,
+                              const struct ethosgen_core_window *window)
 {
     const struct ethosgen_core_scale *scale = (const struct ethosgen_core_scale *)scales;
-    const struct ethosgen_thumb_matrix *matrix = (const struct ethosgen_thumb_matrix *)shape;
-    const struct ethosgen_core_window *window =
-        (const struct ethosgen_core_window *)window_shape;
 
     for (int32_t row = 0; row < window->rows; row++) {
         int32_t y = row * window->stride_y - window->before_y, x = -window->before_x;

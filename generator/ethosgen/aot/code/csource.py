@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ import tvm
 from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import STEP, EntrySignature
 from ethosgen.aot.code.sharing import call_shared, share
-from ethosgen.aot.tir.primfunc import READS, is_void_pointer
+from ethosgen.aot.tir.primfunc import READS, STRUCTS, is_void_pointer
+from ethosgen.aot.tir.structs import definition
 from ethosgen.backend.calling import INLINE, function_around
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.errors import EthosgenError
@@ -21,12 +22,14 @@ from ethosgen.values.program import Constant
 from ethosgen.version import __version__
 
 LONGEST_LINE = 100
-"""Most characters per line of a function head; bodies are unchanged TVM output."""
+"""Most characters per line of a function head; of bodies only constants and addresses change."""
 
 _SYMBOL_MARK = "__tvm_param__"
 """The prefix of an external symbol in TVM's generated code (tirx.lookup_param)."""
 _BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
 """A floating-point constant given by its bits, in TVM's generated code."""
+_ADDRESS = re.compile(r"\(&\((?P<array>\w+)\[")
+"""The start of an element's address, in TVM's generated code."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """TVM's declaration of a <math.h> function; only these return floating-point numbers."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
@@ -75,13 +78,7 @@ def generate(
     math = "#include <math.h>\n" if _MATH.search(text) else ""
     guard = f"{GUARD}\n" if computes_floats(text) else ""
     parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
-    extern = [(constant.dtype, constant.c_name) for constant in constants]
-    extern += [(b.dtype, f"{name}_{b.name}") for b in plan.blobs if _is_named(b, plan)]
-    if extern and plan.apart:
-        parts.append(f'\n#include "{name}_weights.h"\n')
-    elif extern:
-        declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
-        parts.append(f"\n/* Defined with the weights. */\n{declarations}")
+    parts += _constants(constants, plan, name)
     parts += [f"\n{function.type_check}" for function in called if function.headers]
     wrapping = [p.call for p in plan.partitions if p.call.around and f"{p.call.around}(" in text]
     around = dict.fromkeys(map(function_around, wrapping))
@@ -99,18 +96,54 @@ def generate(
         users = [comments[one] for one in texts if shared[one] == symbol]
         parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
     *_, body = bodies[signature.symbol]
-    body = call_shared(body, shared)
+    body = _with_addresses(call_shared(body, shared), constants, plan)
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
     voids = "".join(f"\n  (void){parameter};" for parameter in unused)
     parts.append(f"\n{_entry_head(signature)} {{{voids}{body}")
     return {f"{name}_graph.c": "".join(parts), f"{name}_graph.h": _header(signature, plan, name)}
 
 
+def _constants(constants: Sequence[Constant], plan: Plan, name: str) -> Iterator[str]:
+    """Yield the C that declares constants, and defines structs unless weights are apart."""
+    structs = {} if plan.apart else {c.c_name: c.structs for c in constants if c.structs}
+    extern = [(c.dtype, c.c_name) for c in constants if c.c_name not in structs]
+    extern += [(b.dtype, f"{name}_{b.name}") for b in plan.blobs if _is_named(b, plan)]
+    if extern and plan.apart:
+        yield f'\n#include "{name}_weights.h"\n'
+    elif extern:
+        declarations = "".join(f"extern const {C_TYPES[t]} {symbol}[];\n" for t, symbol in extern)
+        yield f"\n/* Defined with the weights. */\n{declarations}"
+    yield from (f"\n{definition(each, symbol)}" for symbol, each in structs.items())
+
+
+def _with_addresses(body: str, constants: Sequence[Constant], plan: Plan) -> str:
+    """Return an entry's body in which a struct of the file is passed by its address."""
+    single = [] if plan.apart else [c.c_name for c in constants if c.structs and c.structs.is_one]
+    return re.sub(rf"\b({'|'.join(single)})\b", r"&\1", body) if single else body
+
+
 def _emit(module: Any) -> str:
-    """Return the output of TVM's generator with valid C symbols and float constants."""
+    """Return the output of TVM's generator with valid C symbols, float constants and addresses."""
     text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
     text = _PRAGMA.sub("", text)
-    return _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
+    text = _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
+    return _plain_addresses(text)
+
+
+def _plain_addresses(text: str) -> str:
+    """Return C with `x` and `&x[i]` where TVM's generator writes `(&(x[0]))` and `(&(x[i]))`."""
+    parts, end = [], 0
+    for match in _ADDRESS.finditer(text):
+        depth, at = 1, match.end()
+        while depth:
+            depth += {"[": 1, "]": -1}.get(text[at], 0)
+            at += 1
+        if text[at : at + 2] == "))" and match.start() >= end:
+            index = text[match.end() : at - 1]
+            array = match["array"]
+            parts += [text[end : match.start()], array if index == "0" else f"&{array}[{index}]"]
+            end = at + 2
+    return "".join((*parts, text[end:]))
 
 
 def _float_literal(match: re.Match[str]) -> str:
@@ -144,8 +177,9 @@ def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
 def _static_head(returns: str, function: Any, names: list[str]) -> str:
     reads = int(function.attrs.get(READS, 0))
     restrict = "restrict " if function.attrs.get("tirx.noalias", False) else ""
+    types = dict(function.attrs.get(STRUCTS, {}))
     parameters = [
-        f"{'const ' if position < reads else ''}{_c_type(variable)}{restrict}{name}"
+        f"{'const ' if position < reads else ''}{_c_type(variable, types)}{restrict}{name}"
         for position, (name, variable) in enumerate(zip(names, function.params, strict=True))
     ]
     return _head(returns, parameters)
@@ -159,8 +193,10 @@ def _head(start: str, parameters: list[str]) -> str:
     return f"{start}(\n    " + ",\n    ".join(parameters) + ")"
 
 
-def _c_type(variable: Any) -> str:
+def _c_type(variable: Any, structs: Mapping[str, str]) -> str:
     """Return a parameter's C type, to be followed by its name."""
+    if variable.name in structs:
+        return f"{structs[variable.name]} *"
     if is_void_pointer(variable):
         return "void *"
     return f"{C_TYPES[str(variable.ty.element_type.dtype)]} *"

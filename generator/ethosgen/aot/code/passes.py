@@ -13,6 +13,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from ethosgen.aot.tir.primfunc import (
     SAME_BYTES,
+    STRUCTS,
     drop_unused_parameters,
     is_void_pointer,
     pointer,
@@ -35,11 +36,12 @@ class Location:
 
 @dataclass(frozen=True)
 class EntryParameter:
-    """A parameter of the entry function: a pointer to `dtype`."""
+    """A parameter of the entry function: a pointer to `dtype`, or to structs of a C type."""
 
     name: str
     dtype: str
     is_const: bool
+    struct: str = ""
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,8 @@ def lower_main_to_entry(
             body.append(tirx.Return(tirx.const(0, "int32")))
         entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
         entry = entry.with_attr(CALLS, [made for *_, made in calls])
+        types = {p.name: p.struct for p in signature.parameters if p.struct}
+        entry = entry.with_attr(STRUCTS, types)
         lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)
         return lowered
 

@@ -90,8 +90,11 @@ def _roles(
         "output": zip(outputs, [t.dtype for t in graph.output_tensors()], strict=True),
         "variable": ((_state(number), t.dtype) for number, t in enumerate(states)),
     }
+    types = {constant.c_name: constant.structs.ctype for constant in constants if constant.structs}
     roles = {
-        EntryParameter(name, dtype, kind in ("input", "constant")): f"{kind} {number}"
+        EntryParameter(
+            name, dtype, kind in ("input", "constant"), types.get(name, "")
+        ): f"{kind} {number}"
         for kind, named in kinds.items()
         for number, (name, dtype) in enumerate(named)
     }

@@ -80,16 +80,16 @@ def _evaluate(
     made = np.empty(256, target.dtype)
     given = [tensors[i] for i in element.kernel.inputs]
     arrays = [every if t.data is None else np.ascontiguousarray(t.array()) for t in given]
-    arrays += [np.ascontiguousarray(constant) for constant in element.kernel.constants]
+    arrays += [np.ascontiguousarray(constant) for constant in element.kernel.arrays]
     function(*(ctypes.c_void_p(array.ctypes.data) for array in (*arrays, made)))  # type: ignore[operator]
     return made
 
 
 def bounds_of(kernel: Kernel) -> tuple[int, int] | None:
     """Return the bounds to which an int8 table clamps its argument, None if it is not a clamp."""
-    if len(kernel.constants) != 1 or kernel.constants[0].dtype != np.int8:
+    if len(kernel.arrays) != 1 or kernel.arrays[0].dtype != np.int8:
         return None
-    values = kernel.constants[0].astype(int)
+    values = kernel.arrays[0].astype(int)
     every = np.arange(-128, 128)
     low, high = int(values[0]), int(values[-1])
     return (

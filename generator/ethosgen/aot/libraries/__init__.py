@@ -15,6 +15,7 @@ from ethosgen import plugins
 from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.registry import estimate_cycles
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.structs import with_declarations
 from ethosgen.backend.protocol import Offer
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InternalError
@@ -119,7 +120,10 @@ def library_code(
     for library in among:
         files = library.files([kernels])
         folder = template_folder(files.templates)
-        texts |= {path: (folder / file).read_text("utf-8") for path, file in files.files.items()}
+        texts |= {
+            path: with_declarations((folder / file).read_text("utf-8"))
+            for path, file in files.files.items()
+        }
         headers += files.headers
     missing = {file for kernel in kernels.values() for file in kernel.sources} - texts.keys()
     if missing:

@@ -80,6 +80,12 @@ class Layer:
     """The scale of sums that are rounded once (uint8 FULLY_CONNECTED)."""
 
     @property
+    def whole_bounds(self) -> tuple[int, int]:
+        """The bounds of integers."""
+        low, high = self.bounds
+        return int(low), int(high)
+
+    @property
     def channels(self) -> int:
         """Number of output channels."""
         return self.target.shape[-1]
@@ -98,7 +104,7 @@ class Layer:
     def once_multiplier(self) -> Multiplier | None:
         """The multiplier for one rounding, None if the layer rounds twice or needs C's round()."""
         point = zero_point_of(self.target)
-        low, high = (int(bound) - point for bound in self.bounds)
+        low, high = (bound - point for bound in self.whole_bounds)
         return None if self.once is None else once_multiplier(self.once, low, high)
 
     @property

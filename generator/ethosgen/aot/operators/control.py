@@ -12,7 +12,7 @@ from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.graph.subgraphs import SYMBOL, Subgraph, subgraphs_of
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.variable import DTYPES, copy_bytes
-from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
+from ethosgen.aot.tir.kernel import Callee, Kernel, KernelConstant, MarkedStep
 from ethosgen.aot.tir.primfunc import drop_unused_parameters, pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
@@ -92,7 +92,7 @@ class _Frame:
         self._given = [i for i in given if not tensors[i].is_variable]
         self._kept = [i for i in given if tensors[i].is_variable]
         self._first: list[tuple[Any, int]] = []
-        self._constants: dict[tuple[str, int], tuple[Any, np.ndarray[Any, Any]]] = {}
+        self._constants: dict[tuple[str, int], tuple[Any, KernelConstant]] = {}
         self._start: list[Any] = []
         self._routines: list[Routine] = []
         self._steps: list[MarkedStep] = []
@@ -138,7 +138,7 @@ class _Frame:
         routine = compile_routine(subgraph, f"{symbol}_{which}", place, replaces=replaces)
         for n, constant in enumerate(routine.constants):
             name = constant.c_name.removeprefix(f"{symbol}_")
-            values = np.frombuffer(constant.data, constant.dtype)
+            values = constant.structs or np.frombuffer(constant.data, constant.dtype)
             self._constants[routine.name, n] = (pointer(name, constant.dtype), values)
         self._routines.append(routine)
         self._steps += within(routine.steps, len(self._steps), which, graph.name)

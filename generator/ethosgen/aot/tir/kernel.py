@@ -6,6 +6,10 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.profile import ProgramStep
+from ethosgen.values.program import Structs
+
+KernelConstant = np.ndarray[Any, Any] | Structs
+"""An array, or structs of C."""
 
 
 @dataclass(frozen=True)
@@ -13,8 +17,8 @@ class Kernel:
     """An operator as TIR.
 
     `function` is a PrimFunc whose parameters are typed pointers, in this order: one for each tensor
-    index in `inputs` (including constants of the network), one for each array in `constants`
-    (generated here: multipliers, tables, packed weights), one for each output of the operator, one
+    index in `inputs` (including constants of the network), one for each of `constants` (generated
+    here: multipliers, tables, packed weights, structs), one for each output of the operator, one
     for each tensor in `variables`, which it reads and updates for the next inference, and an int8
     pointer if `workspace_bytes` is not 0. It writes all of its outputs and nothing else.
     The C code uses the parameters' names and omits parameters that the body does not use.
@@ -25,12 +29,17 @@ class Kernel:
 
     function: Any
     inputs: tuple[int, ...]
-    constants: tuple[np.ndarray[Any, Any], ...] = ()
+    constants: tuple[KernelConstant, ...] = ()
     workspace_bytes: int = 0
     variables: tuple[int, ...] = ()
     sources: frozenset[str] = frozenset()
     callees: tuple["Callee", ...] = ()
     steps: tuple["MarkedStep", ...] = ()
+
+    @property
+    def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
+        """The constants without structs."""
+        return tuple(one for one in self.constants if not isinstance(one, Structs))
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from tvm import ir, tirx
 
-from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.kernel import Kernel, KernelConstant
 from ethosgen.aot.tir.primfunc import pointer
 from ethosgen.aot.tir.quantization import Multiplier, divide, multiply, offset
+from ethosgen.aot.tir.structs import Struct, structs_of
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.status import Status
 
 Array = np.ndarray[Any, Any]
+Table = Array | Struct | Sequence[Struct]
+"""What is constant: an array, a C struct, or an array of structs."""
 Formula = Callable[..., Any]
 
 BAD_VALUE = int(Status.BAD_VALUE)
@@ -39,7 +42,7 @@ class Nest:
         self._declarations: list[Any] = []
         self._statements: list[Any] = []
         self._reads: list[tuple[Any, int]] = []
-        self._tables: list[tuple[Any, Array]] = []
+        self._tables: list[tuple[Any, KernelConstant]] = []
         self._writes: list[Any] = []
         self._variables: list[tuple[Any, int]] = []
         self._workspace: Any = None
@@ -54,8 +57,16 @@ class Nest:
         self._reads.append((variable, tensor.index))
         return buffer
 
-    def table(self, name: str, values: Array) -> Any:
-        """Declare a constant array and return it as a buffer."""
+    def table(self, name: str, values: Table) -> Any:
+        """Declare a constant array, struct or array of structs, and return it as a buffer.
+
+        That of structs has an element for each, of which only the address may be taken.
+        """
+        if not isinstance(values, np.ndarray):
+            every = (values,) if isinstance(values, Struct) else values
+            variable, buffer = self._declare(name, "int32", (len(every),))
+            self._tables.append((variable, structs_of(every)))
+            return buffer
         variable, buffer = self._declare(name, values.dtype.name, values.shape)
         self._tables.append((variable, values))
         return buffer

@@ -7,6 +7,9 @@ from tvm import ir, tirx
 READS = "ethosgen.reads"
 """PrimFunc attribute: the number of leading parameters that are read-only."""
 
+STRUCTS = "ethosgen.structs"
+"""PrimFunc attribute: the C types of parameters that point to structs, by their names."""
+
 SAME_BYTES = "ethosgen.same_bytes"
 """PrimFunc attribute: the function copies its input to its output."""
 

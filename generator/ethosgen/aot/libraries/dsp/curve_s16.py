@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.libraries.dsp.shapes import CurveS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR
@@ -32,13 +33,14 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if not 0 < factor <= MOST_FACTOR or target.dtype != "int16" or source.shape != target.shape:
         return None
     heights, slopes = signed_lines(op.code)
-    numbers = factor, 1 << shift >> 1, shift, op.code == "TANH"
+    is_tanh = int(op.code == "TANH")
+    curve = CurveS16(factor=factor, half=1 << shift >> 1, shift=shift, is_tanh=is_tanh)
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     tables = [
         nest.table("heights", heights),
         nest.table("slopes", slopes),
-        nest.table("shape", np.array(numbers, np.int32)),
+        nest.table("shape", curve),
     ]
     y = nest.write("output", target, (source.elements,))
     places = tirx.address_of(y[0]), tirx.address_of(x[0])

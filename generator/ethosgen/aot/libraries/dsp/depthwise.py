@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.lanes import Lanes
 from ethosgen.aot.libraries.dsp.matrix import convolution
+from ethosgen.aot.libraries.dsp.shapes import Depthwise
 from ethosgen.aot.libraries.framework.calls import images_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Table
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
@@ -38,7 +38,7 @@ def _depthwise(
     planes = Planes.of(vertical, horizontal)
     if planes.is_exchanged:
         weights = weights.transpose(1, 0, 2)
-    constants = {
+    constants: dict[str, Table] = {
         "weights": order.depthwise_weights(weights),
         "scales": order.depthwise_scales(scales),
         "shape": planes.shape(layer),
@@ -104,24 +104,42 @@ class Planes:
         is_dense = across.dilation == 1 and across.stride in (1, 2)
         return is_dense and across.taps == self.down.taps == 3 and not self.is_exchanged
 
-    def shape(self, layer: Layer) -> Array:
-        """Return a struct ethosgen_dsp_depthwise."""
+    def shape(self, layer: Layer) -> Depthwise:
+        """Return the struct of a layer."""
         down, across = self.down, self.across
         _, _, width, depth = layer.source.shape
         source, target = (width * depth, depth), (layer.target.shape[2], 1)
         if self.is_exchanged:
             source, target = source[::-1], target[::-1]
         before = min(across.padding, self.columns)
-        numbers = (
-            *(down.source, min(across.source, self.columns - before)),
-            *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
-            *(down.taps, across.taps, down.dilation, across.dilation),
-            *(down.stride, across.stride, down.padding, before),
-            *(self.row, self.values, down.target, across.target, self.strip),
-            *(place * layer.channels for place in target),
-            *(self.is_3x3, *layer.bounds),
+        low, high = layer.whole_bounds
+        return Depthwise(
+            height=down.source,
+            width=min(across.source, self.columns - before),
+            channels=depth,
+            copies=layer.channels // depth,
+            row_bytes=source[0],
+            column_bytes=source[1],
+            zero_point=zero_point_of(layer.source),
+            taps_y=down.taps,
+            taps_x=across.taps,
+            dilation_y=down.dilation,
+            dilation_x=across.dilation,
+            stride_y=down.stride,
+            stride_x=across.stride,
+            before_y=down.padding,
+            before_x=before,
+            plane_row=self.row,
+            plane=self.values,
+            rows=down.target,
+            pixels=across.target,
+            strip=self.strip,
+            output_row=target[0] * layer.channels,
+            output_step=target[1] * layer.channels,
+            is_3x3=int(self.is_3x3),
+            low=low,
+            high=high,
         )
-        return np.array(numbers, np.int32)
 
     @property
     def cycles(self) -> float:

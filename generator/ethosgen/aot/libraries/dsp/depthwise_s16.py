@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import DEPTHWISE
 from ethosgen.aot.libraries.dsp.matrix_s16 import convolution
+from ethosgen.aot.libraries.dsp.shapes import DepthwiseS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import layer_s16
 from ethosgen.aot.loops.window import make_window
@@ -33,17 +33,22 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     vertical, horizontal = make_window(op, weights.shape[1:3], source, target)
     _, _, width, depth = source.shape
-    numbers = (
-        *(layer.channels, layer.channels // depth),
-        *(vertical.dilation * width * depth, horizontal.dilation * depth),
-        *(weights.shape[2] * layer.channels, *layer.bounds),
+    low, high = layer.whole_bounds
+    shape = DepthwiseS16(
+        channels=layer.channels,
+        copies=layer.channels // depth,
+        row=vertical.dilation * width * depth,
+        tap=horizontal.dilation * depth,
+        weight_row=weights.shape[2] * layer.channels,
+        low=low,
+        high=high,
     )
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     w = nest.read("weights", layer.weights)
     tables = [
         nest.table("scales", scales.reshape(-1)),
-        nest.table("shape", np.array(numbers, np.int32)),
+        nest.table("shape", shape),
     ]
     with nest.loops(target.shape[:3]) as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)

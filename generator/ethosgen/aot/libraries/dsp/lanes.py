@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.libraries.dsp import order
+from ethosgen.aot.libraries.dsp import order, shapes
 from ethosgen.aot.libraries.framework.calls import images_kernel
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Table
 from ethosgen.aot.tir.quantization import zero_point_of
 
 LANES = frozenset({"ethosgen_dsp_depthwise_lanes.c"})
@@ -62,7 +63,7 @@ class Lanes:
     def kernel(self, layer: Layer, weights: Array, scales: Array) -> Kernel:
         """Return the kernel; `weights` are (row, column, channel)."""
         function = f"ethosgen_dsp_depthwise_{'lanes' if self.copies == 1 else 'copies'}_s8"
-        constants = {
+        constants: dict[str, Table] = {
             "weights": self._weights(weights.reshape(self.taps, -1)),
             "blocks": self._scales(scales),
             "shape": self._shape(layer),
@@ -85,16 +86,30 @@ class Lanes:
         rows = [[place, to, *doubled[to : to + WIDTH].flat] for place, to in self.blocks]
         return np.array(rows, np.int32).reshape(-1)
 
-    def _shape(self, layer: Layer) -> Array:
-        """Return a struct ethosgen_dsp_lanes."""
+    def _shape(self, layer: Layer) -> shapes.Lanes:
+        """Return the struct of a layer."""
         down, across = self.down, self.across
-        numbers = (
-            *(down.source, across.source, self.channels, zero_point_of(layer.source)),
-            *(down.taps, across.taps, down.dilation, across.dilation),
-            *(down.stride, across.stride, down.padding, across.padding),
-            *(down.target, across.target, layer.channels, len(self.blocks), *layer.bounds),
+        low, high = layer.whole_bounds
+        return shapes.Lanes(
+            height=down.source,
+            width=across.source,
+            channels=self.channels,
+            zero_point=zero_point_of(layer.source),
+            taps_y=down.taps,
+            taps_x=across.taps,
+            dilation_y=down.dilation,
+            dilation_x=across.dilation,
+            stride_y=down.stride,
+            stride_x=across.stride,
+            before_y=down.padding,
+            before_x=across.padding,
+            rows=down.target,
+            columns=across.target,
+            outputs=layer.channels,
+            blocks=len(self.blocks),
+            low=low,
+            high=high,
         )
-        return np.array(numbers, np.int32)
 
 
 def _starts(count: int) -> Sequence[int]:

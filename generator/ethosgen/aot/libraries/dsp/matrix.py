@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethosgen.aot.libraries.dsp import cost, order
+from ethosgen.aot.libraries.dsp.shapes import Matrix
 from ethosgen.aot.libraries.framework.calls import (
     is_contiguous,
     rows_kernel,
-    window_numbers,
+    window_of,
     windows_kernel,
 )
 from ethosgen.aot.libraries.framework.library import packed
@@ -72,7 +73,7 @@ def _windows(
         return None
     room = (ROOM + PATCH) * whole_steps(weights.shape[1])
     function, files = window_function(layer.channels // groups)
-    window = window_numbers(layer, depth, vertical, horizontal)
+    window = window_of(layer, depth, vertical, horizontal)
     return windows_kernel(layer, depth, function, constants, window, room, files)
 
 
@@ -90,8 +91,8 @@ def whole_steps(depth: int) -> int:
 
 def matrix_constants(
     layer: Layer, weights: Array, groups: int = 1, stride: int | None = None
-) -> tuple[Array, Array, Array] | None:
-    """Return packed weights and scales, group by group, and a struct ethosgen_dsp_matrix.
+) -> tuple[Array, Array, Matrix] | None:
+    """Return packed weights and scales, group by group, and the struct of the layer.
 
     The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
     kernel cannot compute the layer.
@@ -100,13 +101,22 @@ def matrix_constants(
     if scales is None:
         return None
     channels, depth = layer.channels // groups, weights.shape[1]
-    parts = order.parts(weights.reshape(groups, channels, depth))
-    shape = (depth, *parts, channels, stride or layer.channels, *layer.bounds)
+    first, part = order.parts(weights.reshape(groups, channels, depth))
+    low, high = layer.whole_bounds
+    matrix = Matrix(
+        depth=depth,
+        first=first,
+        part=part,
+        channels=channels,
+        stride=stride or layer.channels,
+        low=low,
+        high=high,
+    )
     if channels <= cost.MOST_FEW:
         rows = order.depthwise_weights(weights.T[np.newaxis])
-        return rows, order.depthwise_scales(scales), np.array(shape, np.int32)
+        return rows, order.depthwise_scales(scales), matrix
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),
-        np.array(shape, np.int32),
+        matrix,
     )

@@ -9,10 +9,11 @@ import numpy as np
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import CONVOLUTION, DENSE
+from ethosgen.aot.libraries.dsp.shapes import MatrixS16
 from ethosgen.aot.libraries.framework.calls import (
     is_contiguous,
     rows_kernel,
-    window_numbers,
+    window_of,
     windows_kernel,
 )
 from ethosgen.aot.libraries.framework.library import packed
@@ -69,7 +70,7 @@ def _windows(
     constants = _constants(layer, weights, layer.source.shape[3] // depth)
     if constants is None:
         return None
-    window = window_numbers(layer, depth, vertical, horizontal)
+    window = window_of(layer, depth, vertical, horizontal)
     function = "ethosgen_dsp_convolution_s16"
     return windows_kernel(layer, depth, function, constants, window, _room(weights), WINDOWS)
 
@@ -79,25 +80,30 @@ def _room(weights: Array) -> int:
     return ROOM * -(-depth // order.PAIR) * order.PAIR
 
 
-def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, Array] | None:
-    """Return packed weights and scales, group by group, and a struct ethosgen_dsp_matrix_s16.
+def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, MatrixS16] | None:
+    """Return packed weights and scales, group by group, and the struct of the layer.
 
     None if the kernel cannot compute the layer.
     """
     scales = order.scales(layer, weights)
     if scales is None:
         return None
-    shape = matrix_numbers(weights, scales, layer.bounds, groups)
+    matrix = matrix_of(weights, scales, layer.whole_bounds, groups)
     return (
         np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
         np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),
-        np.array(shape, np.int32),
+        matrix,
     )
 
 
-def matrix_numbers(
-    weights: Array, scales: Array, bounds: tuple[float, float], groups: int = 1
-) -> tuple[float, ...]:
-    """Return a struct ethosgen_dsp_matrix_s16; weights are (channels, depth)."""
+def matrix_of(weights: Array, scales: Array, bounds: tuple[int, int], groups: int = 1) -> MatrixS16:
+    """Return the struct of weights of (channels, depth)."""
     channels, depth = weights.shape
-    return depth, order.part(weights, scales), channels // groups, channels, *bounds
+    return MatrixS16(
+        depth=depth,
+        part=order.part(weights, scales),
+        channels=channels // groups,
+        stride=channels,
+        low=bounds[0],
+        high=bounds[1],
+    )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ethosgen.aot.cost import Cycles
+from ethosgen.aot.libraries.framework.core import Pad
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.padding import PLAIN_CYCLES, padding, slab_of
 from ethosgen.aot.tir.kernel import Kernel
@@ -46,4 +47,4 @@ _cycles = estimate(moved)
 @packed("PAD", dtype="int16", cycles=_cycles)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
-    return padding("ethosgen_dsp_pad_s8", PAD, op, tensors)
+    return padding("ethosgen_dsp_pad_s8", Pad, PAD, op, tensors)

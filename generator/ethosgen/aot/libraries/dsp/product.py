@@ -1,16 +1,16 @@
 """BATCH_MATMUL of int8: some columns are packed at a time, and multiplied by all rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
+from ethosgen.aot.libraries.dsp.shapes import Product
+from ethosgen.aot.libraries.framework.core import Scale
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
@@ -120,14 +120,14 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if second.dtype != "int8" or min(target.elements, first.elements) == 0:
         return None
     batches, sizes = _sizes(op, tensors)
-    numbers = _numbers(op, (first, second, target), sizes)
-    if numbers is None:
+    product = _shape(op, (first, second, target), sizes)
+    if product is None:
         return None
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], sizes.rows * sizes.depth))
     b = nest.read("second", second, (*leads[1], sizes.columns * sizes.depth))
-    shape = nest.table("shape", numbers)
+    shape = nest.table("shape", product)
     y = nest.write("output", target, (*batches, sizes.rows * sizes.columns))
     room = nest.room("room", sizes.bytes)
     with nest.loops(batches) as batch:
@@ -141,20 +141,31 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(VECTOR if sizes.is_vector else PRODUCT)
 
 
-def _numbers(op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: Sizes) -> Array | None:
-    """Return a struct ethosgen_dsp_product, None if the kernel does not cover it."""
+def _shape(op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: Sizes) -> Product | None:
+    """Return the struct of a product, None if the kernel does not cover it."""
     first, second, target = tensors
     (multiplier,) = multipliers_of(first, second, target)
     row = (0, multiplier.mantissa, multiplier.shift)
     scale = order.dsp_scale(row, sizes.depth * MOST_PRODUCT, zero_point_of(target))
     if scale is None:
         return None
-    rows = (1, sizes.rows) if op.options.get("adj_x") else (sizes.depth, 1)
+    rows = (sizes.rows, 1) if op.options.get("adj_x") else (1, sizes.depth)
     columns = (1, sizes.depth) if sizes.is_turned else (sizes.columns, 1)
-    numbers = (
-        *(sizes.rows, sizes.depth, sizes.columns, *rows[::-1], zero_point_of(first)),
-        *(*columns, zero_point_of(second)),
-        *(sizes.panel, sizes.parts, sizes.part_depth, sizes.part),
-        *(*scale, scale[0] * 2, *scale[1:]),
+    bias, mantissa, addend, shift = scale
+    even = Scale(bias=bias, mantissa=mantissa, addend=addend, shift=shift)
+    return Product(
+        rows=sizes.rows,
+        depth=sizes.depth,
+        columns=sizes.columns,
+        first_step=rows[0],
+        first_next=rows[1],
+        first_zero=zero_point_of(first),
+        second_step=columns[0],
+        second_next=columns[1],
+        second_zero=zero_point_of(second),
+        panel=sizes.panel,
+        parts=sizes.parts,
+        part_depth=sizes.part_depth,
+        part=sizes.part,
+        scales=(even, replace(even, bias=bias * 2)),
     )
-    return np.array(numbers, np.int32)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
+from ethosgen.aot.libraries.dsp.shapes import ProductS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
 from ethosgen.aot.loops.layer import multipliers_of
@@ -15,6 +15,7 @@ from ethosgen.aot.tir.nest import Nest, broadcast
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
+UINT32_MAX = (1 << 32) - 1
 PRODUCT = frozenset({"ethosgen_dsp_product_s16.c"})
 ROOM = 8
 """Bytes of temporary memory for each pair of places: those of two columns."""
@@ -43,12 +44,23 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     scale = order.scale(0, multiplier, depth * order.MOST_INPUT**2)
     if min(target.elements, depth) == 0 or scale is None or scale[3] < 0:
         return None
-    steps = (1, depth) if op.options.get("adj_y") else (columns, 1)
+    place_step, column_step = (1, depth) if op.options.get("adj_y") else (columns, 1)
+    product = ProductS16(
+        rows=rows,
+        depth=depth,
+        columns=columns,
+        place_step=place_step,
+        column_step=column_step,
+        low=scale[0] & UINT32_MAX,
+        high=scale[1],
+        mantissa=scale[2],
+        shift=scale[3],
+    )
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))
     b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", np.array((rows, depth, columns, *steps, *scale), np.int32))
+    shape = nest.table("shape", product)
     y = nest.write("output", target, (*batches, rows * columns))
     room = nest.room("room", ROOM * -(-depth // order.PAIR))
     with nest.loops(batches) as batch:

@@ -1,16 +1,22 @@
 """Layers of int8 with state: SVDF with a state of int16, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
+from ethosgen.aot.libraries.framework import core
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
-from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, gate_matrices
+from ethosgen.aot.libraries.framework.recurrent import (
+    MOST_FACTOR,
+    curve_lines,
+    four,
+    gate_matrices,
+)
 from ethosgen.aot.operators.recurrent import (
     Lstm,
     Svdf,
@@ -99,8 +105,8 @@ def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | Non
         or any(tensor.data is None for tensor in constants)
     ):
         return None
-    numbers = _svdf_numbers(layer)
-    if numbers is None:
+    shape = _svdf_shape(layer)
+    if shape is None:
         return None
     batch, depth = layer.source.shape
     weights = layer.features.array()
@@ -112,7 +118,7 @@ def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | Non
         nest.table("biases", padded(biases, BLOCK)),
         nest.table("time_weights", layer.time.array()),
         nest.table("unit_biases", layer.bias.array()),
-        nest.table("shape", numbers),
+        nest.table("shape", shape),
     ]
     y = nest.write("output", layer.target)
     state = nest.variable("state", layer.state)
@@ -123,27 +129,39 @@ def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | Non
     return nest.kernel(SVDF | sums.sources)
 
 
-def _svdf_numbers(layer: Svdf) -> Array | None:
-    """Return a struct ethosgen_dsp_svdf, None if the kernel does not cover the layer."""
+def _svdf_shape(layer: Svdf) -> core.Svdf | None:
+    """Return the struct of a layer, None if the kernel does not cover the layer."""
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
-    numbers = multiplier_numbers(into, _most(layer.features))
+    first = multiplier_of(into, _most(layer.features))
     # The totals are not doubled, since they may have all 32 bits.
-    last = multiplier_numbers(out, 0)
-    if numbers is None or last is None:
+    last = multiplier_of(out, 0)
+    if first is None or last is None:
         return None
-    sizes = layer.source.shape[1], layer.time.shape[0], layer.rank, layer.memory
-    wide = (last[0] - 1, *last[1:])
-    return np.array((*sizes, *numbers, *wide, zero_point_of(layer.target)), np.int32)
+    return core.Svdf(
+        depth=layer.source.shape[1],
+        filters=layer.time.shape[0],
+        rank=layer.rank,
+        memory=layer.memory,
+        into=first,
+        out=replace(last, left=last.left - 1),
+        zero_point=zero_point_of(layer.target),
+    )
 
 
-def multiplier_numbers(by: Multiplier, most: int) -> tuple[int, ...] | None:
-    """Return a struct ethosgen_dsp_multiplier for sums of at most `most`, None if they overflow."""
+def multiplier_of(by: Multiplier, most: int) -> core.Multiplier | None:
+    """Return a multiplier for sums of at most `most`, None if they overflow."""
     left, right = max(by.shift, 0), max(-by.shift, 0)
     if left + 1 > MOST_SHIFT or right > MOST_SHIFT or most << left >= MOST_SUM:
         return None
-    return 1 + left, by.mantissa, -1 if right else 0, 1 << right >> 1, right
+    return core.Multiplier(
+        left=1 + left,
+        mantissa=by.mantissa,
+        sign=-1 if right else 0,
+        half=1 << right >> 1,
+        right=right,
+    )
 
 
 def _most(weights: Tensor) -> int:
@@ -186,8 +204,8 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
     """Return the kernel of an LSTM with a library's sums."""
     layer = read_lstm(op, tensors)
-    numbers = _lstm_numbers(layer)
-    if numbers is None:
+    shape = _lstm_shape(layer)
+    if shape is None:
         return None
     batch, _, features, units = layer.sizes
     nest = Nest()
@@ -196,7 +214,7 @@ def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | Non
         nest.table("weights", _lstm_weights(layer, sums)),
         nest.table("biases", _lstm_biases(layer, sums)),
         nest.table("lines", curve_lines()),
-        nest.table("shape", numbers),
+        nest.table("shape", shape),
     ]
     y = nest.write("output", layer.target)
     states = [
@@ -240,39 +258,51 @@ def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
     return np.concatenate([block for pair in pairs for block in pair])
 
 
-def _lstm_numbers(layer: Lstm) -> Array | None:
-    """Return a struct ethosgen_dsp_lstm, None if the kernel does not cover the layer."""
+def _lstm_shape(layer: Lstm) -> core.Lstm | None:
+    """Return the struct of a layer, None if the kernel does not cover the layer."""
     batch, steps, features, units = layer.sizes
-    pairs, cell = gate_matrices(layer), cell_numbers(layer)
+    pairs, cell = gate_matrices(layer), cell_of(layer)
     constants = [*(weights for _, weights in pairs), *layer.biases]
     if any(t.data is None for t in constants) or cell is None:
         return None
     biases = [int(np.abs(bias.array().astype(np.int64)).max(initial=0)) for bias in layer.biases]
     starts = [most for bias in biases for most in (bias, 0)]
     gates = [
-        multiplier_numbers(gate_multiplier(rows, weights), _most(weights) + most)
+        multiplier_of(gate_multiplier(rows, weights), _most(weights) + most)
         for (rows, weights), most in zip(pairs, starts, strict=True)
     ]
-    multipliers = [one for one in (*gates[::2], *gates[1::2]) if one is not None]
+    multipliers = [gate for gate in gates if gate is not None]
     if len(multipliers) < len(gates):
         return None
-    numbers = (
-        *(steps, batch if layer.by_time else 1, features, units),
-        *(number for one in multipliers for number in one),
-        *cell,
+    return core.Lstm(
+        steps=steps,
+        row_step=batch if layer.by_time else 1,
+        features=features,
+        units=units,
+        forward=four(multipliers[::2]),
+        back=four(multipliers[1::2]),
+        cell=cell,
     )
-    return np.array(numbers, np.int32)
 
 
-def cell_numbers(layer: Lstm) -> tuple[int, ...] | None:
-    """Return a struct ethosgen_dsp_cell, None if the kernels do not cover the cell."""
+def cell_of(layer: Lstm) -> core.Cell | None:
+    """Return the struct of a layer's cell, None if the kernels do not cover the cell."""
     factor, shift = cell_shift(scale_of(layer.cell))
     # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
-    cells = [multiplier_numbers(one, MOST_SUM - 1) for one in cell_multipliers(layer)]
-    multipliers = [one for one in cells if one is not None]
-    if len(multipliers) < len(cells) or factor > MOST_FACTOR or shift > MOST_SHIFT:
+    kept, added, made = (multiplier_of(by, MOST_SUM - 1) for by in cell_multipliers(layer))
+    if kept is None or added is None or made is None:
         return None
-    return (
-        *(number for one in multipliers for number in one),
-        *(*cell_clip(layer), factor, 1 << shift >> 1, shift, zero_point_of(layer.hidden)),
+    if factor > MOST_FACTOR or shift > MOST_SHIFT:
+        return None
+    low, high = cell_clip(layer)
+    return core.Cell(
+        kept=kept,
+        added=added,
+        made=made,
+        low=low,
+        high=high,
+        factor=factor,
+        half=1 << shift >> 1,
+        shift=shift,
+        zero_point=zero_point_of(layer.hidden),
     )

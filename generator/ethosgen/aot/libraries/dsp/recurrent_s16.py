@@ -7,8 +7,9 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import one_row
-from ethosgen.aot.libraries.dsp.matrix_s16 import MATRIX, matrix_numbers
-from ethosgen.aot.libraries.dsp.recurrent import cell_numbers
+from ethosgen.aot.libraries.dsp.matrix_s16 import MATRIX, matrix_of
+from ethosgen.aot.libraries.dsp.recurrent import cell_of
+from ethosgen.aot.libraries.dsp.shapes import LstmS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.libraries.framework.recurrent import curve_lines
@@ -34,25 +35,27 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all time steps of a batch by one call."""
     layer = read_lstm(op, tensors)
     constants = [*layer.inputs, *layer.recurrent, *layer.biases]
-    cell = cell_numbers(layer)
+    cell = cell_of(layer)
     if any(tensor.data is None for tensor in constants) or cell is None:
         return None
     batch, steps, features, units = layer.sizes
-    sides = [side for side in (_forward(layer), _back(layer)) if side is not None]
-    if len(sides) < len(("forward", "back")):
+    forward, back = _forward(layer), _back(layer)
+    if forward is None or back is None:
         return None
-    numbers = (
-        *(steps, batch if layer.by_time else 1),
-        *(number for side in sides for number in matrix_numbers(*side, limits("int16"))),
-        *cell,
+    shape = LstmS16(
+        steps=steps,
+        row_step=batch if layer.by_time else 1,
+        forward=matrix_of(*forward, limits("int16")),
+        back=matrix_of(*back, limits("int16")),
+        cell=cell,
     )
-    nest = Nest()
+    sides, nest = (forward, back), Nest()
     x = nest.read("input", layer.source)
     tables = [
         nest.table("weights", np.concatenate([order.matrix_weights(w) for w, _ in sides])),
-        nest.table("scales", np.concatenate([one.reshape(-1) for _, one in sides])),
+        nest.table("scales", np.concatenate([scales.reshape(-1) for _, scales in sides])),
         nest.table("lines", curve_lines()),
-        nest.table("shape", np.array(numbers, np.int32)),
+        nest.table("shape", shape),
     ]
     y = nest.write("output", layer.target)
     states = [

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.libraries.dsp.recurrent import multiplier_numbers
+from ethosgen.aot.libraries.dsp.recurrent import multiplier_of
+from ethosgen.aot.libraries.dsp.shapes import SoftmaxS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
@@ -29,7 +29,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     found = read_softmax_s16(op, tensors)
     rows, depth = found.shape
-    scale = multiplier_numbers(found.multiplier, MOST_DISTANCE)
+    scale = multiplier_of(found.multiplier, MOST_DISTANCE)
     if scale is None or not 0 < depth <= MOST_DEPTH:
         return None
     nest = Nest()
@@ -37,7 +37,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     tables = [
         nest.table("exponentials", found.exponentials),
         nest.table("reciprocals", found.reciprocals),
-        nest.table("shape", np.array((depth, *scale), np.int32)),
+        nest.table("shape", SoftmaxS16(depth=depth, scale=scale)),
     ]
     y = nest.write("output", target, (source.elements,))
     places = tirx.address_of(y[0]), tirx.address_of(x[0])

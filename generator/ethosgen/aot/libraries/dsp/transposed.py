@@ -15,27 +15,31 @@ from ethosgen.aot.libraries.dsp.matrix import (
     whole_steps,
     window_function,
 )
-from ethosgen.aot.libraries.framework.calls import Constants, window_numbers
+from ethosgen.aot.libraries.framework import core
+from ethosgen.aot.libraries.framework.calls import Constants, window_of
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.framework.transposed import (
     MOST_PARTS,
     Phase,
+    joined_tables,
     phase_weights,
     phases,
+    places,
     widened,
 )
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_transposed_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 CALL = 120
 """Instructions of a call outside its loops."""
 NAMES = ("weights", "scales", "shape", "window")
 """The constants of a part."""
-PartConstants = tuple[Array, ...]
+PartConstants = tuple[Array, Array, Struct, core.Window]
 MakeConstants = Callable[[Layer, Array, int], Constants | None]
 """Packs a layer's weights (channel, products), for outputs of rows that are so far apart."""
 WindowCycles = Callable[[int, tuple[int, int], int, int], float]
@@ -89,7 +93,7 @@ def part_constants(layer: Layer, part: Part, make: MakeConstants) -> PartConstan
     if made is None:
         return None
     row_step = down.stride * width * channels
-    return *made, window_numbers(layer, layer.source.shape[3], down.axis, across.axis, row_step)
+    return *made, window_of(layer, layer.source.shape[3], down.axis, across.axis, row_step)
 
 
 def parts_kernel(
@@ -107,19 +111,16 @@ def parts_kernel(
         return None
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    columns = zip(NAMES, zip(*constants, strict=True), strict=True)
-    tables = [nest.table(name, np.concatenate(values)) for name, values in columns]
+    tables = joined_tables(nest, dict(zip(NAMES, zip(*constants, strict=True), strict=True)))
     room = nest.room("room", room_bytes)
     with nest.loop("n", layer.target.shape[0]) as n:
-        at = [0] * len(tables)
-        for part, values in zip(parts, constants, strict=True):
+        for part, at in zip(parts, places(constants), strict=True):
             nest.call(
                 function,
                 tirx.address_of(y[n, part.down.first, part.across.first, 0]),
                 *(tirx.address_of(x[n, 0, 0, 0]), room.data),
                 *(tirx.address_of(t[i]) for t, i in zip(tables, at, strict=True)),
             )
-            at = [place + len(value) for place, value in zip(at, values, strict=True)]
     return nest.kernel(sources)
 
 

@@ -7,6 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import convolution, sizes_of, two_forms, whole_convolution
+from ethosgen.aot.libraries.floats.shapes import Depthwise
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import padded
 from ethosgen.aot.loops.window import make_window
@@ -46,7 +47,12 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     vertical, horizontal = make_window(op, (height, width), source, target)
     steps = horizontal.dilation * depth, vertical.dilation * source.shape[2] * depth
     is_column = width == 1
-    numbers = (channels, steps[is_column], steps[1], width * channels)
+    layer_shape = Depthwise(
+        channels=channels,
+        tap_floats=steps[is_column],
+        row_floats=steps[1],
+        weight_row=width * channels,
+    )
     biases = np.concatenate([layer.bounds, padded(order.biases_of(layer), order.BLOCK)])
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
@@ -57,7 +63,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         places = np.arange(channels) // (channels // depth)
         tables.append(nest.table("places", padded(places.astype(np.uint32), order.BLOCK)).data)
         name = "ethosgen_depthwise_copies_f32"
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", layer_shape)
     with nest.loops(target.shape[:3], "n oy ox") as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]

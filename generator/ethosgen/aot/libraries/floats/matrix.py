@@ -6,7 +6,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.cost import Cycles, TwoForms
-from ethosgen.aot.libraries.floats import cost, order
+from ethosgen.aot.libraries.floats import cost, order, shapes
 from ethosgen.aot.libraries.floats.strips import Rows, Sizes, Strips, cheapest
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
@@ -89,7 +89,7 @@ def convolution(layer: Layer, weights: Array, sizes: Sizes) -> Kernel:
     steps = layer.target.shape[2] * layer.channels, layer.channels
     packs = packed_groups(layer, weights, sizes.groups)
     w = nest.table("weights", np.concatenate(packs))
-    shape = nest.table("shape", strip_numbers(form, steps, len(packs[0])))
+    shape = nest.table("shape", strip_shape(form, steps, len(packs[0])))
     strip = nest.workspace("strip", "float32", (form.floats,))
     with nest.loop("n", layer.target.shape[0]) as n:
         places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
@@ -107,27 +107,36 @@ def packed_groups(layer: Layer, weights: Array, groups: int) -> list[Array]:
     ]
 
 
-def strip_numbers(strips: Strips, steps: tuple[int, int], group_weights: int) -> Array:
-    """Return a struct ethosgen_convolution_f32.
+def strip_shape(strips: Strips, steps: tuple[int, int], group_weights: int) -> shapes.Convolution:
+    """Return the struct of a convolution.
 
     `steps` has the floats from an output to the one below it, and to the next in its row.
     """
     sizes = strips.sizes
     channels = sizes.source_channels
-    numbers = (
-        *_windows(sizes.vertical, sizes.horizontal.source * channels, steps[0]),
-        *_windows(sizes.horizontal, channels, steps[1]),
-        *(sizes.depth, sizes.groups, group_weights, strips.outputs),
-        *(int(strips.is_shared), sizes.group_channels),
+    return shapes.Convolution(
+        vertical=_windows(sizes.vertical, sizes.horizontal.source * channels, steps[0]),
+        horizontal=_windows(sizes.horizontal, channels, steps[1]),
+        depth=sizes.depth,
+        groups=sizes.groups,
+        group_weights=group_weights,
+        outputs=strips.outputs,
+        is_shared=int(strips.is_shared),
+        channels=sizes.group_channels,
     )
-    return np.array(numbers, np.int32)
 
 
-def _windows(axis: Axis, source_step: int, target_step: int) -> tuple[int, ...]:
-    """Return a struct ethosgen_windows_f32."""
-    return (
-        *(axis.source, source_step, axis.taps, axis.stride, axis.dilation),
-        *(axis.padding, axis.target, target_step),
+def _windows(axis: Axis, source_step: int, target_step: int) -> shapes.Windows:
+    """Return the struct of an axis."""
+    return shapes.Windows(
+        source=axis.source,
+        source_step=source_step,
+        taps=axis.taps,
+        stride=axis.stride,
+        dilation=axis.dilation,
+        padding=axis.padding,
+        target=axis.target,
+        target_step=target_step,
     )
 
 
@@ -137,13 +146,19 @@ def _multiply(layer: Layer, weights: Array, sizes: Sizes, rows: Rows, batches: i
     count, groups = rows.count, sizes.groups
     if rows.pieces == 1 and source == count * rows.step:
         count, batches = count * batches, 1
-    numbers = (count, weights.shape[1], sizes.group_channels, rows.step, rows.target_step)
+    matrix = shapes.Matrix(
+        rows=count,
+        depth=weights.shape[1],
+        channels=sizes.group_channels,
+        input_step=rows.step,
+        output_step=rows.target_step,
+    )
     packs = packed_groups(layer, weights, groups)
     nest = Nest()
     x = nest.read("input", layer.source, (layer.source.elements,))
     y = nest.write("output", layer.target, (layer.target.elements,))
     w = nest.table("weights", np.concatenate(packs))
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", matrix)
     with nest.loops((batches, rows.pieces, groups), "n piece group") as (n, piece, group):
         to = n * target + piece * rows.target_piece_step + group * sizes.group_channels
         at = n * source + piece * rows.piece_step + group * sizes.depth

@@ -7,6 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import two_forms
+from ethosgen.aot.libraries.floats.shapes import Pool
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.loops.window import pool_window
 from ethosgen.aot.operators.layout import constant
@@ -46,6 +47,10 @@ def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _windows("ethosgen_max_pool_f32", op, tensors)
 
 
+def _shape(width: int, channels: int) -> Pool:
+    return Pool(channels=channels, tap_floats=channels, row_floats=width * channels)
+
+
 def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     vertical, horizontal = pool_window(op, tensors)
@@ -53,7 +58,7 @@ def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     bounds = nest.table("bounds", np.array(plain_range(op, "float32"), np.float32))
-    shape = nest.table("shape", np.array((channels, channels, width * channels), np.int32))
+    shape = nest.table("shape", _shape(width, channels))
     with nest.loops(target.shape[:3], "n oy ox") as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
@@ -82,7 +87,7 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     x = nest.read("input", source)
     y = nest.write("output", target, (batches, channels))
     bounds = nest.table("bounds", np.array((-np.inf, np.inf), np.float32))
-    shape = nest.table("shape", np.array((channels, channels, width * channels), np.int32))
+    shape = nest.table("shape", _shape(width, channels))
     with nest.loop("n", batches) as n:
         ends = tirx.address_of(y[n, 0]), tirx.address_of(x[n, 0, 0, 0])
         nest.call("ethosgen_average_pool_f32", *ends, height, width, bounds.data, shape.data)

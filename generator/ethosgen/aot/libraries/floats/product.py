@@ -8,6 +8,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import MATRIX, two_forms
+from ethosgen.aot.libraries.floats.shapes import contiguous
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.operators.matmul import full_shape, product_sizes
 from ethosgen.aot.tir.kernel import Kernel
@@ -42,7 +43,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))
     b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", np.array((rows, depth, columns, depth, columns), np.int32))
+    shape = nest.table("shape", contiguous(rows, depth, columns))
     y = nest.write("output", target, (*batches, rows * columns))
     blocks = -(-columns // order.BLOCK)
     weights = nest.workspace("weights", "float32", (2 + blocks * order.BLOCK * (1 + depth),))

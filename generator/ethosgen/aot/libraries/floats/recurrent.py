@@ -8,6 +8,7 @@ from tvm import tirx
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import MATRIX, two_forms
 from ethosgen.aot.libraries.floats.product import WHOLE
+from ethosgen.aot.libraries.floats.shapes import contiguous
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.operators.recurrent import (
@@ -53,7 +54,7 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     blocks = padded(layer.time.array(), order.BLOCK).reshape(-1, order.BLOCK, memory)
     time = nest.table("time_weights", np.ascontiguousarray(blocks.transpose(0, 2, 1)))
     weights = nest.table("feature_weights", _packed_sums(layer.features.array()))
-    shape = nest.table("shape", _shape(batch, depth, filters))
+    shape = nest.table("shape", contiguous(batch, depth, filters))
     output = nest.write("output", layer.target)
     state = nest.variable("state", layer.state, (batch, filters, memory))
     now = nest.workspace("now", "float32", (batch, filters))
@@ -75,11 +76,6 @@ def _packed_sums(weights: Array, biases: Array | None = None) -> Array:
     return order.matrix_weights(
         weights, np.zeros(len(weights), np.float32) if biases is None else biases, WHOLE
     )
-
-
-def _shape(rows: int, depth: int, channels: int) -> Array:
-    """Return a struct ethosgen_matrix_f32 of contiguous rows."""
-    return np.array((rows, depth, channels, depth, channels), np.int32)
 
 
 def _lstm(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -104,8 +100,8 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     x = nest.read("input", layer.source)
     forward = nest.table("input_weights", _packed_sums(inputs, biases))
     back = nest.table("recurrent_weights", _packed_sums(recurrent))
-    of_input = nest.table("input_shape", _shape(1, features, count))
-    of_hidden = nest.table("recurrent_shape", _shape(1, units, count))
+    of_input = nest.table("input_shape", contiguous(1, features, count))
+    of_hidden = nest.table("recurrent_shape", contiguous(1, units, count))
     output = nest.write("output", layer.target)
     hidden = nest.variable("hidden_state", layer.hidden, (batch, units))
     cell = nest.variable("cell_state", layer.cell, (batch, units))

@@ -13,7 +13,7 @@ from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import (
     CONVOLUTION,
     packed_groups,
-    strip_numbers,
+    strip_shape,
     two_forms,
 )
 from ethosgen.aot.libraries.floats.strips import Sizes, Strips
@@ -60,15 +60,15 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     _, _, width, channels = layer.target.shape
     weights = layer.weights.array()
-    packs, numbers = [], []
+    packs, structs = [], []
     for down, right, strips in parts:
         taken = weights[:, list(down.taps[0])][:, :, list(right.taps[0])]
         packs += packed_groups(layer, taken, 1)
         steps = down.stride * width * channels, right.stride * channels
-        numbers.append(strip_numbers(strips, steps, len(packs[-1])))
+        structs.append(strip_shape(strips, steps, len(packs[-1])))
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    w, shape = nest.table("weights", np.concatenate(packs)), nest.table("shape", np.stack(numbers))
+    w, shape = nest.table("weights", np.concatenate(packs)), nest.table("shape", structs)
     room = max(strips.floats for _, _, strips in parts)
     strip = nest.workspace("strip", "float32", (room,))
     with nest.loop("n", layer.target.shape[0]) as n:
@@ -78,7 +78,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
                 "ethosgen_convolution_f32",
                 tirx.address_of(y[n, down.first, right.first, 0]),
                 tirx.address_of(x[n, 0, 0, 0]),
-                *(strip.data, tirx.address_of(w[at]), tirx.address_of(shape[number, 0])),
+                *(strip.data, tirx.address_of(w[at]), tirx.address_of(shape[number])),
             )
             at += len(packs[number])
     return nest.kernel(CONVOLUTION)

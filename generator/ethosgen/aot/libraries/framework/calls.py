@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.libraries.framework import core
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Nest, Table
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.aot.tir.structs import Struct
 
-Constants = tuple[Array, Array, Array]
+Constants = tuple[Array, Array, Struct]
 """Packed weights and scales, group by group, and the struct with the sizes."""
 
 
@@ -33,8 +34,12 @@ def rows_kernel(
     nest = Nest()
     x = nest.read("input", layer.source, (layer.source.elements,))
     y = nest.write("output", layer.target, (layer.target.elements,))
-    names = ("weights", "scales", "shape")
-    tables = [nest.table(*one) for one in zip(names, constants, strict=True)]
+    weights, scales, shape = constants
+    tables = [
+        nest.table("weights", weights),
+        nest.table("scales", scales),
+        nest.table("shape", shape),
+    ]
     nest.call(
         function,
         *(tirx.address_of(y[0]), tirx.address_of(x[0])),
@@ -50,7 +55,7 @@ def windows_kernel(
     depth: int,
     function: str,
     constants: Constants,
-    window: Array,
+    window: core.Window,
     room_bytes: int,
     sources: frozenset[str],
 ) -> Kernel:
@@ -77,14 +82,14 @@ def windows_kernel(
 def images_kernel(
     layer: Layer,
     function: str,
-    constants: Mapping[str, Array],
+    constants: Mapping[str, Table],
     room_bytes: int,
     sources: frozenset[str],
 ) -> Kernel:
     """Return a call for each image, with temporary memory and the constants in their order."""
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    tables = [nest.table(name, values.reshape(-1)) for name, values in constants.items()]
+    tables = [nest.table(name, values) for name, values in constants.items()]
     room = nest.room("room", room_bytes)
     with nest.loop("n", layer.source.shape[0]) as n:
         nest.call(
@@ -95,19 +100,29 @@ def images_kernel(
     return nest.kernel(sources)
 
 
-def window_numbers(
+def window_of(
     layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
-) -> Array:
-    """Return a struct ethosgen_core_window that covers `depth` channels of each pixel.
+) -> core.Window:
+    """Return the window that covers `depth` channels of each pixel.
 
     A row of outputs and the next are `row_step` apart, or else adjacent.
     """
     _, height, width, channels = layer.source.shape
-    numbers = (
-        *(height, width, channels, depth),
-        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        *(vertical.stride, horizontal.stride, vertical.padding, horizontal.padding),
-        *(zero_point_of(layer.source), vertical.target, horizontal.target),
-        row_step or horizontal.target * layer.channels,
+    return core.Window(
+        height=height,
+        width=width,
+        pixel=channels,
+        channels=depth,
+        taps_y=vertical.taps,
+        taps_x=horizontal.taps,
+        dilation_y=vertical.dilation,
+        dilation_x=horizontal.dilation,
+        stride_y=vertical.stride,
+        stride_x=horizontal.stride,
+        before_y=vertical.padding,
+        before_x=horizontal.padding,
+        zero_point=zero_point_of(layer.source),
+        rows=vertical.target,
+        columns=horizontal.target,
+        row_step=row_step or horizontal.target * layer.channels,
     )
-    return np.array(numbers, np.int32)

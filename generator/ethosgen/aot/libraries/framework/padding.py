@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from tvm import tirx
@@ -10,6 +11,7 @@ from ethosgen.aot.operators.layout import contiguous, padded_before
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
 PLAIN_CYCLES = 1.0
@@ -59,8 +61,21 @@ def slab_of(op: Operator, tensors: Sequence[Tensor]) -> Slab | None:
     return Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
 
 
+class MakePad(Protocol):
+    """A library's struct of rows with padding around them, in bytes."""
+
+    def __call__(
+        self, *, rows: int, row_bytes: int, before: int, between: int, after: int, value: int
+    ) -> Struct:
+        """Return the struct."""
+
+
 def padding(
-    function: str, files: frozenset[str], op: Operator, tensors: Sequence[Tensor]
+    function: str,
+    make_pad: MakePad,
+    files: frozenset[str],
+    op: Operator,
+    tensors: Sequence[Tensor],
 ) -> Kernel | None:
     """Return a kernel that calls a function for each slab, None if no slabs cover the padding."""
     slab = slab_of(op, tensors)
@@ -68,13 +83,18 @@ def padding(
         return None
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     size = np.dtype(target.dtype).itemsize
-    value = zero_point_of(target) if target.dtype == "int8" else 0
-    sizes = (slab.row, slab.before, slab.between, slab.after)
-    numbers = (slab.rows, *(size * n for n in sizes), value)
+    pad = make_pad(
+        rows=slab.rows,
+        row_bytes=size * slab.row,
+        before=size * slab.before,
+        between=size * slab.between,
+        after=size * slab.after,
+        value=zero_point_of(target) if target.dtype == "int8" else 0,
+    )
     nest = Nest()
     x = nest.read("input", source, (slab.calls, slab.source))
     y = nest.write("output", target, (slab.calls, slab.target))
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", pad)
     with nest.loop("n", slab.calls) as n:
         ends = tirx.address_of(y[n, 0]), tirx.address_of(x[n, 0])
         nest.call(function, *ends, shape.data)

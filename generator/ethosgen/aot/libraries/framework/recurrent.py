@@ -1,5 +1,8 @@
 """The matrices and curves of layers with state."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import numpy as np
 
 from ethosgen.aot.libraries.framework.order import Array
@@ -20,6 +23,15 @@ def gate_matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
         for first, second in zip(layer.inputs, layer.recurrent, strict=True)
         for pair in ((layer.source, first), (layer.hidden, second))
     ]
+
+
+Item = TypeVar("Item")
+
+
+def four(gates: Sequence[Item]) -> tuple[Item, Item, Item, Item]:
+    """Return what the four gates have, as a struct takes it."""
+    into, forgotten, cell, output = gates
+    return into, forgotten, cell, output
 
 
 def curve_lines() -> Array:

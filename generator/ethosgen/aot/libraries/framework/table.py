@@ -88,5 +88,5 @@ def is_table(kernel: Kernel) -> bool:
 
 def _by_pattern(kernel: Kernel, source: Tensor) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
     """Return a table indexed by the argument's bit pattern as an unsigned number."""
-    values = kernel.constants[0]
+    values = kernel.arrays[0]
     return np.roll(values, 128) if source.dtype == "int8" else values

@@ -1,13 +1,16 @@
 """TRANSPOSE_CONV as ordinary convolutions, one for each phase of its strides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.structs import Struct
 
 MOST_PARTS = 32
 """Calls in a kernel above which its code would be longer than that of the plain loops."""
@@ -75,6 +78,28 @@ def _phase(axis: Axis, first: int, count: int, merged: int = 1) -> Phase:
 
 def _tap(number: int, taps: int) -> int:
     return number if 0 <= number < taps else -1
+
+
+def joined_tables(nest: Nest, constants: Mapping[str, Sequence[Array | Struct]]) -> list[Any]:
+    """Declare what parts have, one after another, and return the buffers."""
+    return [
+        nest.table(
+            name,
+            np.concatenate([value for value in values if not isinstance(value, Struct)])
+            if not isinstance(values[0], Struct)
+            else [value for value in values if isinstance(value, Struct)],
+        )
+        for name, values in constants.items()
+    ]
+
+
+def places(constants: Sequence[Sequence[Array | Struct]]) -> Iterator[list[int]]:
+    """Yield where the constants of each part start in those of all parts."""
+    starts = [0] * len(constants[0])
+    for part in constants:
+        yield starts
+        lengths = (1 if isinstance(value, Struct) else len(value) for value in part)
+        starts = [start + length for start, length in zip(starts, lengths, strict=True)]
 
 
 def phase_weights(layer: Layer, rows: Sequence[int], columns: Sequence[int]) -> Array:

@@ -2,15 +2,21 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.helium import cost
+from ethosgen.aot.libraries.helium.shapes import Add, Mul, Output, Scaled
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
-from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    activation_range,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 ADDITION = frozenset({"ethosgen_add.c"})
@@ -28,20 +34,18 @@ def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if is_turned:
         first, second, shapes = second, first, shapes[::-1]
     signs = (1, 1) if op.code != "SUB" else (-1, 1) if is_turned else (1, -1)
-    numbers = (
+    struct = (
         _product(op, first, second, target)
         if op.code == "MUL"
-        else sum_numbers(op, (first, second, target), signs)
+        else sum_of(op, (first, second, target), signs)
     )
     repeats = shapes[0] != full or shapes[1] != full
-    if numbers is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
+    if struct is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
         return None
     name = "mul" if op.code == "MUL" else "add"
     one = "_one" if shapes[1][-1] == 1 else ""
     form = "sub" if signs[1] < 0 and not one else name
-    return _rows(
-        f"ethosgen_{form}{one}_s8", name, (first, second, target), (*shapes, full), numbers
-    )
+    return _rows(f"ethosgen_{form}{one}_s8", name, (first, second, target), (*shapes, full), struct)
 
 
 def _is_turned(
@@ -59,7 +63,7 @@ def _rows(
     name: str,
     tensors: tuple[Tensor, Tensor, Tensor],
     shapes: Sequence[tuple[int, ...]],
-    numbers: tuple[int, ...],
+    struct: Struct,
 ) -> Kernel:
     """Call a micro-kernel for each row of the output."""
     nest, (first, second, target), full = Nest(), tensors, shapes[-1]
@@ -70,7 +74,7 @@ def _rows(
         )
     ]
     y = nest.write("output", target, full)
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", struct)
     with nest.loops(full[:-1]) as index:
         places = [
             tirx.address_of(view[broadcast((*index, 0), size)])
@@ -80,28 +84,43 @@ def _rows(
     return nest.kernel(frozenset({f"ethosgen_{name}.c"}))
 
 
-def sum_numbers(
+def sum_of(
     op: Operator, tensors: tuple[Tensor, Tensor, Tensor], signs: tuple[int, int]
-) -> tuple[int, ...] | None:
-    """Return a struct ethosgen_add."""
+) -> Add | None:
+    """Return the struct of a sum, None if the kernels do not cover its scales."""
     first, second, target = tensors
     left, right, result = sum_multipliers(first, second, target)
     if max(left.shift, right.shift, result.shift) > 0:
         return None
-    return (
-        *(zero_point_of(first), left.mantissa, left.shift),
-        *(zero_point_of(second), right.mantissa, right.shift),
-        *(*signs, result.mantissa, result.shift),
-        *(zero_point_of(target), *activation_range(op, target)),
+    return Add(
+        first=_scaled(first, left),
+        second=_scaled(second, right),
+        first_sign=signs[0],
+        second_sign=signs[1],
+        mantissa=result.mantissa,
+        shift=result.shift,
+        output=_output(op, target),
     )
 
 
-def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> tuple[int, ...] | None:
-    """Return a struct ethosgen_mul."""
+def _scaled(tensor: Tensor, by: Multiplier) -> Scaled:
+    return Scaled(zero_point=zero_point_of(tensor), mantissa=by.mantissa, shift=by.shift)
+
+
+def _output(op: Operator, target: Tensor) -> Output:
+    low, high = activation_range(op, target)
+    return Output(zero_point=zero_point_of(target), low=low, high=high)
+
+
+def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Mul | None:
+    """Return the struct of a product, None if the kernels do not cover its scales."""
     multiplier = product_multiplier(op, first, second, target)
     if multiplier.shift > 0:
         return None
-    return (
-        *(zero_point_of(first), zero_point_of(second), multiplier.mantissa, multiplier.shift),
-        *(zero_point_of(target), *activation_range(op, target)),
+    return Mul(
+        first_zero_point=zero_point_of(first),
+        second_zero_point=zero_point_of(second),
+        mantissa=multiplier.mantissa,
+        shift=multiplier.shift,
+        output=_output(op, target),
     )

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
-from ethosgen.aot.libraries.helium import order
+from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.libraries.helium.lines import Lines, cheapest_lines
-from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_numbers, convolution, output_steps
+from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_of, convolution, output_steps
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -66,10 +65,11 @@ def _kernel(layer: Layer, lines: Lines) -> Kernel:
     source, target = layer.source, layer.target
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    names = ("weights", "scales", "shape")
+    weights, scales, shape = _constants(layer, lines)
     tables = [
-        nest.table(name, values).data
-        for name, values in zip(names, _constants(layer, lines), strict=True)
+        nest.table("weights", weights).data,
+        nest.table("scales", scales).data,
+        nest.table("shape", shape).data,
     ]
     room = () if lines.is_in_place else (nest.room("lines", lines.room_bytes).data,)
     with nest.loop("n", target.shape[0]) as n:
@@ -83,8 +83,8 @@ def _kernel(layer: Layer, lines: Lines) -> Kernel:
     return nest.kernel(LINES | LIMIT)
 
 
-def _constants(layer: Layer, lines: Lines) -> tuple[Array, ...]:
-    """Return packed weights, scales, and struct ethosgen_depthwise."""
+def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.Depthwise]:
+    """Return packed weights, scales, and the struct of a layer."""
     channels, depth = layer.channels, layer.source.shape[3]
     weights = layer.weights.array()[0]
     table = channel_table(layer, weights.reshape(-1, channels).T)
@@ -94,16 +94,24 @@ def _constants(layer: Layer, lines: Lines) -> tuple[Array, ...]:
     if not lines.is_turned:
         weights = weights.reshape(lines.across.taps, lines.along.taps, -1).transpose(1, 0, 2)
     steps = output_steps(layer)
-    shape = (
-        *(channels, channels // depth, zero_point_of(layer.source)),
-        *axis_numbers(lines.along, layer, lines.is_turned, steps),
-        *axis_numbers(lines.across, layer, not lines.is_turned, steps),
-        *(lines.along.phases, lines.pixels, lines.block, lines.columns, lines.height),
-        *(lines.line_bytes, lines.across.taps, lines.shared, lines.window_step, lines.taps),
-        *(lines.vectors, zero_point_of(layer.target), *layer.bounds),
+    shape = shapes.Depthwise(
+        channels=channels,
+        copies=channels // depth,
+        zero_point=zero_point_of(layer.source),
+        along=axis_of(lines.along, layer, lines.is_turned, steps),
+        across=axis_of(lines.across, layer, not lines.is_turned, steps),
+        phases=lines.along.phases,
+        pixels=lines.pixels,
+        block=lines.block,
+        columns=lines.columns,
+        height=lines.height,
+        line_bytes=lines.line_bytes,
+        rows=lines.across.taps,
+        shared=lines.shared,
+        window_step=lines.window_step,
+        taps=lines.taps,
+        vectors=lines.vectors,
+        output=shapes.output_of(layer),
     )
-    return (
-        order.depthwise_weights(weights, lines.height),
-        order.matrix_scales(table),
-        np.array(shape, np.int32),
-    )
+    packs = order.depthwise_weights(weights, lines.height)
+    return packs, order.matrix_scales(table), shape

@@ -16,6 +16,8 @@ from ethosgen.aot.libraries.helium.matrix_s16 import (
     matrix_of,
     narrow_table,
 )
+from ethosgen.aot.libraries.helium.shapes import output_of
+from ethosgen.aot.libraries.helium.shapes_s16 import DepthwiseS16
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -61,7 +63,13 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     _, height, width, channels = layer.weights.shape
     vertical, horizontal = make_window(op, (height, width), source, target)
     row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels
-    numbers = (channels, row, tap, width * channels, 0, *layer.bounds)
+    shape_of_layer = DepthwiseS16(
+        channels=channels,
+        row_elements=row,
+        tap_elements=tap,
+        weight_row=width * channels,
+        output=output_of(layer),
+    )
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     w = nest.read("weights", layer.weights)
@@ -69,7 +77,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     form = "_wide" if table is None else ""
     values = order.scales_s64(layer).reshape(-1) if table is None else _scales(table)
     scales = nest.table("scales", values)
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", shape_of_layer)
     with nest.loops(target.shape[:3]) as (n, oy, ox):
         (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
         first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]

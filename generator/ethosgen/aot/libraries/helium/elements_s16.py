@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
@@ -10,10 +9,12 @@ from ethosgen.aot.cost import Cycles
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
 from ethosgen.aot.libraries.helium.addition import LEAST_ROW
+from ethosgen.aot.libraries.helium.shapes_s16 import AddS16, CurveS16, MulS16
 from ethosgen.aot.operators.activation import argument_scale
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 ADD = frozenset({"ethosgen_add_s16.c", "ethosgen_eight.h"})
@@ -48,12 +49,19 @@ def sums(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     is_equal = scale_of(first) == scale_of(second)
     if right.shift >= 0 and not is_equal:
         return None
-    numbers = (
-        *(signs[0] * HALF, signs[1], right.mantissa, right.shift),
-        *(result.mantissa, result.shift, *activation_range(op, target)),
+    low, high = activation_range(op, target)
+    add = AddS16(
+        first_factor=signs[0] * HALF,
+        second_sign=signs[1],
+        second_mantissa=right.mantissa,
+        second_shift=right.shift,
+        mantissa=result.mantissa,
+        shift=result.shift,
+        low=low,
+        high=high,
     )
     function = "ethosgen_add_equal_s16" if is_equal else "ethosgen_add_s16"
-    return _rows(function, ADD, (first, second, target), numbers)
+    return _rows(function, ADD, (first, second, target), add)
 
 
 @packed("MUL", dtype="int16", cycles=_by_row(2.5, 50.0), for_helium=True)
@@ -63,13 +71,12 @@ def products(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     multiplier = product_multiplier(op, first, second, target)
     if multiplier.shift >= 0:
         return None
-    numbers = (multiplier.mantissa, multiplier.shift, *activation_range(op, target))
-    return _rows("ethosgen_mul_s16", MUL, (first, second, target), numbers)
+    low, high = activation_range(op, target)
+    mul = MulS16(mantissa=multiplier.mantissa, shift=multiplier.shift, low=low, high=high)
+    return _rows("ethosgen_mul_s16", MUL, (first, second, target), mul)
 
 
-def _rows(
-    function: str, files: frozenset[str], three: Three, numbers: Sequence[int]
-) -> Kernel | None:
+def _rows(function: str, files: frozenset[str], three: Three, struct: Struct) -> Kernel | None:
     """Call a micro-kernel for each row of the output; None for rows that it does not cover."""
     *shapes, full = merge_dimensions([tensor.shape for tensor in three])
     repeats = any(shape != full for shape in shapes)
@@ -82,7 +89,7 @@ def _rows(
         nest.read("second_input", second, shapes[1]),
     ]
     y = nest.write("output", target, full)
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", struct)
     with nest.loops(full[:-1]) as index:
         places = [
             tirx.address_of(view[broadcast((*index, 0), size)])
@@ -106,7 +113,8 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     x, y = nest.read("input", source, (source.elements,)), nest.write("output", target)
     lines = nest.table("lines", curve_lines())
-    shape = nest.table("shape", np.array((factor, shift, int(op.code == "TANH")), np.int32))
+    curve = CurveS16(factor=factor, shift=shift, is_tanh=int(op.code == "TANH"))
+    shape = nest.table("shape", curve)
     places = tirx.address_of(y[(0,) * len(target.shape)]), tirx.address_of(x[0])
     nest.call("ethosgen_curve_s16", *places, source.elements, lines.data, shape.data)
     return nest.kernel(CURVE)

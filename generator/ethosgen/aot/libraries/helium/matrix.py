@@ -9,7 +9,7 @@ from tvm import tirx
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
-from ethosgen.aot.libraries.helium import cost, order
+from ethosgen.aot.libraries.helium import cost, order, shapes
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips, is_point
 from ethosgen.aot.libraries.helium.two import cycles_of_two, two_channels
 from ethosgen.aot.loops.layer import Layer
@@ -17,6 +17,7 @@ from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
@@ -123,10 +124,10 @@ def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     strips = group_strips(source, (vertical, horizontal), depth, layer.channels)
     packs, scales, matrix = _constants(layer, strip_order(weights, strips), count, 0, strips.window)
     steps = len(packs) // count, len(scales) // count
-    numbers = strip_numbers(layer, strips, output_steps(layer), matrix)
+    convolution = strip_shape(layer, strips, output_steps(layer), matrix)
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    w, s, shape = _tables(nest, (packs, scales, numbers))
+    w, s, shape = _tables(nest, (packs, scales, convolution))
     room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
     with nest.loops((target.shape[0], count), "n group") as (n, group):
         nest.call(
@@ -163,13 +164,13 @@ def output_steps(layer: Layer) -> tuple[int, int]:
 
 def strip_constants(
     layer: Layer, weights: Array, strips: Strips, steps: tuple[int, int]
-) -> tuple[Array, ...]:
-    """Return packed weights, scales, and struct ethosgen_convolution.
+) -> tuple[Array, Array, shapes.Convolution]:
+    """Return packed weights, scales, and the struct of a convolution.
 
     `steps` has the bytes from an output to the one below it, and to the next in its row.
     """
-    *packs, matrix = _constants(layer, strip_order(weights, strips), 1, 0, strips.window)
-    return (*packs, strip_numbers(layer, strips, steps, matrix))
+    packs, scales, matrix = _constants(layer, strip_order(weights, strips), 1, 0, strips.window)
+    return packs, scales, strip_shape(layer, strips, steps, matrix)
 
 
 def strip_order(weights: Array, strips: Strips) -> Array:
@@ -181,17 +182,23 @@ def strip_order(weights: Array, strips: Strips) -> Array:
     return weights.reshape(channels, -1)
 
 
-def strip_numbers(layer: Layer, strips: Strips, steps: tuple[int, int], matrix: Array) -> Array:
-    """Return struct ethosgen_convolution from its last part."""
-    numbers = (
-        *(strips.depth, zero_point_of(layer.source)),
-        *axis_numbers(strips.along, layer, strips.is_turned, steps),
-        *axis_numbers(strips.across, layer, not strips.is_turned, steps),
-        *(strips.along.phases, strips.pixels, strips.columns, strips.height),
-        *(strips.window_step, strips.bytes),
-        *matrix.tolist(),
+def strip_shape(
+    layer: Layer, strips: Strips, steps: tuple[int, int], matrix: shapes.Matrix
+) -> shapes.Convolution:
+    """Return the struct of a convolution, with that of its products."""
+    return shapes.Convolution(
+        depth=strips.depth,
+        zero_point=zero_point_of(layer.source),
+        along=axis_of(strips.along, layer, strips.is_turned, steps),
+        across=axis_of(strips.across, layer, not strips.is_turned, steps),
+        phases=strips.along.phases,
+        pixels=strips.pixels,
+        columns=strips.columns,
+        height=strips.height,
+        window_step=strips.window_step,
+        bytes=strips.bytes,
+        matrix=matrix,
     )
-    return np.array(numbers, np.int32)
 
 
 def matrix_function(layer: Layer, depth: int, rows: int | None = None) -> str:
@@ -211,17 +218,18 @@ def _short(layer: Layer, depth: int) -> str:
     return "_short" if is_short else ""
 
 
-def axis_numbers(
-    axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]
-) -> tuple[int, ...]:
-    """Return a struct ethosgen_axis; `steps` are those of outputs down and to the right."""
+def axis_of(axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]) -> shapes.Axis:
+    """Return the struct of an axis; `steps` are those of outputs down and to the right."""
     _, _, width, channels = layer.source.shape
     pixel = channels * np.dtype(layer.source.dtype).itemsize
-    input_step = width * pixel if is_vertical else pixel
-    output_step = steps[0] if is_vertical else steps[1]
-    return (
-        *(axis.source, input_step, axis.padding, axis.stride, axis.dilation),
-        *(axis.target, output_step),
+    return shapes.Axis(
+        size=axis.source,
+        input_step=width * pixel if is_vertical else pixel,
+        padding=axis.padding,
+        stride=axis.stride,
+        dilation=axis.dilation,
+        outputs=axis.target,
+        output_step=steps[0] if is_vertical else steps[1],
     )
 
 
@@ -238,13 +246,13 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     return nest.kernel(MATRIX)
 
 
-def matrix_constants(layer: Layer, weights: Array, rows: int) -> tuple[Array, ...]:
-    """Return packed weights, scales, and struct ethosgen_matrix for rows in the input."""
+def matrix_constants(layer: Layer, weights: Array, rows: int) -> tuple[Array, Array, shapes.Matrix]:
+    """Return packed weights, scales, and the struct for rows in the input."""
     return _constants(layer, weights, 1, rows, weights.shape[1])
 
 
-def _tables(nest: Nest, constants: Sequence[Array]) -> list[Any]:
-    """Declare weights, scales, the struct ethosgen_matrix, and that of windows if there is one."""
+def _tables(nest: Nest, constants: Sequence[Array | Struct]) -> list[Any]:
+    """Declare weights, scales, the struct of a layer, and that of windows if there is one."""
     names = ("weights", "scales", "shape", "window")
     return [nest.table(name, values) for name, values in zip(names, constants, strict=False)]
 
@@ -261,14 +269,14 @@ def _patches(
     channels = layer.channels // groups
     row = -(-weights.shape[1] // order.MATRIX_DEPTH) * order.MATRIX_DEPTH
     covered = weights.shape[1] // copies
-    packed_weights, scales, numbers = _constants(layer, weights, groups, 1, row)
+    packed_weights, scales, matrix = _constants(layer, weights, groups, 1, row)
     counts = len(packed_weights), len(scales)
     steps = counts[0] // groups, counts[1] // groups
     copy = "ethosgen_patch_s8" if groups == 1 else "ethosgen_patch_part_s8"
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    struct = window_numbers(source, depth, vertical, horizontal)
-    w, s, shape, window = _tables(nest, (packed_weights, scales, numbers, struct))
+    window_shape = _window(source, depth, vertical, horizontal)
+    w, s, shape, window = _tables(nest, (packed_weights, scales, matrix, window_shape))
     patch = nest.room("patch", row)
     with nest.loops((*target.shape[:3], groups), "n oy ox group") as (n, oy, ox, group):
         with nest.loop("i", copies) as i:
@@ -289,25 +297,35 @@ def _patches(
     return nest.kernel(MATRIX | ROWS)
 
 
-def window_numbers(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> Array:
-    """Return a struct ethosgen_window that copies `depth` channels of each pixel."""
+def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> shapes.Window:
+    """Return the struct of windows that copies `depth` channels of each pixel."""
     _, height, width, channels = source.shape
     size = np.dtype(source.dtype).itemsize
-    numbers = (
-        *(height, width, depth * size),
-        *(vertical.taps, horizontal.taps, vertical.dilation, horizontal.dilation),
-        *(zero_point_of(source), channels * size),
+    return shapes.Window(
+        height=height,
+        width=width,
+        channels=depth * size,
+        taps_y=vertical.taps,
+        taps_x=horizontal.taps,
+        dilation_y=vertical.dilation,
+        dilation_x=horizontal.dilation,
+        zero_point=zero_point_of(source),
+        pixel=channels * size,
     )
-    return np.array(numbers, np.int32)
 
 
 def _constants(
     layer: Layer, weights: Array, groups: int, rows: int, depth: int
-) -> tuple[Array, ...]:
-    """Return packed weights and scales, group by group, and struct ethosgen_matrix."""
-    shape = (rows, depth, layer.channels // groups, zero_point_of(layer.target), *layer.bounds)
+) -> tuple[Array, Array, shapes.Matrix]:
+    """Return packed weights and scales, group by group, and the struct of the products."""
+    matrix = shapes.Matrix(
+        rows=rows,
+        depth=depth,
+        channels=layer.channels // groups,
+        output=shapes.output_of(layer),
+    )
     parts = np.split(weights, groups)
     tables = np.split(channel_table(layer, weights), groups)
     scales = [order.matrix_scales(table) for table in tables]
     packs = [order.matrix_weights(part) for part in parts]
-    return np.concatenate(packs), np.concatenate(scales), np.array(shape, np.int32)
+    return np.concatenate(packs), np.concatenate(scales), matrix

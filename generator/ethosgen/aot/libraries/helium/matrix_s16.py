@@ -13,14 +13,15 @@ from tvm import tirx
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, each_multiplier, layer_s16, sums_fit
-from ethosgen.aot.libraries.helium import order
-from ethosgen.aot.libraries.helium.matrix import output_steps, strip_numbers, strip_order
+from ethosgen.aot.libraries.helium import order, shapes
+from ethosgen.aot.libraries.helium.matrix import output_steps, strip_order, strip_shape
 from ethosgen.aot.libraries.helium.strips import Products, Strips, cheapest_strips, is_point
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import shorten
+from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 BYTES = 2
@@ -84,15 +85,20 @@ class Matrix:
         """The rows of outputs."""
         return self.layer.target.elements // self.layer.channels
 
-    def constants(self, weights: Array, rows: int) -> tuple[Array, Array, Array]:
-        """Return packed weights, scales, and struct ethosgen_matrix."""
+    def constants(self, weights: Array, rows: int) -> tuple[Array, Array, shapes.Matrix]:
+        """Return packed weights, scales, and the struct of the products."""
         table, layer = self.table, self.layer
         scales = (
             order.scales_s64(layer).reshape(-1) if table is None else order.matrix_scales(table)
         )
-        shape = (rows, weights.shape[1], layer.channels, 0, *layer.bounds)
+        matrix = shapes.Matrix(
+            rows=rows,
+            depth=weights.shape[1],
+            channels=layer.channels,
+            output=shapes.output_of(layer),
+        )
         packs = order.matrix_weights(weights, order.MATRIX_DEPTH_S16)
-        return packs, scales, np.array(shape, np.int32)
+        return packs, scales, matrix
 
 
 def narrow_table(layer: Layer, weights: Array) -> Array | None:
@@ -208,7 +214,7 @@ def _product(matrix: Matrix) -> Kernel:
 def _convolution(matrix: Matrix, strips: Strips) -> Kernel:
     layer = matrix.layer
     packs, scales, struct = matrix.constants(strip_order(matrix.weights, strips), 1)
-    shape = strip_numbers(layer, strips, output_steps(layer), struct)
+    shape = strip_shape(layer, strips, output_steps(layer), struct)
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
     tables = _tables(nest, packs, scales, shape)
@@ -220,6 +226,6 @@ def _convolution(matrix: Matrix, strips: Strips) -> Kernel:
     return nest.kernel(STRIPS[matrix.form])
 
 
-def _tables(nest: Nest, *constants: Array) -> list[object]:
+def _tables(nest: Nest, *constants: Array | Struct) -> list[object]:
     names = ("weights", "scales", "shape")
     return [nest.table(name, one).data for name, one in zip(names, constants, strict=True)]

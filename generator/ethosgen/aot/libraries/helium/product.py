@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
+from ethosgen.aot.libraries.helium.shapes import Output, Product
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast
@@ -51,15 +51,24 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     widest = max(steps[1], rows if op.options.get("adj_x") else 1)
     if multiplier.shift > 0 or min(target.elements, depth) == 0 or widest > MOST_TURNED:
         return None
-    numbers = (
-        *(rows, depth, columns, *steps, zero_point_of(first), zero_point_of(second)),
-        *(multiplier.mantissa, multiplier.shift, zero_point_of(target), *limits("int8")),
+    low, high = limits("int8")
+    product = Product(
+        rows=rows,
+        depth=depth,
+        columns=columns,
+        column_step=steps[0],
+        step=steps[1],
+        first_zero_point=zero_point_of(first),
+        second_zero_point=zero_point_of(second),
+        mantissa=multiplier.mantissa,
+        shift=multiplier.shift,
+        output=Output(zero_point=zero_point_of(target), low=low, high=high),
     )
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))
     b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", product)
     y = nest.write("output", target, (*batches, rows * columns))
     terms = nest.workspace("terms", "int32", (rows,))
     # With steps of 1 there is nothing to turn.

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
+from ethosgen.aot.libraries.framework.recurrent import four
 from ethosgen.aot.libraries.helium.order import scale_s64
 from ethosgen.aot.libraries.helium.product import MOST_TURNED, turned_matrix
+from ethosgen.aot.libraries.helium.shapes_s16 import ProductS16
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast
@@ -42,12 +43,13 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if min(target.elements, depth) == 0 or max(rows, columns) > MOST_TURNED:
         return None
     (multiplier,) = multipliers_of(first, second, target)
-    numbers = (rows, depth, columns, *scale_s64(0, *shorten(multiplier)))
+    scale = four(scale_s64(0, *shorten(multiplier)))
+    product = ProductS16(rows=rows, depth=depth, columns=columns, scale=scale)
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))
     b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", np.array(numbers, np.int32))
+    shape = nest.table("shape", product)
     y = nest.write("output", target, (*batches, rows * columns))
     with nest.loops(batches) as batch:
         left, right = (

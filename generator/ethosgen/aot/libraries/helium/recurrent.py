@@ -7,8 +7,8 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
-from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, gate_matrices
-from ethosgen.aot.libraries.helium import order
+from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, four, gate_matrices
+from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.operators.recurrent import (
     Lstm,
     Svdf,
@@ -82,7 +82,7 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         nest.table("biases", padded(biases, order.MATRIX_CHANNELS)),
         nest.table("time_weights", layer.time.array()),
         nest.table("unit_biases", padded(layer.bias.array(), order.MATRIX_CHANNELS)),
-        nest.table("shape", _svdf_numbers(layer)),
+        nest.table("shape", _svdf_shape(layer)),
     ]
     y = nest.write("output", layer.target)
     state = nest.variable("state", layer.state)
@@ -92,33 +92,41 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(SVDF)
 
 
-def _svdf_numbers(layer: Svdf) -> Array:
-    """Return a struct ethosgen_svdf."""
+def _svdf_shape(layer: Svdf) -> shapes.Svdf:
+    """Return the struct of a layer."""
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
-    numbers = (
-        *(layer.source.shape[1], layer.target.shape[1], layer.rank, layer.memory),
-        *(*multiplier_numbers(into), *multiplier_numbers(out)),
-        *(zero_point_of(layer.target), *limits("int8")),
+    return shapes.Svdf(
+        depth=layer.source.shape[1],
+        units=layer.target.shape[1],
+        rank=layer.rank,
+        memory=layer.memory,
+        into=multiplier_of(into),
+        out=multiplier_of(out),
+        output=_output(layer.target),
     )
-    return np.array(numbers, np.int32)
 
 
-def multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
-    """Return a struct ethosgen_multiplier."""
-    return multiplier.mantissa, max(multiplier.shift, 0), min(multiplier.shift, 0)
+def _output(target: Tensor) -> shapes.Output:
+    low, high = limits(target.dtype)
+    return shapes.Output(zero_point=zero_point_of(target), low=low, high=high)
+
+
+def multiplier_of(by: Multiplier) -> shapes.Multiplier:
+    """Return the struct of a factor."""
+    return shapes.Multiplier(mantissa=by.mantissa, left=max(by.shift, 0), right=min(by.shift, 0))
 
 
 @packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=lstm_cycles, for_helium=True)
 def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all time steps of a batch by one call."""
     layer = read_lstm(op, tensors)
-    numbers = _lstm_numbers(layer)
-    if numbers is None:
+    shape = _lstm_shape(layer)
+    if shape is None:
         return None
     weights = lstm_weights(layer, order.MATRIX_DEPTH)
-    return lstm_kernel("ethosgen_lstm_s8", LSTM, layer, weights, _lstm_biases(layer), numbers)
+    return lstm_kernel("ethosgen_lstm_s8", LSTM, layer, weights, _lstm_biases(layer), shape)
 
 
 def lstm_kernel(
@@ -127,7 +135,7 @@ def lstm_kernel(
     layer: Lstm,
     weights: Array,
     biases: Array,
-    numbers: Array,
+    shape: shapes.Lstm,
 ) -> Kernel:
     """Return a kernel that calls a micro-kernel for each batch."""
     batch, _, _, units = layer.sizes
@@ -137,7 +145,7 @@ def lstm_kernel(
         nest.table("weights", weights),
         nest.table("biases", biases),
         nest.table("lines", curve_lines()),
-        nest.table("shape", numbers),
+        nest.table("shape", shape),
     ]
     y = nest.write("output", layer.target)
     states = [
@@ -174,14 +182,14 @@ def _lstm_biases(layer: Lstm) -> Array:
     return np.concatenate(folded, axis=1).reshape(-1)
 
 
-def _lstm_numbers(layer: Lstm) -> Array | None:
-    """Return a struct ethosgen_lstm, None if the micro-kernel does not cover the layer."""
+def _lstm_shape(layer: Lstm) -> shapes.Lstm | None:
+    """Return the struct of a layer, None if the micro-kernel does not cover the layer."""
     if not is_covered(layer):
         return None
     gates = [
-        multiplier_numbers(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
+        multiplier_of(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
     ]
-    return lstm_numbers(layer, gates)
+    return lstm_shape(layer, gates)
 
 
 def is_covered(layer: Lstm) -> bool:
@@ -191,14 +199,25 @@ def is_covered(layer: Lstm) -> bool:
     return all(tensor.data is not None for tensor in constants) and factor <= MOST_FACTOR
 
 
-def lstm_numbers(layer: Lstm, gates: Sequence[tuple[int, int, int]]) -> Array:
-    """Return a struct ethosgen_lstm from the multipliers of `gate_matrices`."""
+def lstm_shape(layer: Lstm, gates: Sequence[shapes.Multiplier]) -> shapes.Lstm:
+    """Return the struct of a layer, with the multipliers of `gate_matrices`."""
     batch, steps, features, units = layer.sizes
-    cells = [multiplier_numbers(one) for one in cell_multipliers(layer)]
-    numbers = (
-        *(steps, batch if layer.by_time else 1, features, units),
-        *(number for one in (*gates[::2], *gates[1::2], *cells) for number in one),
-        *(*cell_clip(layer), *cell_shift(scale_of(layer.cell))),
-        *(zero_point_of(layer.hidden), *limits(layer.hidden.dtype)),
+    kept, added, made = map(multiplier_of, cell_multipliers(layer))
+    low, high = cell_clip(layer)
+    factor, shift = cell_shift(scale_of(layer.cell))
+    return shapes.Lstm(
+        steps=steps,
+        row_step=batch if layer.by_time else 1,
+        features=features,
+        units=units,
+        forward=four(gates[::2]),
+        back=four(gates[1::2]),
+        kept=kept,
+        added=added,
+        made=made,
+        cell_low=low,
+        cell_high=high,
+        cell_factor=factor,
+        cell_shift=shift,
+        output=_output(layer.hidden),
     )
-    return np.array(numbers, np.int32)

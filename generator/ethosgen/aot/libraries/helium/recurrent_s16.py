@@ -7,12 +7,12 @@ import numpy as np
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, padded, sums_fit
 from ethosgen.aot.libraries.framework.recurrent import gate_matrices
-from ethosgen.aot.libraries.helium import order
+from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.libraries.helium.recurrent import (
     LSTM_HEADERS,
     is_covered,
     lstm_kernel,
-    lstm_numbers,
+    lstm_shape,
     lstm_weights,
 )
 from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
@@ -35,19 +35,19 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if biases is None:
         return None
     gates = [
-        _multiplier_numbers(gate_multiplier(rows, weights))
-        for rows, weights in gate_matrices(layer)
+        _multiplier_of(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
     ]
     weights = lstm_weights(layer, order.MATRIX_DEPTH_S16)
-    numbers = lstm_numbers(layer, gates)
-    return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, numbers)
+    shape = lstm_shape(layer, gates)
+    return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, shape)
 
 
-def _multiplier_numbers(multiplier: Multiplier) -> tuple[int, int, int]:
-    """Return a struct ethosgen_multiplier for sums that are rounded once."""
+def _multiplier_of(multiplier: Multiplier) -> shapes.Multiplier:
+    """Return the struct of a factor for sums that are rounded once."""
     mantissa, shift = shorten(multiplier)
     left = max(LEAST_SHIFT - shift, 0)
-    return mantissa << 16, left, max(16 - shift - left, -MOST_SHIFT)
+    right = max(16 - shift - left, -MOST_SHIFT)
+    return shapes.Multiplier(mantissa=mantissa << 16, left=left, right=right)
 
 
 def _biases(layer: Lstm) -> Array | None:

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
-from ethosgen.aot.libraries.helium.addition import ADDITION, sum_numbers
+from ethosgen.aot.libraries.helium.addition import ADDITION, sum_of
 from ethosgen.aot.libraries.helium.matrix import (
     CONVOLUTION,
     MATRIX,
@@ -23,19 +22,18 @@ from ethosgen.aot.libraries.helium.matrix import (
     output_steps,
     strip_constants,
 )
+from ethosgen.aot.libraries.helium.shapes import Add
 from ethosgen.aot.libraries.helium.strips import Strips, is_point
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.aot.tir.quantization import scale_of
+from ethosgen.aot.tir.structs import Struct, structs_of
 from ethosgen.values.network import Operator, Tensor
 
 ROOM = 2048
 """Bytes above which a band is cut."""
-ROWS, PADDING, OUTPUTS = 0, 11, 14
-"""Places of numbers that differ from band to band: `rows` in struct ethosgen_matrix, and `padding`
-and `outputs` of the axis across the strips in struct ethosgen_convolution."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class _Bands:
 
 @dataclass(frozen=True)
 class _Sum:
-    """The tensor that is added, the output, and a struct ethosgen_add.
+    """The tensor that is added, the output, and the struct of the sum.
 
     The first of the sum's inputs, that with the larger scale, `is_other` or the band.
     """
@@ -73,7 +71,7 @@ class _Sum:
     other: Tensor
     target: Tensor
     is_other: bool
-    numbers: tuple[int, ...]
+    struct: Add
 
     def add(self, nest: Nest, band: Any, views: tuple[Any, Any, Any], at: Any, count: Any) -> None:
         """Add the band to the other tensor from a place on."""
@@ -118,9 +116,9 @@ def _sum(add: Operator, made: Tensor, tensors: Sequence[Tensor]) -> _Sum | None:
         return None
     if scale_of(first) < scale_of(second):
         first, second = second, first
-    numbers = sum_numbers(add, (first, second, target), (1, 1))
+    struct = sum_of(add, (first, second, target), (1, 1))
     is_other = first.index == others[0].index
-    return None if numbers is None else _Sum(others[0], target, is_other, numbers)
+    return None if struct is None else _Sum(others[0], target, is_other, struct)
 
 
 def _pixels(layer: Layer, added: _Sum) -> Kernel:
@@ -131,14 +129,14 @@ def _pixels(layer: Layer, added: _Sum) -> Kernel:
     nest, views, tables = _declared(layer, added, constants)
     x, *ends = views
     band = nest.workspace("band", "int8", (bands.rows * channels,))
-    numbers = _numbers(nest, constants[-1], tables)
+    copy = _room_for(nest, constants[-1])
     with nest.loop("i", bands.count) as i:
         rows, first = bands.inside(i), i * bands.rows
-        nest.store(numbers, (ROWS,), int32(rows))
         nest.call(
             matrix_function(layer, depth),
             *(band.data, tirx.address_of(x[first * depth])),
-            *(tables[0].data, tables[1].data, numbers.data),
+            *(tables[0].data, tables[1].data),
+            _changed("ethosgen_matrix_band", copy, tables[2], rows),
         )
         added.add(nest, band, (*ends, tables[-1]), first * channels, rows * channels)
     return nest.kernel(MATRIX | ADDITION)
@@ -153,16 +151,16 @@ def _strips(layer: Layer, strips: Strips, added: _Sum) -> Kernel:
     x, *ends = views
     strip = nest.workspace("strip", "int8", (strips.bytes,))
     band = nest.workspace("band", "int8", (bands.rows * width * channels,))
-    numbers = _numbers(nest, constants[-1], tables)
+    copy = _room_for(nest, constants[-1])
     axis, picture = strips.across, layer.source.elements // batches
     with nest.loops((batches, bands.count), "n i") as (n, i):
         rows, first = bands.inside(i), i * bands.rows
-        nest.store(numbers, (PADDING,), int32(axis.padding - first * axis.stride))
-        nest.store(numbers, (OUTPUTS,), int32(rows))
+        padding = axis.padding - first * axis.stride
         nest.call(
             convolution_function(layer, strips),
             *(band.data, tirx.address_of(x[n * picture]), strip.data),
-            *(tables[0].data, tables[1].data, numbers.data),
+            *(tables[0].data, tables[1].data),
+            _changed("ethosgen_convolution_band", copy, tables[2], padding, rows),
         )
         row = width * channels
         added.add(nest, band, (*ends, tables[-1]), (n * height + first) * row, rows * row)
@@ -170,21 +168,24 @@ def _strips(layer: Layer, strips: Strips, added: _Sum) -> Kernel:
 
 
 def _declared(
-    layer: Layer, added: _Sum, constants: Sequence[Array]
+    layer: Layer, added: _Sum, constants: Sequence[Array | Struct]
 ) -> tuple[Nest, list[Any], list[Any]]:
     """Return a nest, its views of input, output and the other tensor, and its tables."""
     nest = Nest()
     x = nest.read("input", layer.source, (layer.source.elements,))
     other = nest.read("other", added.other, (added.other.elements,))
     names = ("weights", "scales", "shape", "sum")
-    arrays = (*constants, np.array(added.numbers, np.int32))
-    tables = [nest.table(name, values) for name, values in zip(names, arrays, strict=True)]
+    every = (*constants, added.struct)
+    tables = [nest.table(name, values) for name, values in zip(names, every, strict=True)]
     y = nest.write("output", added.target, (added.target.elements,))
     return nest, [x, y, other], tables
 
 
-def _numbers(nest: Nest, shape: Array, tables: Sequence[Any]) -> Any:
-    """Return a copy of a struct that the kernel can change."""
-    numbers = nest.workspace("numbers", "int32", shape.shape)
-    nest.copy(numbers, (0,), tables[2], (0,), len(shape))
-    return numbers
+def _room_for(nest: Nest, struct: Struct) -> Any:
+    """Return temporary memory for a copy of a struct."""
+    return nest.workspace("copy", "int8", (structs_of([struct]).nbytes,))
+
+
+def _changed(function: str, copy: Any, struct: Any, *numbers: Any) -> Any:
+    """Return the address of a copy of a struct in which a C function has changed some members."""
+    return tirx.call_extern("handle", function, copy.data, struct.data, *map(int32, numbers))

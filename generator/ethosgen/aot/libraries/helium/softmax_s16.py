@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.helium.recurrent import multiplier_numbers
+from ethosgen.aot.libraries.helium.recurrent import multiplier_of
+from ethosgen.aot.libraries.helium.shapes_s16 import SoftmaxS16
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -30,11 +30,12 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     nest = Nest()
     x = nest.read("input", tensors[op.inputs[0]], found.shape)
-    numbers = (*found.shape, *multiplier_numbers(found.multiplier))
+    rows, depth = found.shape
+    scale = multiplier_of(found.multiplier)
     tables = [
         nest.table("exponentials", found.exponentials),
         nest.table("reciprocals", found.reciprocals),
-        nest.table("shape", np.array(numbers, np.int32)),
+        nest.table("shape", SoftmaxS16(rows=rows, depth=depth, scale=scale)),
     ]
     y = nest.write("output", tensors[op.outputs[0]], found.shape)
     places = tirx.address_of(y[0, 0]), tirx.address_of(x[0, 0])

@@ -8,6 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.helium.shapes import Transpose
 from ethosgen.aot.operators.layout import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, strides
@@ -40,10 +41,11 @@ def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     is_near = size == 4 or max(steps) <= MOST_STEP
     if source.elements != math.prod(turned) or math.prod(ends) < LEAST_BLOCK or not is_near:
         return None
+    block = Transpose(rows=ends[0], columns=ends[1], input_step=steps[0], output_step=steps[1])
     nest = Nest()
     x = nest.read("input", source, shape)
     y = nest.write("output", target, turned)
-    numbers = nest.table("shape", np.array((*ends, *steps), np.int32))
+    numbers = nest.table("shape", block)
     outer = [1 if axis in (last, order[-1]) else shape[axis] for axis in order]
     with nest.loops(outer) as index:
         place = [index[order.index(axis)] for axis in range(len(shape))]

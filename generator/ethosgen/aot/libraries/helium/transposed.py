@@ -19,8 +19,10 @@ from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.framework.transposed import (
     MOST_PARTS,
     Phase,
+    joined_tables,
     phase_weights,
     phases,
+    places,
     widened,
 )
 from ethosgen.aot.libraries.helium.matrix import (
@@ -29,6 +31,7 @@ from ethosgen.aot.libraries.helium.matrix import (
     convolution_function,
     strip_constants,
 )
+from ethosgen.aot.libraries.helium.shapes import Convolution
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_transposed_window
@@ -104,30 +107,24 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     constants = [_constants(layer, part) for part in parts]
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
-    w, s, shape = (
-        nest.table(name, np.concatenate(values))
-        for name, values in zip(
-            ("weights", "scales", "shape"), zip(*constants, strict=True), strict=True
-        )
-    )
+    names = ("weights", "scales", "shape")
+    tables = joined_tables(nest, dict(zip(names, zip(*constants, strict=True), strict=True)))
     room = max((one.strips.bytes for one in parts if not one.strips.is_in_place), default=0)
     strip = (nest.room("strip", room).data,) if room else ()
     with nest.loop("n", target.shape[0]) as n:
-        at = [0, 0, 0]
-        for part, tables in zip(parts, constants, strict=True):
+        for part, at in zip(parts, places(constants), strict=True):
             first = part.vertical.first, part.horizontal.first
             nest.call(
                 convolution_function(layer, part.strips),
                 *(tirx.address_of(y[n, *first, 0]), tirx.address_of(x[n, 0, 0, 0])),
                 *(() if part.strips.is_in_place else strip),
-                *(tirx.address_of(b[i]) for b, i in zip((w, s, shape), at, strict=True)),
+                *(tirx.address_of(b[i]) for b, i in zip(tables, at, strict=True)),
             )
-            at = [place + len(table) for place, table in zip(at, tables, strict=True)]
     return nest.kernel(MATRIX | CONVOLUTION)
 
 
-def _constants(layer: Layer, part: Part) -> tuple[Array, ...]:
-    """Return packed weights, scales, and struct ethosgen_convolution of a part."""
+def _constants(layer: Layer, part: Part) -> tuple[Array, Array, Convolution]:
+    """Return packed weights, scales, and the struct of a part."""
     down, right = part.vertical, part.horizontal
     _, _, width, channels = layer.target.shape
     steps = down.stride * width * channels, right.stride * channels

@@ -5,11 +5,11 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.order import Array, channel_table, padded
 from ethosgen.aot.libraries.helium import order
+from ethosgen.aot.libraries.helium.shapes import Two, output_of
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
-from ethosgen.aot.tir.quantization import zero_point_of
 
 TWO = frozenset({"ethosgen_two.c"})
 CHANNELS = 2
@@ -30,21 +30,24 @@ def two_channels(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis)
     source, target = layer.source, layer.target
     _, _, width, depth = source.shape
     row = width * depth
-    numbers = (
-        *(vertical.target, horizontal.target, vertical.stride * row, horizontal.stride * depth),
-        *(vertical.taps, vertical.dilation * row, horizontal.taps * depth, layer.channels),
-        *(zero_point_of(target), *layer.bounds),
+    shape = Two(
+        rows=vertical.target,
+        pixels=horizontal.target,
+        row_step=vertical.stride * row,
+        pixel_step=horizontal.stride * depth,
+        taps=vertical.taps,
+        tap_step=vertical.dilation * row,
+        tap_bytes=horizontal.taps * depth,
+        channels=layer.channels,
+        output=output_of(layer),
     )
     table = channel_table(layer, weights.reshape(layer.channels, -1))
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     tables = [
-        nest.table(name, values).data
-        for name, values in (
-            ("weights", _ordered(weights)),
-            ("scales", np.resize(table, (2 * CHANNELS, 3)).T.reshape(-1)),
-            ("shape", np.array(numbers, np.int32)),
-        )
+        nest.table("weights", _ordered(weights)).data,
+        nest.table("scales", np.resize(table, (2 * CHANNELS, 3)).T.reshape(-1)).data,
+        nest.table("shape", shape).data,
     ]
     with nest.loop("n", target.shape[0]) as n:
         places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])

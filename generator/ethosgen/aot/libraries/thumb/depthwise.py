@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ethosgen.aot.libraries.framework.calls import images_kernel
-from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.order import packable_layer
 from ethosgen.aot.libraries.thumb import cost, order
 from ethosgen.aot.libraries.thumb.matrix import Form, convolution
+from ethosgen.aot.libraries.thumb.shapes import Depthwise
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Table
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
@@ -98,24 +98,41 @@ class Plane:
         """
         return self.bytes + 2 * self.across.stride
 
-    def shape(self, layer: Layer) -> Array:
-        """Return a struct ethosgen_thumb_depthwise."""
+    def shape(self, layer: Layer) -> Depthwise:
+        """Return the struct of a layer."""
         down, across = self.down, self.across
         _, _, width, depth = layer.source.shape
         source, target = (width * depth, depth), (layer.target.shape[2], 1)
         if self.is_exchanged:
             source, target = source[::-1], target[::-1]
         before = min(across.padding, self.row)
-        numbers = (
-            *(down.source, min(across.source, self.row - before)),
-            *(depth, layer.channels // depth, *source, zero_point_of(layer.source)),
-            *(down.taps, across.taps, down.dilation, across.dilation),
-            *(down.stride, across.stride, down.padding, before),
-            *(self.row, self.bytes, down.target, across.target, self.strip),
-            *(place * layer.channels for place in target),
-            *layer.bounds,
+        low, high = layer.whole_bounds
+        return Depthwise(
+            height=down.source,
+            width=min(across.source, self.row - before),
+            channels=depth,
+            copies=layer.channels // depth,
+            row_bytes=source[0],
+            column_bytes=source[1],
+            zero_point=zero_point_of(layer.source),
+            taps_y=down.taps,
+            taps_x=across.taps,
+            dilation_y=down.dilation,
+            dilation_x=across.dilation,
+            stride_y=down.stride,
+            stride_x=across.stride,
+            before_y=down.padding,
+            before_x=before,
+            plane_row=self.row,
+            plane=self.bytes,
+            rows=down.target,
+            pixels=across.target,
+            strip=self.strip,
+            output_row=target[0] * layer.channels,
+            output_step=target[1] * layer.channels,
+            low=low,
+            high=high,
         )
-        return np.array(numbers, np.int32)
 
 
 def cycles(op: Operator, tensors: Sequence[Tensor], form: Form) -> float:
@@ -164,7 +181,7 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
     shape, packed = plane.shape(layer), order.depthwise_weights(taps)
     if is_direct(plane, layer.source, layer.target, form):
         room, name = ROWS_3X3 * 3 * layer.channels, "ethosgen_thumb_depthwise_3x3_s8"
-        constants = {"weights": packed, "scales": scales, "shape": shape}
+        constants: dict[str, Table] = {"weights": packed, "scales": scales, "shape": shape}
         return images_kernel(layer, name, constants, room, DEPTHWISE_3X3)
     scales = order.lowered(scales, flat)
     name, sources = "ethosgen_thumb_depthwise_s8", DEPTHWISE

@@ -8,11 +8,12 @@ import numpy as np
 from ethosgen.aot.libraries.framework.calls import (
     is_contiguous,
     rows_kernel,
-    window_numbers,
+    window_of,
     windows_kernel,
 )
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.thumb import order
+from ethosgen.aot.libraries.thumb.shapes import Matrix
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -95,7 +96,7 @@ def _windows(
     if made is None:
         return None
     room = room_bytes(weights.shape[1], form)
-    shape = window_numbers(layer, depth, *axes)
+    shape = window_of(layer, depth, *axes)
     return windows_kernel(layer, depth, CONVOLUTION, made, shape, room, form.convolution_sources)
 
 
@@ -106,8 +107,8 @@ def room_bytes(depth: int, form: Form) -> int:
 
 def constants(
     layer: Layer, weights: Array, form: Form, groups: int = 1, stride: int | None = None
-) -> tuple[Array, Array, Array] | None:
-    """Return packed weights and scales, group by group, and a struct ethosgen_thumb_matrix.
+) -> tuple[Array, Array, Matrix] | None:
+    """Return packed weights and scales, group by group, and the struct of the layer.
 
     The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
     kernel cannot compute the layer.
@@ -118,9 +119,17 @@ def constants(
     if form.is_raised:
         scales, weights = order.lowered(scales, weights), order.raised(weights)
     channels, depth = layer.channels // groups, weights.shape[1]
-    shape = [depth, channels, stride or layer.channels, *layer.bounds, form.words(depth)]
+    low, high = layer.whole_bounds
+    matrix = Matrix(
+        depth=depth,
+        channels=channels,
+        stride=stride or layer.channels,
+        low=low,
+        high=high,
+        words=form.words(depth),
+    )
     return (
-        np.concatenate([order.matrix_weights(one) for one in np.split(weights, groups)]),
-        np.concatenate([order.matrix_scales(one) for one in np.split(scales, groups)]),
-        np.array(shape, np.int32),
+        np.concatenate([order.matrix_weights(part) for part in np.split(weights, groups)]),
+        np.concatenate([order.matrix_scales(part) for part in np.split(scales, groups)]),
+        matrix,
     )

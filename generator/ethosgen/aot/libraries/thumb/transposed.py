@@ -14,6 +14,7 @@ from ethosgen.aot.libraries.dsp.transposed import (
 )
 from ethosgen.aot.libraries.framework.calls import Constants
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.transposed import joined_tables
 from ethosgen.aot.libraries.thumb import cost, matrix
 from ethosgen.aot.libraries.thumb.matrix import SINGLE, Form
 from ethosgen.aot.loops.layer import Layer
@@ -51,7 +52,7 @@ def _single(layer: Layer, part: Part) -> Kernel | None:
         return None
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    tables = [nest.table(*one) for one in zip(NAMES, made, strict=True)]
+    tables = joined_tables(nest, dict(zip(NAMES, ([one] for one in made), strict=True)))
     with nest.loop("n", layer.target.shape[0]) as n:
         nest.call(
             SINGLE.function,

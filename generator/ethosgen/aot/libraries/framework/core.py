@@ -1,0 +1,110 @@
+"""The structs of ethosgen_core.h: what processors without Helium share."""
+
+from typing import Annotated
+
+from ethosgen.aot.tir.structs import Struct
+
+
+class Scale(Struct, name="ethosgen_core_scale"):
+    """How the sums of a channel become outputs."""
+
+    bias: Annotated[
+        int, "with DSP instructions doubled, except that of an even channel of a matrix"
+    ]
+    mantissa: int
+    addend: Annotated[int, "half a step of the shift, and the zero point shifted left"]
+    shift: Annotated[int, "to the right"]
+
+
+class Window(Struct, name="ethosgen_core_window"):
+    """A window over `height` x `width` pixels, for each of `rows` x `columns` outputs."""
+
+    height: int
+    width: int
+    pixel: Annotated[int, "bytes between a pixel of the input and the next"]
+    channels: Annotated[int, "bytes of a pixel under the window"]
+    taps_y: int
+    taps_x: int
+    dilation_y: int
+    dilation_x: int
+    stride_y: int
+    stride_x: int
+    before_y: Annotated[int, "padding"]
+    before_x: int
+    zero_point: Annotated[int, "of the input: the value of its padding"]
+    rows: int
+    columns: int
+    row_step: Annotated[int, "bytes between a row of outputs and the next"]
+
+
+class Pool(Struct, name="ethosgen_core_pool"):
+    """A pool over pixels of `channels` bytes, and the bounds of its outputs."""
+
+    row_step: Annotated[int, "from a row of the input to the next"]
+    channels: int
+    low: int
+    high: int
+
+
+class Pad(Struct, name="ethosgen_dsp_pad"):
+    """Rows with padding around them, in bytes."""
+
+    rows: int
+    row_bytes: int
+    before: int
+    between: Annotated[int, "a row and the next"]
+    after: int
+    value: Annotated[int, "of each byte of the padding"]
+
+
+class Multiplier(Struct, name="ethosgen_dsp_multiplier"):
+    """A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds."""
+
+    left: int
+    mantissa: int
+    sign: Annotated[int, "-1 if there is a right shift, else 0"]
+    half: Annotated[int, "of a step of the right shift"]
+    right: int
+
+
+class Svdf(Struct, name="ethosgen_dsp_svdf"):
+    """An SVDF: the filters of a unit are adjacent, `rank` for each."""
+
+    depth: int
+    filters: int
+    rank: int
+    memory: Annotated[int, "time steps in the state of each filter"]
+    into: Annotated[Multiplier, "from sums of features to the state"]
+    out: Annotated[Multiplier, "its `left` is that of the totals, not doubled"]
+    zero_point: int
+
+
+class Cell(Struct, name="ethosgen_dsp_cell"):
+    """How the gates of an LSTM change its cell's state, and make its output."""
+
+    kept: Multiplier
+    added: Multiplier
+    made: Multiplier
+    low: Annotated[int, "the bounds of the state"]
+    high: int
+    factor: Annotated[int, "with the right shift, from the state to the argument of tanh"]
+    half: Annotated[int, "of a step of the shift"]
+    shift: int
+    zero_point: int
+
+
+class Lstm(Struct, name="ethosgen_dsp_lstm"):
+    """An LSTM. Its gates are in the order input, forget, cell, output."""
+
+    steps: int
+    row_step: Annotated[int, "rows from a time step to the next, in the input and in the output"]
+    features: int
+    units: int
+    forward: Annotated[
+        tuple[Multiplier, Multiplier, Multiplier, Multiplier],
+        "from the sums of each gate with the input to 2^-12",
+    ]
+    back: Annotated[
+        tuple[Multiplier, Multiplier, Multiplier, Multiplier], "the same with the hidden state"
+    ]
+    cell: Cell

@@ -2,8 +2,8 @@
  * The inner loops of int8 layers for processors without DSP instructions: Cortex-M0+ and M3.
  *
  * Weights are packed in the order in which they are read; see ethosgen's
- * aot/libraries/thumb/order.py. Zero points of inputs are folded into the biases, so padding must contain the zero point. What is in
- * assembly has a twin in C with equal results.
+ * aot/libraries/thumb/order.py. Zero points of inputs are folded into the biases, so padding must
+ * contain the zero point. What is in assembly has a twin in C with equal results.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */

@@ -29,7 +29,7 @@ def test_equal_layers_are_one_function(tmp_path: Path) -> None:
     plan = cpu_plan(net.build(x))
     program = compile_program(plan, "net")
     source = program.sources["net_graph.c"]
-    assert source.count("\nstatic ") == 2
+    assert source.count("\nstatic void ") == 2
     assert source.count("; 3 steps */") == 2
     generated = GeneratedC(program, tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):

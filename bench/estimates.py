@@ -10,6 +10,7 @@ from bench.layers import Layer, board_without_helium, drawn, layers_of, run_laye
 from bench.measure import networks
 from ethosgen import aot
 from ethosgen.backend.wrapped.accelerator import load_wrapped
+from ethosgen.values.allocation import Allocation
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import IoStyle
 from ethosgen.verdict.cpu_only import plan_cpu_only
@@ -34,7 +35,9 @@ class Subject:
             extension = Extension.HELIUM if self.has_helium else Extension.DSP
             return aot.cpu_cycles(network.graph.operators[0], network.graph, extension)
         asked = load_wrapped(self.accelerator).beside(self.has_helium)
-        offer = next(iter(asked.offers(plan_cpu_only(network, IoStyle.ARENA), {}).values()))
+        offer = next(
+            iter(asked.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation()).values())
+        )
         if offer.refusal:
             return None
         return offer.start if asked.device else offer.cycles

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from ethosgen.backend.ethosu.accelerator import EthosU, find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.backend.ethosu.offload.site import Table
+from ethosgen.values.allocation import FREE, Kept, OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.plan import IoStyle, Kept, Plan
+from ethosgen.values.plan import IoStyle, Plan
 from tests.corpus.choices import Choices
 
 PRODUCTS = {
@@ -57,8 +58,8 @@ class Setting:
 
         return table_of(operator, graph)
 
-    def compile(self, network: Network, kept: Mapping[int, Kept] | None = None) -> Plan:
-        """Compile a network with Vela, except the operators in `kept`; EthosgenError if refused."""
+    def compile(self, network: Network, allocation: Mapping[OperatorIndex, Kept] = FREE) -> Plan:
+        """Compile with Vela, except what an allocation has; EthosgenError if refused."""
         return offload(
             network,
             self.accelerator,
@@ -66,7 +67,7 @@ class Setting:
             system_config=self.system_config,
             memory_mode=self.memory_mode,
             schedule=self.schedule,
-            kept=kept,
+            allocation=allocation,
         )
 
     def __str__(self) -> str:

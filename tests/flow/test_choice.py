@@ -22,10 +22,11 @@ from ethosgen.flow.planning import make_plan
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
+from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, Kept, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
@@ -85,7 +86,7 @@ def test_a_choice_that_vela_refuses_is_not_made(monkeypatch: pytest.MonkeyPatch)
             raise RefusalError("Vela cannot compile it", "not so")
         return compile_network(network, *arguments)
 
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", compile_whole)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.vela.compile_network", compile_whole)
     plan = choice_of(small())
     assert len(plan.partitions) == 1 and [choice.on for choice in plan.choices] == ["npu"]
 
@@ -181,11 +182,11 @@ def test_offers_say_what_runs_where_and_why_not() -> None:
     y = net.conv2d(net.relu(net.conv2d(net.input((1, 8, 8, 4)), 4)), 4)
     network = parse_network(net.build(y), "offers")
     task = Task(network, ACCELERATOR, IoStyle.ARENA, aot)
-    offers = ETHOS_U.offers(task, {1: Kept("you want it so")})
+    offers = ETHOS_U.offers(task, Allocation({OperatorIndex(1): Kept("you want it so")}))
     assert [offers[i].group for i in range(3)] == [0, None, 1]
     assert [offers[i].refusal for i in range(3)] == ["", "you want it so", ""]
     cycles = [offers[i].cycles or 0 for i in (0, 2)]
     assert all(cycles) and offers[0].start == INVOKE
-    whole = ETHOS_U.compile(task, {1: Kept("you want it so")}).npu_cycles
+    whole = ETHOS_U.compile(task, Allocation({OperatorIndex(1): Kept("you want it so")})).npu_cycles
     assert whole is not None and abs(sum(cycles) - whole) <= 1
     assert {offer.group for offer in ETHOS_U.offers(task, {}).values()} == {0}

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import SchedulerGoal, offload
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.allocation import FREE, Kept, OperatorIndex
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept, Plan
+from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.judgement import golden_answer
@@ -17,7 +18,7 @@ from tests.support.errata_networks import OPTIMISE, npu_of
 def compiled(
     name: str,
     network: Network,
-    kept: Mapping[int, Kept] | None = None,
+    allocation: Mapping[OperatorIndex, Kept] = FREE,
     npu: str | None = None,
     *,
     is_trusted: bool = False,
@@ -25,7 +26,9 @@ def compiled(
     """Return Vela's plan, compiled as the erratum of this name needs it, or for another NPU."""
     schedule = SchedulerGoal(OPTIMISE.get(name, "Performance"))
     accelerator = find_accelerator(npu or npu_of(name))
-    return offload(network, accelerator, kept=kept, schedule=schedule, is_trusted=is_trusted)
+    return offload(
+        network, accelerator, allocation=allocation, schedule=schedule, is_trusted=is_trusted
+    )
 
 
 def differs(network: Network, plan: Plan) -> bool:

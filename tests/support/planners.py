@@ -1,16 +1,17 @@
 """A planner for verdicts that compiles by a function of a test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ethosgen import aot
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.protocol import Task
+from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, Kept, Plan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.verdict.errata import errata_of
 
-Compile = Callable[[Network, Mapping[int, Kept]], Plan]
+Compile = Callable[[Network, Allocation[OperatorIndex]], Plan]
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,12 @@ class FunctionPlanner:
     compile: Compile
     io: IoStyle = IoStyle.ARENA
 
-    def plan(self, network: Network, kept: Mapping[int, Kept]) -> Plan:
+    def plan(self, network: Network, allocation: Allocation[OperatorIndex]) -> Plan:
         """Call the function."""
-        return self.compile(network, kept)
+        return self.compile(network, allocation)
 
-    def errata(self, network: Network, oracle: str) -> Mapping[int, Kept]:
+    def errata(self, network: Network, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that errata concern."""
         if self.accelerator is None:
-            return {}
+            return FREE
         return errata_of(Task(network, self.accelerator, self.io, aot.Processor()), oracle)

@@ -7,6 +7,7 @@ import numpy as np
 from ethosgen.backend.ethosu import stream
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.stream import RegionKind, Stream
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 from ethosgen.values.plan import IoStyle, Partition, Plan
 from ethosgen.values.program import Constant, Port, Program
@@ -40,11 +41,11 @@ def make_program(
     accelerator = find_accelerator(npu)
     partition = Partition(
         f"{name}_npu_0",
-        0,
+        ResidualIndex(0),
         stream.invoke(0, bases),
         (0,),
         (1,),
-        (0,),
+        (OperatorIndex(0),),
         payload=Stream(COMMANDS, accelerator.id_word, accelerator.config_word, bases),
     )
     source = Source("tflite", f"{name}.tflite", b"TFL3 stands here")

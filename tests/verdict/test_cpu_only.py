@@ -22,7 +22,7 @@ RANDOM = Inputs(None, 2, 11)
 def test_every_operator_stays_and_vela_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.ethosu.offload.compile_network", None)
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.vela.compile_network", None)
     network = parse_network(image_net(tmp_path / "n.tflite").read_bytes(), "net")
     plan = flow.make_plan(network, None, IoStyle.CALLER, Watch())
     assert plan.partitions == () and plan.residual is network.graph

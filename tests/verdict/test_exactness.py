@@ -1,6 +1,6 @@
 """Exact by default: errata avoided, plans checked, what differs found and kept on the CPU."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from ethosgen.commands.wording import plan_lines
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.answers import Answer
+from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Plan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from ethosgen.verdict.errata import known_errata
@@ -55,8 +56,8 @@ def plan_of(
 ) -> Plan:
     accelerator = find_accelerator(npu)
 
-    def compile_part(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        return offload(part, accelerator, kept=kept)
+    def compile_part(part: Network, allocation: Allocation[OperatorIndex]) -> Plan:
+        return offload(part, accelerator, allocation=allocation)
 
     planner = FunctionPlanner(accelerator, compile_part)
     return exact_plan(network, planner, options, Watch(), ask)

@@ -206,8 +206,8 @@ def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedErro
 
 
 def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
-    kept = {cpu.operator: cpu.reason for cpu in schedule.plan.cpu_operators}
-    reason = kept.get(operator.index, "")
+    reasons = {int(cpu.operator): cpu.reason for cpu in schedule.plan.cpu_operators}
+    reason = reasons.get(operator.index, "")
     return (
         f"{_name(schedule, operator)} cannot be compiled: {what}"
         + (f" (it is not on the NPU because: {reason})" if reason else "")

@@ -16,11 +16,12 @@ from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.backend.trace import Trace
 from ethosgen.platforms import find_platform
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import Allocation, Index, OperatorIndex, ResidualIndex
 from ethosgen.values.device import Device
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadOptions, Partition, Plan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Partition, Plan
 from ethosgen.values.profile import NpuOperation
 from ethosgen.values.watch import Watch
 
@@ -214,25 +215,26 @@ Asked_contra = TypeVar("Asked_contra", contravariant=True)
 Made = TypeVar("Made")
 
 
-class Backend(Protocol[Asked_contra, Made]):
+class Backend(Protocol[Asked_contra, Made, Index]):
     """What runs operators: an accelerator, or a library of kernels for the CPU.
 
     An accelerator is asked about a Task and compiles it to a Plan. A library is asked about the
-    operators of a graph, and compiles each to a kernel.
+    operators of a graph, and compiles each to a kernel. An allocation has operators for which it is
+    not asked: by their index in the network, or for what comes later in the residual graph.
     """
 
     @property
     def name(self) -> str:
         """Its name, unique among the backends; that of an accelerator's family."""
 
-    def offers(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
-        """Return the offer for each operator, by index, if it need not run those in `kept`.
+    def offers(self, asked: Asked_contra, allocation: Allocation[Index]) -> Mapping[Index, Offer]:
+        """Return the offer for each operator, by index, if it need not run those of an allocation.
 
         An operator that disappears in others has no offer.
         """
 
-    def compile(self, asked: Asked_contra, kept: Mapping[int, Kept]) -> Made:
-        """Compile all operators that it offers to run, except those in `kept` (by index).
+    def compile(self, asked: Asked_contra, allocation: Allocation[Index]) -> Made:
+        """Compile all operators that it offers to run, except those of an allocation.
 
         RefusalError if that is impossible.
         """
@@ -241,7 +243,7 @@ class Backend(Protocol[Asked_contra, Made]):
         """Return the files that projects need for what it compiled."""
 
 
-class AcceleratorBackend(Backend[Task, Plan], Protocol):
+class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
     """A family of accelerators: devices with a memory interface, which can be simulated."""
 
     @property
@@ -286,8 +288,8 @@ class AcceleratorBackend(Backend[Task, Plan], Protocol):
     def compiled_for(self, network: Network) -> Accelerator | None:
         """Return the accelerator for which its compiler compiled a network, None if it did not."""
 
-    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
-        """Return the operators to keep on the CPU because their results differ from an oracle's."""
+    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
+        """Return the operators that stay because their results differ from an oracle's."""
 
     def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
@@ -359,10 +361,10 @@ class ProgramRunner(Runner, Protocol):
         """End the program."""
 
 
-class Wrapped(Backend[Plan, Plan], Protocol):
+class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
     """An accelerator that a user describes: it takes operators of a plan that are on the CPU.
 
-    Its offers and `kept` are by the operators of the plan's residual graph.
+    Its offers and allocations are by the operators of the plan's residual graph.
     """
 
     @property

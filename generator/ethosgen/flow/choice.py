@@ -13,30 +13,33 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ethosgen.backend.protocol import AcceleratorBackend, Offer, Task
+from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Graph
-from ethosgen.values.plan import Choice, Kept, Plan
+from ethosgen.values.plan import Choice, Plan
 
 WORTH = 0.98
 """The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
 
 
-def faster_plan(backend: AcceleratorBackend, task: Task, kept: Mapping[int, Kept]) -> Plan:
+def faster_plan(
+    backend: AcceleratorBackend, task: Task, allocation: Allocation[OperatorIndex]
+) -> Plan:
     """Return a plan with the operators on the accelerator that are not faster on the CPU."""
-    graph, offers = task.network.graph, backend.offers(task, kept)
+    graph, offers = task.network.graph, backend.offers(task, allocation)
     costs = Costs(offers, [task.cpu.cpu_cycles(op, graph) for op in graph.operators])
-    best: dict[int, str] = {}
+    best: dict[OperatorIndex, str] = {}
     best_plan, least = None, sum(map(costs.on_npu, costs.parts))
     for reach in Reach if costs.parts else ():
         chosen = choose(graph, costs, reach)
         if chosen and chosen != best:
             with suppress(RefusalError):  # the current plan remains valid
-                more = {index: Kept(reason) for index, reason in chosen.items()}
-                plan = backend.compile(task, {**more, **kept})
+                dearer = Allocation({index: Kept(reason) for index, reason in chosen.items()})
+                plan = backend.compile(task, dearer | allocation)
                 if (total := costs.of_plan(plan, chosen)) < WORTH * least:
                     best_plan, best, least = plan, chosen, total
-    plan = best_plan or backend.compile(task, kept)
+    plan = best_plan or backend.compile(task, allocation)
     return replace(plan, choices=describe(best, costs))
 
 
@@ -44,44 +47,44 @@ def faster_plan(backend: AcceleratorBackend, task: Task, kept: Mapping[int, Kept
 class Costs:
     """An accelerator's offers, and the CPU's cycles of each operator, None if unknown."""
 
-    offers: Mapping[int, Offer]
+    offers: Mapping[OperatorIndex, Offer]
     cpu: Sequence[int | None]
 
     @property
-    def parts(self) -> list[list[int]]:
+    def parts(self) -> list[list[OperatorIndex]]:
         """The operators of each partition, if the accelerator runs all that it offers."""
-        parts: dict[int, list[int]] = {}
+        parts: dict[int, list[OperatorIndex]] = {}
         for index, offer in self.offers.items():
             if offer.group is not None:
                 parts.setdefault(offer.group, []).append(index)
         return list(parts.values())
 
-    def npu(self, index: int) -> int:
+    def npu(self, index: OperatorIndex) -> int:
         """Return the cycles of an operator on the accelerator."""
         return self.offers[index].cycles or 0
 
-    def start(self, part: Sequence[int]) -> int:
+    def start(self, part: Sequence[OperatorIndex]) -> int:
         """Return the cycles of a partition's start."""
         return self.offers[part[0]].start
 
-    def on_npu(self, part: Sequence[int]) -> int:
+    def on_npu(self, part: Sequence[OperatorIndex]) -> int:
         """Return the cycles of a partition, including its start."""
         return self.start(part) + sum(map(self.npu, part))
 
-    def on_cpu(self, operators: Sequence[int]) -> int | None:
+    def on_cpu(self, operators: Sequence[OperatorIndex]) -> int | None:
         """Return the cycles of operators on the CPU, None if one of them is unknown."""
         cycles = [self.cpu[i] for i in operators]
         return None if None in cycles else sum(c for c in cycles if c is not None)
 
-    def saving(self, index: int) -> int:
+    def saving(self, index: OperatorIndex) -> int:
         """Return the cycles that an operator takes less on the CPU; 0 if those are unknown."""
         cpu = self.cpu[index]
         return 0 if cpu is None else self.npu(index) - cpu
 
-    def of_plan(self, plan: Plan, kept: Mapping[int, str]) -> int:
+    def of_plan(self, plan: Plan, chosen: Mapping[OperatorIndex, str]) -> int:
         """Return the cycles of a plan, without operators that are on the CPU in any case."""
         starts = self.start(self.parts[0]) * len(plan.partitions)
-        return (plan.npu_cycles or 0) + starts + sum(self.cpu[i] or 0 for i in kept)
+        return (plan.npu_cycles or 0) + starts + sum(self.cpu[i] or 0 for i in chosen)
 
 
 class Reach(IntEnum):
@@ -92,9 +95,9 @@ class Reach(IntEnum):
     ANY = 2
 
 
-def choose(graph: Graph, costs: Costs, reach: Reach) -> dict[int, str]:
+def choose(graph: Graph, costs: Costs, reach: Reach) -> dict[OperatorIndex, str]:
     """Return the operators that stay on the CPU, each with the reason for the user."""
-    kept: dict[int, str] = {}
+    chosen: dict[OperatorIndex, str] = {}
     for part in costs.parts:
         alone, start = costs.on_cpu(part), costs.start(part)
         taken = _cheap_ends(graph, part, costs) if reach >= Reach.ENDS else []
@@ -108,23 +111,23 @@ def choose(graph: Graph, costs: Costs, reach: Reach) -> dict[int, str]:
                 f"it is estimated faster here: its part takes {counted(alone, 'cycle')} on the CPU "
                 f"and {costs.on_npu(part):,} on the NPU, of which {start} are for starting it"
             )
-            kept |= dict.fromkeys(part, why)
+            chosen |= dict.fromkeys(part, why)
             continue
         for index in taken:
             cpu = counted(costs.cpu[index] or 0, "cycle")
-            kept[index] = (
+            chosen[index] = (
                 f"it is estimated faster here: {cpu} on the CPU, {costs.npu(index):,} on the NPU"
             )
-    return kept
+    return chosen
 
 
-def describe(kept: Mapping[int, str], costs: Costs) -> tuple[Choice, ...]:
+def describe(chosen: Mapping[OperatorIndex, str], costs: Costs) -> tuple[Choice, ...]:
     """Return both estimates for each part, and for its operators that stay on the CPU."""
     choices = []
     for number, part in enumerate(costs.parts):
         for on, members in (
-            ("npu", [i for i in part if i not in kept]),
-            ("cpu", [i for i in part if i in kept]),
+            ("npu", [i for i in part if i not in chosen]),
+            ("cpu", [i for i in part if i in chosen]),
         ):
             if members:
                 start = costs.start(part) if on == "npu" or len(members) == len(part) else 0
@@ -133,10 +136,10 @@ def describe(kept: Mapping[int, str], costs: Costs) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
+def _cheap_ends(graph: Graph, part: Sequence[OperatorIndex], costs: Costs) -> list[OperatorIndex]:
     """Return operators to move from the ends of a part, as long as each is cheaper on the CPU."""
     left = list(part)
-    taken: list[int] = []
+    taken: list[OperatorIndex] = []
     while True:
         end = next(
             (i for i in left if _is_end(graph, left, i) and _is_cheaper(costs, i)),
@@ -148,12 +151,12 @@ def _cheap_ends(graph: Graph, part: Sequence[int], costs: Costs) -> list[int]:
         taken.append(end)
 
 
-def _is_cheaper(costs: Costs, index: int, more: int = 0) -> bool:
+def _is_cheaper(costs: Costs, index: OperatorIndex, more: int = 0) -> bool:
     cpu = costs.cpu[index]
     return cpu is not None and cpu + more < costs.npu(index)
 
 
-def _is_end(graph: Graph, part: Sequence[int], index: int) -> bool:
+def _is_end(graph: Graph, part: Sequence[OperatorIndex], index: int) -> bool:
     """Return whether an operator is the first or the last of its part."""
     mine = graph.operators[index]
     others = [graph.operators[i] for i in part if i != index]

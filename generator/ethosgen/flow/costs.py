@@ -9,6 +9,7 @@ from ethosgen.board import Board, MemoryMode
 from ethosgen.flow.planning import compile_placed, make_plan
 from ethosgen.project import part_sizes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.allocation import FREE
 from ethosgen.values.comparison import Cost, Energy, Setting
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
@@ -48,7 +49,7 @@ class Place:
         memories = self.board.memories_in(self.mode)
         task = Task(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
         try:
-            offers = backend_of(self.accelerator).offers(task, {})
+            offers = backend_of(self.accelerator).offers(task, FREE)
         except RefusalError:
             return 0
         return max((offer.start for offer in offers.values()), default=0)

@@ -5,29 +5,30 @@ from dataclasses import replace
 
 from ethosgen.backend import backend_of, is_compiled, wrapped_of
 from ethosgen.backend.protocol import Task
-from ethosgen.flow.wrapping import Helpers, offered_by
+from ethosgen.flow.wrapping import UserAccelerators, offered_by
+from ethosgen.values.allocation import FREE, OperatorIndex
 from ethosgen.values.plan import CPU, Offered, OffloadMode, Placing, Plan
 
 Offers = Mapping[int, tuple[Offered, ...]]
 
 
-def with_placings(plan: Plan, helpers: Helpers, task: Task | None) -> Plan:
+def with_placings(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Plan:
     """Return the plan with its placings; `task` is the NPU's, if there is one.
 
     Offers cost time: only --offload auto and users' accelerators ask for them.
     """
     if is_compiled(plan.network):
         return plan
-    must_ask = bool(helpers.accelerators) or plan.options.mode is OffloadMode.AUTO
-    offered = _offered(plan, helpers, task) if must_ask else {}
+    must_ask = bool(accelerators.all) or plan.options.mode is OffloadMode.AUTO
+    offered = _offered(plan, accelerators, task) if must_ask else {}
     placed = _places(plan)
     graph = plan.network.graph
     placings = []
     for operator in graph.operators:
-        output = graph.output_name(operator)
+        index, output = OperatorIndex(operator.index), graph.output_name(operator)
         on, reason = placed.get(operator.index, ("", "it disappears in other operators"))
         offers = offered.get(operator.index, ())
-        placings.append(Placing(operator.index, operator.title, output, on, reason, offers))
+        placings.append(Placing(index, operator.title, output, on, reason, offers))
     return replace(plan, placings=tuple(placings))
 
 
@@ -49,15 +50,16 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     return found
 
 
-def _offered(plan: Plan, helpers: Helpers, task: Task | None) -> Offers:
+def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Offers:
     """Return all offers by operator: the NPU's, the accelerators', the CPU's."""
     graph = plan.network.graph
-    npu = backend_of(task.accelerator).offers(task, {}) if task else {}
+    npu = backend_of(task.accelerator).offers(task, FREE) if task else {}
     on_npu = dict(offered_by(plan.npu, npu))
-    theirs = helpers.offered(plan.network, plan.io)
+    theirs = accelerators.offered(plan.network, plan.io)
     found = {}
     for operator in graph.operators:
-        first = (on_npu[operator.index],) if operator.index in on_npu else ()
-        last = Offered(CPU, helpers.cpu.cpu_cycles(operator, graph))
+        index = OperatorIndex(operator.index)
+        first = (on_npu[index],) if index in on_npu else ()
+        last = Offered(CPU, accelerators.cpu.cpu_cycles(operator, graph))
         found[operator.index] = (*first, *theirs.get(operator.index, ()), last)
     return found

@@ -1,6 +1,6 @@
 """The steps from a network to C code: Network, Plan, Program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +16,14 @@ from ethosgen.backend import (
 from ethosgen.backend.protocol import Memories, Task, Wrapped
 from ethosgen.flow.choice import faster_plan
 from ethosgen.flow.placing import with_placings
-from ethosgen.flow.wrapping import Helpers, estimate
+from ethosgen.flow.wrapping import UserAccelerators, estimate
 from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Network
-from ethosgen.values.plan import EXACT, IoStyle, Kept, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.plan import EXACT, IoStyle, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
@@ -119,12 +120,12 @@ def make_plan(
         None if is_none else accelerator,
         io,
         memories,
-        Helpers(others, options, aot.Processor(extension)),
+        UserAccelerators(others, options, aot.Processor(extension)),
         "you asked for --offload none" if is_none and accelerator else NO_NPU_REASON,
     )
     plan = exact_plan(network, planner, options, watch, ask)
     plan = _with_reasons(replace(plan, options=options, extension=extension), network)
-    return with_placings(plan, planner.helpers, planner.task(network))
+    return with_placings(plan, planner.accelerators, planner.task(network))
 
 
 @dataclass(frozen=True)
@@ -137,49 +138,55 @@ class NetworkPlanner:
     accelerator: Accelerator | None
     io: IoStyle
     memories: Memories | None
-    helpers: Helpers
+    accelerators: UserAccelerators
     reason: str
 
     def task(self, network: Network) -> Task | None:
         """Return the NPU's task, None without an NPU."""
         if self.accelerator is None:
             return None
-        helpers = self.helpers
-        return Task(network, self.accelerator, self.io, helpers.cpu, self.memories, helpers.options)
+        others = self.accelerators
+        return Task(network, self.accelerator, self.io, others.cpu, self.memories, others.options)
 
-    def plan(self, network: Network, kept: Mapping[int, Kept]) -> Plan:
-        """Plan a network with operators kept on the CPU, by index; RefusalError if refused."""
+    def plan(self, network: Network, allocation: Allocation[OperatorIndex]) -> Plan:
+        """Plan a network with operators kept on the CPU; RefusalError if refused."""
         task = self.task(network)
         if task is None:
-            return self.helpers.plan(plan_cpu_only(network, self.io, self.reason), kept)
-        if self.helpers.options.mode is OffloadMode.AUTO:
-            return fastest_plan(task, kept, self.helpers)
-        return self.helpers.plan(backend_of(task.accelerator).compile(task, kept), kept)
+            return self.accelerators.plan(plan_cpu_only(network, self.io, self.reason), allocation)
+        if self.accelerators.options.mode is OffloadMode.AUTO:
+            return fastest_plan(task, allocation, self.accelerators)
+        return self.accelerators.plan(
+            backend_of(task.accelerator).compile(task, allocation), allocation
+        )
 
-    def errata(self, network: Network, oracle: str) -> Mapping[int, Kept]:
+    def errata(self, network: Network, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that errata keep on the CPU."""
         task = self.task(network)
-        return errata_of(task, oracle) if task else {}
+        return errata_of(task, oracle) if task else FREE
 
 
-def fastest_plan(task: Task, kept: Mapping[int, Kept], helpers: Helpers) -> Plan:
+def fastest_plan(
+    task: Task, allocation: Allocation[OperatorIndex], accelerators: UserAccelerators
+) -> Plan:
     """Return the plan with the fewest estimated cycles.
 
     With users' accelerators, three are compared: the NPU has what is the cheapest there; the NPU
     has what is cheaper there than on the CPU; the accelerators are alone.
     """
     backend = backend_of(task.accelerator)
-    plan = faster_plan(backend, task, kept)
-    if not helpers.accelerators or is_compiled(task.network):
+    plan = faster_plan(backend, task, allocation)
+    if not accelerators.all or is_compiled(task.network):
         return plan
-    starts = {offer.start for offer in backend.offers(task, kept).values()}
-    others = helpers.alternatives(task.network, task.io, kept)
+    starts = {offer.start for offer in backend.offers(task, allocation).values()}
+    alternatives = accelerators.alternatives(task.network, task.io, allocation)
     plans = [
-        helpers.plan(faster_plan(backend, replace(task, cpu=others), kept), kept),
-        helpers.plan(plan, kept),
-        helpers.plan(plan_cpu_only(task.network, task.io), kept),
+        accelerators.plan(
+            faster_plan(backend, replace(task, cpu=alternatives), allocation), allocation
+        ),
+        accelerators.plan(plan, allocation),
+        accelerators.plan(plan_cpu_only(task.network, task.io), allocation),
     ]
-    return min(plans, key=lambda one: estimate(one, task.cpu, max(starts, default=0)))
+    return min(plans, key=lambda candidate: estimate(candidate, task.cpu, max(starts, default=0)))
 
 
 def _with_reasons(plan: Plan, network: Network) -> Plan:

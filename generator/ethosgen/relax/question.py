@@ -9,6 +9,7 @@ from ethosgen.backend import backend_of
 from ethosgen.backend.protocol import Offer, Task
 from ethosgen.frontend import source_of
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle
 from ethosgen.verdict.errata import errata_of
@@ -44,12 +45,15 @@ def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
     answers, first = [], 0
     for network in networks:
         count = len(network.graph.operators)
-        answers.append(_refusal(whole.graph, range(first, first + count), offers))
+        own = [OperatorIndex(i) for i in range(first, first + count)]
+        answers.append(_refusal(whole.graph, own, offers))
         first += count
     return answers
 
 
-def _refusal(graph: Graph, operators: range, offers: Mapping[int, Offer]) -> str:
+def _refusal(
+    graph: Graph, operators: Sequence[OperatorIndex], offers: Mapping[OperatorIndex, Offer]
+) -> str:
     """Return the reasons for the refused operators; one that Vela fuses away has no offer."""
     refused = {
         f"{graph.operators[i].code}: {offers[i].refusal}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.backend import is_compiled
 from ethosgen.backend.timeline import NpuEvent, NpuTimeline
+from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.network import Graph, Operator
 from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import NPU, Profile, ProgramStep
@@ -77,7 +78,8 @@ def calls_of(
     for number, step in enumerate(program.steps, 1):
         partition = partitions.get(step.name)
         residual = () if partition else members.of(step)
-        known = [plan.origins[i] for i in residual if i in plan.origins]
+        own = map(ResidualIndex, residual)
+        known: list[int] = [plan.origins[i] for i in own if i in plan.origins]
         if plan.accelerator is None and not plan.partitions:
             known = list(residual)
         if partition is not None:

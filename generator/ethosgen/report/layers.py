@@ -31,11 +31,11 @@ class _Figures:
 
     def __init__(self, plan: Plan, calls: Sequence[CallFacts]) -> None:
         self._plan, self._graph = plan, plan.network.graph
-        self._placings = {placing.operator: placing for placing in plan.placings}
+        self._placings = {int(placing.operator): placing for placing in plan.placings}
         self._errata = {
-            plan.origins.get(one.operator, one.operator): one.erratum
-            for one in plan.cpu_operators
-            if one.erratum
+            int(plan.origins.get(cpu.operator, cpu.operator)): cpu.erratum
+            for cpu in plan.cpu_operators
+            if cpu.erratum
         }
         self._partitions = {
             i: call.partition for call in calls if call.partition for i in call.operators

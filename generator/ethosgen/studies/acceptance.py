@@ -17,6 +17,7 @@ from ethosgen.studies.trial_networks import (
     trial_codes,
     trial_network,
 )
+from ethosgen.values.allocation import Allocation
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -148,7 +149,7 @@ def _allowed(
             network = trial_network([trial])
         except TooLargeError:
             continue
-        offers = one.offers(plan_cpu_only(network, IoStyle.ARENA), {})
+        offers = one.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
         refusals = [offer.refusal for _, offer in sorted(offers.items()) if offer.refusal]
         if not refusals and len({offer.group for offer in offers.values()}) == 1:
             found.append(trial)
@@ -163,7 +164,7 @@ def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: i
     network = trial_network(trials)
     plain = plan_cpu_only(network, IoStyle.ARENA)
     samples = draw_samples(network, SAMPLES, seed)
-    got = simulate_samples(one.compile(plain, {}), samples, Watch())
+    got = simulate_samples(one.compile(plain, Allocation()), samples, Watch())
     references, notes = [], list(result.notes)
     for who in (_by_kernels, _by_oracle):
         try:

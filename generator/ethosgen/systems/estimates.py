@@ -8,11 +8,12 @@ from math import inf
 from ethosgen.backend import backend_of, load_wrapped
 from ethosgen.backend.protocol import CpuSide, Offer, Task
 from ethosgen.board.system import Element, System
-from ethosgen.flow.wrapping import Helpers
+from ethosgen.flow.wrapping import UserAccelerators
 from ethosgen.project import part_capacities
 from ethosgen.stages.cuts import crossing
 from ethosgen.stages.layout import frame_bytes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.allocation import FREE, OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.handover import ROOM
 from ethosgen.values.network import ABSENT, Network
@@ -148,7 +149,7 @@ def _operator_cycles(
         cpu = others.cpu_cycles(op, graph)
         if cpu is None:
             cpu = UNKNOWN_CYCLES * sum(graph.tensors[i].elements for i in op.outputs)
-        offer = offers.get(op.index, missing)
+        offer = offers.get(OperatorIndex(op.index), missing)
         is_slower = offer.cycles is not None and cpu < offer.cycles
         if offer.refusal or (options.mode is OffloadMode.AUTO and is_slower):
             found.append((cpu, 0, None))
@@ -157,7 +158,9 @@ def _operator_cycles(
     return found
 
 
-def _offers(network: Network, element: Element, options: OffloadOptions) -> Mapping[int, Offer]:
+def _offers(
+    network: Network, element: Element, options: OffloadOptions
+) -> Mapping[OperatorIndex, Offer]:
     from ethosgen import aot
 
     accelerator = accelerator_of(element)
@@ -167,7 +170,7 @@ def _offers(network: Network, element: Element, options: OffloadOptions) -> Mapp
     memories = board.memories_in(board.choose_memory_mode(element.memory_mode, accelerator))
     task = Task(network, accelerator, IoStyle.ARENA, aot, memories, options)
     try:
-        return backend_of(accelerator).offers(task, {})
+        return backend_of(accelerator).offers(task, FREE)
     except RefusalError:
         return {}
 
@@ -179,7 +182,7 @@ def _cpu_side(network: Network, element: Element, options: OffloadOptions) -> Cp
     if not element.accelerators or options.mode is OffloadMode.NONE:
         return aot
     wrapped = [load_wrapped(name) for name in element.accelerators]
-    return Helpers(wrapped, options, aot).alternatives(network, IoStyle.ARENA, {})
+    return UserAccelerators(wrapped, options, aot).alternatives(network, IoStyle.ARENA, FREE)
 
 
 def _sums(values: Sequence[int]) -> list[int]:

@@ -29,6 +29,7 @@ from ethosgen.mesh.simulation import simulate, simulate_steadily
 from ethosgen.mesh.stages import cut
 from ethosgen.mesh.system import Mesh, System
 from ethosgen.stages.cuts import positions
+from ethosgen.values.allocation import FREE, OperatorIndex
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Graph, Network
@@ -197,14 +198,14 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
     from ethosgen import aot
 
     graph = network.graph
-    offers: dict[int, Offer] = {}
+    offers: dict[OperatorIndex, Offer] = {}
     if npu is not None:
         accelerator = find_accelerator(npu)
         task = Task(network, accelerator, IoStyle.ARENA, aot)
-        offers = dict(backend_of(accelerator).offers(task, {}))
+        offers = dict(backend_of(accelerator).offers(task, FREE))
     found = []
     for operator in graph.operators:
-        offer = offers.get(operator.index)
+        offer = offers.get(OperatorIndex(operator.index))
         if offer is not None and offer.cycles is not None:
             found.append(max(1, offer.cycles))
             continue

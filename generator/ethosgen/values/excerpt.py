@@ -7,6 +7,7 @@ have inputs and outputs of their own, so one compilation and one run of an oracl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator, Tensor
 
 
@@ -51,9 +52,9 @@ class Bouquet:
     """The network; `origins` has its operators' indices in the network that they come from."""
 
     network: Network
-    origins: tuple[int, ...]
+    origins: tuple[OperatorIndex, ...]
 
-    def origin_of(self, output: str) -> int:
+    def origin_of(self, output: str) -> OperatorIndex:
         """Return the index of the original operator that makes an output."""
         graph = self.network.graph
         return next(
@@ -72,7 +73,7 @@ def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
     operators: list[Operator] = []
     inputs: list[int] = []
     outputs: list[int] = []
-    origins: list[int] = []
+    origins: list[OperatorIndex] = []
     for index in indices:
         alone = single_operator(network, index)
         if alone is None or not alone.graph.inputs:
@@ -94,7 +95,7 @@ def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
         )
         inputs += _moved(alone.graph.inputs, first)
         outputs += _moved(alone.graph.outputs, first)
-        origins.append(index)
+        origins.append(OperatorIndex(index))
     if not operators:
         return None
     graph = Graph("ends", tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs))

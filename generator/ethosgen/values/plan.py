@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.device import Device
 from ethosgen.values.extension import Extension
 from ethosgen.values.lives import Life
@@ -172,11 +173,11 @@ class Partition:
     """
 
     name: str
-    operator: int
+    operator: ResidualIndex
     call: Call
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    operators: tuple[int, ...] = ()
+    operators: tuple[OperatorIndex, ...] = ()
     """Indices of the original model's operators that this partition runs, where known."""
     why_it_ends: str = ""
     payload: object = field(default=None, repr=False)
@@ -198,23 +199,11 @@ class CpuOperator:
     `erratum` names the erratum that keeps it there, "" if none does.
     """
 
-    operator: int
+    operator: ResidualIndex
     code: str
     output: str
     reason: str
     erratum: str = ""
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Why an operator must stay on the CPU although the NPU supports it; `erratum` as above.
-
-    `everywhere` keeps it off the wrapped accelerators too.
-    """
-
-    reason: str
-    erratum: str = ""
-    everywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -316,7 +305,7 @@ class Placing:
     --offload auto and without users' accelerators nobody asks for offers.
     """
 
-    operator: int
+    operator: OperatorIndex
     code: str
     output: str
     on: str
@@ -407,7 +396,7 @@ class Plan:
     """For a precompiled file; see PlanSummary."""
     alignments: Mapping[int, int] = field(default_factory=dict)
     """The alignment in bytes of tensors whose wrapped accelerator needs more than others do."""
-    origins: Mapping[int, int] = field(default_factory=dict)
+    origins: Mapping[ResidualIndex, OperatorIndex] = field(default_factory=dict)
     """The network's operator for each operator of the residual graph on the CPU, where known."""
     wrapped: tuple[object, ...] = ()
     """The accelerators that users describe, in their order: `ethosgen.backend.protocol.Wrapped`."""

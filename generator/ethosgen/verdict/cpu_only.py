@@ -1,6 +1,7 @@
 """Plans a network without an NPU: every operator stays on the CPU."""
 
 from ethosgen.backend import is_compiled
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
@@ -21,12 +22,14 @@ def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
     graph = network.graph
     operators = tuple(
         CpuOperator(
-            operator.index,
+            ResidualIndex(operator.index),
             operator.title,
             graph.output_name(operator),
             reason,
         )
         for operator in graph.operators
     )
-    origins = {operator.index: operator.index for operator in graph.operators}
+    origins = {
+        ResidualIndex(operator.index): OperatorIndex(operator.index) for operator in graph.operators
+    }
     return Plan(network, io, graph, cpu_operators=operators, origins=origins)

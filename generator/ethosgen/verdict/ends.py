@@ -14,6 +14,7 @@ import numpy as np
 
 from ethosgen.oracle.answers import Question
 from ethosgen.samples.ends import COUNT, drive_to_ends
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.excerpt import Bouquet, gather
 from ethosgen.values.grammar import counted
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 def differing_at_ends(
     network: Network, plan: Plan, make: Make, oracle: str | None, most_work: int
-) -> tuple[int, Mapping[int, str]]:
+) -> tuple[int, Mapping[OperatorIndex, str]]:
     """Return the number of operators tried, and for each that differs, by index, how much.
 
     `make` leaves out the operators that errata keep on the CPU. `most_work` limits the
@@ -65,9 +66,9 @@ class _Ends:
     oracle: str | None
     most_work: int
 
-    def differing(self, network: Network, bouquet: Bouquet) -> dict[int, str]:
+    def differing(self, network: Network, bouquet: Bouquet) -> dict[OperatorIndex, str]:
         """Return the operators that differ alone too, each with how much."""
-        differing = {}
+        differing: dict[OperatorIndex, str] = {}
         for index in self._suspects(bouquet):
             alone = gather(network, [index])
             assert alone is not None, "it has been gathered before"
@@ -76,7 +77,7 @@ class _Ends:
                 differing[index] = how_much
         return differing
 
-    def _suspects(self, bouquet: Bouquet) -> list[int]:
+    def _suspects(self, bouquet: Bouquet) -> list[OperatorIndex]:
         """Return the operators on accelerators with other outputs than the oracle's."""
         trial = try_out(self._question(bouquet), self.make)
         if trial.fault is not None:

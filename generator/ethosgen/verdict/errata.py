@@ -1,38 +1,36 @@
 """Known differences: the operators that errata keep on the CPU."""
 
-from collections.abc import Mapping
-
 from ethosgen.backend import backend_of
 from ethosgen.backend.protocol import Task
 from ethosgen.oracle import DEFAULT, SECOND
+from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept
 from ethosgen.verdict.planner import Planner
 
 
-def errata_of(task: Task, oracle: str = DEFAULT.name) -> dict[int, Kept]:
+def errata_of(task: Task, oracle: str = DEFAULT.name) -> Allocation[OperatorIndex]:
     """Return the operators that errata concern."""
     from ethosgen import aot
 
     backend = backend_of(task.accelerator)
-    kept = backend.errata(task, oracle)
+    allocation = backend.errata(task, oracle)
     lacking = aot.decided_by_litert(task.network.graph) if oracle == DEFAULT.name else []
     if lacking:  # in a bisection each operator has its own
         theirs = backend.errata(task, SECOND.name)
-        kept |= {i: theirs[i] for i in lacking if i in theirs}
-    return kept
+        allocation |= {i: why for i, why in theirs.items() if i in lacking}
+    return allocation
 
 
-def known_errata(network: Network, planner: Planner, oracle: str) -> Mapping[int, Kept]:
+def known_errata(network: Network, planner: Planner, oracle: str) -> Allocation[OperatorIndex]:
     """Return the operators that errata keep on the CPU.
 
     UnsupportedError if the CPU has no code for one of them.
     """
     from ethosgen import aot
 
-    graph, kept = network.graph, planner.errata(network, oracle)
-    for index, why in kept.items():
+    graph, allocation = network.graph, planner.errata(network, oracle)
+    for index, why in allocation.items():
         operator = graph.operators[index]
         if not aot.can_run(operator, graph):
             assert planner.accelerator is not None, "an erratum is of an NPU"
@@ -42,4 +40,4 @@ def known_errata(network: Network, planner: Planner, oracle: str) -> Mapping[int
                 f"{why.reason}, and the CPU has no code for it; use --trust-compiler to accept "
                 f"{backend_of(planner.accelerator).compiler}'s result"
             )
-    return kept
+    return allocation

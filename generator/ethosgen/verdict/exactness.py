@@ -16,6 +16,7 @@ from ethosgen.oracle.answers import Answer
 from ethosgen.oracle.interpreters import awaited
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import FREE
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -67,21 +68,21 @@ def exact_plan(
     compiling = _compiling(planner.accelerator)
     if options.trust_compiler or is_compiled(network):
         with watch.stage("offload", compiling):
-            plan = planner.plan(network, {})
+            plan = planner.plan(network, FREE)
         return _required_within(plan)
     golden = _asked(network, planner.accelerator, options, watch, ask)
     with watch.stage("offload", compiling):
-        kept = known_errata(network, planner, options.oracle or _deciding(golden, network))
-        plan = planner.plan(network, kept)
+        allocation = known_errata(network, planner, options.oracle or _deciding(golden, network))
+        plan = planner.plan(network, allocation)
     mending, driven = Mending(network, planner, golden, options), Driven()
     if isinstance(golden, Answer) and plan.partitions:
         with watch.stage("check", "driving each operator to its ends"):
             driven = mending.drive_to_ends(plan)
         if driven.differing:
-            kept = {**kept, **mending.kept_at_ends(plan, driven.differing)}
-            plan = planner.plan(network, kept)
+            allocation |= mending.kept_at_ends(plan, driven.differing)
+            plan = planner.plan(network, allocation)
     with watch.stage("check", "checking the plan on this machine"):
-        plan, check = mending.mended(plan, kept)
+        plan, check = mending.mended(plan, allocation)
     if isinstance(golden, Unanswered):
         check = Check(None, skipped=golden.why) if options.check else None
     elif check is not None:

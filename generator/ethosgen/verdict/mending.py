@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from ethosgen.backend import backend_of
 from ethosgen.oracle import DEFAULT, MIXED, SECOND
 from ethosgen.oracle.answers import Answer
+from ethosgen.values.allocation import FREE, Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import NpuFault, RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut, compare
-from ethosgen.values.plan import Check, Kept, OffloadOptions, Plan
+from ethosgen.values.plan import Check, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cases import keep_case
 from ethosgen.verdict.ends import differing_at_ends
@@ -47,7 +48,7 @@ class Driven:
     """The number of operators that were tried alone, how much some differ, and their cases."""
 
     operators: int = 0
-    differing: Mapping[int, str] = field(default_factory=dict)
+    differing: Mapping[OperatorIndex, str] = field(default_factory=dict)
     cases: tuple[str, ...] = ()
 
 
@@ -83,7 +84,9 @@ class Mending:
         )
         return Driven(count, differing, self._stored(differing, plan_alone))
 
-    def kept_at_ends(self, plan: Plan, differing: Mapping[int, str]) -> dict[int, Kept]:
+    def kept_at_ends(
+        self, plan: Plan, differing: Mapping[OperatorIndex, str]
+    ) -> dict[OperatorIndex, Kept]:
         """Return the operators to keep that differ alone; those without code here are not kept."""
         self._require_agreement(plan, differing)
         alone = "alone, with inputs at the ends of their range, an accelerator computes it"
@@ -92,7 +95,9 @@ class Mending:
             for index in self._with_code(differing)
         }
 
-    def mended(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[Plan, Check | None]:
+    def mended(
+        self, plan: Plan, allocation: Allocation[OperatorIndex]
+    ) -> tuple[Plan, Check | None]:
         """Return the plan if it passes, else one that does, and what was compared.
 
         UnsupportedError if there is none.
@@ -103,22 +108,22 @@ class Mending:
         golden, left_out = self._golden, self._left_out
         if golden and left_out and not _count(golden, left_out).elements:
             self._golden = None
-            plan, _ = self.mended(plan, kept)
+            plan, _ = self.mended(plan, allocation)
             return plan, Check(None, skipped=f"{left_out.why}, in every sample")
         if fault and not plan.partitions and golden and golden.oracle in (SECOND, MIXED):
             # Our code for the CPU follows the default oracle: another one's answer refuses nothing.
             return plan, Check(None, skipped=f"{fault}, with the CPU's code alone")
         cases: tuple[str, ...] = ()
         if fault:
-            culprits = self._culprits(plan, kept, fault)
+            culprits = self._culprits(plan, allocation, fault)
             self._require_agreement(plan, dict.fromkeys(culprits, fault))
-            plan = self._planner.plan(self._network, {**kept, **culprits})
-            cases = self._stored(culprits, lambda part: self._planner.plan(part, {}))
+            plan = self._planner.plan(self._network, allocation | culprits)
+            cases = self._stored(culprits, lambda part: self._planner.plan(part, FREE))
         if golden is None:
             return plan, None
         return plan, replace(_count(golden, self._left_out), cases=cases)
 
-    def _require_agreement(self, plan: Plan, differing: Mapping[int, str]) -> None:
+    def _require_agreement(self, plan: Plan, differing: Mapping[OperatorIndex, str]) -> None:
         """Raise UnsupportedError if a user's accelerator computes an operator wrongly.
 
         `differing` says how much operators differ. Those on the NPU may stay on the CPU instead, as
@@ -140,7 +145,7 @@ class Mending:
                 "--allow-fallback leaves such operators to the CPU"
             )
 
-    def _stored(self, operators: Iterable[int], make: Make) -> tuple[str, ...]:
+    def _stored(self, operators: Iterable[OperatorIndex], make: Make) -> tuple[str, ...]:
         """Store the smallest network that shows each difference; return the folders."""
         if self._planner.accelerator is None:
             return ()
@@ -150,7 +155,7 @@ class Mending:
         ]
         return tuple(str(case) for case in cases if case is not None)
 
-    def _with_code(self, operators: Iterable[int]) -> list[int]:
+    def _with_code(self, operators: Iterable[OperatorIndex]) -> list[OperatorIndex]:
         """Return those of some operators that have code on the CPU."""
         from ethosgen.aot import can_run
 
@@ -175,14 +180,16 @@ class Mending:
             f"{self._golden.oracle.title}'s, by at most {compared.max_abs_diff:g}"
         )
 
-    def _culprits(self, plan: Plan, kept: Mapping[int, Kept], fault: str) -> dict[int, Kept]:
+    def _culprits(
+        self, plan: Plan, allocation: Allocation[OperatorIndex], fault: str
+    ) -> dict[OperatorIndex, Kept]:
         """Return additional operators to keep so that nothing differs."""
         able = self._with_code(sorted(i for p in plan.partitions for i in p.operators))
         whose = "its accelerator" if plan.wrapped else "the NPU"
         why = Kept(f"the check found that {whose} computes it differently: {fault}", UNKNOWN, True)
-        culprits: dict[int, Kept] = {}
-        while not self._passes({**kept, **culprits}):
-            if not self._passes({**dict.fromkeys(able, why), **kept, **culprits}):
+        culprits: dict[OperatorIndex, Kept] = {}
+        while not self._passes(allocation | culprits):
+            if not self._passes((allocation | culprits).also(able, why)):
                 even = "even with every operator on the CPU that has code there"
                 if not plan.partitions:
                     even = "with every operator on the CPU"
@@ -190,7 +197,7 @@ class Mending:
                     f"'{self._network.name}' cannot be made exact: {fault}, {even}; nothing was "
                     f"written; {self._advice()}"
                 )
-            culprits[self._first(able, {**kept, **culprits}, why)] = why
+            culprits[self._first(able, allocation | culprits, why)] = why
         return culprits
 
     def _advice(self) -> str:
@@ -198,25 +205,30 @@ class Mending:
             return "use --npu none to run all on the CPU"
         return "use --no-check to write it anyway, and 'ethosgen verify' to see what differs"
 
-    def _first(self, able: Sequence[int], kept: Mapping[int, Kept], why: Kept) -> int:
-        """Return the last operator of the shortest prefix that must be kept besides `kept`."""
-        low, high = 0, len(able)  # it differs with the first `low` kept, and not with `high`
+    def _first(
+        self,
+        able: Sequence[OperatorIndex],
+        allocation: Allocation[OperatorIndex],
+        why: Kept,
+    ) -> OperatorIndex:
+        """Return the last operator of the shortest prefix that must stay besides the allocation."""
+        low, high = 0, len(able)  # it differs without the first `low`, and not with `high`
         while high - low > 1:
             middle = (low + high) // 2
-            if self._passes({**dict.fromkeys(able[:middle], why), **kept}):
+            if self._passes(allocation.also(able[:middle], why)):
                 high = middle
             else:
                 low = middle
         return able[high - 1]
 
-    def _passes(self, kept: Mapping[int, Kept]) -> bool:
+    def _passes(self, allocation: Allocation[OperatorIndex]) -> bool:
         if time.monotonic() > self._end:
             raise UnsupportedError(
                 f"the operator that differs in '{self._network.name}' was not found in "
                 f"{SEARCH_S:g} s; use --npu none to run all on the CPU, or --no-check to accept it"
             )
         try:
-            return not self._fault_of(self._planner.plan(self._network, kept))
+            return not self._fault_of(self._planner.plan(self._network, allocation))
         except RefusalError:
             return False
 

@@ -1,11 +1,11 @@
 """What plans a network for a verdict."""
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept, Plan
+from ethosgen.values.plan import Plan
 
 
 class Planner(Protocol):
@@ -15,8 +15,8 @@ class Planner(Protocol):
     def accelerator(self) -> Accelerator | None:
         """The NPU, None for the CPU alone."""
 
-    def plan(self, network: Network, kept: Mapping[int, Kept], /) -> Plan:
-        """Compile a network with operators kept on the CPU, by index; RefusalError if refused."""
+    def plan(self, network: Network, allocation: Allocation[OperatorIndex], /) -> Plan:
+        """Compile a network with operators kept on the CPU; RefusalError if that is refused."""
 
-    def errata(self, network: Network, oracle: str, /) -> Mapping[int, Kept]:
-        """Return the operators to keep, as the NPU's results differ from those of an oracle."""
+    def errata(self, network: Network, oracle: str, /) -> Allocation[OperatorIndex]:
+        """Return the operators whose results on the NPU differ from an oracle's."""

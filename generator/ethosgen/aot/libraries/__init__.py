@@ -18,6 +18,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.structs import with_declarations
 from ethosgen.backend.protocol import Offer
 from ethosgen.host.resources import template_folder
+from ethosgen.values.allocation import Allocation
 from ethosgen.values.errors import InternalError
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Graph, Operator
@@ -74,7 +75,7 @@ def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kern
     plain = estimate_cycles(operator, graph.tensors, has_helium)
     if offer.cycles is not None and plain is not None and plain <= offer.cycles:
         return None
-    return library.compile(asked, {})[operator.index]
+    return library.compile(asked, Allocation())[operator.index]
 
 
 def least_cycles(
@@ -105,7 +106,7 @@ def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
 
 
 def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:
-    return (offer for offer in library.offers(asked, {}).values() if not offer.refusal)
+    return (offer for offer in library.offers(asked, Allocation()).values() if not offer.refusal)
 
 
 def library_code(

@@ -102,7 +102,7 @@ def schedule_graph(plan: Plan, lifted: Graph) -> Schedule:
     """Return the schedule of a plan whose residual graph is already lifted."""
     ready = _with_output_copies(widen_constants(lifted), plan.io)
     graph = fuse_paddings(sign(ready), plan.offsets)
-    partitions = {partition.operator: partition for partition in plan.partitions}
+    partitions = {int(partition.operator): partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
     return Schedule(plan, graph, steps)
 

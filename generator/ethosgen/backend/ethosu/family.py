@@ -32,9 +32,10 @@ from ethosgen.backend.protocol import (
 from ethosgen.backend.timeline import ARENA, FAST, IO, WEIGHTS, NpuTimeline
 from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Kept, Partition, Plan
+from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import NpuOperation
 from ethosgen.values.schedule import USUAL_SCHEDULE
 from ethosgen.values.watch import Watch
@@ -98,20 +99,22 @@ class EthosUFamily:
 
         return compiled_for(network) if is_compiled(network) else None
 
-    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
+    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that an erratum of Vela or the NPU concerns."""
         from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 
         target = CompileTarget(task.accelerator.name, task.io, task.cpu.table_of)
         return find_errata(task.network, target, oracle)
 
-    def offers(self, asked: Task, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+    def offers(
+        self, asked: Task, allocation: Allocation[OperatorIndex]
+    ) -> Mapping[OperatorIndex, Offer]:
         """Return Vela's estimates and refusals."""
-        return _divide(asked, kept).offers()
+        return _divide(asked, allocation).offers()
 
-    def compile(self, asked: Task, kept: Mapping[int, Kept]) -> Plan:
+    def compile(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Plan:
         """Compile the operators that Vela supports."""
-        return _divide(asked, kept).plan
+        return _divide(asked, allocation).plan
 
     def files(self, made: Sequence[Plan]) -> ProjectFiles:
         """Return the driver."""
@@ -212,8 +215,8 @@ def _with_layer(one: NpuOperation, plan: Plan, stream: Stream, offset: int) -> N
     return replace(one, operator=code, layer=graph.tensors[operator.outputs[0]].name)
 
 
-def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
-    from ethosgen.backend.ethosu.offload import SchedulerGoal, divide
+def _divide(task: Task, allocation: Allocation[OperatorIndex]) -> "Division":
+    from ethosgen.backend.ethosu.offload import Request, SchedulerGoal, Vela, divide
 
     asked = task.options.schedule
     if is_compiled(task.network) and asked != USUAL_SCHEDULE:
@@ -238,17 +241,22 @@ def _divide(task: Task, kept: Mapping[int, Kept]) -> "Division":
 
         return reached_bytes(stream, npu, region)
 
-    return divide(
-        task.network,
+    vela = Vela(
         npu,
-        task.io,
-        ignore=task.options.cpu_ops,
-        require=task.cpu.require_places,
-        kept=kept,
-        reach=reach if npu.has_simulator else None,
         is_trusted=task.options.trust_compiler,
         schedule=SchedulerGoal(asked.strategy.value.capitalize(), least),
         **memories,
+    )
+    return divide(
+        task.network,
+        Request(
+            vela,
+            task.io,
+            task.options.cpu_ops,
+            allocation,
+            task.cpu.require_places,
+            reach if npu.has_simulator else None,
+        ),
     )
 
 

@@ -11,11 +11,15 @@ from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload import (
     accelerator_for,
     compiled_for,
-    compiled_streams,
     offload,
     require_npu,
 )
-from ethosgen.backend.ethosu.payload import HEADERS, is_compiled, strip_header
+from ethosgen.backend.ethosu.payload import (
+    HEADERS,
+    compiled_streams,
+    is_compiled,
+    strip_header,
+)
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.backend.ethosu.stream import stream_of

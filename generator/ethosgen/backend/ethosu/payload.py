@@ -7,10 +7,11 @@ use; padding to 16 bytes; the commands.
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.network import Network
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.network import ABSENT, Network
 
 _OPTIMIZER_CONFIG, _COMMAND_STREAM, _NOP = 0x01, 0x02, 0x05
 HEADERS = _COP1, _COP2 = b"COP1", b"COP2"
@@ -35,6 +36,20 @@ class Payload:
     commands: bytes
     config_word: int
     id_word: int
+
+
+def compiled_streams(network: Network) -> Iterator[Payload]:
+    """Yield each partition's stream; InputError if an operator lacks a required input."""
+    for operator in network.graph.operators:
+        if operator.custom_code != CUSTOM_CODE:
+            continue
+        memories = operator.inputs[:MEMORIES]
+        if len(memories) < MEMORIES or ABSENT in operator.inputs:
+            raise InputError(
+                f"'{network.name}' is damaged: its '{CUSTOM_CODE}' operator {operator.index} "
+                f"has inputs {list(operator.inputs)}"
+            )
+        yield strip_header(network.graph.tensors[memories[0]].data or b"")
 
 
 def driver_header(config_word: int, id_word: int, commands: bytes) -> bytes:

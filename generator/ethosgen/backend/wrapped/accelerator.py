@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,11 +21,12 @@ from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import HELIUM
+from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import steps_text
 from ethosgen.values.network import Operator
-from ethosgen.values.plan import Kept, Plan, Share
+from ethosgen.values.plan import Plan, Share
 
 CYCLES = "cycles"
 SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
@@ -108,20 +109,22 @@ class WrappedAccelerator:
         """Return it as it is beside a processor with or without Helium."""
         return replace(self, has_helium=has_helium)
 
-    def offers(self, asked: Plan, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+    def offers(
+        self, asked: Plan, allocation: Allocation[ResidualIndex]
+    ) -> Mapping[ResidualIndex, Offer]:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
-        offers: dict[int, Offer] = {}
-        taken, refusals = self._divide(asked, kept)
-        for group, one in enumerate(taken):
-            first, *others = (op.index for op in one.match.site.operators)
-            offers[first] = Offer(one.cycles, group=group, start=one.start)
-            zero = None if one.cycles is None else 0
-            offers |= {index: Offer(zero, group=group, start=one.start) for index in others}
+        offers: dict[ResidualIndex, Offer] = {}
+        taken, refusals = self._divide(asked, allocation)
+        for group, chain in enumerate(taken):
+            first, *others = (ResidualIndex(op.index) for op in chain.match.site.operators)
+            offers[first] = Offer(chain.cycles, group=group, start=chain.start)
+            zero = None if chain.cycles is None else 0
+            offers |= {index: Offer(zero, group=group, start=chain.start) for index in others}
         return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
 
-    def compile(self, asked: Plan, kept: Mapping[int, Kept]) -> Plan:
+    def compile(self, asked: Plan, allocation: Allocation[ResidualIndex]) -> Plan:
         """Return the plan with the chains that it takes as partitions."""
-        taken, _ = self._divide(asked, kept)
+        taken, _ = self._divide(asked, allocation)
         folded = fold(asked, self.folder, taken, self.steps)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
         devices = (self.device,) if self.device and taken else ()
@@ -164,21 +167,23 @@ class WrappedAccelerator:
         own = tuple(p for p in plan.partitions if p.backend == self.name)
         return HostProgram(self.folder, plan, own, self.flags, device=self.device)
 
-    def _divide(self, plan: Plan, kept: Mapping[int, Kept]) -> tuple[list[Taken], dict[int, str]]:
+    def _divide(
+        self, plan: Plan, allocation: Allocation[ResidualIndex]
+    ) -> tuple[list[Taken], dict[ResidualIndex, str]]:
         """Return the chains that it takes, and why it does not take each other operator."""
         free = {cpu.operator for cpu in plan.cpu_operators}
         graphs = Graphs(plan.residual)
         taken: list[Taken] = []
-        refusals: dict[int, str] = {}
+        refusals: dict[ResidualIndex, str] = {}
         for operator in plan.residual.operators:
             if operator.index not in free:
                 continue
-            found = self._find(plan, graphs, operator, kept, free, len(taken))
-            if isinstance(found, Taken):
-                taken.append(found)
-                free -= {op.index for op in found.match.site.operators}
+            chain = self._find(plan, graphs, operator, allocation, free, len(taken))
+            if isinstance(chain, Taken):
+                taken.append(chain)
+                free -= {ResidualIndex(op.index) for op in chain.match.site.operators}
             else:
-                refusals[operator.index] = found
+                refusals[ResidualIndex(operator.index)] = chain
         inside = {op.index for one in taken for op in one.match.site.operators}
         return taken, {index: why for index, why in refusals.items() if index not in inside}
 
@@ -187,24 +192,25 @@ class WrappedAccelerator:
         plan: Plan,
         graphs: Graphs,
         operator: Operator,
-        kept: Mapping[int, Kept],
-        free: set[int],
+        allocation: Allocation[ResidualIndex],
+        free: Collection[ResidualIndex],
         number: int,
     ) -> Taken | str:
         """Return the first operation that takes the chain around an operator, or why none does."""
         why = ""
-        if operator.index in kept:
-            return kept[operator.index].reason
-        if operator.index not in plan.origins:
+        index = ResidualIndex(operator.index)
+        if index in allocation:
+            return allocation[index].reason
+        if index not in plan.origins:
             return "it is not an operator of the network, but made by the NPU's compiler"
-        for index, operation in enumerate(self.folder.declaration.operator):
-            is_offered = self.numbers is None or index in self.numbers
+        for place, operation in enumerate(self.folder.declaration.operator):
+            is_offered = self.numbers is None or place in self.numbers
             site = find_site(operation, graphs, operator) if is_offered else None
             if site is None:
                 continue
             site.extra[HELIUM] = self.has_helium
-            match = Match(index, operation, site)
-            reason = self._refusal(plan, match, kept, free)
+            match = Match(place, operation, site)
+            reason = self._refusal(plan, match, allocation, free)
             if not reason:
                 try:
                     stem = f"{self.folder.slug}_{number}"
@@ -216,12 +222,19 @@ class WrappedAccelerator:
             why = why or reason
         return why or f"it does not run {operator.code}"
 
-    def _refusal(self, plan: Plan, match: Match, kept: Mapping[int, Kept], free: set[int]) -> str:
+    def _refusal(
+        self,
+        plan: Plan,
+        match: Match,
+        allocation: Allocation[ResidualIndex],
+        free: Collection[ResidualIndex],
+    ) -> str:
         site = match.site
         for operator in site.operators:
-            if operator.index in kept:
-                return kept[operator.index].reason
-            if operator.index not in free or operator.index not in plan.origins:
+            index = ResidualIndex(operator.index)
+            if index in allocation:
+                return allocation[index].reason
+            if index not in free or index not in plan.origins:
                 return "a part of its chain runs elsewhere"
         line = self.folder.line(f"operator.{match.number}.where")
         where = dict.fromkeys(match.operation.where, f" ({self.name}, line {line})")

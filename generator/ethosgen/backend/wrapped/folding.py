@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ethosgen.backend.wrapped.arguments import Parameters
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
+from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import IoStyle, Partition, Plan
@@ -29,10 +30,10 @@ def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: f
     graph, partitions = plan.residual, []
     for number, one in enumerate(taken):
         graph, operator = _folded(graph, one.match, folder.name)
-        members = [op.index for op in one.match.site.operators]
+        members = [ResidualIndex(op.index) for op in one.match.site.operators]
         made = Partition(
             f"{folder.slug}_{number}",
-            operator.index,
+            ResidualIndex(operator.index),
             one.parameters.call,
             operator.inputs,
             operator.outputs,

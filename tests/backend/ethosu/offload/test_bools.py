@@ -8,7 +8,7 @@ import pytest
 from ethosgen.aot import make_evaluator
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.offload.bools import hidden_ends, kept_for_bools
+from ethosgen.backend.ethosu.offload.bools import beside_bools, hidden_ends
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.litert import litert_outputs
@@ -88,15 +88,15 @@ def test_bools_between_npu_and_cpu_stay_true(build: Build, left: list[str]) -> N
 
 def test_without_bools_on_the_npu_the_networks_ends_stay() -> None:
     graph = _network(_negated).graph
-    assert kept_for_bools(graph, (), computes=False) == {
+    assert beside_bools(graph, (), computes=False) == {
         NOT: f"the NPU does not compute in bool (tensor '{graph.output_tensors()[0].name}')"
     }
 
 
 def test_what_shares_a_bool_with_the_cpu_stays() -> None:
     graph = _network(_negated).graph
-    assert kept_for_bools(graph, (), computes=True) == {}
-    assert kept_for_bools(graph, {LESS}, computes=True) == {
+    assert beside_bools(graph, (), computes=True) == {}
+    assert beside_bools(graph, {LESS}, computes=True) == {
         NOT: f"the CPU also uses '{graph.tensors[2].name}', where Vela's true is -1"
     }
 

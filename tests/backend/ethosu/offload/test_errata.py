@@ -1,6 +1,6 @@
 """Vela still has each erratum; it applies to its network; by default it is avoided."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -13,9 +13,10 @@ from ethosgen.backend.ethosu.offload.erratum import Erratum, is_open, vela_versi
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import EXACT, IoStyle, Kept, Plan
+from ethosgen.values.plan import EXACT, IoStyle, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.exactness import exact_plan
 from ethosgen.verdict.execution import simulate_samples
@@ -42,8 +43,8 @@ def network_of(name: str) -> Network:
 
 
 def plan_of(name: str, network: Network) -> Plan:
-    def compile_part(part: Network, kept: Mapping[int, Kept]) -> Plan:
-        return compiled(name, part, kept)
+    def compile_part(part: Network, allocation: Allocation[OperatorIndex]) -> Plan:
+        return compiled(name, part, allocation)
 
     planner = FunctionPlanner(find_accelerator(npu_of(name)), compile_part)
     return exact_plan(network, planner, EXACT, Watch())

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import make_evaluator
-from ethosgen.backend.ethosu import offload as offloading
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.offload import offload
+from ethosgen.backend.ethosu.offload import offload, vela
 from ethosgen.backend.ethosu.offload.refusal import ATTEMPTS, LATE_S, compile_around
 from ethosgen.backend.ethosu.offload.vela import Compiled, DeathError
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
@@ -163,14 +162,14 @@ def test_after_one_that_does_not_come_back_attempts_have_less_time() -> None:
 
 def test_an_operator_that_ends_vela_goes_to_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Vela itself, but for a stand-in that dies where it sees a MAX_POOL_2D."""
-    real = offloading.compile_network
+    real = vela.compile_network
 
     def fragile(network: Network, *arguments: Any) -> Compiled:
         if any(op.code == "MAX_POOL_2D" for op in network.graph.operators):
             raise DeathError("Vela did not survive", "it was ended by SIGSEGV", is_late=False)
         return real(network, *arguments)
 
-    monkeypatch.setattr(offloading, "compile_network", fragile)
+    monkeypatch.setattr(vela, "compile_network", fragile)
     plan = offload(_network(lambda net, x: net.max_pool(x, (2, 2), (2, 2))), ACCELERATOR)
     (kept,) = plan.cpu_operators
     assert kept.code == "MAX_POOL_2D" and "SIGSEGV" in kept.reason

@@ -17,10 +17,11 @@ from ethosgen.cli import cli
 from ethosgen.flow.planning import make_plan
 from ethosgen.oracle import TOSA
 from ethosgen.oracle.tosa import reference_outputs
+from ethosgen.values.allocation import Kept
 from ethosgen.values.errors import NpuFault, RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
-from ethosgen.values.plan import IoStyle, Kept, Plan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.needs import needs_tosa
@@ -35,8 +36,8 @@ STYLES = (IoStyle.ARENA, IoStyle.CALLER)
 
 
 def planned(network: Network, npu: str = U55, io: IoStyle = IoStyle.ARENA) -> Plan:
-    kept = find_errata(network, CompileTarget(npu, io), TOSA.name)
-    return offload(network, find_accelerator(npu), io, kept=kept)
+    allocation = find_errata(network, CompileTarget(npu, io), TOSA.name)
+    return offload(network, find_accelerator(npu), io, allocation=allocation)
 
 
 def compared(plan: Plan, samples: Sequence[Arrays]) -> Comparison:
@@ -275,7 +276,7 @@ def test_int48_sums_keep_their_operators_together() -> None:
     graph = net.network().graph
     assert units(graph, ()) == [(0, 1), (2,), (3,)]
     assert units(graph, {1}) == [(2,), (3,)]
-    plan = offload(net.network(), find_accelerator(U55), kept={1: Kept("it is slow")})
+    plan = offload(net.network(), find_accelerator(U55), allocation={1: Kept("it is slow")})
     assert "int48" in {cpu.operator: cpu.reason for cpu in plan.cpu_operators}[0]
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from ethosgen.backend.protocol import Attach, Listing, Memories, Offer, ProjectFiles, Runner, Task
 from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Address, Call, CpuOperator, Function, Kept, Partition, Plan
+from ethosgen.values.plan import Address, Call, CpuOperator, Function, Partition, Plan
 from ethosgen.values.watch import Watch
 
 from .adder import takes
@@ -51,7 +52,7 @@ class Toy:
 
     def __init__(self) -> None:
         self.is_wrong = False
-        self.errata_of: dict[int, Kept] = {}
+        self.errata_of: dict[OperatorIndex, Kept] = {}
 
     def events(self, _accelerator: Accelerator) -> Mapping[int, str]:
         return {1: "sums"}
@@ -68,19 +69,19 @@ class Toy:
     def compiled_for(self, network: Network) -> Accelerator | None:
         return None
 
-    def errata(self, task: Task, oracle: str) -> dict[int, Kept]:
-        return self.errata_of
+    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
+        return Allocation(self.errata_of)
 
-    def offers(self, asked: Task, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+    def offers(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Mapping[int, Offer]:
         graph = asked.network.graph
         return {
             op.index: Offer(10 + _count(graph, op), group=op.index)
-            if takes(op, graph) and op.index not in kept
-            else Offer(refusal=_left(graph, op, kept).reason)
+            if takes(op, graph) and op.index not in allocation
+            else Offer(refusal=_left(graph, op, allocation).reason)
             for op in graph.operators
         }
 
-    def compile(self, asked: Task, kept: Mapping[int, Kept]) -> Plan:
+    def compile(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Plan:
         graph = asked.network.graph
         ignored = asked.options.cpu_ops
         able = [op for op in graph.operators if takes(op, graph) and op.code not in ignored]
@@ -94,7 +95,7 @@ class Toy:
                 (op.index,),
             )
             for op in able
-            if op.index not in kept
+            if op.index not in allocation
         )
         taken = {i for p in partitions for i in p.operators}
         rest = [op for op in graph.operators if op.index not in taken]
@@ -104,7 +105,7 @@ class Toy:
             graph,
             asked.accelerator,
             partitions,
-            tuple(_left(graph, op, kept) for op in rest),
+            tuple(_left(graph, op, allocation) for op in rest),
             len(taken),
         )
 
@@ -144,8 +145,8 @@ def _count(graph: Graph, operator: Operator) -> int:
     return graph.tensors[operator.outputs[0]].elements
 
 
-def _left(graph: Graph, operator: Operator, kept: Mapping[int, Kept]) -> CpuOperator:
-    why = kept.get(operator.index, Kept("the adder only adds"))
+def _left(graph: Graph, operator: Operator, allocation: Allocation[OperatorIndex]) -> CpuOperator:
+    why = allocation.get(OperatorIndex(operator.index), Kept("the adder only adds"))
     output = graph.tensors[operator.outputs[0]].name
     return CpuOperator(operator.index, operator.title, output, why.reason, why.erratum)
 

@@ -9,8 +9,8 @@ from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.backend.protocol import Offer, ProjectFiles
+from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.network import Graph, Operator
-from ethosgen.values.plan import Kept
 
 from .adder import takes
 
@@ -28,12 +28,12 @@ class Adder(Library):
     def __init__(self, cycles: int | None) -> None:
         self.cycles = cycles
 
-    def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+    def offers(self, asked: Graph, allocation: Allocation[ResidualIndex]) -> Mapping[int, Offer]:
         return {
             op.index: Offer(self.cycles) if takes(op, asked) else REFUSAL for op in asked.operators
         }
 
-    def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
+    def compile(self, asked: Graph, allocation: Allocation[ResidualIndex]) -> Mapping[int, Kernel]:
         return {op.index: call(op, asked) for op in asked.operators if takes(op, asked)}
 
     def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:

@@ -16,12 +16,12 @@ from ethosgen.aot.registry import code_of, deciding_dtype
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.backend.protocol import Backend, Offer, ProjectFiles
 from ethosgen.host.resources import template_folder
+from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Graph, Operator, Tensor
-from ethosgen.values.plan import Kept
 
 
-class Library(Backend[Graph, Mapping[int, Kernel]], Protocol):
+class Library(Backend[Graph, Mapping[int, Kernel], ResidualIndex], Protocol):
     """A backend that is asked about the operators of a graph; each becomes a kernel.
 
     A class that derives from it inherits what it need not define.
@@ -123,18 +123,22 @@ class MicroKernels(Library):
         """Its name."""
         return self._name
 
-    def offers(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Offer]:
+    def offers(
+        self, asked: Graph, allocation: Allocation[ResidualIndex]
+    ) -> Mapping[ResidualIndex, Offer]:
         """Return the estimates of the packed forms."""
         forms = self._forms(asked)
         return {
-            op.index: Offer(self._cycles(op, asked.tensors)) if op.index in forms else NO_FORM
+            ResidualIndex(op.index): Offer(self._cycles(op, asked.tensors))
+            if op.index in forms
+            else NO_FORM
             for op in asked.operators
-            if op.index not in kept
+            if op.index not in allocation
         }
 
-    def compile(self, asked: Graph, kept: Mapping[int, Kept]) -> Mapping[int, Kernel]:
+    def compile(self, asked: Graph, allocation: Allocation[ResidualIndex]) -> Mapping[int, Kernel]:
         """Return the packed forms."""
-        return {i: form for i, form in self._forms(asked).items() if i not in kept}
+        return {i: form for i, form in self._forms(asked).items() if i not in allocation}
 
     def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
         """Return the estimate of a packed form without Helium, None if it is unknown."""

@@ -9,7 +9,10 @@ bool output of the network gets 1. So operators around such a tensor stay togeth
 
 from collections.abc import Collection, Iterator
 
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, Graph
+
+_NO_BOOL = "the NPU does not compute in bool (tensor '{}')"
 
 
 def bool_ends(graph: Graph) -> frozenset[int]:
@@ -18,53 +21,55 @@ def bool_ends(graph: Graph) -> frozenset[int]:
     return frozenset(i for i in ends if graph.tensors[i].dtype == "bool")
 
 
-def hidden_ends(graph: Graph, kept: Collection[int]) -> frozenset[int]:
-    """Return the bool inputs and outputs that only operators in `kept` use."""
+def hidden_ends(graph: Graph, staying: Collection[int]) -> frozenset[int]:
+    """Return the bool inputs and outputs that only operators in `staying` use."""
     offered = {
-        i for op in graph.operators if op.index not in kept for i in (*op.inputs, *op.outputs)
+        i for op in graph.operators if op.index not in staying for i in (*op.inputs, *op.outputs)
     }
     return bool_ends(graph) - offered
 
 
-def kept_for_bools(graph: Graph, kept: Collection[int], *, computes: bool) -> dict[int, str]:
+def beside_bools(
+    graph: Graph, staying: Collection[int], *, computes: bool
+) -> dict[OperatorIndex, str]:
     """Return the operators that must stay because of bool tensors, each with the reason.
 
-    `kept` are operators that stay anyway. `computes` means that the NPU computes in bool.
+    `staying` are operators that stay anyway. `computes` means that the NPU computes in bool.
     """
     if not computes:
         return {
-            op.index: f"the NPU does not compute in bool (tensor '{graph.tensors[index].name}')"
+            OperatorIndex(op.index): _NO_BOOL.format(graph.tensors[index].name)
             for op in graph.operators
             for index in bool_ends(graph).intersection((*op.inputs, *op.outputs))
         }
     users = _users(graph)
-    found: dict[int, str] = {}
+    reasons: dict[OperatorIndex, str] = {}
     for index in _read_outputs(graph):
-        found |= dict.fromkeys(
+        reasons |= dict.fromkeys(
             users[index],
             f"Vela converts the bool output '{graph.tensors[index].name}' before others read it",
         )
-    waiting = [*kept, *found]
+    waiting = [*staying, *reasons]
     while waiting:
         operator = waiting.pop()
         for index in (i for i, ops in users.items() if operator in ops):
-            new = [i for i in users[index] if i not in kept and i not in found]
+            new = [i for i in users[index] if i not in staying and i not in reasons]
             name = graph.tensors[index].name
-            found |= dict.fromkeys(new, f"the CPU also uses '{name}', where Vela's true is -1")
+            reasons |= dict.fromkeys(new, f"the CPU also uses '{name}', where Vela's true is -1")
             waiting += new
-    return {index: reason for index, reason in found.items() if index not in kept}
+    return {index: reason for index, reason in reasons.items() if index not in staying}
 
 
-def _users(graph: Graph) -> dict[int, list[int]]:
+def _users(graph: Graph) -> dict[int, list[OperatorIndex]]:
     """Return the operators that read or write each bool tensor that is no constant."""
-    users: dict[int, list[int]] = {}
+    users: dict[int, list[OperatorIndex]] = {}
     for op in graph.operators:
         for index in dict.fromkeys((*op.inputs, *op.outputs)):
             if index == ABSENT:
                 continue
             tensor = graph.tensors[index]
             if tensor.dtype == "bool" and tensor.data is None:
-                users.setdefault(index, []).append(op.index)
+                users.setdefault(index, []).append(OperatorIndex(op.index))
     return users
 
 

@@ -6,14 +6,12 @@ with base pointers of their own, so that it can be anywhere between operators on
 parts share one blob of weights.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
-from ethosgen.backend.ethosu.offload.division import Division, compiled_plan
+from ethosgen.backend.ethosu.offload.division import Division, Request, compiled_plan
 from ethosgen.backend.ethosu.offload.order import stateful_operators
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
@@ -33,11 +31,12 @@ from ethosgen.backend.ethosu.stream import (
     stream_of,
     way_out,
 )
+from ethosgen.values.allocation import Allocation, Kept, OperatorIndex, ResidualIndex
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Operator
-from ethosgen.values.plan import CpuOperator, IoStyle, Kept, Partition, Plan, Scratch
+from ethosgen.values.plan import CpuOperator, IoStyle, Partition, Plan, Scratch
 from ethosgen.values.tosa import PREFIX
 
 _BLOB = 0
@@ -45,72 +44,49 @@ _BLOB = 0
 _ALIGNMENT = 16
 """The alignment of a part's weights in the blob that all share."""
 
-Require = Callable[[Plan], None]
 
-
-class CompilePart(Protocol):
-    """Compiles a network as a whole."""
-
-    def __call__(self, part: Network, io: IoStyle, limit_s: float | None = None, /) -> Compiled:
-        """Return Vela's output; RefusalError if Vela refuses."""
-
-
-def divide_tosa(
-    network: Network,
-    npu: EthosU,
-    io: IoStyle,
-    compile_part: CompilePart,
-    ignore: Sequence[str],
-    kept: Mapping[int, Kept],
-    require: Require,
-) -> Division:
+def divide_tosa(network: Network, request: Request) -> Division:
     """Divide a network of TOSA's operators between NPU and CPU.
 
-    Operators in `kept`, by index, and those that `ignore` names, with or without their prefix,
-    stay on the CPU. So do those that Vela refuses, and those without which `require` accepts the
+    Operators of the request's allocation, and those that it ignores, with or without their prefix,
+    stay on the CPU. So do those that Vela refuses, and those without which the request accepts the
     plan.
     """
-    asked = {PREFIX + name.removeprefix(PREFIX) for name in ignore}
+    asked = {PREFIX + name.removeprefix(PREFIX) for name in request.ignore}
+    operators, why = network.graph.operators, Kept("you asked for it")
+    ignored = {OperatorIndex(op.index): why for op in operators if op.code in asked}
     control = stateful_operators(network.graph)
-    kept = {
-        **{
-            op.index: Kept("you asked for it") for op in network.graph.operators if op.code in asked
-        },
-        **{index: Kept(reason) for index, reason in control.items()},
-        **kept,
-    }
-    if not kept:
+    allocation = (
+        Allocation(ignored)
+        | {index: Kept(reason) for index, reason in control.items()}
+        | request.allocation
+    )
+    if not allocation:
         with suppress(RefusalError, UnsupportedError):
-            division = _whole(network, npu, io, compile_part)
-            require(division.plan)
+            division = _whole(network, request)
+            request.require(division.plan)
             return division
-    cutter = _Cutter(network, npu, io, compile_part)
-    refused = cutter.refused(kept)
-    offered = [unit for unit in units(network.graph, kept) if not set(unit) & set(refused)]
-
-    def attempt(left: Mapping[int, str], limit_s: float | None = None) -> Division:
-        more = {i: Kept(why) for unit, why in left.items() for i in offered[unit]}
-        division = cutter.division({**refused, **kept, **more}, limit_s)
-        require(division.plan)
-        return division
-
+    cutter = _Cutter(network, request)
+    refused = cutter.refused(allocation)
+    offered = [unit for unit in units(network.graph, allocation) if not set(unit) & set(refused)]
+    attempt = _Attempt(cutter, request, Allocation(refused) | allocation, offered)
     kinds = [tuple(cutter.kind(index) for index in unit) for unit in offered]
     return compile_around(attempt, kinds)[0]
 
 
-def _whole(network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart) -> Division:
+def _whole(network: Network, request: Request) -> Division:
     """Return the division of a network that Vela accepts wholly."""
     graph = network.graph
     part = make_part(graph, range(len(graph.operators)))
     part = replace(part, inputs=graph.inputs, outputs=graph.outputs)
-    compiled = compile_part(part.network(network), io)
-    spans = read_spans(compiled.log) if io is IoStyle.CALLER else None
+    compiled = request.vela.compile(part.network(network), request.io)
+    spans = read_spans(compiled.log) if request.io is IoStyle.CALLER else None
     residual = Residual(_shaped(compiled, part, network), network, spans)
     _require_one(residual)
     partitions = residual.partitions([part.operators], ["the network ends here"])
     sources = read_sources(compiled.tables, 1, _source_in(part, network))
     partitions = with_sources(partitions, residual, sources)
-    plan = compiled_plan(network, npu, io, compiled, residual, partitions)
+    plan = compiled_plan(network, request, compiled, residual, partitions)
     return Division(plan, {}, {"perf": _rows(part, network, compiled)})
 
 
@@ -171,14 +147,10 @@ class _Made:
 class _Cutter:
     """Compiles parts of a network, each once."""
 
-    def __init__(
-        self, network: Network, npu: EthosU, io: IoStyle, compile_part: CompilePart
-    ) -> None:
+    def __init__(self, network: Network, request: Request) -> None:
         self._network = network
         self._graph = network.graph
-        self._npu = npu
-        self._io = io
-        self._compile = compile_part
+        self._request = request
         self._made: dict[tuple[int, ...], _Made | RefusalError] = {}
 
     def kind(self, index: int) -> tuple[object, ...]:
@@ -189,20 +161,21 @@ class _Cutter:
         small = tuple(t.data for t in ends if t.data is not None and t.elements <= _ALIGNMENT)
         return (op.code, options, small, *((t.shape, t.dtype, t.data is None) for t in ends))
 
-    def refused(self, kept: Collection[int]) -> dict[int, Kept]:
+    def refused(self, allocation: Allocation[OperatorIndex]) -> dict[OperatorIndex, Kept]:
         """Return the operators that Vela refuses even on their own, with the reason."""
         known: dict[tuple[object, ...], str] = {}
-        found: dict[int, Kept] = {}
-        offered = units(self._graph, kept)
+        refused: dict[OperatorIndex, Kept] = {}
+        offered = units(self._graph, allocation)
         for unit in offered:
             kind = tuple(self.kind(index) for index in unit)
             if kind not in known:
                 known[kind] = self._objection(unit)
             if known[kind]:
-                found |= dict.fromkeys(unit, Kept(known[kind]))
-        inside = {index for unit in offered for index in unit} | set(kept)
+                refused |= dict.fromkeys(unit, Kept(known[kind]))
+        inside = {index for unit in offered for index in unit} | set(allocation)
         wide = Kept("the NPU does not store int48, and another operator of its sum is on the CPU")
-        return found | {op.index: wide for op in self._graph.operators if op.index not in inside}
+        operators = (OperatorIndex(op.index) for op in self._graph.operators)
+        return refused | {index: wide for index in operators if index not in inside}
 
     def _objection(self, unit: Sequence[int]) -> str:
         try:
@@ -226,7 +199,7 @@ class _Cutter:
         if not part.outputs or not part.inputs:
             raise RefusalError("nothing reads it", "nothing reads its result or makes its input")
         network = part.network(self._network)
-        compiled = self._compile(network, IoStyle.CALLER, limit_s)
+        compiled = self._request.vela.compile(network, IoStyle.CALLER, limit_s)
         try:
             residual = Residual(_shaped(compiled, part, network), network, read_spans(compiled.log))
             _require_one(residual)
@@ -235,12 +208,31 @@ class _Cutter:
             raise RefusalError(str(error), str(error)) from None
         return _Made(compiled, residual)
 
-    def division(self, kept: Mapping[int, Kept], limit_s: float | None) -> Division:
+    def division(self, allocation: Allocation[OperatorIndex], limit_s: float | None) -> Division:
         """Return the division with some operators on the CPU; RefusalError if Vela refuses it."""
-        on_npu = {op.index for op in self._graph.operators} - set(kept)
+        on_npu = {op.index for op in self._graph.operators} - set(allocation)
         steps = divide_graph(self._graph, on_npu)
         made = [self._compiled(step, limit_s) for step in steps if isinstance(step, Part)]
-        return _Assembly(self._network, self._npu, self._io, steps, made, kept).division()
+        return _Assembly(self._network, self._request, steps, made, allocation).division()
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Divides with some of the offered units on the CPU; the search for refusals calls it."""
+
+    cutter: _Cutter
+    request: Request
+    allocation: Allocation[OperatorIndex]
+    offered: Sequence[Sequence[OperatorIndex]]
+
+    def __call__(self, refused: Mapping[int, str], limit_s: float | None = None, /) -> Division:
+        """Divide without refused units; RefusalError if Vela or the CPU refuses the rest."""
+        units_left = {
+            index: Kept(why) for unit, why in refused.items() for index in self.offered[unit]
+        }
+        division = self.cutter.division(self.allocation | units_left, limit_s)
+        self.request.require(division.plan)
+        return division
 
 
 class _Assembly:
@@ -249,18 +241,16 @@ class _Assembly:
     def __init__(
         self,
         network: Network,
-        npu: EthosU,
-        io: IoStyle,
+        request: Request,
         steps: Sequence[Part | Operator],
         made: Sequence[_Made],
-        kept: Mapping[int, Kept],
+        allocation: Allocation[OperatorIndex],
     ) -> None:
         self._network = network
-        self._npu = npu
-        self._io = io
+        self._request = request
         self._steps = steps
         self._made = made
-        self._kept = kept
+        self._allocation = allocation
         self._blob = b""
         self._reach: dict[int, int] = {}
 
@@ -274,8 +264,8 @@ class _Assembly:
         )
         plan = Plan(
             network=self._network,
-            accelerator=self._npu,
-            io=self._io,
+            accelerator=self._request.vela.npu,
+            io=self._request.io,
             residual=graph,
             partitions=partitions,
             cpu_operators=on_cpu,
@@ -295,8 +285,12 @@ class _Assembly:
             for row in _rows(part, self._network, made.compiled)
         ]
         sources = (step.index if isinstance(step, Operator) else -1 for step in self._steps)
-        found = {position: index for position, index in enumerate(sources) if index >= 0}
-        return Division(plan, found, {"perf": rows})
+        origins = {
+            ResidualIndex(position): OperatorIndex(index)
+            for position, index in enumerate(sources)
+            if index >= 0
+        }
+        return Division(plan, origins, {"perf": rows})
 
     @property
     def _parts(self) -> list[Part]:
@@ -315,11 +309,11 @@ class _Assembly:
         tensors = self._network.graph.tensors
         return tuple(
             CpuOperator(
-                op.index,
+                ResidualIndex(op.index),
                 op.code,
                 tensors[op.outputs[0]].name,
-                self._kept[step.index].reason,
-                self._kept[step.index].erratum,
+                self._allocation[OperatorIndex(step.index)].reason,
+                self._allocation[OperatorIndex(step.index)].erratum,
             )
             for op, step in zip(operators, self._steps, strict=True)
             if isinstance(step, Operator)
@@ -358,7 +352,7 @@ class _Assembly:
         shifted_stream = Stream(commands, stream.id_word, stream.config_word, bases)
         return Partition(
             f"partition_{number}",
-            operator,
+            ResidualIndex(operator),
             invoke(number, bases),
             part.inputs,
             part.outputs,

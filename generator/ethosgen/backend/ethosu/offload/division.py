@@ -1,16 +1,38 @@
 """A network divided between NPU and CPU."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
+from ethosgen.backend.ethosu.offload.joining import Reach
 from ethosgen.backend.ethosu.offload.residual import Residual
-from ethosgen.backend.ethosu.offload.vela import Compiled, Row
+from ethosgen.backend.ethosu.offload.vela import Compiled, Row, Vela
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.backend.protocol import Offer
-from ethosgen.values.accelerator import Accelerator
+from ethosgen.values.allocation import FREE, Allocation, OperatorIndex, ResidualIndex
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, Partition, Plan
+
+
+def accept(_plan: Plan) -> None:
+    """Accept any plan."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How to divide a network: the compiler, where inputs and outputs are, and what stays.
+
+    `ignore` names operators (CONV_2D) that must stay on the CPU, `allocation` has others. `require`
+    raises RefusalError for a plan that the CPU cannot execute. `reach` returns how many bytes of a
+    region a stream of a precompiled network uses, for networks that do not say so.
+    """
+
+    vela: Vela
+    io: IoStyle = IoStyle.ARENA
+    ignore: Sequence[str] = ()
+    allocation: Allocation[OperatorIndex] = FREE
+    require: Callable[[Plan], None] = accept
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True)
@@ -21,10 +43,10 @@ class Division:
     """
 
     plan: Plan
-    on_cpu: Mapping[int, int] = field(default_factory=dict)
+    on_cpu: Mapping[ResidualIndex, OperatorIndex] = field(default_factory=dict)
     tables: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)
 
-    def offers(self) -> dict[int, Offer]:
+    def offers(self) -> dict[OperatorIndex, Offer]:
         """Return an offer for each operator, with Vela's estimates; {} for a compiled network."""
         plan = self.plan
         if plan.npu_cycles is None:
@@ -40,8 +62,7 @@ class Division:
 
 def compiled_plan(
     network: Network,
-    accelerator: Accelerator,
-    io: IoStyle,
+    request: Request,
     compiled: Compiled,
     residual: Residual,
     partitions: tuple[Partition, ...],
@@ -49,8 +70,8 @@ def compiled_plan(
     """Return the plan of a network that Vela compiled in one piece, without CPU operators."""
     return Plan(
         network=network,
-        accelerator=accelerator,
-        io=io,
+        accelerator=request.vela.npu,
+        io=request.io,
         residual=residual.graph,
         partitions=partitions,
         npu_operators=sum(len(partition.operators) for partition in partitions),

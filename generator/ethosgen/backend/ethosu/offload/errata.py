@@ -11,8 +11,9 @@ from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from ethosgen.backend.ethosu.offload.erratum import TFLM, is_open, vela_version
 from ethosgen.backend.ethosu.offload.site import Site, Table
 from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
+from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.plan import IoStyle, Kept
+from ethosgen.values.plan import IoStyle
 from ethosgen.values.tosa import is_tosa
 
 TableOf = Callable[[Operator, Graph], Table | None]
@@ -33,17 +34,19 @@ class CompileTarget:
     table_of: TableOf = _no_table
 
 
-def find_errata(network: Network, target: CompileTarget, oracle: str = TFLM) -> dict[int, Kept]:
+def find_errata(
+    network: Network, target: CompileTarget, oracle: str = TFLM
+) -> Allocation[OperatorIndex]:
     """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
     installed = vela_version()
     known = TOSA_ERRATA if is_tosa(network) else ERRATA
     open_ones = [e for e in known if oracle in e.against and is_open(e, installed)]
-    found: dict[int, Kept] = {}
+    reasons: dict[OperatorIndex, Kept] = {}
     for operator in network.graph.operators:
         if not operator.outputs or not operator.inputs:
             continue
         site = Site(network.graph, operator, target)
         erratum = next((e for e in open_ones if e.concerns(site)), None)
         if erratum is not None:
-            found[operator.index] = erratum.kept(oracle)
-    return found
+            reasons[OperatorIndex(operator.index)] = erratum.reason(oracle)
+    return Allocation(reasons)

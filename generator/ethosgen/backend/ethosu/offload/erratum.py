@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from ethosgen.backend.ethosu.offload.errata_conditions import Condition
 from ethosgen.backend.ethosu.offload.site import Site
 from ethosgen.oracle import ORACLES, litert, tflm
-from ethosgen.values.plan import Kept
+from ethosgen.values.allocation import Kept
 
 TFLM, LITERT = tflm.NAME, litert.NAME
 VELA = "Vela"
@@ -37,7 +37,7 @@ class Erratum:
             # Parameters that are not constant, too short, or 0: Vela rejects such operators anyway.
             return False
 
-    def kept(self, oracle: str) -> Kept:
+    def reason(self, oracle: str) -> Kept:
         """Return the reason why an operator stays on the CPU."""
         blame = (
             f"Vela {vela_version()} compiles it to something else"

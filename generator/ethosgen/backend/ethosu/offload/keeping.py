@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.backend.ethosu.offload.bools import hidden_ends
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 
@@ -74,7 +75,9 @@ def marked_operators(network: Network) -> dict[int, int]:
     }
 
 
-def with_absent_inputs(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
+def with_absent_inputs(
+    graph: Graph, original: Graph, sources: Mapping[ResidualIndex, OperatorIndex]
+) -> Graph:
     """Return a residual graph whose operators have their optional inputs at TFLite's positions.
 
     Vela removes absent inputs, which shifts later ones. `sources` maps operators of the residual

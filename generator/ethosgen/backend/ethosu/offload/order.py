@@ -9,15 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.lives import lives, outgrows, times
 from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator
 
 
-def stateful_operators(graph: Graph) -> dict[int, str]:
+def stateful_operators(graph: Graph) -> dict[OperatorIndex, str]:
     """Return the operators that run subgraphs or use variables, each with the reason to stay."""
     return {
-        operator.index: "no Ethos-U runs subgraphs, and variables stay on the CPU"
+        OperatorIndex(operator.index): "no Ethos-U runs subgraphs, and variables stay on the CPU"
         for operator in graph.operators
         if operator.code in STATEFUL
     }

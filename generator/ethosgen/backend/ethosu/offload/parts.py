@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.backend.ethosu.stream import OWN_BASES
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
 
 WIDE = "int64"
@@ -19,7 +20,7 @@ WIDE = "int64"
 class Part:
     """Operators for the NPU, by index and in order, with their inputs and outputs."""
 
-    operators: tuple[int, ...]
+    operators: tuple[OperatorIndex, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -38,8 +39,8 @@ class Part:
         return whole.edited(graph)
 
 
-def units(graph: Graph, kept: Collection[int]) -> list[tuple[int, ...]]:
-    """Return the operators outside `kept` in groups that only the NPU or only the CPU can run.
+def units(graph: Graph, staying: Collection[int]) -> list[tuple[OperatorIndex, ...]]:
+    """Return the operators that do not stay in groups that only the NPU or only the CPU can run.
 
     A group is connected by int48 sums, which the NPU does not store.
     """
@@ -55,10 +56,10 @@ def units(graph: Graph, kept: Collection[int]) -> list[tuple[int, ...]]:
         for tensor in op.inputs:
             if graph.tensors[tensor].dtype == WIDE and tensor in makers:
                 group[find(op.index)] = find(makers[tensor])
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[OperatorIndex]] = {}
     for op in graph.operators:
-        found.setdefault(find(op.index), []).append(op.index)
-    return [tuple(one) for one in found.values() if not set(one) & set(kept)]
+        members.setdefault(find(op.index), []).append(OperatorIndex(op.index))
+    return [tuple(unit) for unit in members.values() if not set(unit) & set(staying)]
 
 
 def make_part(graph: Graph, operators: Sequence[int]) -> Part:
@@ -74,7 +75,7 @@ def make_part(graph: Graph, operators: Sequence[int]) -> Part:
     outside = {i for op in graph.operators if op.index not in chosen for i in op.inputs}
     wanted = outside | set(graph.outputs)
     outputs = [i for index in operators for i in graph.operators[index].outputs if i in wanted]
-    return Part(tuple(operators), tuple(read), tuple(outputs))
+    return Part(tuple(map(OperatorIndex, operators)), tuple(read), tuple(outputs))
 
 
 def divide_graph(graph: Graph, on_npu: Collection[int]) -> list[Part | Operator]:

@@ -8,7 +8,7 @@ partition, instead of offsets in scratch.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ethosgen.backend.ethosu.accelerator import ACCELERATORS, EthosU
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
@@ -29,14 +29,14 @@ from ethosgen.backend.ethosu.offload.regions import (
     operations,
 )
 from ethosgen.backend.ethosu.offload.residual import Residual, placement
-from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, strip_header
+from ethosgen.backend.ethosu.payload import CUSTOM_CODE, MEMORIES, Payload, compiled_streams
 from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.frontend.integrity import check_dataflow
-from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.network import ABSENT, Graph, Network, Operator
+from ethosgen.values.allocation import ResidualIndex
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
-_COMMANDS = 0
 _ALIGNMENT = 16
 """Regor's NPUTensorAlignment of tensors in regions 3 and 4."""
 
@@ -82,18 +82,6 @@ def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
             f"'{name}' is compiled for {found.name}, not for {wanted.name}; omit --npu or pass "
             f"--npu {found.name}, or compile the original for {wanted.name}"
         )
-
-
-def compiled_streams(network: Network) -> Iterator[Payload]:
-    """Yield each partition's stream; InputError if an operator lacks a required input."""
-    for operator in _npu_operators(network.graph):
-        memories = operator.inputs[:MEMORIES]
-        if len(memories) < MEMORIES or ABSENT in operator.inputs:
-            raise InputError(
-                f"'{network.name}' is damaged: its '{CUSTOM_CODE}' operator {operator.index} "
-                f"has inputs {list(operator.inputs)}"
-            )
-        yield strip_header(network.graph.tensors[memories[_COMMANDS]].data or b"")
 
 
 def plan_compiled(
@@ -178,7 +166,7 @@ def _with_shared_memories(
 
 def _cpu_operators(graph: Graph) -> tuple[CpuOperator, ...]:
     return tuple(
-        CpuOperator(op.index, op.title, graph.tensors[op.outputs[0]].name, _LEFT)
+        CpuOperator(ResidualIndex(op.index), op.title, graph.tensors[op.outputs[0]].name, _LEFT)
         for op in graph.operators
         if op.custom_code != CUSTOM_CODE and op.outputs
     )

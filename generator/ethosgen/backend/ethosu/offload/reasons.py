@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ethosgen.backend.ethosu.offload.origin import Origin
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
+from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator
 
@@ -27,18 +28,19 @@ def cpu_operators(
 ) -> tuple[CpuOperator, ...]:
     """List the operators of the residual graph that run on the CPU, in order, with reasons."""
     printed = _printed_reasons(log)
-    found = []
+    on_cpu = []
     for operator in residual.operators:
         if operator.custom_code == CUSTOM_CODE:
             continue
         output = residual.output_name(operator)
-        source = origin.on_cpu.get(operator.index)
+        index = ResidualIndex(operator.index)
+        source = origin.on_cpu.get(index)
         names = [output]
         if source is not None and network.graph.operators[source].outputs:
-            names.append(network.graph.tensors[network.graph.operators[source].outputs[0]].name)
+            names.append(network.graph.output_name(network.graph.operators[source]))
         reason = _reason(operator, residual, names, printed, ignore)
-        found.append(CpuOperator(operator.index, operator.title, output, reason))
-    return tuple(found)
+        on_cpu.append(CpuOperator(index, operator.title, output, reason))
+    return tuple(on_cpu)
 
 
 def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:

@@ -32,16 +32,16 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Attempt(Protocol[Result_co]):
-    """Compiles a network with operators kept on the CPU, each with its reason."""
+    """Compiles a network without refused operators, each with its reason."""
 
-    def __call__(self, kept: Mapping[int, str], limit_s: float | None = None, /) -> Result_co:
+    def __call__(self, refused: Mapping[int, str], limit_s: float | None = None, /) -> Result_co:
         """Return the compiled network within `limit_s` seconds; RefusalError if Vela refuses."""
 
 
 def compile_around(
     attempt: Attempt[Made], kinds: Sequence[Hashable]
 ) -> tuple[Made, dict[int, str]]:
-    """Compile a network; return the result and the operators that had to be kept.
+    """Compile a network; return the result and the operators that had to be left out.
 
     `kinds` has each operator's kind: if one is refused, others of its kind are tried too. Raises
     the first RefusalError if no choice of operators helps.
@@ -54,9 +54,9 @@ def compile_around(
     search = _Search(attempt, kinds, LATE_S if is_late else None)
     if search.refusal(range(0)) is not None:
         raise first
-    kept = search.culprits()
+    refused = search.culprits()
     try:
-        return attempt(kept), kept
+        return attempt(refused), refused
     except RefusalError:
         raise first from None
 
@@ -88,25 +88,25 @@ class _Search:
             return "the time was too short to find all operators that it refuses"
         self._left -= 1
         try:
-            kept = {i: "" for i in range(self._count) if i not in offered}
-            self._attempt(kept, self._limit_s)
+            left_out = {i: "" for i in range(self._count) if i not in offered}
+            self._attempt(left_out, self._limit_s)
         except RefusalError as error:
             return error.why
         return None
 
     def culprits(self) -> dict[int, str]:
-        """Return the operators to keep, each with its reason."""
-        found: dict[int, str] = {}
-        while (message := self.refusal(self._without(found))) is not None:
+        """Return the operators to leave out, each with its reason."""
+        refused: dict[int, str] = {}
+        while (message := self.refusal(self._without(refused))) is not None:
             if self.is_spent:
-                return found | dict.fromkeys(self._without(found), _reason(message))
-            culprit, message = self._first(self._without(found), message)
-            found[culprit] = _reason(message)
-            found |= self._alike(found, culprit)
-        return found
+                return refused | dict.fromkeys(self._without(refused), _reason(message))
+            culprit, message = self._first(self._without(refused), message)
+            refused[culprit] = _reason(message)
+            refused |= self._alike(refused, culprit)
+        return refused
 
-    def _without(self, kept: Collection[int]) -> list[int]:
-        return [i for i in range(self._count) if i not in kept]
+    def _without(self, refused: Collection[int]) -> list[int]:
+        return [i for i in range(self._count) if i not in refused]
 
     def _first(self, operators: Sequence[int], message: str) -> tuple[int, str]:
         """Return the last operator of the shortest refused prefix of a list, and the reason."""
@@ -119,20 +119,20 @@ class _Search:
             )
         return operators[refused - 1], message
 
-    def _alike(self, found: Mapping[int, str], culprit: int) -> dict[int, str]:
+    def _alike(self, known: Mapping[int, str], culprit: int) -> dict[int, str]:
         """Return refused operators of a culprit's kind; after several in a row, all the rest.
 
         Return none if the network is refused even without all of them, as the cause is another.
         """
         kinds = self._kinds
-        alike = [i for i in self._without(found) if kinds[i] == kinds[culprit]]
-        rest = [i for i in self._without(found) if i not in alike]
+        alike = [i for i in self._without(known) if kinds[i] == kinds[culprit]]
+        rest = [i for i in self._without(known) if i not in alike]
         if not alike or self.refusal(rest) is not None:
             return {}
-        kept: dict[int, str] = {}
+        refused: dict[int, str] = {}
         in_a_row = 0
         for index in alike:
-            message = found[culprit]
+            message = known[culprit]
             if in_a_row < SUSPECTS:
                 words = self.refusal([*rest, index])
                 if words is None:
@@ -140,8 +140,8 @@ class _Search:
                     in_a_row = 0
                     continue
                 in_a_row, message = in_a_row + 1, _reason(words)
-            kept[index] = message
-        return kept
+            refused[index] = message
+        return refused
 
 
 def _reason(message: str) -> str:

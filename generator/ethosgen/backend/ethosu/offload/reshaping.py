@@ -8,10 +8,13 @@ operator writes an intermediate tensor of Vela's, which has no scale.
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 
 
-def with_own_shapes(graph: Graph, original: Graph, sources: Mapping[int, int]) -> Graph:
+def with_own_shapes(
+    graph: Graph, original: Graph, sources: Mapping[ResidualIndex, OperatorIndex]
+) -> Graph:
     """Return a residual graph with a RESHAPE wherever an operator expects another shape.
 
     `sources` maps operators of the residual graph to the original ones. A RESHAPE costs nothing if
@@ -19,7 +22,7 @@ def with_own_shapes(graph: Graph, original: Graph, sources: Mapping[int, int]) -
     """
     grown = _Growth(graph)
     for operator in graph.operators:
-        source = sources.get(operator.index)
+        source = sources.get(ResidualIndex(operator.index))
         theirs = None if source is None else original.operators[source]
         if theirs is None or len(theirs.inputs) != len(operator.inputs):
             grown.operators.append(operator)

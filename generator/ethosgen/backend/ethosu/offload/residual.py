@@ -32,6 +32,7 @@ from ethosgen.backend.ethosu.stream import (
     make_blobs,
     make_scratches,
 )
+from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.lives import lives
 from ethosgen.values.network import PLACEMENT, Graph, Network, Operator, Tensor
@@ -97,7 +98,7 @@ class Residual:
         return self._memory(_SCRATCH_FAST).bytes
 
     def partitions(
-        self, operators: Sequence[tuple[int, ...]], endings: Sequence[str]
+        self, operators: Sequence[tuple[OperatorIndex, ...]], endings: Sequence[str]
     ) -> tuple[Partition, ...]:
         """Return the partitions, given the operators of each and the reason why it ends."""
         return tuple(
@@ -138,7 +139,7 @@ class Residual:
         return strip_header(self.graph.tensors[operator.inputs[_COMMANDS]].data or b"")
 
     def _partition(
-        self, number: int, operator: Operator, operators: tuple[int, ...], ending: str
+        self, number: int, operator: Operator, operators: tuple[OperatorIndex, ...], ending: str
     ) -> Partition:
         payload = self._payload(operator)
         inputs, outputs = operator.inputs[_FIRST_TENSOR:], operator.outputs
@@ -157,7 +158,7 @@ class Residual:
             bases += [RegionKind.SCRATCH_FAST] if self._has_fast_scratch() else []
         return Partition(
             f"partition_{number}",
-            operator.index,
+            ResidualIndex(operator.index),
             invoke(number, tuple(bases)),
             inputs,
             outputs,

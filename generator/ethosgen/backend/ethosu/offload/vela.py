@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.backend.ethosu.accelerator import EthosU
+from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.memory_system import DEFAULT_MODE, MEMORY_MODES, SYSTEM_CONFIGS
+from ethosgen.backend.ethosu.offload.chains import overwrites_table
+from ethosgen.backend.ethosu.payload import compiled_streams
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.frontend.tosa.writer import file_of as tosa_file_of
@@ -61,6 +64,39 @@ class Compiled:
     tables: Mapping[str, Sequence[Row]] = field(repr=False)
     log: str = field(repr=False)
     memory_mode: str = ""
+
+
+@dataclass(frozen=True)
+class Vela:
+    """The compiler with its settings for one NPU.
+
+    `system_config` and `memory_mode` are sections of Vela's vela.ini; the default is a Cortex-M
+    board's SRAM and flash. `is_trusted` accepts streams with an erratum.
+    """
+
+    npu: EthosU
+    system_config: str | None = None
+    memory_mode: str = MEMORY_MODE
+    schedule: SchedulerGoal = FASTEST
+    is_trusted: bool = False
+
+    def compile(
+        self,
+        network: Network,
+        io: IoStyle,
+        limit_s: float | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Compiled:
+        """Compile, and again without chains if one may overwrite its table; see compile_network."""
+        system = self.system_config, self.memory_mode
+        compiled = compile_network(network, self.npu, io, ignore, *system, self.schedule, limit_s)
+        if self.is_trusted:
+            return compiled
+        for stream in compiled_streams(compiled.network):
+            if overwrites_table(stream.commands, instruction_set(stream.config_word)):
+                apart = replace(self.schedule, without=(*self.schedule.without, CHAINS))
+                return compile_network(network, self.npu, io, ignore, *system, apart, limit_s)
+        return compiled
 
 
 def compile_network(

@@ -35,19 +35,19 @@ def with_placings(plan: Plan, accelerators: UserAccelerators, task: Task | None)
 def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     """Return the place of each operator of the network, and the reason."""
     is_auto = plan.options.mode is OffloadMode.AUTO
-    libraries = {one.name for one in wrapped_of(plan) if one.is_library}
+    libraries = {library.name for library in wrapped_of(plan) if library.is_library}
     unknown = {share.name for share in plan.shares if share.cycles is None}
-    found: dict[int, tuple[str, str]] = {}
+    places: dict[int, tuple[str, str]] = {}
     for partition in plan.partitions:
         is_cheapest = is_auto or partition.backend in libraries
         is_cheapest &= partition.backend not in unknown
         why = "estimated as the cheapest" if is_cheapest else "the first that takes it"
-        found |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
+        places |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
     for cpu in plan.cpu_operators:
         origin = plan.origins.get(cpu.operator)
         if origin is not None:
-            found[origin] = (CPU, cpu.reason)
-    return found
+            places[origin] = (CPU, cpu.reason)
+    return places
 
 
 def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Offers:
@@ -56,10 +56,10 @@ def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> O
     npu = backend_of(task.accelerator).offers(task, FREE) if task else {}
     on_npu = dict(offered_by(plan.npu, npu))
     theirs = accelerators.offered(plan.network, plan.io)
-    found = {}
+    offered = {}
     for operator in graph.operators:
         index = OperatorIndex(operator.index)
         first = (on_npu[index],) if index in on_npu else ()
         last = Offered(CPU, accelerators.cpu.cpu_cycles(operator, graph))
-        found[operator.index] = (*first, *theirs.get(operator.index, ()), last)
-    return found
+        offered[operator.index] = (*first, *theirs.get(operator.index, ()), last)
+    return offered

@@ -57,8 +57,8 @@ def choose_npu(network: Network, npu: str | None) -> str | None:
     """Return the NPU that the user or a compiled file names, None if neither does."""
     if npu is not None:
         return npu
-    found = compiled_for(network)
-    return found.name if found else None
+    compiled = compiled_for(network)
+    return compiled.name if compiled else None
 
 
 def choose_accelerator(
@@ -79,14 +79,14 @@ def choose_accelerator(
 
 def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | None:
     """Return the NPU that the user names, or compiled files agree on; None if there is none."""
-    found = {chosen: network.name for network in networks if (chosen := choose_npu(network, npu))}
-    if len(found) > 1:
-        (one, its), (other, others) = list(found.items())[:2]
+    users = {chosen: network.name for network in networks if (chosen := choose_npu(network, npu))}
+    if len(users) > 1:
+        (npu, its), (other, others) = list(users.items())[:2]
         raise InputError(
-            f"'{its}' was compiled for {one} and '{others}' for {other}, but a firmware has one "
+            f"'{its}' was compiled for {npu} and '{others}' for {other}, but a firmware has one "
             "NPU; pass the uncompiled networks"
         )
-    return next(iter(found), None)
+    return next(iter(users), None)
 
 
 def make_plan(
@@ -192,10 +192,10 @@ def fastest_plan(
 def _with_reasons(plan: Plan, network: Network) -> Plan:
     """Return the plan; operators that the front end left in float have its reason."""
     operators = tuple(
-        replace(one, reason=f"it computes floats: {network.in_float[one.output]}")
-        if one.output in network.in_float
-        else one
-        for one in plan.cpu_operators
+        replace(cpu, reason=f"it computes floats: {network.in_float[cpu.output]}")
+        if cpu.output in network.in_float
+        else cpu
+        for cpu in plan.cpu_operators
     )
     return replace(plan, cpu_operators=operators)
 

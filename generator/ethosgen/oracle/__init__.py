@@ -93,7 +93,7 @@ TOSA = Oracle(
 )
 
 ORACLES: Mapping[str, Oracle] = plugins.Registry(
-    plugins.ORACLES, {one.name: one for one in (TFLM, LITERT, MIXED, TOSA)}
+    plugins.ORACLES, {oracle.name: oracle for oracle in (TFLM, LITERT, MIXED, TOSA)}
 )
 DEFAULT, SECOND = TFLM, LITERT
 

@@ -52,7 +52,7 @@ def awaited(
     """
     try:
         meanwhile()
-        return [one.result() for one in asked]
+        return [future.result() for future in asked]
     except Exception:
         raise
     except BaseException:  # an interrupt or a signal: the threads would wait for minutes

@@ -71,8 +71,8 @@ def undefined_outputs(
     masks, why = [], ""
     for value in pieces.values:
         reached = dict(lasting)
-        found = _spread(network, value, oracles, reached, lasting)
-        why = why or found
+        cause = _spread(network, value, oracles, reached, lasting)
+        why = why or cause
         masks.append({t.name: reached[t.index] for t in network.outputs if t.index in reached})
     if not any(masks):
         return None
@@ -130,7 +130,7 @@ def run(
     size = steps or len(samples) or 1
     parts = (samples[start : start + size] for start in range(0, len(samples), size))
     runs = (take_apart(network, part, within_s or _WITHIN_S).outputs(network) for part in parts)
-    return [one for part in runs for one in part]
+    return [outputs for part in runs for outputs in part]
 
 
 def outputs_in_pieces(
@@ -144,9 +144,9 @@ def outputs_in_pieces(
     """
     indices = {tensor.name: tensor.index for tensor in network.graph.tensors}
     parts = [_part(piece, indices) for piece in pieces]
-    given = [{tensor.index: fitting(s, tensor) for tensor in network.inputs} for s in samples]
+    arrays = [{tensor.index: fitting(s, tensor) for tensor in network.inputs} for s in samples]
     try:
-        answer = ask_child(Path(__file__), "run_pieces", parts, given, limit_s=within_s)
+        answer = ask_child(Path(__file__), "run_pieces", parts, arrays, limit_s=within_s)
     except ChildError as error:
         why = f"'{network.name}' cannot be run piece by piece: {error}"
         if error.how == "raised":  # what an interpreter raises is in the answer
@@ -164,8 +164,8 @@ def _part(piece: Network, indices: Mapping[str, int]) -> Part:
     dtype = piece.graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
     if not answers_by_chance(operator.code, dtype):
         files.insert(0, (tflm.NAME, file_of(piece), tflm.arena_bytes(piece)))
-    made = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
-    return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], made
+    outputs = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
+    return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], outputs
 
 
 # ---- code that runs in the child -----------------------------------------------------------------
@@ -179,16 +179,16 @@ def run_pieces(
     The last text says which operator no oracle runs; it is empty if each has one.
     """
     values, oracles = [dict(sample) for sample in samples], []
-    for code, files, given, made in parts:
-        inputs = [[value[i] for i in given] for value in values]
+    for code, files, read, declared in parts:
+        inputs = [[value[i] for i in read] for value in values]
         why = []
         for oracle, data, arena_bytes in files:
             try:
                 if oracle == tflm.NAME:
-                    outputs = tflm.run_tflite_micro(data, inputs, len(made), arena_bytes)
+                    outputs = tflm.run_tflite_micro(data, inputs, len(declared), arena_bytes)
                 else:
                     outputs = litert.run_litert(data, inputs)
-                made_values = [_as_declared(made, answer) for answer in outputs]
+                made_values = [_as_declared(declared, answer) for answer in outputs]
             except Exception as error:  # whatever an interpreter raises means that it cannot
                 why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
                 continue
@@ -202,10 +202,10 @@ def run_pieces(
 
 
 def _as_declared(
-    made: list[tuple[int, tuple[int, ...], str]], answer: list[Array]
+    declared: list[tuple[int, tuple[int, ...], str]], answer: list[Array]
 ) -> dict[int, Array]:
     """Return an interpreter's outputs by tensor; ValueError if they have other sizes."""
     return {
         index: array.reshape(shape).astype(dtype, copy=False)
-        for (index, shape, dtype), array in zip(made, answer, strict=True)
+        for (index, shape, dtype), array in zip(declared, answer, strict=True)
     }

@@ -51,8 +51,8 @@ def unpredictable_outputs(network: Network, samples: Sequence[Arrays]) -> LeftOu
     if not any(is_open):
         return None
     masks = [
-        {name: np.ones(array.shape, bool) for name, array in made.items()} if unknown else {}
-        for made, unknown in zip(outputs, is_open, strict=True)
+        {name: np.ones(array.shape, bool) for name, array in sample.items()} if unknown else {}
+        for sample, unknown in zip(outputs, is_open, strict=True)
     ]
     return LeftOut(masks, "TOSA calls the result unpredictable: a value leaves its type or range")
 
@@ -75,14 +75,16 @@ def _run(
     from ethosgen.frontend.tosa import writer
 
     inputs = ordered_inputs(network, samples)
-    arrays = {f"{i}.{j}": array for i, one in enumerate(inputs) for j, array in enumerate(one)}
+    arrays = {
+        f"{i}.{j}": array for i, sample in enumerate(inputs) for j, array in enumerate(sample)
+    }
     request = {"samples": len(samples), "inputs": len(network.inputs)}
     reply = _ask(network, request, arrays, {_FILE: writer.file_of(network)}, within_s)
     runs = [
         [reply.arrays[f"{i}.{j}"].astype(tensor.dtype) for j, tensor in enumerate(network.outputs)]
         for i in range(len(samples))
     ]
-    return named_outputs(network, runs), [bool(one) for one in reply.values["unpredictable"]]
+    return named_outputs(network, runs), list(map(bool, reply.values["unpredictable"]))
 
 
 def _ask(

@@ -57,12 +57,12 @@ class PlanRunner:
         self._runners: dict[str, Invoke] = {}
         if plan.accelerator is not None:
             self._runners[""] = backend_of(plan.accelerator).runner(plan, trace)
-        for one in wrapped_of(plan):
-            if one.is_simulated:
-                self._programs.append(one.runner(plan))
-                self._runners[one.name] = self._programs[-1]
+        for accelerator in wrapped_of(plan):
+            if accelerator.is_simulated:
+                self._programs.append(accelerator.runner(plan))
+                self._runners[accelerator.name] = self._programs[-1]
             else:
-                self._runners[one.name] = StandIn(plan)
+                self._runners[accelerator.name] = StandIn(plan)
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
         """Run one partition on inputs by tensor name; return outputs by tensor name."""
@@ -87,10 +87,10 @@ class StandIn:
         """Run one partition on inputs by tensor name; return outputs by tensor name."""
         network, evaluate = self._made.get(partition.name) or self._make(partition)
         names = self._plan.residual.tensors
-        given = (inputs[names[i].name] for i in partition.inputs)
-        theirs = {t.name: array for t, array in zip(network.inputs, given, strict=True)}
-        made = evaluate(theirs, _nobody)
-        outputs = (made[tensor.name] for tensor in network.outputs)
+        values = (inputs[names[i].name] for i in partition.inputs)
+        theirs = {t.name: array for t, array in zip(network.inputs, values, strict=True)}
+        computed = evaluate(theirs, _nobody)
+        outputs = (computed[tensor.name] for tensor in network.outputs)
         return dict(zip((names[i].name for i in partition.outputs), outputs, strict=True))
 
     def _make(self, partition: Partition) -> tuple[Network, Evaluate]:
@@ -103,9 +103,9 @@ class StandIn:
         inputs = tuple(i for i in read if i not in inside and graph.tensors[i].data is None)
         part = replace(graph, operators=operators, inputs=inputs, outputs=operators[-1].outputs)
         network = self._plan.network.edited(part)
-        made = network, make_evaluator(plan_cpu_only(network, IoStyle.ARENA))
-        self._made[partition.name] = made
-        return made
+        kernels = network, make_evaluator(plan_cpu_only(network, IoStyle.ARENA))
+        self._made[partition.name] = kernels
+        return kernels
 
 
 def _nobody(partition: Partition, _inputs: Arrays) -> Arrays:

@@ -21,7 +21,7 @@ def require_runtime(networks: Iterable[Network], criteria: Criteria) -> None:
         return
     for network in networks:
         if network.source is None or network.source.format not in RUNTIMES:
-            known = ", ".join(one.title for one in RUNTIMES.values())
+            known = ", ".join(runtime.title for runtime in RUNTIMES.values())
             raise InputError(
                 f"--fidelity compares with a network's own runtime, and '{network.name}' has none; "
                 f"ethosgen knows {known}; pass its outputs with --golden OUTPUTS.npz"

@@ -36,13 +36,13 @@ def load_given(path: Path, network: Network, count: int) -> list[Arrays]:
 
     Raises InputError for a file that does not fit the network or the samples.
     """
-    found = load_samples(path, network.outputs, "output")
-    if len(found) != count:
+    outputs = load_samples(path, network.outputs, "output")
+    if len(outputs) != count:
         raise InputError(
-            f"{path}: holds outputs for {counted(len(found), 'sample')}, but the inputs are for "
+            f"{path}: holds outputs for {counted(len(outputs), 'sample')}, but the inputs are for "
             f"{count}; pass the inputs that they belong to"
         )
-    return found
+    return outputs
 
 
 def compare_given(
@@ -50,10 +50,11 @@ def compare_given(
 ) -> Comparison:
     """Compare outputs with a file's: all must be equal, or within the limit in steps if any."""
     theirs = load_given(path, network, len(outputs))
-    found = replace(compare(GIVEN, list(outputs), theirs), title=f"the outputs in {path.name}")
+    title = f"the outputs in {path.name}"
+    compared = replace(compare(GIVEN, list(outputs), theirs), title=title)
     if limit is None or not measure_given(network, outputs, path, limit).passed:
-        return found
-    return replace(found, mismatches=0, close=found.mismatches, first=None)
+        return compared
+    return replace(compared, mismatches=0, close=compared.mismatches, first=None)
 
 
 def measure_given(

@@ -132,8 +132,8 @@ def _source_in(part: Part, network: Network) -> Callable[[Row], int | None]:
 def _rows(part: Part, network: Network, compiled: Compiled) -> list[Row]:
     """Return Regor's estimates, by the network's operators, which count from 1."""
     source = _source_in(part, network)
-    found = ((row, source(row)) for row in compiled.tables.get("perf", ()))
-    return [{**row, "source_id": str(index + 1)} for row, index in found if index is not None]
+    sources = ((row, source(row)) for row in compiled.tables.get("perf", ()))
+    return [{**row, "source_id": str(index + 1)} for row, index in sources if index is not None]
 
 
 @dataclass(frozen=True)
@@ -190,10 +190,10 @@ class _Cutter:
                 self._made[part.operators] = self._attempted(part, limit_s)
             except RefusalError as error:
                 self._made[part.operators] = error
-        made = self._made[part.operators]
-        if isinstance(made, RefusalError):
-            raise made
-        return made
+        compiled = self._made[part.operators]
+        if isinstance(compiled, RefusalError):
+            raise compiled
+        return compiled
 
     def _attempted(self, part: Part, limit_s: float | None) -> _Made:
         if not part.outputs or not part.inputs:
@@ -212,8 +212,8 @@ class _Cutter:
         """Return the division with some operators on the CPU; RefusalError if Vela refuses it."""
         on_npu = {op.index for op in self._graph.operators} - set(allocation)
         steps = divide_graph(self._graph, on_npu)
-        made = [self._compiled(step, limit_s) for step in steps if isinstance(step, Part)]
-        return _Assembly(self._network, self._request, steps, made, allocation).division()
+        compiled = [self._compiled(step, limit_s) for step in steps if isinstance(step, Part)]
+        return _Assembly(self._network, self._request, steps, compiled, allocation).division()
 
 
 @dataclass(frozen=True)
@@ -243,13 +243,13 @@ class _Assembly:
         network: Network,
         request: Request,
         steps: Sequence[Part | Operator],
-        made: Sequence[_Made],
+        compiled: Sequence[_Made],
         allocation: Allocation[OperatorIndex],
     ) -> None:
         self._network = network
         self._request = request
         self._steps = steps
-        self._made = made
+        self._made = compiled
         self._allocation = allocation
         self._blob = b""
         self._reach: dict[int, int] = {}
@@ -272,17 +272,19 @@ class _Assembly:
             npu_operators=sum(len(part.operators) for part in self._parts),
             blobs=make_blobs(self._blob, partitions),
             scratches=self._scratches(),
-            sram_bytes=max((m.compiled.peak_bytes.get("Sram", 0) for m in self._made), default=0),
-            npu_cycles=sum(made.compiled.npu_cycles for made in self._made),
-            memory_mode=next((made.compiled.memory_mode for made in self._made), ""),
+            sram_bytes=max(
+                (part.compiled.peak_bytes.get("Sram", 0) for part in self._made), default=0
+            ),
+            npu_cycles=sum(part.compiled.npu_cycles for part in self._made),
+            memory_mode=next((part.compiled.memory_mode for part in self._made), ""),
             reach=self._reach,
             compiler=VELA,
             way_out=way_out(partitions),
         )
         rows = [
             row
-            for part, made in zip(self._parts, self._made, strict=True)
-            for row in _rows(part, self._network, made.compiled)
+            for part, compiled in zip(self._parts, self._made, strict=True)
+            for row in _rows(part, self._network, compiled.compiled)
         ]
         sources = (step.index if isinstance(step, Operator) else -1 for step in self._steps)
         origins = {
@@ -320,9 +322,9 @@ class _Assembly:
         )
 
     def _partitions(self, operators: Sequence[Operator]) -> list[Partition]:
-        made = iter(self._made)
+        compiled = iter(self._made)
         return [
-            self._partition(number, op.index, step, next(made))
+            self._partition(number, op.index, step, next(compiled))
             for number, (op, step) in enumerate(
                 (op, step)
                 for op, step in zip(operators, self._steps, strict=True)
@@ -330,25 +332,25 @@ class _Assembly:
             )
         ]
 
-    def _partition(self, number: int, operator: int, part: Part, made: _Made) -> Partition:
+    def _partition(self, number: int, operator: int, part: Part, compiled: _Made) -> Partition:
         """Return a part's partition, whose weights are appended to the blob."""
-        (own,) = made.residual.partitions([part.operators], [""])
-        indices = self._indices(part, made.residual)
+        (own,) = compiled.residual.partitions([part.operators], [""])
+        indices = self._indices(part, compiled.residual)
         stream = stream_of(own)
         bases: tuple[Base, ...] = tuple(
             indices[base] if isinstance(base, int) else base for base in stream.bases
         )
         start = -(-len(self._blob) // _ALIGNMENT) * _ALIGNMENT
-        data = made.residual.blobs((own,))[0].data
+        data = compiled.residual.blobs((own,))[0].data
         commands = stream.commands
         if start and data:
             commands = shifted(commands, _BLOB, start, instruction_set(stream.config_word))
         if data:
             self._blob = self._blob.ljust(start, b"\0") + data
-        for index, size in made.residual.reach.items():
+        for index, size in compiled.residual.reach.items():
             tensor = indices[index]
             self._reach[tensor] = max(size, self._reach.get(tensor, 0))
-        (known,) = read_sources(made.compiled.tables, 1, _source_in(part, self._network))
+        (known,) = read_sources(compiled.compiled.tables, 1, _source_in(part, self._network))
         shifted_stream = Stream(commands, stream.id_word, stream.config_word, bases)
         return Partition(
             f"partition_{number}",
@@ -358,7 +360,7 @@ class _Assembly:
             part.outputs,
             part.operators,
             "",
-            sourced(shifted_stream, made.residual.commands(0), known),
+            sourced(shifted_stream, compiled.residual.commands(0), known),
         )
 
     @staticmethod
@@ -369,14 +371,14 @@ class _Assembly:
 
     def _scratches(self) -> tuple[Scratch, ...]:
         """Return memory for the largest part; nothing in it outlives a part."""
-        found = []
+        scratches = []
         for kind in (RegionKind.SCRATCH, RegionKind.SCRATCH_FAST):
             sizes = [
                 scratch.bytes
-                for made in self._made
-                for scratch in made.residual.scratches
+                for part in self._made
+                for scratch in part.residual.scratches
                 if scratch.name == kind.value
             ]
             is_fast = kind is RegionKind.SCRATCH_FAST
-            found.append(Scratch(kind.value, max(sizes, default=0), is_fast=is_fast))
-        return tuple(found)
+            scratches.append(Scratch(kind.value, max(sizes, default=0), is_fast=is_fast))
+        return tuple(scratches)

@@ -456,6 +456,8 @@ def test_a_full_disk_leaves_nothing(
         ("[]", "is damaged"),
         ('{"format": 2}', "is damaged"),
         ('{"format": "1"}', "is damaged"),
+        ('{"format": 1.0, "ethosgen": "0.1.0"}', r"is damaged \(TypeError\)"),
+        ('{"format": true, "ethosgen": "0.1.0"}', r"is damaged \(TypeError\)"),
     ],
 )
 def test_a_damaged_manifest(tmp_path: Path, project: Project, content: str, said: str) -> None:
@@ -485,6 +487,9 @@ def test_another_format_is_one_sentence(tmp_path: Path, project: Project, number
     with pytest.raises(InputError, match=r"use ethosgen 9\.1\.0, .* or generate") as refused:
         open_project(tmp_path / "p")
     assert f"this ethosgen {__version__} reads {FORMAT};" in str(refused.value)
+    path.write_text(json.dumps({"format": number, "ethosgen": __version__}))
+    with pytest.raises(InputError, match=rf"reads {FORMAT}; generate the project again elsewhere"):
+        open_project(tmp_path / "p")
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 1}', '{"format": 99, "ethosgen": "9"}'])
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"format": 1}', '{"format": true}', '{"format": 99, "ethosgen": "9"}']
+)
 def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "pipeline.json").write_text(text)
     for command in ("build", "run"):

@@ -202,12 +202,7 @@ def open_project(directory: Path) -> ProjectInfo:
         raise InputError(f"'{directory}' is not an ethosgen project: it has no {MANIFEST}")
     try:
         content = json.loads(path.read_bytes())
-        if content["format"] != FORMAT:
-            raise InputError(
-                f"'{path}' has format {content['format']}, but this ethosgen {__version__} reads "
-                f"{FORMAT}; use ethosgen {content['ethosgen']}, which made it, or generate the "
-                "project again elsewhere"
-            )
+        _require_format(path, content["format"], str(content["ethosgen"]))
         return _read_manifest(directory, content)
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror}") from None
@@ -215,6 +210,18 @@ def open_project(directory: Path) -> ProjectInfo:
         raise InputError(
             f"'{path}' is damaged ({type(error).__name__}); generate the project again elsewhere"
         ) from None
+
+
+def _require_format(path: Path, version: object, maker: str) -> None:
+    """Raise InputError for a manifest of another format; TypeError for no number."""
+    if type(version) is not int:  # true and 1.0 equal 1
+        raise TypeError("a format that is no integer")
+    if version != FORMAT:
+        remedy = "" if maker == __version__ else f"use ethosgen {maker}, which made it, or "
+        raise InputError(
+            f"'{path}' has format {version}, but this ethosgen {__version__} reads {FORMAT}; "
+            f"{remedy}generate the project again elsewhere"
+        )
 
 
 def _read_manifest(directory: Path, content: Mapping[str, Any]) -> ProjectInfo:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ethosgen.cli import cli
 from ethosgen.commands.accuracy_table import MOST_CLASSES, WIDTH, report_lines
 from ethosgen.metrics import classify
-from ethosgen.values.accuracy import AccuracyReport, Agreement, Detection, Work
+from ethosgen.values.accuracy import AccuracyReport, Agreement, Detection, ScoringWork
 from ethosgen.values.outcome import Difference
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
@@ -29,7 +29,7 @@ def make_report(**changes: object) -> AccuracyReport:
         "classification": classify(np.eye(2), np.array([0, 0]), ("cat", "dog"), (1, 2)),
         "detection": None,
         "agreements": (),
-        "work": (Work("simulate", 2, 0, 0.5, 1),),
+        "work": (ScoringWork("simulate", 2, 0, 0.5, 1),),
     }
     return AccuracyReport(**{**fields, **changes})  # type: ignore[arg-type]
 

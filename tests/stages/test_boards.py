@@ -15,7 +15,7 @@ from ethosgen.cli import cli
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.planning import read
 from ethosgen.host.tools import QEMU
-from ethosgen.stages.manifest import MANIFEST, Manifest, Member, manifest_text
+from ethosgen.stages.manifest import MANIFEST, ElementProject, Manifest, manifest_text
 from ethosgen.systems.elements import build_pipeline
 from ethosgen.systems.staging import create_pipeline
 from ethosgen.values.errors import EthosgenError, InputError, TargetError
@@ -32,7 +32,7 @@ WAIT_S = 60.0
 
 def unmade(path: Path, link: str) -> Path:
     """Write a pipeline of two elements without their projects."""
-    elements = tuple(Member(f"stage_{k}", "corstone300", 1, 1) for k in range(2))
+    elements = tuple(ElementProject(f"stage_{k}", "corstone300", 1, 1) for k in range(2))
     reading = {"shapes": {}, "input_layout": AS_IS}
     manifest = Manifest(
         *("digits_int8", DIGITS.name, "tflite", reading, link, (0, 9, 10), elements),

@@ -9,7 +9,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.oracle import DEFAULT
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.stages.cuts import Stage, crossing, crossing_bytes, cut, positions
+from ethosgen.stages.cuts import Stage, crossing, cut, positions
 from ethosgen.stages.layout import handover, tensor_bytes
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -82,7 +82,7 @@ def test_what_is_read_later_crosses_each_cut_before() -> None:
     assert names[2] == [one, two]
     assert set(names[3]) >= {one, two}  # the output of the second is handed on to the end
     assert len(names[5]) == 2
-    assert crossing_bytes(graph, 2) == 2 * 6 * 6 * 4
+    assert sum(graph.tensors[i].bytes for i in crossing(graph, 2)) == 2 * 6 * 6 * 4
 
 
 def test_an_unread_input_is_handed_through() -> None:

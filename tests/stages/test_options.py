@@ -15,7 +15,7 @@ from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend import read
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
-from ethosgen.stages.schedule import Schedule
+from ethosgen.stages.schedule import PipelineTiming
 from ethosgen.systems.estimates import Estimates
 from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity
@@ -30,7 +30,7 @@ REPORT = PipelineReport(
     link="serial",
     samples=1,
     elements=(ElementFigures("front", "corstone300", 1, 1, 1, 0, 1, 1, 1, 1, 1),),
-    schedule=Schedule(1.0, 1.0, 1.0),
+    schedule=PipelineTiming(1.0, 1.0, 1.0),
     golden=Comparison("tflm", 0, 10, 0.0),
     second=None,
     plans=(PlanSummary("none", 0, 0, (), 0, 0),),

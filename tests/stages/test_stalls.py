@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ethosgen.targets.elements import Elements, Member
+from ethosgen.targets.elements import ElementFirmware, Elements
 from ethosgen.targets.session import ElementReport
 
 NOTHING = ElementReport(*[0] * 12)
@@ -28,7 +28,7 @@ def test_the_last_that_stopped_is_blamed(
     sent: int, counts: list[tuple[int, int]], arrived: int, says: str
 ) -> None:
     nobody: Any = None
-    elements = Elements([Member(name, nobody, None, None) for name in "abc"], 1, bytes(8))
+    elements = Elements([ElementFirmware(name, nobody, None, None) for name in "abc"], 1, bytes(8))
     elements._feeder = SimpleNamespace(sent=sent)  # type: ignore[assignment]
     elements._collector = SimpleNamespace(received=arrived)  # type: ignore[assignment]
     reports = [replace(NOTHING, received=came, sent=went) for came, went in counts]

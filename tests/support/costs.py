@@ -8,7 +8,7 @@ from ethosgen.values.accuracy import (
     Agreement,
     ClassFigures,
     Classification,
-    Verdict,
+    SampleVerdict,
 )
 from ethosgen.values.comparison import Cost, Exactness, Result, Setting
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
@@ -44,7 +44,7 @@ def make_result(
 
 
 CLASSES = (ClassFigures("cat", 2, 1, 1), ClassFigures("dog", 1, 2, 1))
-VERDICTS = (Verdict(0, 0, 0, 0.5), Verdict(1, 0, 1, 0.75), Verdict(2, 1, 1, 1.0))
+VERDICTS = (SampleVerdict(0, 0, 0, 0.5), SampleVerdict(1, 0, 1, 0.75), SampleVerdict(2, 1, 1, 1.0))
 LABELLED = AccuracyReport(
     network="net",
     npu="ethos-u55-128",

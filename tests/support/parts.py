@@ -138,7 +138,7 @@ PARTS = (
     Part(
         "studies",
         ("tests/studies/", "tests/sweeps/", "tests/flow/test_profiling.py"),
-        _of("aot/", "metrics/", "studies/", "sweeps/"),
+        _of("aot/", "metrics.py", "studies/", "sweeps/"),
     ),
     Part(
         "systems",

@@ -11,7 +11,7 @@ import distributed
 import pytest
 
 from ethosgen.sweeps.connection import connected
-from ethosgen.sweeps.jobs import Answer, Batch, Job, Made
+from ethosgen.sweeps.jobs import Batch, Job, JobAnswer, Made
 from ethosgen.sweeps.store import Store
 from tests.support.time_limit import time_limit
 
@@ -46,7 +46,7 @@ def test_a_killed_worker_costs_a_retry_and_a_killer_is_an_answer(tmp_path: Path)
         assert cluster.workers() == 1
         assert cluster.dashboard.startswith("http://127.0.0.1:")
         answers = [one for some in cluster.run(compute, batches, store.shelf()) for one in some]
-    by_key: dict[str, Answer] = {one.key: one for one in answers}
+    by_key: dict[str, JobAnswer] = {one.key: one for one in answers}
     assert len(answers) == len(by_key) == len(jobs)
     values = [by_key[job.key].value for job in jobs]
     assert values == [b"job0", b"job1", b"job2", b"job3", None, b"job5"]

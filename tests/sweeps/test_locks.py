@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from ethosgen.sweeps import locks
-from ethosgen.sweeps.jobs import Answer, Job, Made, do_jobs
+from ethosgen.sweeps.jobs import Job, JobAnswer, Made, do_jobs
 from ethosgen.sweeps.locks import HeldError, Silence, held
 from ethosgen.sweeps.store import Store
 
@@ -32,7 +32,7 @@ def _locks(store: Store) -> list[Path]:
 def test_two_sweeps_at_once_compute_each_job_once(tmp_path: Path) -> None:
     store = Store.make(tmp_path)
     calls: list[int] = []
-    answers: list[list[Answer]] = [[], []]
+    answers: list[list[JobAnswer]] = [[], []]
 
     def compute(_shared: None, given: int) -> Made:
         calls.append(given)

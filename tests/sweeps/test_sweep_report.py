@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from ethosgen.sweeps.report import LabelledResult, SweepCounts, SweepReport, Tally
-from ethosgen.values.accuracy import Agreement, Detection, Verdict
+from ethosgen.values.accuracy import Agreement, Detection, SampleVerdict
 from ethosgen.values.comparison import ComparisonReport
 from tests.support.costs import LABELLED, make_labelled, make_result
 
@@ -50,7 +50,7 @@ def test_json_has_all_figures_and_a_row_the_most_important() -> None:
 
 def test_a_detector_has_scores_instead_of_answers() -> None:
     found = Detection(2, 1, 0.5, 1.0, float("inf"))
-    verdicts = Verdict(0, 0, None, 1.5), Verdict(1, 1, None, 1.0)
+    verdicts = SampleVerdict(0, 0, None, 1.5), SampleVerdict(1, 1, None, 1.0)
     one = make_labelled(
         replace(LABELLED, classification=None, detection=found, verdicts=verdicts, agreements=())
     )

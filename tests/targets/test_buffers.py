@@ -10,7 +10,7 @@ import pytest
 from ethosgen import flow
 from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
-from ethosgen.targets.buffers import LARGE_BYTES, Place, find_buffers
+from ethosgen.targets.buffers import LARGE_BYTES, PortIndex, find_buffers
 from ethosgen.targets.session import Session
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
@@ -47,7 +47,7 @@ def elf_and_info(project: Path) -> tuple[Path, ProjectInfo]:
 def test_the_table_of_a_firmware_tells_its_large_buffers(project: Path) -> None:
     elf, info = elf_and_info(project)
     found = find_buffers(elf, info)
-    assert set(found) == {Place(0, False, 0), Place(0, True, 0)}
+    assert set(found) == {PortIndex(0, False, 0), PortIndex(0, True, 0)}
     assert {size for _, size in found.values()} == {int(np.prod(SHAPE))}
     memory = info.board.memories["ddr"]
     for address, size in found.values():

@@ -12,7 +12,7 @@ from ethosgen.board import load_board
 from ethosgen.flow import build_project
 from ethosgen.project import open_project, render, write
 from ethosgen.targets import TARGETS, Firmware, TargetKind, default_target, run, targets_of
-from ethosgen.targets.buffers import Place
+from ethosgen.targets.buffers import PortIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
 from tests.support.firmware_twin import Twin
@@ -53,7 +53,7 @@ class TwinTarget:
 
     def settle(self) -> None: ...
 
-    def buffer(self, place: Place) -> None:
+    def buffer(self, place: PortIndex) -> None:
         return None
 
     def wait_for_exit(self) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from ethosgen.commands.junit import make_suites
 from ethosgen.commands.wording import application_text
-from ethosgen.values.application import ApplicationReport, Work
+from ethosgen.values.application import ApplicationReport, ApplicationWork
 
 LINES = ("one", "two")
 
@@ -54,7 +54,7 @@ def test_junit_has_the_lines() -> None:
 
 
 def test_work_is_a_share_of_the_inputs_time_at_the_boards_clock() -> None:
-    work = Work(3_200_000, "instructions", 32_000_000, 2.0)
+    work = ApplicationWork(3_200_000, "instructions", 32_000_000, 2.0)
     assert work.share == pytest.approx(0.05)
     assert work.text(100) == (
         "1,600,000 instructions for each second of input: 5.0% of the time at 32 MHz, at one in a "
@@ -72,13 +72,19 @@ def test_work_is_a_share_of_the_inputs_time_at_the_boards_clock() -> None:
 @pytest.mark.parametrize(
     ("work", "text"),
     [
-        (Work(900, "cycles", 400, 1.5), "600 cycles for each second of input: 150.0% of the time"),
         (
-            Work(900, "instructions", None, 3.0),
+            ApplicationWork(900, "cycles", 400, 1.5),
+            "600 cycles for each second of input: 150.0% of the time",
+        ),
+        (
+            ApplicationWork(900, "instructions", None, 3.0),
             "300 instructions for each second of input, without",
         ),
-        (Work(900, "instructions", 400, None), "9 instructions for each item, without waits"),
+        (
+            ApplicationWork(900, "instructions", 400, None),
+            "9 instructions for each item, without waits",
+        ),
     ],
 )
-def test_what_is_unknown_is_left_out(work: Work, text: str) -> None:
+def test_what_is_unknown_is_left_out(work: ApplicationWork, text: str) -> None:
     assert work.text(100).startswith(text)

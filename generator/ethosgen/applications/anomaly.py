@@ -51,28 +51,30 @@ class Anomaly:
         """Raise InputError unless there is one network whose output has its input's elements."""
         require_networks(self.name, networks, 1, "one network, which reproduces its input")
         require_one_port(self.name, networks[0], tuple(_TYPES))
-        given, found = networks[0].inputs[0], networks[0].outputs[0]
-        if given.elements != found.elements:
+        source, output = networks[0].inputs[0], networks[0].outputs[0]
+        if source.elements != output.elements:
             raise InputError(
                 f"--app {self.name} needs a network that reproduces its input, such as an "
                 f"autoencoder, but '{networks[0].name}' makes "
-                f"{counted(found.elements, 'value')} of {given.elements:,}"
+                f"{counted(output.elements, 'value')} of {source.elements:,}"
             )
-        for tensor in (given, found):
+        for tensor in (source, output):
             if tensor.quantization is None or not tensor.quantization.is_per_tensor:
                 raise InputError(f"--app {self.name} needs a scale, but '{tensor.name}' has none")
-        if not _fits(given, found):
-            scales = (one.quantization.scale[0] for one in (given, found) if one.quantization)
+        if not _fits(source, output):
+            scales = (
+                tensor.quantization.scale[0] for tensor in (source, output) if tensor.quantization
+            )
             raise InputError(
                 f"--app {self.name} cannot compute the error of '{networks[0].name}' in 64 bits: "
                 f"its scales are {' and '.join(f'{scale:g}' for scale in scales)}, for "
-                f"{counted(given.elements, 'value')}"
+                f"{counted(source.elements, 'value')}"
             )
 
     def facts(self, networks: Networks) -> dict[str, Any]:
         """Return the output's step in parts of the input's, and the suffix of the type."""
-        given, found = networks[0].inputs[0], networks[0].outputs[0]
-        return {"output_parts": _output_parts(given, found), "short_type": _TYPES[given.dtype]}
+        source, output = networks[0].inputs[0], networks[0].outputs[0]
+        return {"output_parts": _output_parts(source, output), "short_type": _TYPES[source.dtype]}
 
     def item_bytes(self, networks: Networks) -> int:
         """Return the size of a vector of floats."""
@@ -102,14 +104,14 @@ class Anomaly:
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
         """Return a line for each vector: time, error, threshold, and what that means."""
-        given, found = networks[0].inputs[0], networks[0].outputs[0]
+        source, found = networks[0].inputs[0], networks[0].outputs[0]
         inputs = [
-            quantized(np.frombuffer(item, "<f4"), given).reshape(given.shape) for item in items
+            quantized(np.frombuffer(item, "<f4"), source).reshape(source.shape) for item in items
         ]
-        outputs = run(0, [{given.name: one} for one in inputs])
+        outputs = run(0, [{source.name: window} for window in inputs])
         errors = [
-            _mean_squared_error(one, output[found.name], given, found)
-            for one, output in zip(inputs, outputs, strict=True)
+            _mean_squared_error(window, output[found.name], source, found)
+            for window, output in zip(inputs, outputs, strict=True)
         ]
         return _lines(errors, settings)
 
@@ -119,30 +121,30 @@ def _limits(tensor: Tensor) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-def _output_parts(given: Tensor, found: Tensor) -> int:
-    assert given.quantization is not None and found.quantization is not None
-    return round(found.quantization.scale[0] / given.quantization.scale[0] * _PART_OF_STEP)
+def _output_parts(source: Tensor, output: Tensor) -> int:
+    assert source.quantization is not None and output.quantization is not None
+    return round(output.quantization.scale[0] / source.quantization.scale[0] * _PART_OF_STEP)
 
 
-def _fits(given: Tensor, found: Tensor) -> bool:
+def _fits(source: Tensor, output: Tensor) -> bool:
     """Return whether the C's sums and products fit into 64 bits, and its parts into 32."""
-    assert given.quantization is not None
-    if given.quantization.scale[0] == 0:
+    assert source.quantization is not None
+    if source.quantization.scale[0] == 0:
         return False
-    parts = _output_parts(given, found)
-    spans = [high - low for low, high in map(_limits, (given, found))]
+    parts = _output_parts(source, output)
+    spans = [high - low for low, high in map(_limits, (source, output))]
     most = spans[0] * _PART_OF_STEP + spans[1] * parts
-    return parts < 1 << 31 and most**2 * max(given.elements, _THOUSAND) < 1 << 64
+    return parts < 1 << 31 and most**2 * max(source.elements, _THOUSAND) < 1 << 64
 
 
 def _mean_squared_error(
-    wanted: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], given: Tensor, found: Tensor
+    wanted: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], source: Tensor, found: Tensor
 ) -> int:
     """Return the mean in thousandths of the input's step squared, rounded down."""
-    assert given.quantization is not None and found.quantization is not None
-    here = wanted.astype(np.int64).ravel() - given.quantization.zero_point[0]
+    assert source.quantization is not None and found.quantization is not None
+    here = wanted.astype(np.int64).ravel() - source.quantization.zero_point[0]
     there = answered.astype(np.int64).ravel() - found.quantization.zero_point[0]
-    difference = here * _PART_OF_STEP - there * _output_parts(given, found)
+    difference = here * _PART_OF_STEP - there * _output_parts(source, found)
     total = int((difference * difference).sum(dtype=np.uint64))
     return total // len(here) * _THOUSAND // _PART_OF_STEP**2
 

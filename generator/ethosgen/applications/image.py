@@ -59,8 +59,8 @@ class Image:
                 f"--app {self.name} needs a network of one image, (1, height, width, 1 or 3), but "
                 f"the input of '{networks[0].name}' is {tensor.shape}"
             )
-        found = networks[0].outputs[0].quantization
-        if found is None or not found.is_per_tensor:
+        quantization = networks[0].outputs[0].quantization
+        if quantization is None or not quantization.is_per_tensor:
             raise InputError(
                 f"the scores of --app {self.name} need a scale, but the output of "
                 f"'{networks[0].name}' has none"
@@ -68,7 +68,7 @@ class Image:
         if _score_parts(networks[0].outputs[0]) > _MOST_PARTS:
             raise InputError(
                 f"--app {self.name} cannot show the scores of '{networks[0].name}' in 64 bits: "
-                f"their scale is {found.scale[0]:g}"
+                f"their scale is {quantization.scale[0]:g}"
             )
 
     def facts(self, networks: Networks) -> dict[str, Any]:
@@ -113,13 +113,13 @@ class Image:
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
         """Return a line for each frame: its number, and the best classes with their scores."""
-        given, found = networks[0].inputs[0], networks[0].outputs[0]
-        low = int(np.iinfo(given.dtype).min)
+        source, output_tensor = networks[0].inputs[0], networks[0].outputs[0]
+        low = int(np.iinfo(source.dtype).min)
         frames = [np.frombuffer(item, np.uint8).astype(np.int64) + low for item in items]
-        inputs = [frame.astype(given.dtype).reshape(given.shape) for frame in frames]
-        outputs = run(0, [{given.name: one} for one in inputs])
+        inputs = [frame.astype(source.dtype).reshape(source.shape) for frame in frames]
+        outputs = run(0, [{source.name: picture} for picture in inputs])
         return [
-            f"frame{number:>5}{_best(output[found.name].ravel(), found, settings)}"
+            f"frame{number:>5}{_best(output[output_tensor.name].ravel(), output_tensor, settings)}"
             for number, output in enumerate(outputs)
         ]
 
@@ -133,11 +133,11 @@ def _best(scores: np.ndarray[Any, Any], tensor: Tensor, settings: Settings) -> s
     """Return the best classes with their scores; of equal ones the first comes first."""
     assert tensor.quantization is not None
     text = ""
-    for one in sorted(range(len(scores)), key=lambda i: (-int(scores[i]), i))[: settings["TOP"]]:
-        parts = (int(scores[one]) - tensor.quantization.zero_point[0]) * _score_parts(tensor)
+    for index in sorted(range(len(scores)), key=lambda i: (-int(scores[i]), i))[: settings["TOP"]]:
+        parts = (int(scores[index]) - tensor.quantization.zero_point[0]) * _score_parts(tensor)
         size = abs(parts) // _PART_OF_SCORE
         sign = "-" if parts < 0 else " "
-        text += f" {sign}{size // _THOUSAND}.{size % _THOUSAND:03} {settings.labels[one]}"
+        text += f" {sign}{size // _THOUSAND}.{size % _THOUSAND:03} {settings.labels[index]}"
     return text
 
 

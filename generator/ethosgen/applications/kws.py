@@ -56,18 +56,20 @@ class Kws:
     def check(self, networks: Networks) -> None:
         """Raise InputError unless there are a front end and a network for its features."""
         require_networks(self.name, networks, 2, _TWO)
-        fronts = [one for one in networks if one.inputs and one.inputs[0].dtype == "int16"]
+        fronts = [
+            network for network in networks if network.inputs and network.inputs[0].dtype == "int16"
+        ]
         if len(fronts) != 1:
             raise InputError(f"--app {self.name} is for {_TWO}; {_inputs_of(networks)}")
         front, words = _ordered(networks)
         require_one_port(self.name, front, ("int16", "int8"))
         require_one_port(self.name, words, ("int8",))
-        made, given = front.outputs[0], words.inputs[0]
-        if made.dtype != "int8" or given.elements % made.elements:
+        features, source = front.outputs[0], words.inputs[0]
+        if features.dtype != "int8" or source.elements % features.elements:
             raise InputError(
-                f"'{front.name}' makes {counted(made.elements, 'feature')} of {made.dtype} of each "
-                f"hop, but '{words.name}' takes {given.elements} of {given.dtype}, which must be a "
-                "whole number of hops"
+                f"'{front.name}' makes {counted(features.elements, 'feature')} of {features.dtype} "
+                f"of each hop, but '{words.name}' takes {source.elements} of {source.dtype}, which "
+                "must be a whole number of hops"
             )
         quantization = words.outputs[0].quantization
         if quantization is None or (quantization.scale, quantization.zero_point) != (
@@ -135,16 +137,16 @@ class Kws:
     ) -> dict[int, Array]:
         """Return the scores 0 to 255 of the inferences, by the hop after which they run."""
         front, words = _ordered(networks)
-        given, found = words.inputs[0], words.outputs[0]
-        hops = given.elements // front.outputs[0].elements
+        source, output = words.inputs[0], words.outputs[0]
+        hops = source.elements // front.outputs[0].elements
         turns = range(hops - 1, len(features), _step(settings, "INFERENCE_HOPS"))
         samples = [
-            {given.name: np.concatenate(features[hop + 1 - hops : hop + 1]).reshape(given.shape)}
+            {source.name: np.concatenate(features[hop + 1 - hops : hop + 1]).reshape(source.shape)}
             for hop in turns
         ]
         answers = run(networks.index(words), samples)
         return {
-            hop: answer[found.name].ravel().astype(np.int64) - _ZERO_POINT
+            hop: answer[output.name].ravel().astype(np.int64) - _ZERO_POINT
             for hop, answer in zip(turns, answers, strict=True)
         }
 
@@ -223,7 +225,11 @@ def _number(label: int) -> str:
 
 
 def _inputs_of(networks: Networks) -> str:
-    dtypes = (f"'{one.name}' takes {one.inputs[0].dtype}" for one in networks if one.inputs)
+    dtypes = (
+        f"'{network.name}' takes {network.inputs[0].dtype}"
+        for network in networks
+        if network.inputs
+    )
     return "here " + " and ".join(dtypes)
 
 

@@ -66,7 +66,7 @@ class Turns:
             load_samples(path, network.inputs)
             for path, network in zip(paths, networks, strict=True)
         ]
-        counts = [len(one) for one in samples]
+        counts = [len(sample) for sample in samples]
         if len(set(counts)) > 1:
             raise InputError(
                 f"'{paths[0]}' has {counted(counts[0], 'sample')}, but '{paths[1]}' has "
@@ -85,13 +85,14 @@ class Turns:
         first, second = networks
         size = first.inputs[0].bytes
         ours = [
-            _best(one, first) for one in run(0, [_sample(item[:size], first) for item in items])
+            _best(outputs, first)
+            for outputs in run(0, [_sample(item[:size], first) for item in items])
         ]
         wakes = [settings["WAKING_CLASS"] in (-1, best) for best, _ in ours]
-        given = [
+        awake = [
             _sample(item[size:], second) for item, wake in zip(items, wakes, strict=True) if wake
         ]
-        theirs = iter([_best(one, second) for one in run(1, given)])
+        theirs = iter([_best(outputs, second) for outputs in run(1, awake)])
         lines = []
         for number, (mine, wake) in enumerate(zip(ours, wakes, strict=True)):
             time = decimal(number * settings["PERIOD_MS"])
@@ -107,8 +108,8 @@ def _names(networks: Networks) -> list[str]:
 def _rounds(samples: Sequence[Sequence[Arrays]], networks: Networks) -> list[bytes]:
     return [
         b"".join(
-            np.ascontiguousarray(one[network.inputs[0].name]).tobytes()
-            for one, network in zip(both, networks, strict=True)
+            np.ascontiguousarray(sample[network.inputs[0].name]).tobytes()
+            for sample, network in zip(both, networks, strict=True)
         )
         for both in zip(*samples, strict=True)
     ]

@@ -37,7 +37,7 @@ class NpuEvent:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class BufferUse:
     """Bytes that hold data of the NPU from event `first` until event `last` of a partition.
 
     `is_copy` is whether it holds constants that were copied, `is_given` whether an input, which no
@@ -63,7 +63,7 @@ class NpuTimeline:
     """
 
     events: tuple[NpuEvent, ...]
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[BufferUse, ...]
     encoded: Mapping[int, int]
     rates: Mapping[str, float]
     peak_macs: int

@@ -172,13 +172,13 @@ class Board(BoardFacts):
                 "--npu or pass --npu none, and pass networks that are not compiled for one"
             )
         wanted = name or self.npu.default
-        found = find_accelerator(wanted)
-        if found.name not in self.npu.configurations:
+        accelerator = find_accelerator(wanted)
+        if accelerator.name not in self.npu.configurations:
             raise InputError(
-                f"board '{self.name}' has no {found.name}; it has: "
+                f"board '{self.name}' has no {accelerator.name}; it has: "
                 f"{', '.join(self.npu.configurations)}"
             )
-        return found
+        return accelerator
 
     def clock_doubts(self, *units: str) -> Iterator[str]:
         """Yield a sentence for each unit, "cpu" or "npu", whose clock is unverified."""
@@ -254,7 +254,7 @@ def _stand_in(name: str, of: str, has_npu: bool) -> Board:
 
     if name in board_names() and can_stand_in(board := _load(name)):
         return board
-    known = [one for one in board_names() if can_stand_in(_load(one))]
+    known = [name for name in board_names() if can_stand_in(_load(name))]
     raise InputError(
         f"board '{of}': run.stand_in: QEMU runs no board '{name}'"
         f"{' with an NPU' if has_npu else ' without an NPU'}; choose from: {', '.join(known)}"

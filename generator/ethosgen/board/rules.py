@@ -280,8 +280,8 @@ def trustzone_faults(board: BoardFacts) -> Iterator[str]:
     if not board.cpu.has_stack_limit:
         yield f"trustzone: a {board.cpu.core} has no TrustZone; delete the table"
     named = {"code": trustzone.code.memory, "data": trustzone.data.memory}
-    named |= {f"mpcs.{i}": one.memory for i, one in enumerate(trustzone.mpcs)}
-    named |= {f"tgus.{i}": one.memory for i, one in enumerate(trustzone.tgus)}
+    named |= {f"mpcs.{i}": controller.memory for i, controller in enumerate(trustzone.mpcs)}
+    named |= {f"tgus.{i}": gate.memory for i, gate in enumerate(trustzone.tgus)}
     for field, name in named.items():
         if name not in board.memories:
             yield f"trustzone.{field}.memory: there is no memory '{name}'"

@@ -190,9 +190,9 @@ def _require_apart(system: System) -> None:
 
 def load_system(path: Path) -> System:
     """Read a system file; InputError names the file, the line and the field that is wrong."""
-    found = load_toml(path, "system file", SystemFacts)
-    elements = [_element(one, path) for one in found.elements]
-    return _complete(found.link, elements, list(found.links), found.shared)
+    facts = load_toml(path, "system file", SystemFacts)
+    elements = [_element(element, path) for element in facts.elements]
+    return _complete(facts.link, elements, list(facts.links), facts.shared)
 
 
 def uniform_system(
@@ -216,7 +216,7 @@ def _element(facts: ElementFacts, path: Path) -> Element:
     board = load_board(str(path.parent / facts.board) if is_file else facts.board)
     for name, region in facts.memories.items():
         board = _confined(board, name, region, facts.name)
-    accelerators = tuple(_accelerator(one, path) for one in facts.accelerators)
+    accelerators = tuple(_accelerator(accelerator, path) for accelerator in facts.accelerators)
     parts = tuple(facts.memories)
     return Element(facts.name, board, facts.npu, facts.memory_mode, parts, accelerators)
 
@@ -285,7 +285,7 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
     """Divide the memory that QEMU can share: a part for each element, and one for the frames."""
     board = elements[0].board
     shared = board.run.qemu.shared if board.run.qemu else None
-    if any(one.board.name != board.name for one in elements) or shared is None:
+    if any(element.board.name != board.name for element in elements) or shared is None:
         raise UnsupportedError(
             "elements that share memory need to know it: name it with [shared] in the system file, "
             "and each element's own part of it in [elements.memories]"
@@ -301,14 +301,14 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
     starts = (whole.start_addr + i * size for i in count())
     parts = [
         Element(
-            one.name,
-            _confined(board, name, Region(start_addr=start, size_bytes=size), one.name),
-            one.npu,
-            one.memory_mode,
+            element.name,
+            _confined(board, name, Region(start_addr=start, size_bytes=size), element.name),
+            element.npu,
+            element.memory_mode,
             (name,),
-            one.accelerators,
+            element.accelerators,
         )
-        for one, start in zip(elements, starts, strict=False)
+        for element, start in zip(elements, starts, strict=False)
     ]
     start = whole.start_addr + len(elements) * size
     return parts, Region(start_addr=start, size_bytes=size)

@@ -89,7 +89,7 @@ def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         names = [name for name in table if name.endswith("_addr") and table[name] is not None]
         return {**table, **{name: table[name] & mask for name in names}}
 
-    memories = {name: dict(alias(one) or {}) for name, one in facts["memories"].items()}
+    memories = {name: dict(alias(memory) or {}) for name, memory in facts["memories"].items()}
     for part in ("code", "data"):
         reserved = trustzone[part]
         memories[reserved["memory"]]["start_addr"] += reserved["size_bytes"]
@@ -102,7 +102,7 @@ def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         run["qemu"]["bell"] = alias(run["qemu"]["bell"])
     npu = alias(facts["npu"])
     if npu is not None:
-        npu |= {"secure": False, "others": [alias(one) for one in npu["others"]]}
+        npu |= {"secure": False, "others": [alias(other) for other in npu["others"]]}
     counter = alias(facts["counter"])
     if counter is not None and trustzone["counter_value_addr"] is not None:
         counter["value_addr"] = trustzone["counter_value_addr"]
@@ -114,7 +114,7 @@ def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         "memories": memories,
         "console": alias(facts["console"]),
         "counter": counter,
-        "links": [alias(one) for one in facts["links"]],
+        "links": [alias(link) for link in facts["links"]],
         "run": run,
         "cmsis": None,
         "trustzone": trustzone,

@@ -29,10 +29,10 @@ def list_all(as_json: bool) -> None:
 
     known = [load_wrapped(name) for name in wrapped_names()]
     if as_json:
-        click.echo(json.dumps([_summary(one) for one in known], indent=2))
+        click.echo(json.dumps([_summary(accelerator) for accelerator in known], indent=2))
         return
-    for one in known:
-        row = _summary(one)
+    for accelerator in known:
+        row = _summary(accelerator)
         click.echo(f"{row['name']:<16}  {row['title']} ({row['kind']})")
         for chain in row["chains"]:
             click.echo(f"{'':<18}{' + '.join(chain['operators'])}: {', '.join(chain['dtypes'])}")
@@ -46,9 +46,9 @@ def new(name: str) -> None:
     """Write a folder NAME here: a commented example that works, for you to change."""
     from ethosgen.backend import start_wrapped
 
-    made = start_wrapped(name, Path())
-    click.echo(made)
-    click.echo(f"next: ethosgen accelerators check {shlex.quote(f'./{made}')}", err=True)
+    folder = start_wrapped(name, Path())
+    click.echo(folder)
+    click.echo(f"next: ethosgen accelerators check {shlex.quote(f'./{folder}')}", err=True)
 
 
 @accelerators.command()
@@ -68,17 +68,17 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     from ethosgen.studies.acceptance import check_accelerator
 
     one = load_wrapped(name_or_folder)
-    found = []
+    findings = []
     with Progress() as progress:
         for result in check_accelerator(one, seed, progress.watch()):
-            found.append(result)
+            findings.append(result)
             if not as_json:
                 for line in _lines(result):
                     click.echo(line)
-    passed = all(result.passed for result in found)
+    passed = all(result.passed for result in findings)
     verdict = "PASS" if passed else "FAIL"
     if as_json:
-        rows = [{**dataclasses.asdict(r), "passed": r.passed} for r in found]
+        rows = [{**dataclasses.asdict(r), "passed": r.passed} for r in findings]
         report = {"accelerator": one.name, "passed": passed, "operations": rows}
         click.echo(json.dumps(report, indent=2))
     else:
@@ -128,8 +128,8 @@ def _lines(result: Any) -> list[str]:
             f"{head}: {tried} {f'near {compared}: {near}' if near else f'equal {compared}'}",
             *notes,
         ]
-    found = [f"  {one.text()}" for one in result.findings]
-    left = len(found) - MOST_FINDINGS
+    lines = [f"  {finding.text()}" for finding in result.findings]
+    left = len(lines) - MOST_FINDINGS
     if left > 1:
-        found[MOST_FINDINGS:] = [f"  and {counted(left, 'more network')}, listed by --json"]
-    return [f"{head}: {tried}", *found, *notes]
+        lines[MOST_FINDINGS:] = [f"  and {counted(left, 'more network')}, listed by --json"]
+    return [f"{head}: {tried}", *lines, *notes]

@@ -22,16 +22,16 @@ from ethosgen.values.source import ReadOptions
 
 
 def _numbers(
-    _context: click.Context, parameter: click.Parameter, given: str | None
+    _context: click.Context, parameter: click.Parameter, text: str | None
 ) -> tuple[float, ...]:
     """Return the numbers of an option."""
     try:
-        found = tuple(float(one) for one in given.split(",")) if given is not None else ()
+        shares = tuple(float(share) for share in text.split(",")) if text is not None else ()
     except ValueError:
-        found = (math.nan,)
-    if not all(map(math.isfinite, found)):
-        raise click.BadParameter(f"{given} must be a number, or one for each channel: 1,2,3")
-    return found
+        shares = (math.nan,)
+    if not all(map(math.isfinite, shares)):
+        raise click.BadParameter(f"{text} must be a number, or one for each channel: 1,2,3")
+    return shares
 
 
 _PREPARING = (

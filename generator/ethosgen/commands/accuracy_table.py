@@ -9,7 +9,7 @@ from ethosgen.values.accuracy import (
     ClassFigures,
     Classification,
     Detection,
-    Work,
+    ScoringWork,
 )
 from ethosgen.values.grammar import counted
 
@@ -39,20 +39,21 @@ def report_lines(report: AccuracyReport) -> Iterator[str]:
         yield from _detection(report.detection)
     yield from map(_agreement, report.agreements)
     if report.check_with is not None:
-        targets = ",".join((*(one.on for one in report.work), report.check_with))
+        targets = ",".join((*(work.on for work in report.work), report.check_with))
         yield f"  unchecked compare each sample with the oracle's by --on {targets}"
     yield from map(_work, report.work)
 
 
-def _classification(found: Classification) -> Iterator[str]:
-    for top, right in found.top():
+def _classification(classification: Classification) -> Iterator[str]:
+    for top, right in classification.top():
         what = "accuracy" if top == 1 else f"top {top}"
-        yield f"  {what:<9} {right / found.samples:.2%} ({right:,} of {found.samples:,})"
-    if len(found.classes) > MOST_CLASSES:
-        yield from _worst(found)
+        samples = classification.samples
+        yield f"  {what:<9} {right / samples:.2%} ({right:,} of {samples:,})"
+    if len(classification.classes) > MOST_CLASSES:
+        yield from _worst(classification)
         return
-    yield from _table("classes", [_HEAD, *map(_class_row, found.classes)])
-    yield from _table("answers", _matrix(found))
+    yield from _table("classes", [_HEAD, *map(_class_row, classification.classes)])
+    yield from _table("answers", _matrix(classification))
 
 
 def _class_row(one: ClassFigures) -> Row:
@@ -60,12 +61,12 @@ def _class_row(one: ClassFigures) -> Row:
     return one.name, *counts, _share(one.precision), _share(one.recall)
 
 
-def _matrix(found: Classification) -> list[Row]:
+def _matrix(classification: Classification) -> list[Row]:
     """Return the confusion matrix, with dots for zeros; right answers are in brackets."""
-    names = [one.name for one in found.classes]
+    names = [figures.name for figures in classification.classes]
     cells = [
         [f"[{n}]" if i == j else str(n) if n else "." for j, n in enumerate(row)]
-        for i, row in enumerate(found.confusion)
+        for i, row in enumerate(classification.confusion)
     ]
     rows = [("label", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
     if sum(_widths(rows)) + 2 * len(names) <= WIDTH:
@@ -80,18 +81,18 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
 
 
-def _worst(found: Classification) -> Iterator[str]:
+def _worst(classification: Classification) -> Iterator[str]:
     """Yield the classes with the lowest recall, and the most frequent confusions."""
-    known = [one for one in found.classes if one.count]
+    known = [figures for figures in classification.classes if figures.count]
     worst = sorted(known, key=lambda one: one.recall or 0.0)[:SHOWN]
     yield from _table("worst", [_HEAD, *map(_class_row, worst)])
     wrong = [
         (count, label, answer)
-        for label, row in enumerate(found.confusion)
+        for label, row in enumerate(classification.confusion)
         for answer, count in enumerate(row)
         if count and label != answer
     ]
-    names = [one.name for one in found.classes]
+    names = [figures.name for figures in classification.classes]
     most = nlargest(SHOWN, wrong, key=lambda one: one[0])
     rows = [(names[label], names[answer], f"{count:,}") for count, label, answer in most]
     if rows:
@@ -102,12 +103,16 @@ def _worst(found: Classification) -> Iterator[str]:
     )
 
 
-def _detection(found: Detection) -> Iterator[str]:
-    area = "unknown: it needs samples of both kinds" if found.auc is None else f"{found.auc:.4f}"
+def _detection(detection: Detection) -> Iterator[str]:
+    area = (
+        "unknown: it needs samples of both kinds"
+        if detection.auc is None
+        else f"{detection.auc:.4f}"
+    )
     yield f"  AUC       {area}"
     for what, count, mean in (
-        ("positives", found.positives, found.mean_positive),
-        ("negatives", found.samples - found.positives, found.mean_negative),
+        ("positives", detection.positives, detection.mean_positive),
+        ("negatives", detection.samples - detection.positives, detection.mean_negative),
     ):
         tail = "" if mean is None else f", mean score {mean:.6g}"
         yield f"  {what} {counted(count, 'sample')}{tail}"
@@ -123,7 +128,7 @@ def _agreement(one: Agreement) -> str:
     )
 
 
-def _work(one: Work) -> str:
+def _work(one: ScoringWork) -> str:
     kept = f", {counted(one.kept, 'sample')} from the results file" if one.kept else ""
     if not one.ran:
         return f"  {one.on:<9} ran none{kept}"

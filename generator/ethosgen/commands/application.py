@@ -25,8 +25,10 @@ def _tell_applications(
     """Print the applications and end, if the user asks for them."""
     if name != LIST or context.resilient_parsing:
         return name
-    for one in APPLICATIONS.values():
-        click.echo(f"{one.name:<9} {one.title}\n          input: {one.accepts}")
+    for application in APPLICATIONS.values():
+        click.echo(
+            f"{application.name:<9} {application.title}\n          input: {application.accepts}"
+        )
     return context.exit(0)
 
 
@@ -46,14 +48,15 @@ LABELS = click.option(
 )
 
 _DEFAULT = ParameterSource.DEFAULT
-_FOR_SAMPLES = "network input_path output_path golden fidelity samples oracle profile".split()
-"""The parameters of `run` that are for networks on samples."""
 
 
-def runs_application(directory: Path, files: Sequence[Path], harness: bool) -> bool:
+def runs_application(
+    directory: Path, files: Sequence[Path], harness: bool, for_samples: Sequence[str]
+) -> bool:
     """Return whether to run the project's application rather than its networks on samples.
 
-    InputError for files without an application, or options of `run` that it does not take.
+    `for_samples` are the command's parameters that an application does not take. InputError for
+    one of them, or for files without an application.
     """
     from ethosgen.project import is_project, open_project
 
@@ -67,7 +70,7 @@ def runs_application(directory: Path, files: Sequence[Path], harness: bool) -> b
     if harness or not has_one:
         return False
     context = click.get_current_context()
-    typed = [p for p in _FOR_SAMPLES if context.get_parameter_source(p) is not _DEFAULT]
+    typed = [p for p in for_samples if context.get_parameter_source(p) is not _DEFAULT]
     if typed:
         wrong = typed[0].removesuffix("_path")
         raise InputError(

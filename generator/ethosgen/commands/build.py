@@ -38,13 +38,13 @@ def _build_pipeline(directory: Path) -> None:
     from ethosgen.systems.elements import build_pipeline
 
     with Progress() as progress:
-        made = build_pipeline(directory, progress.watch())
-    for name, built in made:
+        elements = build_pipeline(directory, progress.watch())
+    for name, built in elements:
         elf = _as_given(built.elf, directory)
         click.echo(f"{name}: {elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")
     suggest_next(
         f"ethosgen run {shlex.quote(str(directory))}",
-        quiet=any(one.on != "qemu" for _, one in made),
+        quiet=any(built.on != "qemu" for _, built in elements),
     )
 
 

@@ -75,7 +75,7 @@ class Group(click.Group):
             return
         width = max(map(len, self.commands))
         for title, names in self._sections.items():
-            rows = [(one.ljust(width), self.commands[one].get_short_help_str()) for one in names]
+            rows = [(name.ljust(width), self.commands[name].get_short_help_str()) for name in names]
             with formatter.section(title):
                 formatter.write_dl(rows)
 

@@ -33,8 +33,8 @@ def _listed(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the values of an option that may be repeated, or have a comma between two."""
-    found = [one.strip() for value in values for one in value.split(",")]
-    return tuple(dict.fromkeys(filter(None, found)))
+    names = [text.strip() for value in values for text in value.split(",")]
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 @click.command(short_help="Compare boards, NPUs and memory modes: time, memory")
@@ -74,7 +74,7 @@ def _listed(
 )
 @click.option(
     "--strategy",
-    type=ValueChoice([*(one.value for one in Strategy), _ALL]),
+    type=ValueChoice([*(strategy.value for strategy in Strategy), _ALL]),
     default=Strategy.PERFORMANCE.value,
     show_default=True,
     help="What Vela minimises: the time, or the memory for tensors.",
@@ -211,13 +211,16 @@ def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
 
     first = report.results[0].setting.network
     able = [
-        one
-        for one in report.results
-        if one.setting.network == first and one.cost and not one.misfit and not one.differs
+        result
+        for result in report.results
+        if result.setting.network == first
+        and result.cost
+        and not result.misfit
+        and not result.differs
     ]
     if not able:
         return "ethosgen boards"
-    times = durations([one.cost for one in able])
+    times = durations([result.cost for result in able])
     setting = able[times.index(min(times))].setting
     words = ["ethosgen", "verify", str(networks[0]), "--board", setting.board, "--npu", setting.npu]
     if not load_board(setting.board).platforms:

@@ -50,20 +50,20 @@ COLUMNS = (
 
 def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
     """Yield the report for people in tables that are at most so wide, if that is possible."""
-    found = groups(report.results)
-    is_wide = max(map(_width, map(_rows, found.values()))) <= width
-    for results in found.values():
+    grouped = groups(report.results)
+    is_wide = max(map(_width, map(_rows, grouped.values()))) <= width
+    for results in grouped.values():
         yield _title(results)
         yield from _table(results, is_wide)
         yield from _reasons(results)
         yield ""
-    if any(_has_stars(results) for results in found.values()):
+    if any(_has_stars(results) for results in grouped.values()):
         yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
-    if any(one.cost for one in report.results):
+    if any(result.cost for result in report.results):
         yield from (line.format(run=_who_ran(report.results)) for line in QUALITY)
-    if any(one.cost and one.cost.code_bytes is None for one in report.results):
+    if any(result.cost and result.cost.code_bytes is None for result in report.results):
         yield "Flash is weights, constants and commands; --build adds the library's code."
-    energies = {one.cost.energy for one in report.results if one.cost}
+    energies = {result.cost.energy for result in report.results if result.cost}
     for source in sorted({energy.source for energy in energies if energy is not None}):
         yield f"Energy is published power times estimated time: {source}"
     yield from sorted({note for result in report.results for note in result.notes})
@@ -71,17 +71,17 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
 
 def _who_ran(results: Sequence[Result]) -> str:
     """Return whose outputs were compared: without an NPU, nothing ran on an NPU model."""
-    on_npu = {one.setting.npu != NO_NPU for one in results if one.cost is not None}
+    on_npu = {result.setting.npu != NO_NPU for result in results if result.cost is not None}
     return " and ".join(who for kind, who in ((True, _ON_NPU), (False, _ON_CPU)) if kind in on_npu)
 
 
 def _title(results: Sequence[Result]) -> str:
     setting = results[0].setting
-    cost = next((one.cost for one in results if one.cost is not None), None)
+    cost = next((result.cost for result in results if result.cost is not None), None)
     clocks = []
     if cost is not None:
         clocks = [f"CPU {_hz(cost.cpu_hz)}"]
-        if any(one.cost and one.cost.model_cycles is not None for one in results):
+        if any(result.cost and result.cost.model_cycles is not None for result in results):
             clocks.append(f"NPU {_hz(cost.npu_hz)}")
     suffix = f" ({', '.join(clocks)})" if clocks else ""
     return f"{setting.network} on {setting.board}{suffix}"
@@ -100,11 +100,11 @@ def _rows(results: Sequence[Result], is_wide: bool = True) -> list[tuple[str, ..
 
 def _columns(results: Sequence[Result], is_wide: bool) -> list[Column]:
     """Return the columns that say something."""
-    costs = [one.cost for one in results if one.cost is not None]
+    costs = [result.cost for result in results if result.cost is not None]
     idle = set()
     if all(cost.energy is None for cost in costs) and not is_wide:
         idle.add("energy")
-    if len({one.setting.schedule for one in results}) == 1 and _is_usual(results[0]):
+    if len({result.setting.schedule for result in results}) == 1 and _is_usual(results[0]):
         idle.add("schedule")
     if all(cost.model_cycles is None for cost in costs):
         idle |= {"NPU (Vela)", "NPU (model)", "CPU"}
@@ -117,7 +117,7 @@ def _columns(results: Sequence[Result], is_wide: bool) -> list[Column]:
 
 def _has_stars(results: Sequence[Result]) -> bool:
     """Return whether some rows, and not all of them, are on the front."""
-    return len({one.on_front for one in results if one.cost is not None}) == 2
+    return len({result.on_front for result in results if result.cost is not None}) == 2
 
 
 def _is_usual(result: Result) -> bool:
@@ -204,12 +204,12 @@ def energy_text(cost: Cost) -> str:
 
 def exact_text(result: Result) -> str:
     """Return the verdict: all outputs equal, how many differ, or a dash."""
-    found = result.exactness
-    if found is None:
+    exactness = result.exactness
+    if exactness is None:
         return NONE
-    if found.is_exact:
-        return f"{found.elements:,} equal"
-    return f"{found.mismatches:,} of {counted(found.elements, 'output')} differ"
+    if exactness.is_exact:
+        return f"{exactness.elements:,} equal"
+    return f"{exactness.mismatches:,} of {counted(exactness.elements, 'output')} differ"
 
 
 def _digits(value: float) -> str:

@@ -23,10 +23,10 @@ def demo(name: str | None, output: Path | None, as_json: bool) -> None:
     """
     if name is None:
         if as_json:
-            click.echo(json.dumps([_summary(one.name) for one in DEMOS], indent=2))
+            click.echo(json.dumps([_summary(known.name) for known in DEMOS], indent=2))
             return
-        for one in DEMOS:
-            click.echo(f"{one.name:<8}  {one.title}")
+        for known in DEMOS:
+            click.echo(f"{known.name:<8}  {known.title}")
         click.echo(f"next: ethosgen demo {DEMOS[0].name}", err=True)
         return
     chosen = find_demo(name)

@@ -16,17 +16,19 @@ def labelled_lines(results: Sequence[LabelledResult]) -> Iterator[str]:
     for data, some in groupby(results, lambda one: one.data):
         rows = list(some)
         yield f"accuracy on {data}"
-        yield from _table([dict(_cells(one, one.report)) for one in rows if one.report])
-        for one in rows:
-            if one.refusal:
-                yield f"  {'failed' if one.may_pass else 'refused'}: {_where(one)}: {one.refusal}"
-        taken = sorted({one.report.taken for one in rows if one.report} - {""})
+        yield from _table([dict(_cells(row, row.report)) for row in rows if row.report])
+        for row in rows:
+            if row.refusal:
+                yield f"  {'failed' if row.may_pass else 'refused'}: {_where(row)}: {row.refusal}"
+        taken = sorted({row.report.taken for row in rows if row.report} - {""})
         yield from (f"  taken as {how}" for how in taken)
         yield ""
     if results:
         yield "Modes, strategies and limits change no output: an accuracy is that of all rows"
         yield "of its network and NPU."
-    lacking = next((one for one in results if one.report and one.report.check_with), None)
+    lacking = next(
+        (result for result in results if result.report and result.report.check_with), None
+    )
     if lacking is not None and lacking.report is not None:
         names = ", ".join(f'"{name}"' for name in (*lacking.on, lacking.report.check_with))
         yield f"Unchecked: on = [{names}] in the study compares each sample with the oracle's."

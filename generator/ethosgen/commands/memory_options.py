@@ -8,7 +8,7 @@ from ethosgen.values.schedule import Strategy
 
 STRATEGY = click.option(
     "--strategy",
-    type=ValueChoice([one.value for one in Strategy]),
+    type=ValueChoice([strategy.value for strategy in Strategy]),
     default=Strategy.PERFORMANCE.value,
     show_default=True,
     help="What Vela minimises: the time, or the memory for tensors.",

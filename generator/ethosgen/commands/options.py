@@ -352,7 +352,7 @@ _NAMED_PORT = re.compile(r"([a-z][a-z0-9_]*)(?:\.(before|behind))?=(.+)")
 def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str | None) -> Any:
     """Return the ports of a pipeline's elements by name."""
     from ethosgen.targets import SerialLine
-    from ethosgen.targets.relay import Ports
+    from ethosgen.targets.relay import ElementPorts
 
     urls = {(match[1], match[2]): match[3] for match in named}
     names = dict.fromkeys(name for name, _ in urls)
@@ -360,7 +360,7 @@ def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str 
     if silent is not None:
         raise click.UsageError(f"element '{silent}' needs a console too: --port {silent}=URL")
     return {
-        name: Ports(
+        name: ElementPorts(
             SerialLine(urls[name, None], baud, reset),
             urls.get((name, "before")),
             urls.get((name, "behind")),
@@ -397,6 +397,6 @@ def require_qemu(on: str | None, **options: Any) -> None:
     """Raise InputError for what a pipeline does not take: other targets, or a given option."""
     if on not in ("qemu", None):
         raise InputError(f"a pipeline runs on QEMU; for --on {on}, name the project of one element")
-    given = next((name for name, value in options.items() if value is not None), None)
-    if given is not None:
-        raise InputError(f"--{given} is for a project, but this is a pipeline; omit it")
+    option = next((name for name, value in options.items() if value is not None), None)
+    if option is not None:
+        raise InputError(f"--{option} is for a project, but this is a pipeline; omit it")

@@ -111,11 +111,11 @@ def pipeline(
     system = _system(stages, board, system_path, link, npu, memory_mode, accelerators)
     with Progress() as progress:
         watch = progress.watch()
-        found = read(network, name, watch, reading)
+        given_network = read(network, name, watch, reading)
         cuts = None
         if task_graph is not None:
-            cuts = _boundaries(spans, found, system, f"task graph '{task_graph}'")
-        written = create_pipeline(found, system, options, directory, watch, cuts)
+            cuts = _boundaries(spans, given_network, system, f"task graph '{task_graph}'")
+        written = create_pipeline(given_network, system, options, directory, watch, cuts)
     click.echo(json.dumps(written.as_json(), indent=2) if as_json else written_text(written))
     suggest_next(f"ethosgen build {shlex.quote(str(written.directory))}", quiet=as_json)
 
@@ -174,5 +174,5 @@ def _system(
             "name the elements: --stages K and --board BOARD for equal ones, with --task-graph "
             "FILE.json instead of --stages for your own cuts, or --system FILE.toml"
         )
-    kind = next(one for one in LINK_KINDS if one == (link or LINK_KINDS[0]))
+    kind = next(known for known in LINK_KINDS if known == (link or LINK_KINDS[0]))
     return uniform_system(load_board(board), npu, memory_mode, stages, kind, accelerators)

@@ -25,10 +25,10 @@ def _mesh(
     _context: click.Context, _option: click.Parameter, value: str | None
 ) -> tuple[int, int] | None:
     """Read WIDTHxHEIGHT."""
-    found = _MESH.fullmatch(value or "")
-    if value is not None and found is None:
+    match = _MESH.fullmatch(value or "")
+    if value is not None and match is None:
         raise InputError(f"--mesh '{value}' is not a width and a height, such as 192x38")
-    return (int(found[1]), int(found[2])) if found else None
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _replicas(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
@@ -220,7 +220,7 @@ def _next(asked: Any, report: Any) -> str:
 
 def _time(seconds: float) -> str:
     units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 0.0))
-    unit, size = next(one for one in units if seconds >= one[1])
+    unit, size = next(candidate for candidate in units if seconds >= candidate[1])
     return f"{seconds / (size or 1e-9):.4g} {unit}"
 
 

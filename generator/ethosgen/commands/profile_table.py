@@ -58,10 +58,14 @@ def _text_row(text: str, indent: int) -> Row:
 def _operation_rows(operations: Sequence[NpuOperation]) -> list[Row]:
     """Return a row for each operator of the network, and one for all copies."""
     groups: dict[tuple[str, str], list[NpuOperation]] = {}
-    for number, one in enumerate(operations):
-        is_copy = one.name.startswith(_COPY)
-        key = (one.operator, one.layer) if one.layer else ("", "" if is_copy else str(number))
-        groups.setdefault(key, []).append(one)
+    for number, operation in enumerate(operations):
+        is_copy = operation.name.startswith(_COPY)
+        key = (
+            (operation.operator, operation.layer)
+            if operation.layer
+            else ("", "" if is_copy else str(number))
+        )
+        groups.setdefault(key, []).append(operation)
     return [_group_row(group) for group in groups.values()]
 
 
@@ -72,7 +76,7 @@ def _group_row(group: Sequence[NpuOperation]) -> Row:
         what = f"{first.operator} ({first.layer}){more}"
     else:
         what = counted(count, "copy", "copies") if first.name.startswith(_COPY) else first.name
-    return "", f"  {_short(what)}", "", "", "", "", f"~{sum(one.cycles for one in group):,}"
+    return "", f"  {_short(what)}", "", "", "", "", f"~{sum(cost.cycles for cost in group):,}"
 
 
 def _share(part: int, whole: int) -> str:

@@ -119,10 +119,10 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
             f"({of.right_before} and {of.right_after} of {counted(of.samples, 'sample')})"
         )
     yield f"  size      {report.bytes_before:,} B before, {report.bytes_after:,} B after"
-    for number, one in enumerate(report.advice):
+    for number, advice in enumerate(report.advice):
         yield (
-            f"  {'advice' if not number else '':<9} {shlex.join(one.options)}: the outputs' "
-            f"ratio is then {_ratio(one.sqnr_db)} instead of {_ratio(report.sqnr_db)}"
+            f"  {'advice' if not number else '':<9} {shlex.join(advice.options)}: the outputs' "
+            f"ratio is then {_ratio(advice.sqnr_db)} instead of {_ratio(report.sqnr_db)}"
         )
 
 

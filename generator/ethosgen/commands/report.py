@@ -108,23 +108,23 @@ def report(
         command=_command(click.get_current_context()),
     )
     with Progress() as progress:
-        made = make_report(asked, progress.watch())
-        written = write_report(made, files)
+        content = make_report(asked, progress.watch())
+        written = write_report(content, files)
     if as_json:
-        click.echo(json.dumps(made.as_json(), indent=2))
+        click.echo(json.dumps(content.as_json(), indent=2))
     else:
-        click.echo("\n".join(_lines(made, written)))
+        click.echo("\n".join(_lines(content, written)))
     if page is not None:
         suggest_next(f"xdg-open {shlex.quote(str(page))}", quiet=as_json)
-    if not made.verdict.verdict.startswith(("PASS", "NOT COMPARED")):
+    if not content.verdict.verdict.startswith(("PASS", "NOT COMPARED")):
         sys.exit(1)
 
 
-def _lines(made: NetworkReport, written: list[Path]) -> Iterator[str]:
+def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
     """Yield the lines for the written files, and the figures at the top of the page."""
     for path in written:
         yield f"{path}: {counted(path.stat().st_size, 'byte')}"
-    costs = made.costs
+    costs = content.costs
     time = "" if costs.seconds is None else ", " + f"{1e3 * costs.seconds:,.3f}" + " ms"
     unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
     yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
@@ -132,7 +132,7 @@ def _lines(made: NetworkReport, written: list[Path]) -> Iterator[str]:
         yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
     yield f"  CPU       {costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"
     yield f"  arena     {counted(costs.arena_bytes, 'byte')}"
-    yield made.verdict.verdict
+    yield content.verdict.verdict
 
 
 def _command(context: click.Context) -> str:

@@ -30,6 +30,12 @@ from ethosgen.commands.stage_table import run_text
 from ethosgen.commands.wording import edits_line
 from ethosgen.values.errors import InputError
 
+_FOR_SAMPLES = (
+    *("network", "input_path", "output_path", "golden"),
+    *("fidelity", "samples", "oracle", "profile"),
+)
+"""The parameters that an application does not take: they are for networks on samples."""
+
 
 @click.command(short_help="Run a built project, and compare what it computes")
 @DIR
@@ -87,7 +93,7 @@ def run(
     from ethosgen.stages.manifest import is_pipeline
     from ethosgen.verdict.judgement import Criteria, Inputs
 
-    if not is_pipeline(directory) and runs_application(directory, files, harness):
+    if not is_pipeline(directory) and runs_application(directory, files, harness, _FOR_SAMPLES):
         require_board(line)
         run_application(directory, files, on, seed, build_directory, line, junit_path, as_json)
         return

@@ -20,8 +20,8 @@ class Size(click.ParamType):  # type: ignore[type-arg] # generic only since clic
         """Return the bytes; InputError for what is not a size, or less than a byte."""
         if isinstance(value, int):
             return value
-        found = _SIZE.fullmatch(str(value).strip())
-        size = float(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0.0
+        match = _SIZE.fullmatch(str(value).strip())
+        size = float(match[1]) * _UNITS[(match[2] or "").lower()] if match else 0.0
         if size < 1 or size != int(size):
             option = max(param.opts, key=len) if param else "size"
             raise InputError(

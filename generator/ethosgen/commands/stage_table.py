@@ -37,13 +37,21 @@ def run_text(report: Any) -> str:
     if report.fidelity:
         lines.append(f"  fidelity  {report.fidelity.text()}")
     lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
-    width = max(len(one.name) for one in report.elements)
+    width = max(len(element.name) for element in report.elements)
     head = ("CPU", "NPU", "receive", "send", "wire", "in all", "estimated")
     lines.append(f"  {'cycles':<{width}} {''.join(f'{title:>11}' for title in head)}")
-    for one in report.elements:
-        row = (one.cpu, one.npu, one.receive, one.send, one.wire, one.cycles, one.estimated)
-        mark = "  slowest" if one is report.slowest else ""
-        lines.append(f"  {one.name:<{width}} {''.join(f'{value:>11,}' for value in row)}{mark}")
+    for element in report.elements:
+        row = (
+            element.cpu,
+            element.npu,
+            element.receive,
+            element.send,
+            element.wire,
+            element.cycles,
+            element.estimated,
+        )
+        mark = "  slowest" if element is report.slowest else ""
+        lines.append(f"  {element.name:<{width}} {''.join(f'{value:>11,}' for value in row)}{mark}")
     return "\n".join([*lines, *_whole_lines(report), report.verdict])
 
 

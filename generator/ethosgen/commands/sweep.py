@@ -119,7 +119,7 @@ def _show(report: SweepReport) -> None:
     comparison, counts = report.comparison, report.counts
     shown, many = comparison, len(comparison.results)
     if many > _MOST_ROWS:
-        best = tuple(one for one in comparison.results if one.on_front)
+        best = tuple(result for result in comparison.results if result.on_front)
         shown = replace(comparison, results=best)
     width = shutil.get_terminal_size((_WIDTH_OF_FILES, 24)).columns
     if shown.results:
@@ -130,7 +130,7 @@ def _show(report: SweepReport) -> None:
     click.echo("")
     if shown is not comparison:
         click.echo(f"shown is what is on a front; the files have all {counted(many, 'result')}")
-    refused = sum(bool(one.refusal) for one in comparison.results) - counts.failed
+    refused = sum(bool(result.refusal) for result in comparison.results) - counts.failed
     if refused:
         click.echo(f"{counted(refused, 'result is a refusal', 'results are refusals')}, with why")
     for failed, what, results in (
@@ -138,7 +138,7 @@ def _show(report: SweepReport) -> None:
         (counts.shards.failed, "shard", report.accuracy),
     ):
         if failed:
-            why = next((one.refusal for one in results if one.may_pass), "")
+            why = next((result.refusal for result in results if result.may_pass), "")
             click.echo(
                 f"{counted(failed, what)} failed; the same command tries again. The first: {why}"
             )

@@ -58,10 +58,10 @@ def plan_lines(plan: Any) -> list[str]:
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]
-    shares += [f"            overlapped: {one}" for one in plan.overlapped]
+    shares += [f"            overlapped: {pair}" for pair in plan.overlapped]
     if plan.shares:
         shares += placing_lines(plan.placings)
-        shares += _reason_lines([one for one in plan.cpu_operators if one.erratum])
+        shares += _reason_lines([operator for operator in plan.cpu_operators if operator.erratum])
     if plan.npu == NO_NPU and not shares:
         return [
             f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU",
@@ -106,8 +106,10 @@ def placing_lines(placings: Sequence[Placing]) -> list[str]:
     """Say of each operator who has it, why, and what each offered; of alike ones once."""
     alike: dict[tuple[str, ...], list[Placing]] = {}
     for placing in placings:
-        shown = (one for one in placing.offers if not one.refusal.startswith("it does not run"))
-        offers = "; ".join(f"{one.backend} {_offer_text(one)}" for one in shown)
+        shown = (
+            offer for offer in placing.offers if not offer.refusal.startswith("it does not run")
+        )
+        offers = "; ".join(f"{offer.backend} {_offer_text(offer)}" for offer in shown)
         alike.setdefault((placing.code, placing.on, placing.reason, offers), []).append(placing)
     lines = []
     for (code, on, reason, offers), members in alike.items():
@@ -202,7 +204,7 @@ def report_text(report: Any) -> str:
         shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
         return "\n".join(
             [
-                *(report_text(one) for one in report.reports),
+                *(report_text(network_report) for network_report in report.reports),
                 f"all {counted(len(report.reports), 'network')} in one firmware",
                 size_lines(report.flash_bytes, report.ram_bytes),
                 f"  shared    {shared} B",

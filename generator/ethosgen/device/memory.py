@@ -124,11 +124,11 @@ class Memory:
                     break
                 return segment
         does = "wrote" if writes else "read"
-        able = [one for one in self._segments if one.writable or not writes]
-        near = sorted(able, key=lambda one: max(one.start_addr - first, first - one.end_addr))
+        able = [segment for segment in self._segments if segment.writable or not writes]
+        near = sorted(able, key=lambda part: max(part.start_addr - first, first - part.end_addr))
         known = ", ".join(
-            f"{one.name} 0x{one.start_addr:08x} to 0x{one.end_addr - 1:08x}"
-            for one in sorted(near[:_SHOWN], key=lambda one: one.start_addr)
+            f"{segment.name} 0x{segment.start_addr:08x} to 0x{segment.end_addr - 1:08x}"
+            for segment in sorted(near[:_SHOWN], key=lambda part: part.start_addr)
         )
         if len(able) > _SHOWN:
             known += f" and {counted(len(able) - _SHOWN, 'more part')} of it"

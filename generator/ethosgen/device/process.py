@@ -40,7 +40,7 @@ class SharedFile:
 
 
 @dataclass(frozen=True)
-class Line:
+class InterruptLine:
     """A device's interrupt line: a socket, and the byte that names the device."""
 
     socket: socket.socket
@@ -76,7 +76,11 @@ class DeviceProcess:
         return self._fault
 
     def start(
-        self, memory: SharedFile, page_addr: int, segments: Sequence[Part], line: Line | None
+        self,
+        memory: SharedFile,
+        page_addr: int,
+        segments: Sequence[Part],
+        line: InterruptLine | None,
     ) -> None:
         """Start the model, and wait until it has set its registers.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from ethosgen.board import Board, load_board
 from ethosgen.flow.npu_model import attach_model
 from ethosgen.host.tools import QEMU
-from ethosgen.targets.attach.firmware import Attachment, End, check_elf, run_attached
+from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
 from ethosgen.targets.attach.npu import NO_TROUBLES, Log, Troubles
 from ethosgen.values.errors import InputError
 
@@ -24,7 +24,7 @@ def attach_firmware(
     loaded: Sequence[Path] = (),
     troubles: Troubles = NO_TROUBLES,
     log: Log,
-) -> End:
+) -> FirmwareEnd:
     """Run an ELF on stock QEMU with the NPU model until it ends; its console is the terminal.
 
     `loaded` are ELFs to load beside it, such as the non-secure firmware that a secure image starts.

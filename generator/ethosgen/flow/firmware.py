@@ -83,7 +83,7 @@ def build_project(
     """
     from ethosgen.project import link_remedy
     from ethosgen.targets import default_target, require_target
-    from ethosgen.toolchain import digest_sources, stamp, take_turn, toolchain_of
+    from ethosgen.toolchain import digest_sources, lock_build, stamp, toolchain_of
 
     info = _open_application(directory)
     on = on or default_target(info.board)
@@ -94,7 +94,7 @@ def build_project(
         require_option(info)
     require_writable(info.directory / "build", "copy the project to a writable place")
     try:
-        with take_turn(directory, watch):
+        with lock_build(directory, watch):
             sources = digest_sources(info.directory)  # before, so that a later change is noticed
             toolchain = toolchain_of(info.platform)
             with watch.stage("build", toolchain.doing):

@@ -81,15 +81,15 @@ def open_source(
     data = read_bytes(path)
     if format_name is not None:
         return Source(_named(format_name).name, path.name, data, options)
-    found = recognized(data) or _by_suffix(path)
-    if found is None:
+    front_end = recognized(data) or _by_suffix(path)
+    if front_end is None:
         raise InputError(f"'{path.name}' is in no format that ethosgen reads: {_formats()}")
-    if options != AS_GIVEN and not found.takes_options:
+    if options != AS_GIVEN and not front_end.takes_options:
         raise InputError(
-            f"--shape and --input-layout do not apply to '{path.name}': a {found.title} file has "
-            "its own shapes and layout; omit them"
+            f"--shape and --input-layout do not apply to '{path.name}': a {front_end.title} file "
+            "has its own shapes and layout; omit them"
         )
-    return Source(found.name, path.name, data, options)
+    return Source(front_end.name, path.name, data, options)
 
 
 def read_source(source: Source) -> Network:

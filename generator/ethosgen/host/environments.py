@@ -110,24 +110,24 @@ class Environment:
         return ""
 
     def _named(self, named: str) -> Path:
-        found = shutil.which(named)
-        if found is None:
+        program = shutil.which(named)
+        if program is None:
             raise ToolError(
                 f"{self.variable} names '{named}', which is not an executable program; "
                 "correct or unset it"
             )
-        if not _has(Path(found), self.modules, 0):
+        if not _has(Path(program), self.modules, 0):
             raise ToolError(
                 f"{self.variable} names '{named}', which is no Python with the packages "
                 f"{', '.join(self.modules)}; install {shlex.join(self.requirements)} there, or "
                 "unset the variable"
             )
-        return Path(found)
+        return Path(program)
 
 
 ENVIRONMENTS = {
-    one.name: one
-    for one in (
+    environment.name: environment
+    for environment in (
         Environment(
             "torch",
             "reads, runs and quantizes .pt2 files",
@@ -179,8 +179,8 @@ def _has(python: Path, modules: tuple[str, ...], _changed: int) -> bool:
 
 def _ethosgen() -> str:
     """Return what a shell calls the ethosgen that runs: it is often not on PATH."""
-    found = shutil.which("ethosgen")
-    if found and Path(found).resolve().parent == Path(sys.executable).parent:
+    program = shutil.which("ethosgen")
+    if program and Path(program).resolve().parent == Path(sys.executable).parent:
         return "ethosgen"
     return f"{shlex.quote(sys.executable)} -m ethosgen"
 

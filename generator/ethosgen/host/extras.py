@@ -66,8 +66,8 @@ class Extra:
 
 
 EXTRAS = {
-    one.name: one
-    for one in (
+    extra.name: extra
+    for extra in (
         Extra(
             "onnx",
             "reads .onnx files, quantizes them and compares with ONNX Runtime",
@@ -143,7 +143,7 @@ EXTRAS = {
 
 def offered() -> Iterator[Extra]:
     """Yield the extras that serve here: all in a checkout, else those for users."""
-    return (one for one in EXTRAS.values() if is_checkout() or not one.of_checkout)
+    return (extra for extra in EXTRAS.values() if is_checkout() or not extra.of_checkout)
 
 
 def is_here(module: str) -> bool:
@@ -169,8 +169,8 @@ def package_command(name: str) -> str:
 
 def name_of(requirement: str) -> str:
     """Return the package of a requirement."""
-    found = _NAME.match(requirement)
-    return found[0] if found else requirement
+    match = _NAME.match(requirement)
+    return match[0] if match else requirement
 
 
 def is_checkout() -> bool:
@@ -201,8 +201,8 @@ def declared(extra: str) -> Iterator[str]:
         lines = []
     for line in lines:
         requirement, _, marker = line.partition(";")
-        found = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
-        if (found[1] if found else "") == extra:
+        match = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
+        if (match[1] if match else "") == extra:
             yield requirement.strip()
 
 

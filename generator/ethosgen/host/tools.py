@@ -109,22 +109,22 @@ class Tool:
         """
         override = os.environ.get(self.variable)
         if override:
-            found = shutil.which(override)
-            if found is None:
+            program = shutil.which(override)
+            if program is None:
                 raise ToolError(
                     f"{self.variable} names '{override}', which is not an executable program; "
                     "correct or unset it"
                 )
-            return Path(found)
-        found = shutil.which(self.name)
-        if found is None:
+            return Path(program)
+        program = shutil.which(self.name)
+        if program is None:
             how = self.remedy or f"install it with: {self.install_command}"
             raise ToolError(
                 f"{self.name} ({self.purpose}) was not found on PATH "
                 f"({os.environ.get('PATH', '')}); {how}; "
                 f"or name it in {self.variable}"
             )
-        return Path(found)
+        return Path(program)
 
 
 GCC = Tool(

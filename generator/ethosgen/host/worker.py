@@ -28,7 +28,7 @@ _TAIL = 4000
 
 
 @dataclass(frozen=True)
-class Reply:
+class ScriptReply:
     """What a script returned, and what it printed."""
 
     values: dict[str, Any]
@@ -44,7 +44,7 @@ def run_script(
     arrays: Arrays | None = None,
     files: Mapping[str, bytes] | None = None,
     limit_s: float = 600.0,
-) -> Reply:
+) -> ScriptReply:
     """Call `function` of the file `script` in the environment's Python and return its answer.
 
     Raises ToolError if the environment is missing, and ChildError, whose `how` is "refused" if the
@@ -84,7 +84,7 @@ def _wait(command: list[str], python: Path, limit_s: float) -> str:
     return log
 
 
-def _reply(folder: Path, log: str) -> Reply:
+def _reply(folder: Path, log: str) -> ScriptReply:
     try:
         answer = json.loads((folder / worker_main.ANSWER).read_text())
         arrays = worker_main.load(folder / worker_main.OUTPUTS)
@@ -92,4 +92,4 @@ def _reply(folder: Path, log: str) -> Reply:
         raise ChildError("died", f"it left no answer: {error}", log) from None
     if answer["how"] != worker_main.RETURNED:
         raise ChildError(answer["how"], answer["message"], log + answer["log"])
-    return Reply(answer["values"], arrays, log)
+    return ScriptReply(answer["values"], arrays, log)

@@ -82,8 +82,8 @@ def _function(script: str, name: str) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     sys.modules["worker_script"] = module
     spec.loader.exec_module(module)
-    found: Callable[..., Any] = getattr(module, name)
-    return found
+    function: Callable[..., Any] = getattr(module, name)
+    return function
 
 
 def _serve() -> None:

@@ -29,15 +29,15 @@ def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:
 
     `counts` are the tasks' replicas: each of them has a sample that is on its way.
     """
-    found = [LEAST] * len(graph.edges)
+    wanted = [LEAST] * len(graph.edges)
     level = [0] * len(graph.tasks)
     for task in graph.order:
         incoming = graph.incoming[task]
         reached = [level[graph.ends[e][0]] + counts[graph.ends[e][0]] for e in incoming]
         level[task] = max(reached, default=0)
         for e, samples in zip(incoming, reached, strict=True):
-            found[e] += math.ceil((level[task] - samples) / counts[task])
-    return found
+            wanted[e] += math.ceil((level[task] - samples) / counts[task])
+    return wanted
 
 
 def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> list[int]:

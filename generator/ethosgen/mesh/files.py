@@ -47,17 +47,17 @@ def read_system(path: Path | None, mesh: Mesh | None) -> System:
             raise InputError("the size of the mesh is missing; pass --mesh, such as 192x38")
         return System(mesh=mesh)
     if path.suffix == ".toml":
-        text, given = read_toml(path, _ELEMENTS)
+        text, content = read_toml(path, _ELEMENTS)
     else:
-        text, given = "", _json(path, _ELEMENTS)
-    if isinstance(given, dict) and mesh is not None:
+        text, content = "", _json(path, _ELEMENTS)
+    if isinstance(content, dict) and mesh is not None:
         asked = mesh.model_dump()
-        if given.setdefault("mesh", asked) != asked:
+        if content.setdefault("mesh", asked) != asked:
             raise InputError(
                 f"{_ELEMENTS} '{path}' describes another mesh than --mesh {mesh}; "
                 "correct one of them, or omit --mesh"
             )
-    return check_tables(given, System, f"{_ELEMENTS} '{path}'", text)
+    return check_tables(content, System, f"{_ELEMENTS} '{path}'", text)
 
 
 def mesh_of(width: int, height: int) -> Mesh:
@@ -117,9 +117,9 @@ def _lines(content: Mapping[str, Any], long: Sequence[str]) -> str:
     for key, value in content.items():
         if key in long and value:
             items = (
-                [f"{json.dumps(name)}: {json.dumps(one)}" for name, one in value.items()]
+                [f"{json.dumps(name)}: {json.dumps(item)}" for name, item in value.items()]
                 if isinstance(value, dict)
-                else [json.dumps(one) for one in value]
+                else [json.dumps(item) for item in value]
             )
             left, right = "{}" if isinstance(value, dict) else "[]"
             text = f"{left}\n  " + ",\n  ".join(items) + f"\n {right}"
@@ -142,12 +142,12 @@ def _json(path: Path, kind: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in table:
             raise ValueError(f"'{shortened(name)}' occurs twice in one object")
-        found[name] = value
-    return found
+        table[name] = value
+    return table
 
 
 def _no_number(text: str) -> Any:

@@ -137,10 +137,10 @@ class TaskGraph(Table):
         return self._edges_at(0)
 
     def _edges_at(self, end: int) -> Sequence[Sequence[int]]:
-        found: list[list[int]] = [[] for _ in self.tasks]
+        edges: list[list[int]] = [[] for _ in self.tasks]
         for number, ends in enumerate(self.ends):
-            found[ends[end]].append(number)
-        return found
+            edges[ends[end]].append(number)
+        return edges
 
 
 def _check_edges(edges: Sequence[Edge], names: Mapping[str, int]) -> None:

@@ -79,11 +79,11 @@ def _heat_names() -> list[tuple[str, str]]:
 def _colours(layout: Layout) -> Sequence[str]:
     """Return a colour for each task: along the rainbow in the order of work."""
     order = layout.replication.graph.order
-    found = [""] * len(order)
+    colours = [""] * len(order)
     for number, task in enumerate(order):
         hue = 300 * number / max(1, len(order) - 1)
-        found[task] = f"hsl({hue:.0f},70%,{(48, 66)[number % 2]}%)"
-    return found
+        colours[task] = f"hsl({hue:.0f},70%,{(48, 66)[number % 2]}%)"
+    return colours
 
 
 def _tasks(layout: Layout) -> Iterator[str]:

@@ -47,12 +47,12 @@ def place(
     best: Layout | None = None
     tried: list[list[int]] = []
     for tolerance, with_ways in product(TOLERANCES, (True, False)):
-        found = choice.counts(tolerance, with_ways)
-        if found in tried:
+        counts = choice.counts(tolerance, with_ways)
+        if counts in tried:
             continue
-        tried.append(found)
-        watch.say(f"placing {counted(sum(found), 'replica')}")
-        layout = _placed(graph, system, found, choice, seed)
+        tried.append(counts)
+        watch.say(f"placing {counted(sum(counts), 'replica')}")
+        layout = _placed(graph, system, counts, choice, seed)
         if best is None or _merit(layout) < _merit(best):
             best = layout
         if not choice.is_free or not bound_of(best).is_link:
@@ -84,7 +84,7 @@ class _Choice:
 
     def check(self) -> None:
         """Raise CapacityError if tasks and elements do not fit."""
-        alive, wanted = int(self.system.alive.sum()), sum(one or 1 for one in self.fixed)
+        alive, wanted = int(self.system.alive.sum()), sum(count or 1 for count in self.fixed)
         name = f"task graph '{self.graph.name}'"
         if wanted > alive:
             what = "task" if wanted == len(self.fixed) else "replica"
@@ -111,12 +111,12 @@ class _Choice:
     @cached_property
     def clock(self) -> float:
         """The clock below which elements are left out: slow ones may hold up the others."""
-        found: list[tuple[float, float]] = []
+        shares: list[tuple[float, float]] = []
         for clock in self._clocks:
             demand = self._demand(clock)
             if (counts := balance(demand)) is not None:
-                found.append((slowest(demand.times, counts), clock))
-        return min(found)[1]
+                shares.append((slowest(demand.times, counts), clock))
+        return min(shares)[1]
 
     @property
     def usable(self) -> Ints:
@@ -163,10 +163,10 @@ class _Choice:
 
     def _shortage(self) -> str:
         demand = self._demand(self._clocks[-1])
-        room = demand.room([one or 1 for one in self.fixed])
+        room = demand.room([count or 1 for count in self.fixed])
         level = next(k for k, left in enumerate(room) if left < 0)
         least = int(np.unique(self.system.memories[self.system.alive])[level])
-        some = [i for i, one in enumerate(demand.levels) if one >= level]
+        some = [i for i, task_level in enumerate(demand.levels) if task_level >= level]
         wanted = sum(self.fixed[i] or 1 for i in some)
         return (
             f"{counted(wanted, 'replica')} of {counted(len(some), 'task')}, such as "
@@ -199,5 +199,5 @@ def _placed(
         halved = bisect(links, elements, system.mesh, number, pulls)
         first = fitted(halved, needs, limits, system.mesh)
         better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, number, pulls)
-        layouts += [Layout(replication, system, one, buffers) for one in (first, better)]
+        layouts += [Layout(replication, system, placed, buffers) for placed in (first, better)]
     return min(layouts, key=_merit)

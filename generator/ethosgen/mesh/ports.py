@@ -34,10 +34,10 @@ class Pulls:
 
     def hop_bytes(self, replicas: Ints, elements: Ints) -> Floats:
         """Return the bytes on the ways of each replica, on average over the elements."""
-        found = np.zeros(len(replicas))
+        hops = np.zeros(len(replicas))
         for gate, sizes in zip(self.gates, self.bytes, strict=True):
-            found += sizes[replicas] * gate.links[elements].mean()
-        return found
+            hops += sizes[replicas] * gate.links[elements].mean()
+        return hops
 
 
 def gates_of(system: System) -> tuple[Gate, Gate]:
@@ -77,20 +77,20 @@ def port_flows(replication: Replication, elements: Ints, gates: Sequence[Gate]) 
     )
 
 
-def _gate(given: PortPlaces, mesh: Mesh) -> Gate:
+def _gate(ports: PortPlaces, mesh: Mesh) -> Gate:
     y, x = np.divmod(np.arange(mesh.elements), mesh.width)
     grid = np.arange(mesh.elements).reshape(mesh.height, mesh.width)
-    if isinstance(given, str):
+    if isinstance(ports, str):
         elements, nearest, far = {
             "west": (grid[:, 0], y, x),
             "east": (grid[:, -1], y, mesh.width - 1 - x),
             "north": (grid[0], x, y),
             "south": (grid[-1], x, mesh.height - 1 - y),
-        }[given]
+        }[ports]
         return Gate(elements, nearest, far + 1)
     nearest, far = np.zeros(mesh.elements, np.int64), np.full(mesh.elements, mesh.elements)
-    for number, (port_x, port_y) in enumerate(given):
+    for number, (port_x, port_y) in enumerate(ports):
         here = np.abs(x - port_x) + np.abs(y - port_y)
         nearer = here < far
         nearest[nearer], far[nearer] = number, here[nearer]
-    return Gate(np.array([grid[port_y, port_x] for port_x, port_y in given]), nearest, far + 1)
+    return Gate(np.array([grid[port_y, port_x] for port_x, port_y in ports]), nearest, far + 1)

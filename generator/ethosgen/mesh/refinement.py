@@ -88,8 +88,8 @@ class _Exchange:
 
     def elements(self) -> Ints:
         """Return the element of each vertex."""
-        found: Ints = np.array(self.y) * self.width + np.array(self.x)
-        return found
+        placed: Ints = np.array(self.y) * self.width + np.array(self.x)
+        return placed
 
     def improve(self, vertex: int) -> None:
         """Exchange the element of a vertex with the one that saves most, if any does."""
@@ -136,15 +136,15 @@ class _Exchange:
         """Return the hop-bytes of a vertex at x, y."""
         xs, ys = self.x, self.y
         self.effort += len(self.rows[vertex])
-        found: float = sum(
+        cost: float = sum(
             [
                 weight * (abs(xs[other] - x) + abs(ys[other] - y))
                 for other, weight in self.rows[vertex]
             ]
         )
         for weight, links, _, _ in self.ports[vertex]:
-            found += weight * links[y * self.width + x]
-        return found
+            cost += weight * links[y * self.width + x]
+        return cost
 
     def _exchange(self, vertex: int, here: tuple[int, int], there: tuple[int, int]) -> None:
         old, new = (place[1] * self.width + place[0] for place in (here, there))
@@ -170,16 +170,16 @@ _Pull = tuple[float, Sequence[int], Sequence[int], Sequence[int]]
 
 def _ports(outside: Pulls | None, vertices: int, mesh: Mesh) -> list[list[_Pull]]:
     """Return the pulls of the ports on each vertex."""
-    found: list[list[_Pull]] = [[] for _ in range(vertices)]
+    pulls: list[list[_Pull]] = [[] for _ in range(vertices)]
     if outside is None:
-        return found
+        return pulls
     for gate, sizes in zip(outside.gates, outside.bytes, strict=True):
         nearest = gate.elements[gate.nearest]
         links, x, y = gate.links.tolist(), nearest % mesh.width, nearest // mesh.width
         pull = links, x.tolist(), y.tolist()
         for vertex in np.flatnonzero(sizes).tolist():
-            found[vertex].append((float(sizes[vertex]), *pull))
-    return found
+            pulls[vertex].append((float(sizes[vertex]), *pull))
+    return pulls
 
 
 def _median(values: list[tuple[int, float]]) -> int:

@@ -221,18 +221,18 @@ class _Run:
         replication, graph = layout.replication, layout.replication.graph
         self.counts, self.first = replication.counts, replication.first
         self.task_of = replication.task_of.tolist()
-        self.incoming, self.outgoing = [[*one] for one in graph.incoming], [*graph.outgoing]
+        self.incoming, self.outgoing = [[*edges] for edges in graph.incoming], [*graph.outgoing]
         self.ends, self.depths = [*graph.ends], [*layout.depths]
         sizes = [edge.bytes for edge in graph.edges]
-        for task, one in enumerate(graph.tasks):
-            if one.input_bytes:
+        for task, details in enumerate(graph.tasks):
+            if details.input_bytes:
                 self.incoming[task] = [*self.incoming[task], len(sizes)]
                 self.ends.append((_OUTSIDE, task))
-                sizes.append(one.input_bytes)
-            if one.output_bytes:
+                sizes.append(details.input_bytes)
+            if details.output_bytes:
                 self.outgoing[task] = [*self.outgoing[task], len(sizes)]
                 self.ends.append((task, _OUTSIDE))
-                sizes.append(one.output_bytes)
+                sizes.append(details.output_bytes)
         self.depths += [LEAST] * (len(sizes) - len(self.depths))
         self.sizes = [size / layout.system.link.bytes_per_s for size in sizes]
         self.latency = layout.system.link.latency_s
@@ -451,10 +451,10 @@ class _Run:
     @property
     def link_busy_s(self) -> Floats:
         """The time for which each link has been busy."""
-        found = np.zeros(len(self.free_at))
-        for one in self.routes.values():
-            found[one.links] += one.busy_s
-        return found
+        busy_s = np.zeros(len(self.free_at))
+        for way in self.routes.values():
+            busy_s[way.links] += way.busy_s
+        return busy_s
 
     def check(self) -> None:
         """Raise InternalError unless every replica has done all its samples, and all came out."""

@@ -13,9 +13,9 @@ Rate = Annotated[float, Field(gt=0, le=1e15)]
 Coordinate = Annotated[int, Field(ge=0, lt=MOST_ELEMENTS)]
 
 
-def _as_span(given: Any) -> Any:
+def _as_span(value: Any) -> Any:
     """Read a single coordinate as a span of one."""
-    return (given, given) if isinstance(given, int) else given
+    return (value, value) if isinstance(value, int) else value
 
 
 Span = Annotated[
@@ -141,25 +141,25 @@ class System(Table):
 
     @model_validator(mode="after")
     def _inside(self) -> Self:
-        for index, one in enumerate(self.override):
+        for index, override in enumerate(self.override):
             for name, last, size in (
-                ("x", one.x[1], self.mesh.width),
-                ("y", one.y[1], self.mesh.height),
+                ("x", override.x[1], self.mesh.width),
+                ("y", override.y[1], self.mesh.height),
             ):
                 if last >= size:
                     raise ValueError(
                         f"override[{index}].{name}: {last} is outside the mesh of {self.mesh}, "
                         f"whose last {name} is {size - 1}"
                     )
-        for name, given in (("input", self.ports.input), ("output", self.ports.output)):
-            for index, place in enumerate(() if isinstance(given, str) else given):
+        for name, ports in (("input", self.ports.input), ("output", self.ports.output)):
+            for index, place in enumerate(() if isinstance(ports, str) else ports):
                 where = f"ports.{name}[{index}]"
                 if place[0] >= self.mesh.width or place[1] >= self.mesh.height:
                     raise ValueError(
                         f"{where}: element {place} is outside the mesh of {self.mesh}; the last "
                         f"one is ({self.mesh.width - 1}, {self.mesh.height - 1})"
                     )
-                if place in given[:index]:
+                if place in ports[:index]:
                     raise ValueError(f"{where}: element {place} is named twice; remove one")
         return self
 
@@ -185,17 +185,17 @@ class System(Table):
     def alive(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each element can do tasks."""
         alive = np.ones((self.mesh.height, self.mesh.width), bool)
-        for one in self.override:
-            alive[_area(one)] = not one.dead
+        for override in self.override:
+            alive[_area(override)] = not override.dead
         return alive.ravel()
 
     def _each(self, field: str, dtype: Any) -> np.ndarray[Any, Any]:
         shape = self.mesh.height, self.mesh.width
         values = np.full(shape, getattr(self.element, field), dtype)
-        for one in self.override:
-            value = getattr(one, field)
+        for override in self.override:
+            value = getattr(override, field)
             if value is not None:
-                values[_area(one)] = value
+                values[_area(override)] = value
         return values.ravel()
 
 

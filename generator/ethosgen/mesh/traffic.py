@@ -122,7 +122,7 @@ def link_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> Floats:
     """Return the bytes on each link for each sample, by the link's number."""
     y, x = np.divmod(elements, mesh.width)
     x0, y0, x1, y1 = x[flows.senders], y[flows.senders], x[flows.receivers], y[flows.receivers]
-    found = np.zeros((mesh.elements, 4))
+    passed = np.zeros((mesh.elements, 4))
     for direction, start, end, row, is_along_x in (
         (EAST, x0, x1, y0, True),
         (WEST, x1 + 1, x0 + 1, y0, True),
@@ -135,9 +135,9 @@ def link_bytes(flows: Flows, elements: Ints, mesh: Mesh) -> Floats:
         np.add.at(changes, (row[some], start[some]), flows.bytes[some])
         np.add.at(changes, (row[some], end[some]), -flows.bytes[some])
         loads = np.cumsum(changes, axis=1)[:, :-1]
-        found[:, direction] = (loads if is_along_x else loads.T).ravel()
-    found[found < _rounding(flows)] = 0
-    return found.ravel()
+        passed[:, direction] = (loads if is_along_x else loads.T).ravel()
+    passed[passed < _rounding(flows)] = 0
+    return passed.ravel()
 
 
 def _rounding(flows: Flows) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import Reply, run_script
+from ethosgen.host.worker import ScriptReply, run_script
 from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_inputs
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
@@ -93,7 +93,7 @@ def _ask(
     arrays: Arrays,
     files: Mapping[str, bytes],
     within_s: float | None,
-) -> Reply:
+) -> ScriptReply:
     work = multiplications(network) * request["samples"]
     limit_s = within_s or _START_S + work / _SLOWEST_HZ
     environment, script = ENVIRONMENTS[_ENVIRONMENT], _SCRIPT

@@ -66,11 +66,11 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
     panels = {
         name: with_cost
         for name, results in groups(report.results).items()
-        if (with_cost := [one for one in results if one.cost is not None])
+        if (with_cost := [result for result in results if result.cost is not None])
     }
     if not panels:
         raise InputError("there is nothing to plot: every configuration is refused")
-    colours = _colours([one for results in panels.values() for one in results])
+    colours = _colours([result for results in panels.values() for result in results])
     columns = min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
     with matplotlib.rc_context(_SETTINGS):
@@ -82,15 +82,15 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
             axis.set_axis_off()
         handles = list(_legend(panels.values(), colours))
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
-        made = io.BytesIO()
+        file = io.BytesIO()
         metadata = {"Date": None} if kind == "svg" else None
-        figure.savefig(made, format=kind, dpi=110, metadata=metadata)
-    return made.getvalue()
+        figure.savefig(file, format=kind, dpi=110, metadata=metadata)
+    return file.getvalue()
 
 
 def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, str]) -> None:
     """Draw the configurations of a network on a board."""
-    costs = [cost for one in results if (cost := one.cost) is not None]
+    costs = [cost for result in results if (cost := result.cost) is not None]
     in_seconds = all(cost.seconds is not None for cost in costs)
     lines: dict[tuple[str, str | None], list[tuple[float, float, Result]]] = {}
     for result, cost in zip(results, costs, strict=True):
@@ -142,16 +142,18 @@ def _height(cost: Cost, in_seconds: bool) -> float:
 
 def _colours(results: Sequence[Result]) -> dict[str, str]:
     """Return a colour for each NPU, in the order of the results."""
-    names = list(dict.fromkeys(one.setting.npu for one in results if one.setting.npu != NO_NPU))
-    found = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
-    return {**found, NO_NPU: _ALONE}
+    names = list(
+        dict.fromkeys(result.setting.npu for result in results if result.setting.npu != NO_NPU)
+    )
+    colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    return {**colours, NO_NPU: _ALONE}
 
 
 def _legend(panels: Any, colours: dict[str, str]) -> Iterator[Any]:
     """Yield an entry for each colour and marker that is drawn."""
     from matplotlib.lines import Line2D
 
-    drawn = [one.setting for results in panels for one in results]
+    drawn = [result.setting for results in panels for result in results]
     for npu, colour in colours.items():
         if any(setting.npu == npu for setting in drawn):
             mark = "X" if npu == NO_NPU else "o"
@@ -161,7 +163,7 @@ def _legend(panels: Any, colours: dict[str, str]) -> Iterator[Any]:
     for mode, mark in _MARKERS.items():
         if mode in modes and len(modes) > 1:
             yield Line2D([], [], color="#555", marker=mark, lw=0, label=mode)
-    if any(one.on_front for results in panels for one in results):
+    if any(result.on_front for results in panels for result in results):
         yield Line2D(
             [], [], color="#bbb", marker="o", markersize=8, markeredgecolor="black", lw=0,
             label="on the front",

@@ -90,8 +90,12 @@ def page(
 
 def _configurations(results: Sequence[Result]) -> Iterator[str]:
     rows = [
-        {**one.as_json(), _REFUSAL: one.refusal if one.cost is None else "", _FRONT: one.on_front}
-        for one in results
+        {
+            **result.as_json(),
+            _REFUSAL: result.refusal if result.cost is None else "",
+            _FRONT: result.on_front,
+        }
+        for result in results
     ]
     caption = "All configurations; bold ones are on the front of their network and board"
     yield from _table(caption, _COLUMNS, _NAMES, rows)
@@ -100,7 +104,7 @@ def _configurations(results: Sequence[Result]) -> Iterator[str]:
 def _labelled(results: Sequence[LabelledResult]) -> Iterator[str]:
     if not results:
         return
-    rows = [one.as_row() for one in results]
+    rows = [result.as_row() for result in results]
     for row in rows:
         row.update({k: f"{row[k]:.2%}" for k in _SHARES if row[k] is not None})
     caption = "Accuracy on labelled data; memory modes, strategies and limits change no output"

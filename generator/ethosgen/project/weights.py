@@ -32,7 +32,7 @@ _LIBRARY_FILES = ("ethosgen_weights.h", "ethosgen_weights.c")
 
 
 @dataclass(frozen=True)
-class Region:
+class WeightsRegion:
     """A region of a file: an array that the C would else define.
 
     `is_fixed` is whether the code knows its length: the NPU's data may have any.
@@ -46,11 +46,11 @@ class Region:
     alignment: int
 
 
-def regions_of(program: Program) -> tuple[Region, ...]:
+def regions_of(program: Program) -> tuple[WeightsRegion, ...]:
     """Return the regions of a network's file, in order."""
     on_npu = {b.name for b in program.plan.blobs if b.part == "commands" or b.parameter}
     blobs = (
-        Region(
+        WeightsRegion(
             blob_symbol(program, blob),
             C_TYPES[blob.dtype],
             blob.data + bytes(-len(blob.data) % 4),
@@ -62,13 +62,13 @@ def regions_of(program: Program) -> tuple[Region, ...]:
         if blob.data
     )
     constants = (
-        Region(c.c_name, c.ctype, c.data, counted(len(c.data), "byte"), True, c.alignment)
+        WeightsRegion(c.c_name, c.ctype, c.data, counted(len(c.data), "byte"), True, c.alignment)
         for c in program.constants
     )
     return (*blobs, *constants)
 
 
-def alignment_of(regions: Sequence[Region]) -> int:
+def alignment_of(regions: Sequence[WeightsRegion]) -> int:
     """Return the alignment in bytes that a file needs."""
     return max((ALIGNMENT, *(region.alignment for region in regions)))
 
@@ -95,7 +95,7 @@ def digest_rows(digest: str) -> list[str]:
     return [" ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
 
 
-def file_bytes(regions: Sequence[Region]) -> int:
+def file_bytes(regions: Sequence[WeightsRegion]) -> int:
     """Return the most bytes of a file with these regions."""
     alignment = alignment_of(regions)
     table = _rounded(HEADER_BYTES + 8 * len(regions), alignment)

@@ -47,7 +47,7 @@ _PICKLED = (".pt", ".pth", ".ckpt", ".bin")
 def find_quantizer(path: Path) -> Quantizer:
     """Return the quantizer for a file, by its suffix; InputError names those that there are."""
     suffix = path.suffix.lower()
-    found = next((one for one in QUANTIZERS if one.suffix == suffix), None)
+    found = next((quantizer for quantizer in QUANTIZERS if quantizer.suffix == suffix), None)
     if found is not None:
         return found
     if suffix in _PICKLED:
@@ -56,5 +56,5 @@ def find_quantizer(path: Path) -> Quantizer:
             "opens one; save the network with "
             "torch.export.save(torch.export.export(model, inputs), 'NETWORK.pt2')"
         )
-    formats = ", ".join(one.suffix for one in QUANTIZERS)
+    formats = ", ".join(quantizer.suffix for quantizer in QUANTIZERS)
     raise InputError(f"'{path}' is in no format that ethosgen quantizes; it must end in: {formats}")

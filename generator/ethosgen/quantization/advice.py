@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.quantization.layers import Layer, worst_db
+from ethosgen.quantization.layers import QuantizedLayer, worst_db
 
 HURTS_DB = 20.0
 MOST_LOST = 0.005
@@ -41,19 +41,21 @@ def hurts(sqnr_db: float, before: float | None, after: float | None) -> bool:
     return sqnr_db < HURTS_DB or lost > MOST_LOST
 
 
-def trials(layers: Sequence[Layer], activations: str, keep: Sequence[str]) -> list[dict[str, Any]]:
+def trials(
+    layers: Sequence[QuantizedLayer], activations: str, keep: Sequence[str]
+) -> list[dict[str, Any]]:
     """Return the trials worth running, as requests of a script."""
-    lossy = [one for one in layers if one.is_quantized and one.lost_db > 0]
+    lossy = [layer for layer in layers if layer.is_quantized and layer.lost_db > 0]
     lossy.sort(key=lambda one: -one.lost_db)
-    made: list[dict[str, Any]] = []
-    for one in lossy[:MOST_LAYERS]:
-        names = [[one.name]]
-        if 0 < len(one.readers) <= MOST_READERS:
-            names.append([one.name, *one.readers])
-        made += [{"activations": activations, "keep": [*keep, *more]} for more in names]
+    requests: list[dict[str, Any]] = []
+    for layer in lossy[:MOST_LAYERS]:
+        names = [[layer.name]]
+        if 0 < len(layer.readers) <= MOST_READERS:
+            names.append([layer.name, *layer.readers])
+        requests += [{"activations": activations, "keep": [*keep, *more]} for more in names]
     if activations != "int16":
-        made.append({"activations": "int16", "keep": list(keep)})
-    return made
+        requests.append({"activations": "int16", "keep": list(keep)})
+    return requests
 
 
 def advice(
@@ -68,12 +70,12 @@ def advice(
     """
     reached = [(trial, worst_db(energies)) for trial, energies in zip(tried, found, strict=True)]
     helpful = [(trial, ratio) for trial, ratio in reached if ratio >= sqnr_db + WORTH_DB]
-    made = []
+    advices = []
     for trial, ratio in sorted(helpful, key=lambda one: -one[1]):
         new = [name for name in trial["keep"] if name not in keep]
         parts = [r for t, r in helpful if set(t["keep"]) < set(trial["keep"])]
         if new and any(part >= ratio - 1 for part in parts):
             continue
         kept = tuple(word for name in new for word in ("--keep", name))
-        made.append(Advice(kept or ("--activations", trial["activations"]), ratio))
-    return made
+        advices.append(Advice(kept or ("--activations", trial["activations"]), ratio))
+    return advices

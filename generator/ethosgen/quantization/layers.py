@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Energy:
+class SquareSums:
     """Sums of squares over samples and elements: of the float values, and of the differences."""
 
     signal: float
@@ -29,7 +29,7 @@ class Energy:
 
 
 @dataclass(frozen=True)
-class Layer:
+class QuantizedLayer:
     """An operator of the float network and its result in the quantized one.
 
     `dtype` is that of its result, float32 if it was not quantized. `inputs` are those that have
@@ -39,8 +39,8 @@ class Layer:
     name: str
     operator: str
     dtype: str
-    energy: Energy
-    inputs: tuple[Energy, ...]
+    energy: SquareSums
+    inputs: tuple[SquareSums, ...]
     readers: tuple[str, ...] = ()
 
     @property
@@ -70,24 +70,24 @@ _EXACT_DB = 150.0
 """Better than float32 can be."""
 
 
-def layers_of(found: Iterable[Mapping[str, Any]]) -> list[Layer]:
+def layers_of(found: Iterable[Mapping[str, Any]]) -> list[QuantizedLayer]:
     """Return the layers that a script measured."""
     return [
-        Layer(
-            one["name"],
-            one["operator"],
-            one["dtype"],
-            Energy(*one["energy"]),
-            tuple(Energy(*energy) for energy in one["inputs"]),
-            tuple(one["readers"]),
+        QuantizedLayer(
+            layer["name"],
+            layer["operator"],
+            layer["dtype"],
+            SquareSums(*layer["energy"]),
+            tuple(SquareSums(*energy) for energy in layer["inputs"]),
+            tuple(layer["readers"]),
         )
-        for one in found
+        for layer in found
     ]
 
 
 def worst_db(energies: Sequence[Sequence[float]]) -> float:
     """Return the lowest signal-to-noise ratio of several outputs."""
-    return min((Energy(*energy).sqnr_db for energy in energies), default=math.inf)
+    return min((SquareSums(*energy).sqnr_db for energy in energies), default=math.inf)
 
 
 def _number(value: float) -> float | None:

@@ -38,7 +38,7 @@ _ACTIVATIONS = {"Relu", "Clip"}
 """Operators that the quantizer removes if the layer before can saturate instead."""
 
 
-class RefusalError(Exception):
+class UnquantizableOnnxError(Exception):
     """A network that cannot be quantized; `sentence` says why."""
 
     def __init__(self, sentence: str) -> None:
@@ -50,8 +50,8 @@ def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
     """Return inputs and outputs of the network; the size of an open dimension is -1."""
     graph = _load(request["source"]).graph
     constants = {constant.name for constant in graph.initializer}
-    given = [port for port in graph.input if port.name not in constants]
-    return {"inputs": list(map(_port, given)), "outputs": list(map(_port, graph.output))}, {}
+    ports = [port for port in graph.input if port.name not in constants]
+    return {"inputs": list(map(_port, ports)), "outputs": list(map(_port, graph.output))}, {}
 
 
 def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
@@ -107,12 +107,12 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return signal and noise of the outputs for each list of layers to keep in float."""
     outputs = [port.name for port in onnx.load(folder / _FLOAT).graph.output]
-    found = []
+    layers = []
     for trial in request["trials"]:
         quantize(request | trial | {"output": "trial.onnx"}, arrays, folder)
         energies = _energies(folder, "trial.onnx", arrays, outputs)
-        found.append([energies[name] for name in outputs if name in energies])
-    return {"trials": found}, {}
+        layers.append([energies[name] for name in outputs if name in energies])
+    return {"trials": layers}, {}
 
 
 def answers(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -132,18 +132,22 @@ def _load(path: str) -> Any:
     try:
         model = onnx.load(path)
     except FileNotFoundError as error:
-        raise RefusalError(
+        raise UnquantizableOnnxError(
             f"a file with the constants of '{path}' is missing ({error}); keep both in one folder"
         ) from None
     except Exception as error:
         words = " ".join(str(error).split())
-        raise RefusalError(f"'{path}' is not a valid ONNX file ({words})") from None
+        raise UnquantizableOnnxError(f"'{path}' is not a valid ONNX file ({words})") from None
     if not model.graph.node:
-        raise RefusalError(f"'{path}' is not a valid ONNX file, or its network has no operators")
-    found = next((node.op_type for node in model.graph.node if node.op_type in _QUANTIZED), None)
-    if found:
-        raise RefusalError(
-            f"'{path}' is quantized already: it has {found}; pass its float original"
+        raise UnquantizableOnnxError(
+            f"'{path}' is not a valid ONNX file, or its network has no operators"
+        )
+    quantized = next(
+        (node.op_type for node in model.graph.node if node.op_type in _QUANTIZED), None
+    )
+    if quantized:
+        raise UnquantizableOnnxError(
+            f"'{path}' is quantized already: it has {quantized}; pass its float original"
         )
     return model
 
@@ -151,7 +155,9 @@ def _load(path: str) -> Any:
 def _port(port: Any) -> list[Any]:
     tensor = port.type.tensor_type
     if not tensor.elem_type:
-        raise RefusalError(f"'{port.name}' is not a tensor, which ethosgen does not support")
+        raise UnquantizableOnnxError(
+            f"'{port.name}' is not a tensor, which ethosgen does not support"
+        )
     shape = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
     return [port.name, shape, str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))]
 
@@ -163,11 +169,11 @@ def _preprocessed(folder: Path) -> Any:
     """
     _convert_if_old(folder / "given.onnx")
     for skip in (False, True):
-        made = folder / "preprocessed.onnx"
+        path = folder / "preprocessed.onnx"
         quant_pre_process(
-            folder / "given.onnx", made, skip_optimization=skip, skip_symbolic_shape=True
+            folder / "given.onnx", path, skip_optimization=skip, skip_symbolic_shape=True
         )
-        model = onnx.load(made)
+        model = onnx.load(path)
         if not any(node.domain not in ("", "ai.onnx") for node in model.graph.node):
             break
     return model
@@ -262,7 +268,7 @@ def _energies(
     folder: Path, output: str, arrays: Arrays, wanted: Sequence[str] | None = None
 ) -> dict[str, list[float]]:
     """Return signal and noise by tensor of the float network, for those in both networks."""
-    found: dict[str, list[float]] = {}
+    energies: dict[str, list[float]] = {}
     sessions = [_observed(folder, name) for name in (_FLOAT, output)]
     for sample in _samples(arrays):
         was, now = (_values(session, sample) for session in sessions)
@@ -271,10 +277,10 @@ def _energies(
         pairs |= {name: (p["float"], p["post_qdq"]) for name, p in both.items() if "float" in p}
         for name, (true, computed) in pairs.items():
             if wanted is None or name in wanted:
-                energy = found.setdefault(name, [0.0, 0.0])
+                energy = energies.setdefault(name, [0.0, 0.0])
                 energy[0] += float(np.sum(np.square(true, dtype=np.float64)))
                 energy[1] += float(np.sum(np.square(np.subtract(true, computed, dtype=np.float64))))
-    return found
+    return energies
 
 
 def _observed(folder: Path, name: str) -> Any:

@@ -29,7 +29,7 @@ _OPERATORS = {
 }
 
 
-class RefusalError(Exception):
+class UnquantizableTfliteError(Exception):
     """A network that cannot be quantized; `sentence` says why."""
 
     def __init__(self, sentence: str) -> None:
@@ -42,10 +42,12 @@ def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
     data = Path(request["source"]).read_bytes()
     graph = _parse(data).subgraphs[0]
     if any(map(_has_scales, graph.tensors)):
-        raise RefusalError(f"'{request['source']}' is quantized already; pass its float original")
+        raise UnquantizableTfliteError(
+            f"'{request['source']}' is quantized already; pass its float original"
+        )
     interpreter = Interpreter(model_content=data)
-    given, made = interpreter.get_input_details(), interpreter.get_output_details()
-    return {"inputs": list(map(_port, given)), "outputs": list(map(_port, made))}, {}
+    inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+    return {"inputs": list(map(_port, inputs)), "outputs": list(map(_port, outputs))}, {}
 
 
 def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
@@ -63,8 +65,8 @@ def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     signature.inputs = [_entry(graph, index) for index in graph.inputs]
     signature.outputs = [_entry(graph, index) for index in graph.outputs]
     model.signatureDefs = [signature]
-    made = bytes(flatbuffer_utils.convert_object_to_bytearray(model))
-    (folder / _FLOAT).write_bytes(made)
+    content = bytes(flatbuffer_utils.convert_object_to_bytearray(model))
+    (folder / _FLOAT).write_bytes(content)
     return {
         "layers": [_name(graph, op.outputs[0]) for op in graph.operators if len(op.outputs)]
     }, {}
@@ -81,8 +83,8 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     worker = quantizer.Quantizer(data, steps)
     for pattern in kept:
         worker.update_quantization_recipe(pattern, "*", algorithm_key="no_quantize")
-    made = worker.quantize(pickle.loads(ranges.read_bytes()), enable_progress_report=False)
-    (folder / request["output"]).write_bytes(made.quantized_model)
+    quantized = worker.quantize(pickle.loads(ranges.read_bytes()), enable_progress_report=False)
+    (folder / request["output"]).write_bytes(quantized.quantized_model)
     return {}, {}
 
 
@@ -103,12 +105,12 @@ def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return signal and noise of the outputs for each list of layers to keep in float."""
     graph = _parse((folder / _FLOAT).read_bytes()).subgraphs[0]
     outputs = [_name(graph, index) for index in graph.outputs]
-    found = []
+    layers = []
     for trial in request["trials"]:
         quantize(request | trial | {"output": "trial.tflite"}, arrays, folder)
         energies = _energies(folder, (folder / "trial.tflite").read_bytes(), arrays)
-        found.append([energies[name] for name in outputs if name in energies])
-    return {"trials": found}, {}
+        layers.append([energies[name] for name in outputs if name in energies])
+    return {"trials": layers}, {}
 
 
 def answers(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -209,9 +211,9 @@ def _ranges(data: bytes, steps: Any, arrays: Arrays) -> Any:
     """
     manager = recipe_manager.RecipeManager()
     manager.load_quantization_recipe(steps)
-    found = calibrator.Calibrator(data, qsv_update_func=qsv_utils.min_max_update)
-    found.calibrate({_SIGNATURE: list(_samples(arrays))}, manager)
-    return found.get_model_qsvs()
+    calibration = calibrator.Calibrator(data, qsv_update_func=qsv_utils.min_max_update)
+    calibration.calibrate({_SIGNATURE: list(_samples(arrays))}, manager)
+    return calibration.get_model_qsvs()
 
 
 # ---- running it ----------------------------------------------------------------------------------
@@ -280,13 +282,13 @@ def _quantized(array: Array, detail: Mapping[str, Any]) -> Array:
 
 def _energies(folder: Path, data: bytes, arrays: Arrays) -> dict[str, list[float]]:
     """Return signal and noise by tensor of the float network, for those in both networks."""
-    found: dict[str, list[float]] = {}
+    energies: dict[str, list[float]] = {}
     runners = [_Runner((folder / _FLOAT).read_bytes()), _Runner(data)]
     for sample in _samples(arrays):
         was, now = (runner.values(sample) for runner in runners)
         for name in was.keys() & now.keys():
-            energy = found.setdefault(name, [0.0, 0.0])
+            energy = energies.setdefault(name, [0.0, 0.0])
             true = np.asarray(was[name], np.float64)
             energy[0] += float(np.sum(true**2))
             energy[1] += float(np.sum((true - now[name]) ** 2))
-    return found
+    return energies

@@ -52,7 +52,7 @@ _LEAST_SCALE = 2**-20
 _ACTIVATIONS = ("relu", "relu_", "clamp", "hardtanh", "hardtanh_", "relu6")
 
 
-class RefusalError(Exception):
+class UnquantizableProgramError(Exception):
     """A program that cannot be quantized; `sentence` says why."""
 
     def __init__(self, sentence: str) -> None:
@@ -71,8 +71,8 @@ def run(request: Mapping[str, Any], arrays: Arrays, _files: Path) -> Answer:
             for name, array in arrays.items()
             if name.partition("/")[0] == str(number)
         }
-        found, results = _FUNCTIONS[function](asked, own, folder)
-        values.append(found)
+        answer, results = _FUNCTIONS[function](asked, own, folder)
+        values.append(answer)
         made |= {f"{number}/{name}": array for name, array in results.items()}
     return {"values": values}, made
 
@@ -81,11 +81,13 @@ def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     """Return inputs and outputs of the program; the size of an open dimension is -1."""
     program = _load(folder / GIVEN)
     if any("quantized_decomposed" in str(node.target) for node in program.graph.nodes):
-        raise RefusalError(f"'{request['source']}' is quantized already; pass its float original")
+        raise UnquantizableProgramError(
+            f"'{request['source']}' is quantized already; pass its float original"
+        )
     nodes = {node.name: node for node in program.graph.nodes}
     signature = program.graph_signature
-    given = [_port(nodes[name]) for name in signature.user_inputs]
-    return {"inputs": given, "outputs": list(map(str, signature.user_outputs))}, {}
+    ports = [_port(nodes[name]) for name in signature.user_inputs]
+    return {"inputs": ports, "outputs": list(map(str, signature.user_outputs))}, {}
 
 
 def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
@@ -117,13 +119,13 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return signal and noise of the outputs for each list of layers to keep in float."""
-    found = []
+    layers = []
     for trial in request["trials"]:
         reference = _calibrated(request | trial, folder)
         module = convert_pt2e(copy.deepcopy(reference))
         energies = _energies(reference, module, _samples(folder, arrays))
-        found.append([energies[name] for name in _outputs(reference) if name in energies])
-    return {"trials": found}, {}
+        layers.append([energies[name] for name in _outputs(reference) if name in energies])
+    return {"trials": layers}, {}
 
 
 def answers(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -174,9 +176,9 @@ def _fix_sizes(request: Mapping[str, Any], folder: Path) -> None:
         fixed = torch.export.export(program.module(check_guards=False), examples)
     except Exception as error:
         message = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        given = ", ".join(f"'{n}' {tuple(shape)}" for n, shape in zip(names, shapes, strict=True))
-        raise RefusalError(
-            f"'{request['source']}' does not run with the shapes of the calibration data ({given}: "
+        text = ", ".join(f"'{n}' {tuple(shape)}" for n, shape in zip(names, shapes, strict=True))
+        raise UnquantizableProgramError(
+            f"'{request['source']}' does not run with the shapes of the calibration data ({text}: "
             f"{message}); export it for these shapes, or calibrate with others"
         ) from None
     torch.export.save(fixed, folder / _FIXED_SIZES)
@@ -278,24 +280,24 @@ class _Observed(torch.fx.Interpreter):  # type: ignore[misc] # torch is not inst
 
 def _energies(reference: Any, module: Any, samples: Any) -> dict[str, list[float]]:
     """Return signal and noise by node of the reference, rounded where the module rounds."""
-    found: dict[str, list[float]] = {}
+    energies: dict[str, list[float]] = {}
     rounded = _rounded(module)
     for sample in samples:
-        runs = [_Observed(one) for one in (reference, module)]
+        runs = [_Observed(program) for program in (reference, module)]
         with torch.no_grad():
-            for one in runs:
-                one.run(*sample)
-        was, now = (one.values for one in runs)
+            for run in runs:
+                run.run(*sample)
+        was, now = (run.values for run in runs)
         for node in reference.graph.nodes:
             name = node.name
             pair: list[Any] = [was.get(name), now.get(rounded.get(name, name))]
             if not all(map(_is_real, pair)) or pair[0].shape != pair[1].shape:
                 continue
-            true, computed = (one.double() for one in pair)
-            energy = found.setdefault(name, [0.0, 0.0])
+            true, computed = (values.double() for values in pair)
+            energy = energies.setdefault(name, [0.0, 0.0])
             energy[0] += float(true.square().sum())
             energy[1] += float((true - computed).square().sum())
-    return found
+    return energies
 
 
 def _is_real(value: Any) -> bool:
@@ -310,12 +312,12 @@ def _kind(node: Any) -> str:
 
 def _rounded(module: Any) -> dict[str, str]:
     """Return, by node, the node that has its value after rounding."""
-    found: dict[str, str] = {}
+    rounded: dict[str, str] = {}
     for node in module.graph.nodes:
         for quantizing in node.users:
             if _kind(quantizing).startswith("quantize_per") and quantizing.args[0] is node:
-                found[node.name] = next(iter(quantizing.users)).name
-    return found
+                rounded[node.name] = next(iter(quantizing.users)).name
+    return rounded
 
 
 def _operators(module: Any) -> list[Any]:
@@ -345,7 +347,7 @@ def _layers(
     """Yield the operators of the float module; a fused activation is no layer of its own."""
     rounded = _rounded(module)
     fused: set[str] = set()
-    made = {node.name: node for node in module.graph.nodes}
+    nodes = {node.name: node for node in module.graph.nodes}
     readers: dict[str, list[Any]] = {}
     for node in _operators(reference):
         for source in node.all_input_nodes:
@@ -361,7 +363,7 @@ def _layers(
             codes.append(_kind(follower))
         if result in energies:
             sources = [_source(source).name for source in node.all_input_nodes]
-            is_whole = result in rounded and _reads_integers(made.get(node.name))
+            is_whole = result in rounded and _reads_integers(nodes.get(node.name))
             yield {
                 "name": node.name,
                 "operator": " + ".join(codes),
@@ -373,7 +375,9 @@ def _layers(
 
 
 def _is_activation(readers: Sequence[Any], rounded: Mapping[str, str]) -> bool:
-    return [_kind(one) in _ACTIVATIONS and one.name in rounded for one in readers] == [True]
+    return [_kind(reader) in _ACTIVATIONS and reader.name in rounded for reader in readers] == [
+        True
+    ]
 
 
 def _reads_integers(node: Any) -> bool:

@@ -52,8 +52,8 @@ def converted(array: Array, dtype: str) -> Array:
         return array
     unsigned = np.dtype(f"u{array.itemsize}")
     half = 1 << 8 * array.itemsize - 1
-    made: Array = (array.view(unsigned) ^ unsigned.type(half)).view(dtype)
-    return made
+    moved: Array = (array.view(unsigned) ^ unsigned.type(half)).view(dtype)
+    return moved
 
 
 def types_of(kind: Any) -> Sequence[Any]:
@@ -64,7 +64,7 @@ def types_of(kind: Any) -> Sequence[Any]:
 def module_of(function: Any) -> tvm.IRModule:
     """Return a module whose main calls a composite, or the composites of a partition."""
     builder = relax.BlockBuilder()
-    parameters = [relax.Var(one.name, one.ty) for one in function.params]
+    parameters = [relax.Var(parameter.name, parameter.ty) for parameter in function.params]
     with builder.function("main", parameters):
         with builder.dataflow():
             result = builder.emit_output(_emitted(builder, function, parameters))
@@ -88,7 +88,7 @@ def _emitted(builder: relax.BlockBuilder, function: Any, arguments: Sequence[Any
         if isinstance(value, relax.Function):
             own[binding.var] = _added(builder, value)
         elif isinstance(value, relax.Call):
-            call = relax.Call(replaced(value.op), [replaced(one) for one in value.args])
+            call = relax.Call(replaced(value.op), [replaced(argument) for argument in value.args])
             own[binding.var] = builder.emit(call, binding.var.name)
         else:
             own[binding.var] = replaced(value)

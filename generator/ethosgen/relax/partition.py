@@ -70,11 +70,11 @@ def partition_for_ethosu(
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:
     """Return the module with other functions than main as TVM's passes leave them alone."""
-    made = module.clone()
+    hidden = module.clone()
     for variable, function in _others(module):
         if isinstance(function, relax.Function):
-            made.update_func(variable, function.with_attr(HIDDEN, True))
-    return made
+            hidden.update_func(variable, function.with_attr(HIDDEN, True))
+    return hidden
 
 
 def _restored(made: tvm.IRModule, module: tvm.IRModule) -> tvm.IRModule:
@@ -130,10 +130,10 @@ def _divided(module: tvm.IRModule, reasons: Reasons) -> tvm.IRModule:
         named = function.with_attr(RESULT, _result(function))
         if place in reasons:
             named = named.with_attr({LEFT: _attribute(function, COMPOSITE), REASON: reasons[place]})
-            made = named.without_attr(COMPOSITE)
+            divided = named.without_attr(COMPOSITE)
         else:
-            made = named.with_attr(PLACE, place)
-        module.update_func(variable, made)
+            divided = named.with_attr(PLACE, place)
+        module.update_func(variable, divided)
     return module
 
 
@@ -162,12 +162,12 @@ def _left_over(function: Any, name: str, accelerator: Accelerator, check: bool) 
 def _on_cpu(island: Island, plan: Plan) -> Reasons:
     graph = island.network.graph
     makers = {graph.tensors[op.outputs[0]].name: op for op in graph.operators}
-    found: Reasons = {}
+    reasons: Reasons = {}
     for cpu in plan.cpu_operators:
         operator = makers.get(cpu.output)
         places = set(island.places) if operator is None else {island.places[operator.index]}
-        found |= dict.fromkeys(places, f"{cpu.code}: {cpu.reason}")
-    return found
+        reasons |= dict.fromkeys(places, f"{cpu.code}: {cpu.reason}")
+    return reasons
 
 
 def _finished(module: tvm.IRModule, accelerator: Accelerator, check: bool) -> tvm.IRModule:
@@ -178,13 +178,15 @@ def _finished(module: tvm.IRModule, accelerator: Accelerator, check: bool) -> tv
     taken = {variable.name_hint for variable, _ in module.functions_items()}
     free = (name for name in map("ethosu_{}".format, range(10**6)) if name not in taken)
     names = {old: _renamed(old, next(free)) for old in order}
-    made = module.clone()
+    finished = module.clone()
     for old, new in names.items():
         attributes = {SYMBOL: new.name_hint, NPU: accelerator.name, CHECKED: check}
-        made.update_func(new, partitions[old].with_attr(attributes))
-        del made[old]
-    made.update_func(made.get_global_var("main"), _Renaming(names).visit_expr(module["main"]))
-    return made
+        finished.update_func(new, partitions[old].with_attr(attributes))
+        del finished[old]
+    finished.update_func(
+        finished.get_global_var("main"), _Renaming(names).visit_expr(module["main"])
+    )
+    return finished
 
 
 def _renamed(variable: Any, name: str) -> Any:

@@ -25,7 +25,7 @@ def refusals(networks: Sequence[Network], accelerator: Accelerator) -> list[str]
     """
     version = backend_of(accelerator).compiler_version()
     keys = [(accelerator.name, version, content_of(network)) for network in networks]
-    new = {key: one for key, one in zip(keys, networks, strict=True) if key not in _ANSWERS}
+    new = {key: network for key, network in zip(keys, networks, strict=True) if key not in _ANSWERS}
     if new:
         _ANSWERS.update(zip(new, _asked(list(new.values()), accelerator), strict=True))
     return [_ANSWERS[key] for key in keys]
@@ -78,17 +78,17 @@ def side_by_side(graphs: Sequence[Graph]) -> Graph:
             return tuple(index if index == ABSENT else index + by for index in indices)
 
         tensors += [
-            replace(one, index=one.index + first, name=f"{number}/{one.name}")
-            for one in graph.tensors
+            replace(tensor, index=tensor.index + first, name=f"{number}/{tensor.name}")
+            for tensor in graph.tensors
         ]
         operators += [
             replace(
-                one,
-                index=len(operators) + one.index,
-                inputs=moved(one.inputs),
-                outputs=moved(one.outputs),
+                operator,
+                index=len(operators) + operator.index,
+                inputs=moved(operator.inputs),
+                outputs=moved(operator.outputs),
             )
-            for one in graph.operators
+            for operator in graph.operators
         ]
         inputs += moved(graph.inputs)
         outputs += moved(graph.outputs)

@@ -35,7 +35,9 @@ class Support:
 
 def support_report(module: tvm.IRModule) -> list[Support]:
     """List the composites of a partitioned module and the other operators of main, in order."""
-    return [one for binding in bindings_of(module["main"]) for one in _supports(module, binding)]
+    return [
+        support for binding in bindings_of(module["main"]) for support in _supports(module, binding)
+    ]
 
 
 def _supports(module: tvm.IRModule, binding: Any) -> Iterator[Support]:
@@ -51,9 +53,9 @@ def _supports(module: tvm.IRModule, binding: Any) -> Iterator[Support]:
     attributes = function.attrs or {}
     if CODEGEN in attributes:
         composites = {b.var: b.value for b in bindings_of(function)}
-        for one in composites.values():
-            if isinstance(one, relax.Call):
-                held = composites[one.op].attrs
+        for composite in composites.values():
+            if isinstance(composite, relax.Call):
+                held = composites[composite.op].attrs
                 name, result = str(held[COMPOSITE]), str(held[RESULT])
                 yield Support(name, result, True, partition=call.op.name_hint)
     elif LEFT in attributes:

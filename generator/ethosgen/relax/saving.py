@@ -30,7 +30,7 @@ def save_tflite(
     """
     module = prepared(module, params)
     main, path = module["main"], Path(path)
-    inputs = [one.name for one in main.params]
+    inputs = [parameter.name for parameter in main.params]
     outputs = [f"output_{number}" for number in range(len(types_of(main.ret_ty)))]
     graph, in_float = import_module(module, "main", inputs, outputs)
     content = source_of(Network(path.stem, (graph,))).data

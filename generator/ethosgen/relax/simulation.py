@@ -46,12 +46,12 @@ def simulate_ethosu(module: tvm.IRModule) -> tvm.IRModule:
     for _, function in module.functions_items():
         if (function.attrs or {}).get(CODEGEN) == "ethosu":
             require_simulator(find_accelerator(str(function.attrs[NPU])))
-    made = relax.transform.RunCodegen()(module)
-    if all(operator_name(b.value) in _CALLS for b in bindings_of(made["main"])):
+    compiled = relax.transform.RunCodegen()(module)
+    if all(operator_name(b.value) in _CALLS for b in bindings_of(compiled["main"])):
         # Without any function of its own TVM adds a module of C, which needs a compiler.
         nothing = tirx.PrimFunc([], tirx.Evaluate(0)).with_attr(SYMBOL, NOTHING)
-        made.update_func(tvm.ir.GlobalVar(NOTHING), nothing)
-    return made
+        compiled.update_func(tvm.ir.GlobalVar(NOTHING), nothing)
+    return compiled
 
 
 @tvm_ffi.register_global_func(CODEGEN_NAME, override=True)  # type: ignore[untyped-decorator]
@@ -78,7 +78,7 @@ def _module(function: Any) -> Any:
     require_simulator(accelerator)
     network = read_island(function, symbol).network
     plan = plan_of(network, accelerator, bool(function.attrs[CHECKED]))
-    types = [*(one.ty for one in function.params), *types_of(function.ret_ty)]
+    types = [*(parameter.ty for parameter in function.params), *types_of(function.ret_ty)]
     _RUNS.append(_runner(plan))
     calling = _calling(symbol, len(_RUNS) - 1, len(function.params), types)
     return tvm.tirx.build(tvm.IRModule({symbol: calling}), target="llvm")
@@ -94,7 +94,9 @@ def _runner(plan: Plan) -> Run:
 
 def _run(plan: Plan, evaluate: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     pairs = zip(plan.network.inputs, inputs, strict=True)
-    made = evaluate({tensor.name: converted(one.numpy(), tensor.dtype) for tensor, one in pairs})
+    made = evaluate(
+        {tensor.name: converted(array.numpy(), tensor.dtype) for tensor, array in pairs}
+    )
     for tensor, place in zip(plan.network.outputs, outputs, strict=True):
         tvm.runtime.tensor(converted(made[tensor.name], str(place.dtype))).copyto(place)
 

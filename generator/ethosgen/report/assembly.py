@@ -135,7 +135,7 @@ def _costs(
         state_bytes=program.state_bytes,
         weights_bytes=plan.part_bytes("weights"),
         command_bytes=plan.part_bytes("commands"),
-        code_constant_bytes=sum(len(one.data) for one in program.constants),
+        code_constant_bytes=sum(len(constant.data) for constant in program.constants),
         flash_bytes=report.flash_bytes,
         ram_bytes=report.ram_bytes,
         library_bytes=report.library_bytes,

@@ -74,7 +74,7 @@ def calls_of(
     plan = program.plan
     partitions = {partition.name: partition for partition in plan.partitions}
     members = _Members(plan)
-    found: list[CallFacts] = []
+    facts: list[CallFacts] = []
     for number, step in enumerate(program.steps, 1):
         partition = partitions.get(step.name)
         residual = () if partition else members.of(step)
@@ -87,7 +87,7 @@ def calls_of(
         if partition is not None and is_compiled(plan.network):
             known = [partition.operator]
         if step.inside and partition is None:
-            known = [*found[step.inside - 1].operators]
+            known = [*facts[step.inside - 1].operators]
         operators = tuple(sorted(known))
         cpu = _offered(plan, partition) if partition else _estimate(residual, cpu_cycles)
         if profile is not None:
@@ -95,10 +95,10 @@ def calls_of(
         timeline = timelines.get(step.name) if step.on == NPU and not step.is_wait else None
         if timeline is not None:
             timeline = name_owners(timeline, [i for i in operators if _takes_time(plan, i)])
-        now = found[-1].end if found else 0
+        now = facts[-1].end if facts else 0
         takes = round(pace * (cpu or 0))
-        found.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
-    return tuple(found)
+        facts.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
+    return tuple(facts)
 
 
 def name_owners(timeline: NpuTimeline, operators: Sequence[int]) -> NpuTimeline:
@@ -115,12 +115,12 @@ def name_owners(timeline: NpuTimeline, operators: Sequence[int]) -> NpuTimeline:
     behind = _latest(timeline.events[::-1])[::-1]
 
     def owner(event: NpuEvent, low: NpuEvent | None, high: NpuEvent | None) -> int | None:
-        ends = [one for one in (low, high) if one is not None]
+        ends = [end for end in (low, high) if end is not None]
         if low is not None and high is not None and low.operator == high.operator:
             return low.operator
-        first, last = (one.operator if one else None for one in (low, high))
+        first, last = (end.operator if end else None for end in (low, high))
         between = [i for i in silent if (first is None or i > first) and (last is None or i < last)]
-        alike = [one.operator for one in ends if one.name == event.name]
+        alike = [end.operator for end in ends if end.name == event.name]
         return between[0] if len(between) == 1 else alike[0] if alike else None
 
     events = (
@@ -132,12 +132,12 @@ def name_owners(timeline: NpuTimeline, operators: Sequence[int]) -> NpuTimeline:
 
 def _latest(events: Sequence[NpuEvent]) -> list[NpuEvent | None]:
     """Return, for each event, the last one before it whose operator is known."""
-    found: list[NpuEvent | None] = []
+    latest: list[NpuEvent | None] = []
     last = None
     for event in events:
-        found.append(last)
+        latest.append(last)
         last = last if event.operator is None else event
-    return found
+    return latest
 
 
 def _takes_time(plan: Plan, index: int) -> bool:
@@ -167,7 +167,7 @@ def _estimate(operators: Sequence[int], cycles: Mapping[int, int | None]) -> int
     known = [cycles.get(i) for i in operators]
     if not known or None in known:
         return None
-    return sum(one for one in known if one is not None)
+    return sum(each for each in known if each is not None)
 
 
 class _Members:
@@ -190,20 +190,20 @@ class _Members:
         if last is None:
             return self._next_without_output(step)
         codes = step.name.split(_JOINT)
-        found = [last]
+        members = [last]
         for code in reversed(codes[:-1]):
-            before = self._before(found[0], code)
+            before = self._before(members[0], code)
             if before is None:
                 break
-            found.insert(0, before)
-        return tuple(op.index for op in found)
+            members.insert(0, before)
+        return tuple(op.index for op in members)
 
     def _next_without_output(self, step: ProgramStep) -> tuple[int, ...]:
-        found = next((op for op in self._without_output if _is_called(op, step.name)), None)
-        if found is None:
+        operator = next((op for op in self._without_output if _is_called(op, step.name)), None)
+        if operator is None:
             return ()
-        self._without_output.remove(found)
-        return (found.index,)
+        self._without_output.remove(operator)
+        return (operator.index,)
 
     def _before(self, operator: Operator, code: str) -> Operator | None:
         makers = (self._makers.get(i) for i in operator.inputs)

@@ -91,7 +91,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """A line in percent; `name` says what it stands for."""
 
     x1: float
@@ -109,7 +109,7 @@ class RoofChart:
     """The roofline's points, roofs and ticks; both axes are logarithmic."""
 
     marks: tuple[Mark, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
@@ -127,9 +127,9 @@ def short(name: str) -> str:
 
 def make_lanes(report: NetworkReport) -> list[Lane]:
     """Return the lanes that have work."""
-    found: dict[str, list[Event]] = {lane: [] for lane in LANES}
+    lanes: dict[str, list[Event]] = {lane: [] for lane in LANES}
     for event in report.timeline:
-        found.setdefault(event.lane, []).append(event)
+        lanes.setdefault(event.lane, []).append(event)
     whole = max(report.costs.cycles, 1)
     return [
         Lane(
@@ -137,7 +137,7 @@ def make_lanes(report: NetworkReport) -> list[Lane]:
             sum(event.end - event.start for event in events) / whole,
             tuple(_event_box(event, report) for event in events),
         )
-        for lane, events in found.items()
+        for lane, events in lanes.items()
         if events
     ]
 
@@ -204,7 +204,7 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
         of = "constants for " if block.kind == "weights" else ""
         name = f"{of}{short(block.name)}"
         is_high = block.bytes / size > _LEAST_HEIGHT
-        start, end = slots[block.first].start, max(one.end for one in _during(block, slots))
+        start, end = slots[block.first].start, max(slot.end for slot in _during(block, slots))
         boxes.append(
             Box(
                 x=_part(start, whole),
@@ -251,7 +251,7 @@ def make_roof_chart(roofline: Roofline, layers: Sequence[Layer]) -> RoofChart | 
         for point in roofline.points
     ]
     top = 100 - up.at(peak)
-    lines = [Line(0, top, 100, top, "roof", f"{peak:,} MACs in a cycle")]
+    lines = [ChartLine(0, top, 100, top, "roof", f"{peak:,} MACs in a cycle")]
     lines += [_told(line, marks) for line in _slopes(roofline, across, up)]
     return RoofChart(
         tuple(_labelled(marks)),
@@ -272,9 +272,9 @@ def _labelled(marks: Sequence[Mark]) -> Iterator[Mark]:
             near.append(mark)
     for group in groups:
         last = max(group, key=lambda one: one.x)
-        others = [one for one in marks if one not in group]
+        others = [other for other in marks if other not in group]
         for mark in group:
-            label = ", ".join(str(one.layer) for one in group) if mark is last else ""
+            label = ", ".join(str(point.layer) for point in group) if mark is last else ""
             yield replace(mark, label=label, is_above=any(_is_beside(last, o) for o in others))
 
 
@@ -286,7 +286,7 @@ def _is_beside(one: Mark, other: Mark) -> bool:
     return 0 <= other.x - one.x < 2 * _NEAR and abs(one.y - other.y) < 2 * _NEAR
 
 
-def _told(line: Line, marks: Sequence[Mark]) -> Line:
+def _told(line: ChartLine, marks: Sequence[Mark]) -> ChartLine:
     """Return a line with the place for its text where it covers the fewest points."""
 
     def place(part: float) -> tuple[float, float]:
@@ -294,13 +294,15 @@ def _told(line: Line, marks: Sequence[Mark]) -> Line:
 
     def hidden(part: float) -> int:
         x, y = place(part)
-        return sum(0 <= one.x - x < _TEXT_WIDTH and abs(one.y - y) < _TEXT_HEIGHT for one in marks)
+        return sum(
+            0 <= mark.x - x < _TEXT_WIDTH and abs(mark.y - y) < _TEXT_HEIGHT for mark in marks
+        )
 
     x, y = place(min(_TEXT_PLACES, key=hidden))
     return replace(line, text_x=round(x, 4), text_y=round(y, 4))
 
 
-def _slopes(roofline: Roofline, across: "_Log", up: "_Log") -> Iterator[Line]:
+def _slopes(roofline: Roofline, across: "_Log", up: "_Log") -> Iterator[ChartLine]:
     """Yield a slope for each bandwidth; memories of the same one share it."""
     shared: dict[float, list[str]] = {}
     for memory, rate in roofline.bytes_per_cycle.items():
@@ -311,7 +313,7 @@ def _slopes(roofline: Roofline, across: "_Log", up: "_Log") -> Iterator[Line]:
         if left < right:
             ends = across.at(left), 100 - up.at(left * rate), across.at(right)
             text = f"{', '.join(memories)}: {rate:g} B in a cycle"
-            yield Line(*ends, 100 - up.at(right * rate), "slope", text)
+            yield ChartLine(*ends, 100 - up.at(right * rate), "slope", text)
 
 
 class _Log:

@@ -84,7 +84,9 @@ def perfetto_trace(report: NetworkReport) -> dict[str, Any]:
     for lane, thread in threads.items():
         events.append(_about("thread_name", thread, name=LANES.get(lane, lane)))
         events.append(_about("thread_sort_index", thread, sort_index=thread))
-    events += [_event(one, threads[one.lane], clock, report.layers) for one in report.timeline]
+    events += [
+        _event(event, threads[event.lane], clock, report.layers) for event in report.timeline
+    ]
     events += list(_layers(report, threads[_LAYERS], clock))
     for area in report.memory.areas:
         events += list(_counter(area, report, clock))
@@ -204,5 +206,5 @@ def node_data(report: NetworkReport) -> dict[str, Any]:
 def _colour(style: str, part: float) -> str:
     """Return a colour between white and the full one of a place."""
     tint = _LEAST_TINT + (1 - _LEAST_TINT) * part
-    mixed = (round(255 - tint * (255 - one)) for one in _FULL.get(style, _FULL["other"]))
-    return "#" + "".join(f"{one:02x}" for one in mixed)
+    mixed = (round(255 - tint * (255 - channel)) for channel in _FULL.get(style, _FULL["other"]))
+    return "#" + "".join(f"{channel:02x}" for channel in mixed)

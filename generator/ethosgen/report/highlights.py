@@ -13,7 +13,7 @@ _REASONS = 3
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class CpuShare:
     """Operators that run on the CPU for the same reason, and their share of the time."""
 
     reason: str
@@ -29,26 +29,26 @@ def longest_layers(report: NetworkReport) -> Sequence[Layer]:
 
 def places(report: NetworkReport) -> Sequence[tuple[str, int]]:
     """Return each place with the number of operators there, in the order of the network."""
-    found = dict.fromkeys((layer.on for layer in report.layers if layer.on), 0)
-    return [(on, sum(layer.on == on for layer in report.layers)) for on in found]
+    counts = dict.fromkeys((layer.on for layer in report.layers if layer.on), 0)
+    return [(on, sum(layer.on == on for layer in report.layers)) for on in counts]
 
 
-def left_out(report: NetworkReport) -> Sequence[LeftOut]:
+def left_out(report: NetworkReport) -> Sequence[CpuShare]:
     """Return why operators are not on the NPU, the costliest reason first; none without an NPU."""
     if report.setting.npu == NO_NPU:
         return []
-    found: dict[str, list[Layer]] = {}
+    reasons: dict[str, list[Layer]] = {}
     for layer in report.layers:
         if layer.on == CPU:
-            found.setdefault(layer.reason, []).append(layer)
+            reasons.setdefault(layer.reason, []).append(layer)
     groups = [
-        LeftOut(reason, tuple(layers), sum(layer.share or 0 for layer in layers))
-        for reason, layers in found.items()
+        CpuShare(reason, tuple(layers), sum(layer.share or 0 for layer in layers))
+        for reason, layers in reasons.items()
     ]
     return sorted(groups, key=lambda one: -one.share)[:_REASONS]
 
 
 def largest_at_peak(area: Area) -> Sequence[Block]:
     """Return the largest blocks of the slot in which most bytes are in use."""
-    live = [one for one in area.blocks if one.first <= area.peak_slot <= one.last]
+    live = [block for block in area.blocks if block.first <= area.peak_slot <= block.last]
     return sorted(live, key=lambda one: -one.bytes)[:_LARGEST]

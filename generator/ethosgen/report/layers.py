@@ -16,8 +16,8 @@ _NO_CODE = "it needs no code: others use its bytes as they are"
 
 def make_layers(plan: Plan, calls: Sequence[CallFacts]) -> tuple[Layer, ...]:
     """Return the network's operators in order; shares are of all cycles and counts together."""
-    made = _Figures(plan, calls)
-    return tuple(made.layer(operator) for operator in plan.network.graph.operators)
+    figures = _Figures(plan, calls)
+    return tuple(figures.layer(operator) for operator in plan.network.graph.operators)
 
 
 def constants_of(graph: Graph, operator: Operator) -> int:
@@ -33,9 +33,9 @@ class _Figures:
         self._plan, self._graph = plan, plan.network.graph
         self._placings = {int(placing.operator): placing for placing in plan.placings}
         self._errata = {
-            int(plan.origins.get(cpu.operator, cpu.operator)): cpu.erratum
-            for cpu in plan.cpu_operators
-            if cpu.erratum
+            int(plan.origins.get(operator.operator, operator.operator)): operator.erratum
+            for operator in plan.cpu_operators
+            if operator.erratum
         }
         self._partitions = {
             i: call.partition for call in calls if call.partition for i in call.operators
@@ -129,27 +129,27 @@ def make_partitions(
     """Return the partitions; `command_bytes` are their commands' by name."""
     timelines = {call.step.name: call.timeline for call in calls if call.timeline}
     operators = {call.step.name: call.operators for call in calls if call.partition}
-    found = []
-    for one in plan.partitions:
-        known = timelines.get(one.name)
-        found.append(
+    facts = []
+    for partition in plan.partitions:
+        known = timelines.get(partition.name)
+        facts.append(
             PartitionFacts(
-                name=one.name,
-                on=NPU if one.on_npu else one.backend,
-                operators=operators.get(one.name, one.operators),
+                name=partition.name,
+                on=NPU if partition.on_npu else partition.backend,
+                operators=operators.get(partition.name, partition.operators),
                 events=len(known.events) if known else 0,
-                command_bytes=command_bytes.get(one.name, 0),
+                command_bytes=command_bytes.get(partition.name, 0),
                 cycles=known.cycles if known else None,
-                why_it_ends=one.why_it_ends,
+                why_it_ends=partition.why_it_ends,
             )
         )
-    return tuple(found)
+    return tuple(facts)
 
 
 def make_errata(layers: Sequence[Layer]) -> tuple[Erratum, ...]:
     """Return the errata that keep operators off the NPU, in the operators' order."""
-    found: dict[tuple[str, str], list[int]] = {}
+    concerned: dict[tuple[str, str], list[int]] = {}
     for layer in layers:
         if layer.erratum:
-            found.setdefault((layer.erratum, layer.reason), []).append(layer.operator)
-    return tuple(Erratum(name, why, tuple(where)) for (name, why), where in found.items())
+            concerned.setdefault((layer.erratum, layer.reason), []).append(layer.operator)
+    return tuple(Erratum(name, why, tuple(where)) for (name, why), where in concerned.items())

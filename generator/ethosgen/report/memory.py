@@ -6,7 +6,7 @@ A call of the CPU is one slot of time, a call of the NPU one for each of its ope
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.backend.timeline import ARENA, FAST, Buffer
+from ethosgen.backend.timeline import ARENA, FAST, BufferUse
 from ethosgen.report.calls import CallFacts
 from ethosgen.report.content import Area, Block, MemoryUse, Slot
 from ethosgen.values.program import ArenaTensor, Program, Variable
@@ -32,15 +32,15 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     spans = list(_spans(program, top))
     slots = tuple(_slots(calls)) or (_NOTHING,)
     starts = {place.name: place.offset for place in program.workspaces}
-    scratches = {one.name: one for one in program.plan.scratches}
+    scratches = {scratch.name: scratch for scratch in program.plan.scratches}
     inner = {memory: list(_inner(program, spans, memory)) for memory in (ARENA, FAST)}
     blocks, used = _placed(program, spans, inner[ARENA])
     base = starts.get("scratch", 0)
     # What nothing wrote and no tensor has is a gap between the elements of a strided one.
-    others = [one for one in inner[ARENA] if one not in used and one.kind != "input"]
-    held = [one for one in program.variables if one.memory == ARENA]
-    others = [one for one in others if not any(_overlap(one, variable) for variable in held)]
-    blocks += [replace(one, offset=base + one.offset) for one in others]
+    others = [block for block in inner[ARENA] if block not in used and block.kind != "input"]
+    held = [variable for variable in program.variables if variable.memory == ARENA]
+    others = [other for other in others if not any(_overlap(other, variable) for variable in held)]
+    blocks += [replace(other, offset=base + other.offset) for other in others]
     always = 0, len(slots) - 1
     blocks += [Block(v.name, "variable", v.offset, v.bytes, *always, None) for v in held]
     blocks += [
@@ -50,11 +50,15 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     ]
     scratch_bytes = sum(place.bytes for place in program.workspaces if place.name in scratches)
     areas = []
-    fast = sum(one.bytes for one in scratches.values() if one.is_fast)
-    inside = (starts[one.name] for one in scratches.values() if one.is_fast and one.name in starts)
+    fast = sum(scratch.bytes for scratch in scratches.values() if scratch.is_fast)
+    inside = (
+        starts[scratch.name]
+        for scratch in scratches.values()
+        if scratch.is_fast and scratch.name in starts
+    )
     fast_start = next(inside, None)
     if fast_start is not None:
-        blocks += [replace(one, offset=fast_start + one.offset) for one in inner[FAST]]
+        blocks += [replace(block, offset=fast_start + block.offset) for block in inner[FAST]]
     elif fast:
         areas = [_area(_FAST_AREA, fast, fast, inner[FAST])]
     whole = _area(ARENA, program.arena_bytes, scratch_bytes, blocks)
@@ -63,15 +67,17 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
 
 def _area(name: str, size: int, scratch_bytes: int, blocks: Sequence[Block]) -> Area:
     ordered = _ordered(blocks)
-    used = {slot: bytes_in_use(ordered, slot) for slot in sorted({one.first for one in ordered})}
+    used = {
+        slot: bytes_in_use(ordered, slot) for slot in sorted({block.first for block in ordered})
+    }
     peak = max(used, key=lambda slot: used[slot], default=0)
     return Area(name, size, scratch_bytes, peak, used.get(peak, 0), ordered)
 
 
 def bytes_in_use(blocks: Iterable[Block], slot: int) -> int:
     """Return the number of bytes that are in any block in a slot."""
-    live = [one for one in blocks if one.first <= slot <= one.last]
-    return covered((one.offset, one.offset + one.bytes) for one in live)
+    live = [block for block in blocks if block.first <= slot <= block.last]
+    return covered((block.offset, block.offset + block.bytes) for block in live)
 
 
 def covered(ranges: Iterable[tuple[int, int]]) -> int:
@@ -129,18 +135,18 @@ def _inner(program: Program, spans: Sequence[_Span], memory: str) -> Iterator[Bl
     for span in spans:
         if span.call.timeline is None:
             continue
-        for one in span.call.timeline.buffers:
-            if one.memory != memory:
+        for buffer in span.call.timeline.buffers:
+            if buffer.memory != memory:
                 continue
             name = "unknown"
-            if one.operator is not None:
-                name = graph.tensors[graph.operators[one.operator].outputs[0]].name
-            life = span.first + one.first, span.first + one.last
-            kind = "weights" if one.is_copy else _kind(one)
-            yield Block(name, kind, one.offset, one.bytes, *life, one.operator)
+            if buffer.operator is not None:
+                name = graph.tensors[graph.operators[buffer.operator].outputs[0]].name
+            life = span.first + buffer.first, span.first + buffer.last
+            kind = "weights" if buffer.is_copy else _kind(buffer)
+            yield Block(name, kind, buffer.offset, buffer.bytes, *life, buffer.operator)
 
 
-def _kind(buffer: Buffer) -> str:
+def _kind(buffer: BufferUse) -> str:
     return "input" if buffer.is_given else "tensor"
 
 
@@ -162,15 +168,17 @@ def _placed(
     for place in program.placements:
         first, last = _life(spans, place)
         kind, maker = ends.get(place.name, "tensor"), makers.get(place.name)
-        same = [one for one in inner if _overlap(one, place) and one.kind != "weights"]
-        given = [o for o in same if o.kind == "input" and first <= o.first and o.last <= last]
+        same = [block for block in inner if _overlap(block, place) and block.kind != "weights"]
+        inputs = [o for o in same if o.kind == "input" and first <= o.first and o.last <= last]
         is_npus = maker is not None and any(s.first == first and s.call.timeline for s in spans)
-        made = [o for o in same if is_npus and o.kind != "input" and first <= o.first <= last]
-        made = [o for o in made if o.operator == maker] or [o for o in made if _is_whole(o, place)]
-        made = _latest(made)
-        used.update(given, made)
-        last = next((o.last for o in given if kind != "output" and _ends(spans, last, o)), last)
-        first = min((one.first for one in made), default=first)
+        written = [o for o in same if is_npus and o.kind != "input" and first <= o.first <= last]
+        written = [o for o in written if o.operator == maker] or [
+            o for o in written if _is_whole(o, place)
+        ]
+        written = _latest(written)
+        used.update(inputs, written)
+        last = next((o.last for o in inputs if kind != "output" and _ends(spans, last, o)), last)
+        first = min((block.first for block in written), default=first)
         blocks.append(Block(place.name, kind, place.offset, place.bytes, first, last, maker))
     return blocks, used
 
@@ -182,12 +190,12 @@ def _is_whole(one: Block, place: ArenaTensor) -> bool:
 
 def _latest(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks with final values: of those that share bytes, the latest."""
-    found: list[Block] = []
-    for one in sorted(blocks, key=lambda block: -block.first):
-        ends = one.offset + one.bytes
-        if all(ends <= o.offset or o.offset + o.bytes <= one.offset for o in found):
-            found.append(one)
-    return found
+    latest: list[Block] = []
+    for block in sorted(blocks, key=lambda block: -block.first):
+        ends = block.offset + block.bytes
+        if all(ends <= o.offset or o.offset + o.bytes <= block.offset for o in latest):
+            latest.append(block)
+    return latest
 
 
 def _overlap(one: Block, place: ArenaTensor | Variable) -> bool:

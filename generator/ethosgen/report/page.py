@@ -36,10 +36,10 @@ class Shown:
 
     def at(self, path: str) -> Any:
         """Return the value at a path."""
-        found: Any = self._data
+        value: Any = self._data
         for key in path.strip("/").split("/"):
-            found = found[int(key)] if isinstance(found, list | tuple) else found[key]
-        return found
+            value = value[int(key)] if isinstance(value, list | tuple) else value[key]
+        return value
 
     def __call__(self, path: str, style: str = "number") -> Markup:
         """Return a number as HTML that names its path and its style."""

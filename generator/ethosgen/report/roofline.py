@@ -21,7 +21,7 @@ def make_roofline(layers: Sequence[Layer], calls: Sequence[CallFacts]) -> Roofli
     if not timelines:
         return None
     first = timelines[0]
-    rates = {name: rate for one in timelines for name, rate in one.rates.items()}
+    rates = {name: rate for timeline in timelines for name, rate in timeline.rates.items()}
     moved = _moved(timelines)
     points = []
     for layer in layers:
@@ -49,10 +49,10 @@ def make_roofline(layers: Sequence[Layer], calls: Sequence[CallFacts]) -> Roofli
 
 def _moved(timelines: Sequence[NpuTimeline]) -> dict[int, Counter[str]]:
     """Return the bytes that each operator's events read and write, by memory."""
-    found: dict[int, Counter[str]] = {}
-    for event in (event for one in timelines for event in one.events):
+    moved: dict[int, Counter[str]] = {}
+    for event in (event for timeline in timelines for event in timeline.events):
         if event.operator is not None:
-            bytes_of = found.setdefault(event.operator, Counter())
+            bytes_of = moved.setdefault(event.operator, Counter())
             bytes_of.update(event.read)
             bytes_of.update(event.written)
-    return found
+    return moved

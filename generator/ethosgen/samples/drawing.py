@@ -57,14 +57,14 @@ def count_distributions(count: int) -> dict[str, int]:
 
 
 def _sample(network: Network, seed: int, index: int, draw: Draw, turn: int) -> Arrays:
-    made = {}
+    arrays = {}
     for position, (tensor, span) in enumerate(
         zip(network.inputs, input_spans(network), strict=True)
     ):
         random = np.random.default_rng((seed, index, position))
         values = draw(random, span, tensor.shape, turn)
-        made[tensor.name] = np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
-    return made
+        arrays[tensor.name] = np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
+    return arrays
 
 
 def _plain(random: Generator, span: Span, shape: tuple[int, ...], turn: int) -> Array:

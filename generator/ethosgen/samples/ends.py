@@ -39,9 +39,6 @@ def _driven(operator: Operator, graph: Graph, spans: Mapping[int, Span]) -> list
     tensors = [graph.tensors[i] for i in dict.fromkeys(operator.inputs) if i in spans]
     names = [tensor.name for tensor in tensors]
 
-    def span_of(tensor: Tensor) -> Span:
-        return spans[tensor.index]
-
     def at(*ends: str) -> Arrays:
         turns = (ends[n % len(ends)] for n in range(len(tensors)))
         return {
@@ -52,15 +49,15 @@ def _driven(operator: Operator, graph: Graph, spans: Mapping[int, Span]) -> list
         }
 
     largest = _by_weights(operator, graph, spans)
-    made = [at("low"), at("high"), at("low", "high"), at("high", "low")]
+    driven = [at("low"), at("high"), at("low", "high"), at("high", "low")]
     if largest is None:
-        made += [at("low", "centre"), at("high", "centre")]
+        driven += [at("low", "centre"), at("high", "centre")]
     else:
-        made += [{names[0]: one} for one in largest]
+        driven += [{names[0]: values} for values in largest]
     ramps = [_ramp(tensor, spans[tensor.index], n) for n, tensor in enumerate(tensors)]
-    made.append(dict(zip(names, ramps, strict=True)))
-    made.append({name: np.flip(one).copy() for name, one in made[-1].items()})
-    return made
+    driven.append(dict(zip(names, ramps, strict=True)))
+    driven.append({name: np.flip(values).copy() for name, values in driven[-1].items()})
+    return driven
 
 
 def _by_weights(

@@ -25,7 +25,7 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Found:
+class LabelledSteps:
     """Steps of samples with a label and a number of steps for each sample, and classes' names.
 
     `note` says what became of pixels or of a sound's values, "" without any.
@@ -45,7 +45,7 @@ def read_folder(
     names: tuple[str, ...],
     preparation: Preparation,
     is_sequence: bool,
-) -> Found:
+) -> LabelledSteps:
     """Read the files of a folder.
 
     Their labels are in a table (.csv) with lines FILE,LABEL; without one, the folder has a
@@ -75,7 +75,7 @@ def read_folder(
         raise InputError(f"{path}: has sounds of {few:,} Hz and of {many:,} Hz; resample them")
     notes = [meaning(tensor, preparation)] if has_pictures else []
     notes += (sounds.meaning(tensor, rate_hz) for rate_hz in rates)
-    return Found(
+    return LabelledSteps(
         np.concatenate(parts),
         np.array(labels, np.int64),
         names,
@@ -108,7 +108,7 @@ def _read(
 
 def _by_class(path: Path, names: tuple[str, ...]) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
     """Return the files in a folder's subfolders with their labels, and the classes' names."""
-    folders = sorted(one for one in path.iterdir() if one.is_dir())
+    folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
     labels, names = _number(path, [folder.name for folder in folders], names)
     files = [
         (file, label)
@@ -147,9 +147,9 @@ def _number_of(label: str, where: Path) -> int:
 def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[str, ...]]:
     """Return the files that a table lists with their labels, and the classes' names."""
     rows = list(_rows(table))
-    given = [label for _, label in rows]
-    is_numbers = all(label.isdecimal() for label in given)
-    names = () if is_numbers else tuple(sorted(set(given)))
+    texts = [label for _, label in rows]
+    is_numbers = all(label.isdecimal() for label in texts)
+    names = () if is_numbers else tuple(sorted(set(texts)))
     files = []
     for (line, name), label in rows:
         file = path / name

@@ -82,9 +82,9 @@ def load_labelled(
     suffix = labels.suffix.lower() if labels is not None else ""
     names = _read_names(labels) if labels is not None and suffix == ".txt" else ()
     table = labels if suffix == ".csv" else None
-    given = load_array(labels) if labels is not None and suffix not in (".txt", ".csv") else None
+    answers = load_array(labels) if labels is not None and suffix not in (".txt", ".csv") else None
     if path.is_dir():
-        if given is not None:
+        if answers is not None:
             raise InputError(
                 f"{path}: the subfolders of a folder are its labels; pass the names of the classes "
                 "as a .txt file with --labels, or a table of files and labels as .csv"
@@ -101,10 +101,10 @@ def load_labelled(
     wanted = {tensor.name for tensor in inputs}
     if LABELS in arrays and LABELS not in wanted:
         inside = arrays.pop(LABELS)
-        given = inside if given is None else given
+        answers = inside if answers is None else answers
     if len(inputs) == 1 and DATA in arrays and DATA not in wanted:
         arrays[inputs[0].name] = arrays.pop(DATA)
-    if given is None:
+    if answers is None:
         raise InputError(
             f"{path}: has no labels; add them as '{LABELS}', or name --labels FILE.npy"
         )
@@ -115,12 +115,12 @@ def load_labelled(
     each = lengths[0] if lengths else 1
     counts = {name: len(batch) // each for name, batch in stacked.items()}
     for name, count in counts.items():
-        if count != len(given.reshape(-1)):
+        if count != len(answers.reshape(-1)):
             raise InputError(
                 f"{path}: input '{name}' has {counted(count, 'sample')}, but there are "
-                f"{counted(given.size, 'label')}"
+                f"{counted(answers.size, 'label')}"
             )
-    return Labelled(stacked, _as_labels(path, given), names, lengths)
+    return Labelled(stacked, _as_labels(path, answers), names, lengths)
 
 
 def _flatten(path: Path, arrays: Mapping[str, Array]) -> tuple[dict[str, Array], tuple[int, ...]]:
@@ -182,7 +182,7 @@ def _read_folder(
 ) -> Labelled:
     if len(inputs) != 1:
         raise InputError(f"{path}: a folder has data for one input, but there are {len(inputs)}")
-    found = read_folder(path, inputs[0], table, names, preparation, is_sequence)
-    lengths = found.lengths if is_sequence else None
-    steps = {inputs[0].name: found.steps}
-    return Labelled(steps, found.labels, found.names, lengths, found.note)
+    labelled = read_folder(path, inputs[0], table, names, preparation, is_sequence)
+    lengths = labelled.lengths if is_sequence else None
+    steps = {inputs[0].name: labelled.steps}
+    return Labelled(steps, labelled.labels, labelled.names, lengths, labelled.note)

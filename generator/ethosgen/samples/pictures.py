@@ -82,7 +82,7 @@ def meaning(tensor: Tensor, preparation: Preparation) -> str:
     """Return a sentence that says what a pixel becomes."""
     if preparation.mean or preparation.std:
         mean, std = (
-            ",".join(f"{one:g}" for one in values) or default
+            ",".join(f"{value:g}" for value in values) or default
             for values, default in ((preparation.mean, "0"), (preparation.std, "1"))
         )
         return f"(p - {mean}) / {std}, quantized"
@@ -98,10 +98,10 @@ def read_picture(path: Path, tensor: Tensor, preparation: Preparation) -> Array:
     if preparation.mean or preparation.std:
         mean = np.array(preparation.mean or 0.0, np.float32)
         std = np.array(preparation.std or 1.0, np.float32)
-        made = quantized((pixels.astype(np.float32) - mean) / std, tensor)
+        array = quantized((pixels.astype(np.float32) - mean) / std, tensor)
     else:
-        made = (pixels.astype(np.int16) + _BYTES[tensor.dtype]).astype(tensor.dtype)
-    return (made.transpose(2, 0, 1) if layout.is_first else made).reshape(tensor.shape)
+        array = (pixels.astype(np.int16) + _BYTES[tensor.dtype]).astype(tensor.dtype)
+    return (array.transpose(2, 0, 1) if layout.is_first else array).reshape(tensor.shape)
 
 
 def _layout(tensor: Tensor) -> _Layout:
@@ -158,7 +158,7 @@ def _open(path: Path, layout: _Layout, resize: str | None) -> "Image":
     if picture.size == size:
         return picture
     if resize is None:
-        have, need = ("x".join(map(str, one)) for one in (picture.size, size))
+        have, need = ("x".join(map(str, extent)) for extent in (picture.size, size))
         raise InputError(
             f"{path}: has the size {have}, but the input needs {need}; resize it as for "
             f"training, or with --resize {STRETCH} or {CROP}"

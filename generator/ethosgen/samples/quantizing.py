@@ -48,10 +48,10 @@ def real(array: Array, tensor: Tensor) -> Array:
 
 
 def _scale_of(tensor: Tensor) -> tuple[float, int]:
-    found = tensor.quantization
-    if found is None or not found.is_per_tensor:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.is_per_tensor:
         raise InputError(
             f"'{tensor.name}' has no scale, so floats cannot be quantized for it; pass "
             f"{tensor.dtype} data"
         )
-    return found.scale[0], found.zero_point[0]
+    return quantization.scale[0], quantization.zero_point[0]

@@ -101,10 +101,10 @@ def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
 def _real_span(graph: Graph, tensor: Tensor) -> Span:
     """Return the floats that a QUANTIZE of the input can represent, if there is one."""
     for op in graph.operators:
-        made = graph.tensors[op.outputs[0]] if op.outputs else None
-        if op.code == "QUANTIZE" and tensor.index in op.inputs and made and made.quantization:
-            info, scale = np.iinfo(made.dtype), made.quantization.scale[0]
-            zero = made.quantization.zero_point[0]
+        output = graph.tensors[op.outputs[0]] if op.outputs else None
+        if op.code == "QUANTIZE" and tensor.index in op.inputs and output and output.quantization:
+            info, scale = np.iinfo(output.dtype), output.quantization.scale[0]
+            zero = output.quantization.zero_point[0]
             return Span(scale * (info.min - zero), scale * (info.max - zero), 0.0, False)
     return Span(-_FLOAT_REACH, _FLOAT_REACH, 0.0, False)
 

@@ -16,12 +16,12 @@ Row = Sequence[Any]
 
 def require_new(folder: Path) -> None:
     """Raise InputError if a folder cannot take the files, or has one of them."""
-    place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    place = next(ancestor for ancestor in (folder, *folder.absolute().parents) if ancestor.exists())
     if not place.is_dir() or not os.access(place, os.W_OK):
         raise InputError(f"cannot write into '{place}'; choose a folder that you may write")
-    found = next((n for n in (CLASSES, CONFUSION, SAMPLES) if (folder / n).exists()), None)
-    if found is not None:
-        raise InputError(f"'{folder / found}' exists; name another folder, or delete it")
+    existing = next((n for n in (CLASSES, CONFUSION, SAMPLES) if (folder / n).exists()), None)
+    if existing is not None:
+        raise InputError(f"'{folder / existing}' exists; name another folder, or delete it")
 
 
 def write_csv(folder: Path, report: AccuracyReport) -> list[Path]:
@@ -42,31 +42,39 @@ def write_csv(folder: Path, report: AccuracyReport) -> list[Path]:
 
 def _samples(report: AccuracyReport) -> Iterator[Row]:
     """Yield each sample's label and answer with its score, or a detector's score."""
-    found = report.classification
-    if found is None:
+    classification = report.classification
+    if classification is None:
         yield "sample", "label", "score"
-        for one in report.verdicts:
-            yield one.sample, one.label, one.score
+        for verdict in report.verdicts:
+            yield verdict.sample, verdict.label, verdict.score
         return
     yield "sample", "label", "class", "answer", "answered class", "right", "score"
-    names = [one.name for one in found.classes]
-    for one in report.verdicts:
-        assert one.answer is not None
-        is_right = int(one.label == one.answer)
+    names = [figures.name for figures in classification.classes]
+    for verdict in report.verdicts:
+        assert verdict.answer is not None
+        is_right = int(verdict.label == verdict.answer)
         yield (
-            *(one.sample, one.label, names[one.label]),
-            *(one.answer, names[one.answer], is_right, one.score),
+            *(verdict.sample, verdict.label, names[verdict.label]),
+            *(verdict.answer, names[verdict.answer], is_right, verdict.score),
         )
 
 
-def _classes(found: Classification) -> Iterator[Row]:
+def _classes(classification: Classification) -> Iterator[Row]:
     yield "label", "class", "samples", "answers", "right", "precision", "recall"
-    for label, one in enumerate(found.classes):
-        yield label, one.name, one.count, one.answered, one.right, one.precision, one.recall
+    for label, figures in enumerate(classification.classes):
+        yield (
+            label,
+            figures.name,
+            figures.count,
+            figures.answered,
+            figures.right,
+            figures.precision,
+            figures.recall,
+        )
 
 
-def _confusion(found: Classification) -> Iterator[Row]:
+def _confusion(classification: Classification) -> Iterator[Row]:
     """Yield a row for each label, with the number of each answer."""
-    yield "class", *(one.name for one in found.classes)
-    for one, row in zip(found.classes, found.confusion, strict=True):
-        yield one.name, *row
+    yield "class", *(figures.name for figures in classification.classes)
+    for figures, row in zip(classification.classes, classification.confusion, strict=True):
+        yield figures.name, *row

@@ -33,8 +33,8 @@ def balance(positions: Sequence[int], stages: int, cost: Cost) -> tuple[int, ...
         froms.append(came)
     if best[last] == inf:
         return None
-    at, found = last, [last]
+    at, boundaries = last, [last]
     for came in reversed(froms):
         at = came[at]
-        found.append(at)
-    return tuple(positions[i] for i in reversed(found))
+        boundaries.append(at)
+    return tuple(positions[i] for i in reversed(boundaries))

@@ -46,18 +46,15 @@ def crossing(graph: Graph, position: int) -> tuple[int, ...]:
     count = len(graph.operators)
     if position == 0:
         return tuple(dict.fromkeys(graph.inputs))
-    made = [*graph.inputs, *(i for op in graph.operators[:position] for i in op.outputs)]
+    before = [*graph.inputs, *(i for op in graph.operators[:position] for i in op.outputs)]
     wanted = set(graph.outputs)
     if position < count:
         wanted |= {i for op in graph.operators[position:] for i in op.inputs}
     else:
         return tuple(dict.fromkeys(graph.outputs))
-    return tuple(i for i in dict.fromkeys(made) if i in wanted and not graph.tensors[i].is_variable)
-
-
-def crossing_bytes(graph: Graph, position: int) -> int:
-    """Return the bytes that are handed over at a cut."""
-    return sum(graph.tensors[i].bytes for i in crossing(graph, position))
+    return tuple(
+        i for i in dict.fromkeys(before) if i in wanted and not graph.tensors[i].is_variable
+    )
 
 
 def cut(network: Network, boundaries: Sequence[int]) -> list[Stage]:
@@ -73,9 +70,9 @@ def _stage(network: Network, number: int, start: int, stop: int) -> Stage:
     operators = graph.operators[start:stop]
     receives, sends = crossing(graph, start), crossing(graph, stop)
     read = {i for op in operators for i in op.inputs}
-    made = {i for op in operators for i in op.outputs}
+    written = {i for op in operators for i in op.outputs}
     reads = tuple(i for i in receives if i in read)
-    makes = tuple(i for i in sends if i in made)
+    makes = tuple(i for i in sends if i in written)
     used = _used(operators, reads, makes)
     places = {old: new for new, old in enumerate(used)} | {ABSENT: ABSENT}
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ethosgen.stages.cuts import Stage
-from ethosgen.values.handover import END_BYTES, HEADER_BYTES, Given, Handover, Piece, Window
+from ethosgen.values.handover import END_BYTES, HEADER_BYTES, Given, Handover, Piece, SharedWindow
 from ethosgen.values.network import Graph
 
 LINE_BYTES = 32
@@ -35,7 +35,7 @@ def handover(
     name: str,
     place: tuple[int, int],
     identity: bytes,
-    windows: tuple[Window, Window] | None = None,
+    windows: tuple[SharedWindow, SharedWindow] | None = None,
 ) -> Handover:
     """Return the hand-over of a stage of `graph`; `place` is its number, and the number of all.
 
@@ -68,11 +68,13 @@ def handover(
     )
 
 
-def windows(graph: Graph, stages: Sequence[Stage], start_addr: int, room: int) -> list[Window]:
+def windows(
+    graph: Graph, stages: Sequence[Stage], start_addr: int, room: int
+) -> list[SharedWindow]:
     """Place the frames of each link, the host's two included, one after the other in memory."""
-    found = []
+    links = []
     for tensors in (stages[0].receives, *(stage.sends for stage in stages)):
         stride = -(-frame_bytes(graph, tensors) // LINE_BYTES) * LINE_BYTES
-        found.append(Window(start_addr, stride))
+        links.append(SharedWindow(start_addr, stride))
         start_addr += room * stride
-    return found
+    return links

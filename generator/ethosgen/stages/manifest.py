@@ -14,7 +14,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Member:
+class ElementProject:
     """An element: the folder of its project, its board and its estimated cycles."""
 
     name: str
@@ -38,7 +38,7 @@ class Manifest:
     reading: Mapping[str, Any]
     link: str
     boundaries: tuple[int, ...]
-    elements: tuple[Member, ...]
+    elements: tuple[ElementProject, ...]
     links: tuple[tuple[float, float], ...]
     window: tuple[int, int] | None
     alone: str
@@ -87,7 +87,7 @@ def _read(content: Mapping[str, Any]) -> Manifest:
     window = content["window"]
     source = str(content["source"])
     elements = tuple(
-        Member(str(e["name"]), str(e["board"]), int(e["clock_hz"]), int(e["cycles"]))
+        ElementProject(str(e["name"]), str(e["board"]), int(e["clock_hz"]), int(e["cycles"]))
         for e in content["elements"]
     )
     boundaries = tuple(map(int, content["boundaries"]))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ethosgen.stages.schedule import Schedule
+from ethosgen.stages.schedule import PipelineTiming
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import PlanSummary
@@ -73,7 +73,7 @@ class PipelineReport:
     link: str
     samples: int
     elements: tuple[ElementFigures, ...]
-    schedule: Schedule
+    schedule: PipelineTiming
     golden: Comparison | None
     second: Comparison | None
     plans: tuple[PlanSummary, ...]
@@ -90,14 +90,14 @@ class PipelineReport:
     @property
     def findings(self) -> dict[str, str]:
         """The findings about a mismatch, by a short title, for people."""
-        found = {}
+        texts = {}
         if self.golden and self.golden.note:
-            found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
+            texts["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.first:
-            found["first"] = self.golden.first.text()
+            texts["first"] = self.golden.first.text()
         if self.suspect:
-            found["element"] = self.suspect.text()
-        return found
+            texts["element"] = self.suspect.text()
+        return texts
 
     @property
     def clock_hz(self) -> int:
@@ -166,8 +166,8 @@ class PipelineReport:
             "full_latency_cycles": self.full_latency,
             "slowest": self.slowest.name,
             "elements": [
-                {**asdict(one), "cycles": one.cycles, "plan": plan_json(plan)}
-                for one, plan in zip(self.elements, self.plans, strict=True)
+                {**asdict(element), "cycles": element.cycles, "plan": plan_json(plan)}
+                for element, plan in zip(self.elements, self.plans, strict=True)
             ],
             "one_element_cycles": self.alone,
             "why_not_one_element": self.why_not_alone or None,

@@ -26,7 +26,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class PipelineTiming:
     """`interval` between two outputs of a full pipeline, and a sample's way through an empty one.
 
     `full_latency` is a sample's way through a full pipeline. All in seconds.
@@ -37,7 +37,7 @@ class Schedule:
     full_latency: float
 
 
-def schedule(elements: Sequence[Times], samples: int = SAMPLES) -> Schedule:
+def schedule(elements: Sequence[Times], samples: int = SAMPLES) -> PipelineTiming:
     """Return throughput and latency of a pipeline that is fed as fast as it takes samples."""
     begun: list[list[float]] = []
     ended: list[list[float]] = []
@@ -58,4 +58,4 @@ def schedule(elements: Sequence[Times], samples: int = SAMPLES) -> Schedule:
         ended.append(end)
     half = samples // 2
     interval = (ended[-1][-1] - ended[half - 1][-1]) / (samples - half)
-    return Schedule(interval, ended[0][-1] - begun[0][0], ended[-1][-1] - begun[-1][0])
+    return PipelineTiming(interval, ended[0][-1] - begun[0][0], ended[-1][-1] - begun[-1][0])

@@ -141,7 +141,7 @@ def _allowed(
     one: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
 ) -> tuple[list[Trial], str]:
     """Return trials that an accelerator takes, and the most frequent reason why not."""
-    found: list[Trial] = []
+    trials: list[Trial] = []
     reasons: Counter[str] = Counter()
     for number in range(ATTEMPTS):
         trial = Trial(codes, dtype, STYLES[number % len(STYLES)], seed + number)
@@ -152,11 +152,11 @@ def _allowed(
         offers = one.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
         refusals = [offer.refusal for _, offer in sorted(offers.items()) if offer.refusal]
         if not refusals and len({offer.group for offer in offers.values()}) == 1:
-            found.append(trial)
-        reasons.update(one for one in refusals if not one.startswith("it does not run"))
-        if len(found) == NETWORKS:
+            trials.append(trial)
+        reasons.update(refusal for refusal in refusals if not refusal.startswith("it does not run"))
+        if len(trials) == NETWORKS:
             break
-    return found, reasons.most_common(1)[0][0] if reasons else "it is not one chain for it"
+    return trials, reasons.most_common(1)[0][0] if reasons else "it is not one chain for it"
 
 
 def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: int) -> Acceptance:
@@ -240,8 +240,8 @@ def _differences(
     graph = network.graph
     tensor = graph.output_tensors()[place]
     got, wanted = (_only(each, tensor.name) for each in outputs)
-    found = compare("", got, wanted, tolerance, steps=steps)
-    if not found.mismatches:
+    comparison = compare("", got, wanted, tolerance, steps=steps)
+    if not comparison.mismatches:
         return
     for number, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
         ours, right = mine[tensor.name], theirs[tensor.name]
@@ -257,14 +257,14 @@ def _differences(
             element,
             float(right[element]),
             float(ours[element]),
-            found.mismatches,
-            found.elements,
+            comparison.mismatches,
+            comparison.elements,
         )
         return
 
 
 def _only(outputs: Sequence[Arrays], name: str) -> list[Arrays]:
-    return [{name: one[name]} for one in outputs]
+    return [{name: output[name]} for output in outputs]
 
 
 def _shapes(network: Network, place: int, length: int) -> str:

@@ -27,7 +27,7 @@ from ethosgen.studies.sample_runners import (
 from ethosgen.studies.scoring import make_judge, summarize
 from ethosgen.studies.workers import Chunk, Make, Steps, run_chunks
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.accuracy import RESET, SEQUENCE, STATES, STREAM, AccuracyReport, Work
+from ethosgen.values.accuracy import RESET, SEQUENCE, STATES, STREAM, AccuracyReport, ScoringWork
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -144,7 +144,7 @@ class _Job:
             "state": self._asked.state,
         }
 
-    def run(self, on: str, results: Results | None) -> tuple[list[Arrays], Work]:
+    def run(self, on: str, results: Results | None) -> tuple[list[Arrays], ScoringWork]:
         """Run the samples that the results lack; return all outputs in order.
 
         A stream is run as a whole, since nothing keeps its state.
@@ -154,21 +154,23 @@ class _Job:
         if missing and self._asked.state == STREAM:
             kept, missing = {}, list(range(len(self._data)))
         done = dict(kept)
-        work = Work(on, len(missing), len(done), 0.0, 0)
+        work = ScoringWork(on, len(missing), len(done), 0.0, 0)
         if missing:
             processes = self._processes(on, len(missing))
             make = self._make(on)
             started = time.perf_counter()
             runs = run_chunks(make, self._chunks(missing, on), processes)
             with self._watch.stage(on, f"running on {on}"), closing(runs):
-                for chunk, made in runs:
-                    for index, outputs in self._judged(chunk, made):
+                for chunk, answers in runs:
+                    for index, outputs in self._judged(chunk, answers):
                         done[index] = outputs
                         if results is not None:
                             results.add(on, index, outputs)
                     total = counted(len(self._data), "sample")
                     self._watch.say(f"running on {on}: {len(done):,} of {total}")
-            work = Work(on, len(missing), work.kept, time.perf_counter() - started, processes)
+            work = ScoringWork(
+                on, len(missing), work.kept, time.perf_counter() - started, processes
+            )
         return [done[index] for index in range(len(self._data))], work
 
     def _chunks(self, indices: Sequence[int], on: str) -> Iterator[Chunk[Steps]]:
@@ -186,7 +188,7 @@ class _Job:
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield each sample with its last outputs, none if the network waited for more inputs."""
         if self._asked.state == STREAM:
-            (made,) = ([[one] for one in steps] for steps in made)
+            (made,) = ([[outputs] for outputs in steps] for steps in made)
         for index, steps in zip(chunk.indices, made, strict=True):
             yield index, last_outputs(steps)
 

@@ -77,8 +77,8 @@ def compare(asked: ComparisonRequest, watch: Watch) -> ComparisonReport:
     chunks = (Chunk((index,), (point,)) for index, point in enumerate(points))
     runs = run_chunks(_Maker(measure), chunks, processes_for(asked.processes, len(points)))
     with watch.stage("compare", f"comparing {counted(len(points), 'point')}"), closing(runs):
-        for chunk, made in runs:
-            done += made[0]
+        for chunk, measured in runs:
+            done += measured[0]
             setting = points[chunk.indices[0]].setting
             watch.say(
                 f"comparing: {chunk.indices[0] + 1:,} of {counted(len(points), 'point')}, the last "
@@ -115,7 +115,7 @@ def processes_for(asked: int | None, points: int) -> int:
 
 def points_of(asked: ComparisonRequest) -> list[Point]:
     """Return the points of a request, ordered by network, board, NPU, memory mode and schedule."""
-    unknown_mode = next((one for one in asked.memory_modes if one not in (*MODES, ALL)), None)
+    unknown_mode = next((mode for mode in asked.memory_modes if mode not in (*MODES, ALL)), None)
     if unknown_mode is not None:
         raise InputError(unknown("memory mode", unknown_mode, [*MODES, ALL]))
     sources = [open_source(path, None, asked.reading) for path in asked.networks]
@@ -123,7 +123,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
     boards = [load_board(name) for name in _boards(asked.boards)]
     texts = _boards(asked.boards)
     measured = asked.samples, asked.seed, asked.build
-    found = []
+    points = []
     for name, source in zip(names, sources, strict=True):
         own = _compiled_for(source)
         for text, board in zip(texts, boards, strict=True):
@@ -131,8 +131,8 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
                 for mode in _modes(asked.memory_modes, board, npu):
                     for schedule in _schedules(asked, npu, bool(own)):
                         setting = Setting(name, text, npu, mode, schedule)
-                        found.append(Point(source, setting, asked.options, *measured))
-    return list(dict.fromkeys(found))
+                        points.append(Point(source, setting, asked.options, *measured))
+    return list(dict.fromkeys(points))
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
@@ -146,46 +146,46 @@ def names_of(paths: Sequence[Path]) -> list[str]:
 
 def _boards(asked: Sequence[str]) -> list[str]:
     """Return the names or files of boards, each once."""
-    found = [name for one in asked for name in (board_names() if one == ALL else [one])]
-    return list(dict.fromkeys(found))
+    boards = [name for board in asked for name in (board_names() if board == ALL else [board])]
+    return list(dict.fromkeys(boards))
 
 
 def _compiled_for(source: Source) -> str | None:
     """Return the NPU for which a file was compiled, None if it was not, or cannot be read."""
     try:
-        found = compiled_for(read_source(source))
+        npu = compiled_for(read_source(source))
     except EthosgenError:
         return None  # the reason is that of the file's points
-    return found.name if found else None
+    return npu.name if npu else None
 
 
 def _npus(asked: Sequence[str], board: Board, compiled: str | None) -> list[str]:
     """Return the NPUs to compare on a board; a board without one has NO_NPU."""
-    found: list[str] = []
+    npus: list[str] = []
     for name in asked:
         if name == ALL:
             its = board.npu.configurations if board.npu else [NO_NPU]
-            found += [compiled] if compiled else its
+            npus += [compiled] if compiled else its
         elif name == NO_NPU:
-            found.append(name)
+            npus.append(name)
         else:
             if name not in accelerators():
                 raise InputError(unknown("NPU", name, [*accelerators(), NO_NPU, ALL]))
-            found.append(name if board.npu else NO_NPU)
-    return list(dict.fromkeys(found))
+            npus.append(name if board.npu else NO_NPU)
+    return list(dict.fromkeys(npus))
 
 
 def _modes(asked: Sequence[str], board: Board, npu: str) -> list[str | None]:
     """Return the memory modes to compare; ALL are those that board and NPU support."""
-    found: list[str | None] = []
+    modes: list[str | None] = []
     for mode in asked or (None,):
         if mode != ALL:
-            found.append(mode)
+            modes.append(mode)
         elif npu == NO_NPU or board.npu is None:
-            found.append(None)  # without an NPU, they differ only in where the weights are
+            modes.append(None)  # without an NPU, they differ only in where the weights are
         else:
-            found += board.memory_modes(find_accelerator(npu))
-    return list(dict.fromkeys(found))
+            modes += board.memory_modes(find_accelerator(npu))
+    return list(dict.fromkeys(modes))
 
 
 def _schedules(asked: ComparisonRequest, npu: str, is_compiled: bool) -> list[Schedule]:
@@ -210,7 +210,7 @@ def with_front(results: Sequence[Result]) -> list[Result]:
         for indices in members.values()
         for place in front([results[index].cost for index in indices])
     }
-    return [replace(one, on_front=index in chosen) for index, one in enumerate(results)]
+    return [replace(result, on_front=index in chosen) for index, result in enumerate(results)]
 
 
 def find_versions() -> dict[str, str]:
@@ -256,7 +256,7 @@ def sources_digest() -> str:
     """Return a digest of ethosgen's modules and templates, and of its tools' versions."""
     total = hashlib.sha256(repr(sorted(find_versions().items())).encode())
     package = Path(__file__).parent.parent
-    folders = [one for one in package.iterdir() if (one / "__init__.py").is_file()]
+    folders = [folder for folder in package.iterdir() if (folder / "__init__.py").is_file()]
     for folder in (*sorted(folders), *map(resource_folder, _RESOURCES)):
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

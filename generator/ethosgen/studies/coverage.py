@@ -50,7 +50,9 @@ class Coverage:
 def survey() -> list[Coverage]:
     """Return every operator that the CPU or an NPU runs, sorted by name."""
     cpu = cpu_operators()
-    npu = {product: known for one in backends() for product, known in one.operators().items()}
+    npu = {
+        product: known for backend in backends() for product, known in backend.operators().items()
+    }
     cpu = {**cpu, DECODE: dict.fromkeys(DECODED_DTYPES, 0)}  # decoded when the network is read
     names = {*cpu, *(code for known in npu.values() for code in known)}
     return [

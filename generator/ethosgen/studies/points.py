@@ -156,11 +156,11 @@ def measure_front(point: Point) -> tuple[Result, ...]:
         place = find_place(point)
     except EthosgenError as error:
         return (Result(point.setting, refusal=str(error)),)
-    found = explore(attempt_at(place, point.options), point.setting.schedule)
-    if not found or place.accelerator is None:
+    attempts = explore(attempt_at(place, point.options), point.setting.schedule)
+    if not attempts or place.accelerator is None:
         return (measure_point(point),)
-    settings = [replace(point.setting, schedule=one.schedule) for one in found]
-    return tuple(measure_point(replace(point, setting=one)) for one in settings)
+    settings = [replace(point.setting, schedule=attempt.schedule) for attempt in attempts]
+    return tuple(measure_point(replace(point, setting=setting)) for setting in settings)
 
 
 def attempt_at(place: Place, options: OffloadOptions) -> Attempt:

@@ -12,7 +12,7 @@ import numpy as np
 from ethosgen.host.storage import require_writable
 from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
-from ethosgen.quantization.layers import Layer, layers_of, worst_db
+from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db
 from ethosgen.quantization.scripts import Answer, Arrays, Quantizer, Step
 from ethosgen.samples.files import load_array, load_samples
 from ethosgen.values.errors import InputError, cannot_write
@@ -100,13 +100,13 @@ class _Job:
 
     def inputs(self) -> list[Tensor]:
         """Return the network's inputs; also note the number of its outputs."""
-        ((found, _),) = self.ask(("inspect", {}, {}))
-        self.outputs = len(found["outputs"])
-        if not found["inputs"]:
+        ((answer, _),) = self.ask(("inspect", {}, {}))
+        self.outputs = len(answer["outputs"])
+        if not answer["inputs"]:
             raise InputError(f"'{self.asked.network}' has no inputs, so nothing can be calibrated")
         return [
             Tensor(index, name, tuple(shape), dtype)
-            for index, (name, shape, dtype) in enumerate(found["inputs"])
+            for index, (name, shape, dtype) in enumerate(answer["inputs"])
         ]
 
     def quantize(self, inputs: Sequence[Tensor], samples: Samples) -> None:
@@ -118,7 +118,7 @@ class _Job:
 
     def measure(
         self, some: Arrays, labelled: tuple[Samples, Any] | None
-    ) -> tuple[list[Layer], float, Accuracy | None]:
+    ) -> tuple[list[QuantizedLayer], float, Accuracy | None]:
         """Return the layers, the outputs' lowest ratio, and the accuracy if there are labels."""
         steps: list[Step] = [("measure", {}, some)]
         text = "measuring each layer's error"
@@ -128,8 +128,8 @@ class _Job:
             steps += [("answers", {"output": name}, tested) for name in ("", self.result.name)]
             text += f", and the accuracy on {counted(len(samples), 'sample')}"
         with self.watch.stage("measure", text):
-            (found, _), *answers = self.ask(*steps)
-        layers, ratio = layers_of(found["layers"]), worst_db(found["outputs"])
+            (answer, _), *answers = self.ask(*steps)
+        layers, ratio = layers_of(answer["layers"]), worst_db(answer["outputs"])
         if labelled is None:
             return layers, ratio, None
         right = [int(np.sum(arrays["largest"] == labels)) for _, arrays in answers]
@@ -150,7 +150,11 @@ class _Job:
         return tested, _labels(asked.labels, len(tested))
 
     def advice(
-        self, layers: Sequence[Layer], ratio: float, accuracy: Accuracy | None, some: Arrays
+        self,
+        layers: Sequence[QuantizedLayer],
+        ratio: float,
+        accuracy: Accuracy | None,
+        some: Arrays,
     ) -> list[Advice]:
         shares = (accuracy.before, accuracy.after) if accuracy else (None, None)
         if not hurts(ratio, *shares):
@@ -158,8 +162,8 @@ class _Job:
         asked = self.asked
         tried = trials(layers, asked.activations, asked.keep)
         with self.watch.stage("advise", f"trying {counted(len(tried), 'remedy', 'remedies')}"):
-            ((found, _),) = self.ask(("explore", {"trials": tried}, some))
-        return advice(tried, found["trials"], ratio, asked.keep)
+            ((answer, _),) = self.ask(("explore", {"trials": tried}, some))
+        return advice(tried, answer["trials"], ratio, asked.keep)
 
 
 def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
@@ -178,12 +182,12 @@ def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
     return output
 
 
-def _deliver(made: Path, output: Path) -> None:
+def _deliver(content: Path, output: Path) -> None:
     """Move the network to its place: in one step, since it may replace a file."""
     partial = output.with_name(f".{output.name}.partial")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(made.read_bytes())
+        partial.write_bytes(content.read_bytes())
         partial.replace(output)
     except OSError as error:
         with suppress(OSError):

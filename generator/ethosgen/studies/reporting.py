@@ -130,7 +130,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
     if accelerator is not None:
         require_simulator(accelerator)
     require_runtime([network], asked.criteria)
-    wrapped = [load_wrapped(one) for one in recipe.accelerators]
+    wrapped = [load_wrapped(accelerator) for accelerator in recipe.accelerators]
     plan = _plan(network, recipe, board, accelerator, wrapped, watch)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     program = compile_placed(plan, board.placement(mode), watch)
@@ -239,14 +239,18 @@ def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
     if plan.accelerator is None or not plan.accelerator.has_simulator:
         return {}
     backend = backend_of(plan.accelerator)
-    return {one.name: backend.timeline(plan, one) for one in plan.partitions if one.on_npu}
+    return {
+        partition.name: backend.timeline(plan, partition)
+        for partition in plan.partitions
+        if partition.on_npu
+    }
 
 
 def cpu_estimates(plan: Plan) -> Mapping[int, int | None]:
     """Return the estimated cycles of each operator on the CPU."""
     from ethosgen import aot
 
-    on_cpu = {one.operator for one in plan.cpu_operators}
+    on_cpu = {operator.operator for operator in plan.cpu_operators}
     return {
         op.index: aot.cpu_cycles(op, plan.residual, plan.extension)
         for op in plan.residual.operators

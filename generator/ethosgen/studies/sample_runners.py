@@ -26,7 +26,7 @@ QEMU = "qemu"
 
 def last_outputs(steps: Sequence[Arrays]) -> Arrays:
     """Return the outputs of a sample's last step that has any; none if the network waited."""
-    return next((one for one in reversed(steps) if one), {})
+    return next((outputs for outputs in reversed(steps) if outputs), {})
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class FirmwareMaker:
                     flat = [inputs for steps in samples for inputs in steps]
                     made = iter(run(flat))
                     return [[next(made).outputs for _ in steps] for steps in samples]
-                return [[one.outputs for one in run(steps)] for steps in samples]
+                return [[result.outputs for result in run(steps)] for steps in samples]
 
             yield run_samples
 

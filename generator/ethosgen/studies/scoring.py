@@ -17,8 +17,8 @@ from ethosgen.values.accuracy import (
     Agreement,
     Classification,
     Detection,
-    Verdict,
-    Work,
+    SampleVerdict,
+    ScoringWork,
 )
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
@@ -47,44 +47,45 @@ class Judge:
     names: tuple[str, ...]
     tops: tuple[int, ...]
 
-    def classify(self, made: Mapping[int, Arrays]) -> Classification | None:
+    def classify(self, outputs: Mapping[int, Arrays]) -> Classification | None:
         """Return a classifier's figures from the outputs by sample, None for a detector."""
         if self.score is not None:
             return None
-        scores = self._outputs(made)
-        return classify(scores, self.data.labels[list(made)], self.names, self.tops)
+        scores = self._outputs(outputs)
+        return classify(scores, self.data.labels[list(outputs)], self.names, self.tops)
 
-    def detect(self, made: Mapping[int, Arrays]) -> Detection | None:
+    def detect(self, outputs_of: Mapping[int, Arrays]) -> Detection | None:
         """Return a detector's figures from the outputs by sample, None for a classifier."""
         if self.score is None:
             return None
-        scores = np.array([self._score(sample, outputs) for sample, outputs in made.items()])
-        return detect(scores, self.data.labels[list(made)])
+        scores = np.array([self._score(sample, outputs) for sample, outputs in outputs_of.items()])
+        return detect(scores, self.data.labels[list(outputs_of)])
 
-    def verdicts(self, made: Mapping[int, Arrays]) -> tuple[Verdict, ...]:
+    def verdicts(self, outputs_of: Mapping[int, Arrays]) -> tuple[SampleVerdict, ...]:
         """Return the verdict of each sample."""
-        labels = {sample: int(self.data.labels[sample]) for sample in made}
+        labels = {sample: int(self.data.labels[sample]) for sample in outputs_of}
         if self.score is not None:
             return tuple(
-                Verdict(i, labels[i], None, self._score(i, one)) for i, one in made.items()
+                SampleVerdict(i, labels[i], None, self._score(i, outputs))
+                for i, outputs in outputs_of.items()
             )
-        answers = best(self._outputs(made)).tolist()
-        values = (self._values(one) for one in made.values())
+        answers = best(self._outputs(outputs_of)).tolist()
+        values = (self._values(outputs) for outputs in outputs_of.values())
         return tuple(
-            Verdict(sample, labels[sample], answer, float(scores[answer]))
-            for sample, answer, scores in zip(made, answers, values, strict=True)
+            SampleVerdict(sample, labels[sample], answer, float(scores[answer]))
+            for sample, answer, scores in zip(outputs_of, answers, values, strict=True)
         )
 
-    def _outputs(self, made: Mapping[int, Arrays]) -> Array:
-        return np.stack([one[self.output.name].reshape(-1) for one in made.values()])
+    def _outputs(self, outputs_of: Mapping[int, Arrays]) -> Array:
+        return np.stack([outputs[self.output.name].reshape(-1) for outputs in outputs_of.values()])
 
-    def _values(self, made: Arrays) -> Array:
+    def _values(self, outputs: Arrays) -> Array:
         """Return the real values of the output's elements; their integers if it has no scale."""
-        flat = made[self.output.name].reshape(-1)
+        flat = outputs[self.output.name].reshape(-1)
         return flat if self.output.quantization is None else real(flat, self.output)
 
-    def _score(self, sample: int, made: Arrays) -> float:
-        values = real(made[self.output.name].reshape(-1), self.output)
+    def _score(self, sample: int, outputs: Arrays) -> float:
+        values = real(outputs[self.output.name].reshape(-1), self.output)
         if self.score != RECONSTRUCTION:
             return float(values[int(self.score or 0)])
         only = self.network.inputs[0]
@@ -123,7 +124,7 @@ def make_judge(
 
 def _choose(network: Network, output: str | None) -> Tensor:
     outputs = network.outputs
-    names = ", ".join(f"{index} or '{one.name}'" for index, one in enumerate(outputs))
+    names = ", ".join(f"{index} or '{tensor.name}'" for index, tensor in enumerate(outputs))
     if output is None:
         if len(outputs) == 1:
             return outputs[0]
@@ -131,14 +132,14 @@ def _choose(network: Network, output: str | None) -> Tensor:
             f"accuracy judges one output, but '{network.name}' has {len(outputs)}; choose it with "
             f"--output: {names}"
         )
-    found = [one for one in outputs if one.name == output]
-    if not found and output.isdecimal():
-        found = list(outputs[int(output) :][:1])
-    if len(found) != 1:
+    fitting = [tensor for tensor in outputs if tensor.name == output]
+    if not fitting and output.isdecimal():
+        fitting = list(outputs[int(output) :][:1])
+    if len(fitting) != 1:
         raise InputError(
             f"--output {output} is no output of '{network.name}'; choose from: {names}"
         )
-    return found[0]
+    return fitting[0]
 
 
 def _require_autoencoder(network: Network, output: Tensor) -> None:
@@ -167,7 +168,10 @@ def _classes(network: Network, data: Labelled, output: Tensor) -> tuple[str, ...
 
 
 def summarize(
-    judge: Judge, npu: str, outputs: Mapping[str, Sequence[Arrays]], work: Sequence[Work] = ()
+    judge: Judge,
+    npu: str,
+    outputs: Mapping[str, Sequence[Arrays]],
+    work: Sequence[ScoringWork] = (),
 ) -> AccuracyReport:
     """Return the figures of all samples' outputs by target: the first one's, and the agreement.
 
@@ -175,7 +179,7 @@ def summarize(
     """
     network, data = judge.network, judge.data
     first, *others = outputs
-    judged = {sample: made for sample, made in enumerate(outputs[first]) if made}
+    judged = {sample: outputs_of for sample, outputs_of in enumerate(outputs[first]) if outputs_of}
     if not judged:
         raise InputError(
             f"'{network.name}' had no output for any sample: it waits for more inputs; give it "
@@ -209,8 +213,8 @@ def agree(
     tolerance = tolerance_of(network, oracle)
     differing, first = 0, None
     for index, (got, wanted) in enumerate(zip(one[1], other[1], strict=True)):
-        found = compare(other[0], [got], [wanted], tolerance)
-        if found.mismatches:
+        comparison = compare(other[0], [got], [wanted], tolerance)
+        if comparison.mismatches:
             differing += 1
-            first = first or (replace(found.first, sample=index) if found.first else None)
+            first = first or (replace(comparison.first, sample=index) if comparison.first else None)
     return Agreement(one[0], other[0], len(one[1]), differing, first)

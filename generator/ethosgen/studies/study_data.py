@@ -14,7 +14,7 @@ from ethosgen.studies.comparison import names_of
 from ethosgen.studies.sample_runners import QEMU
 from ethosgen.studies.scoring import Judge, make_judge, summarize
 from ethosgen.studies.shards import Runner, ShardRun, key_of_shard
-from ethosgen.sweeps.jobs import Answer, Batch, Job
+from ethosgen.sweeps.jobs import Batch, Job, JobAnswer
 from ethosgen.sweeps.records import read_outputs, read_refusal
 from ethosgen.sweeps.report import LabelledResult, Tally
 from ethosgen.sweeps.store import Store
@@ -88,7 +88,7 @@ class StudyData:
                 source, run = self.runs[key]
                 yield Batch((Job(key, run),), source)
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: JobAnswer) -> None:
         """Keep an answer; one that is no value becomes the shard's fault."""
         value = answer.value
         if value is None or not self._is_value(answer.key, value):
@@ -178,7 +178,9 @@ class StudyData:
     def _load(self, table: DataTable, network: Network) -> tuple[Labelled, Sequence[Shard]]:
         """Read data; networks with equal inputs share them."""
         inputs = network.inputs
-        kinds = tuple((one.name, one.shape, one.dtype, one.quantization) for one in inputs)
+        kinds = tuple(
+            (tensor.name, tensor.shape, tensor.dtype, tensor.quantization) for tensor in inputs
+        )
         key = table.called, kinds
         if key not in self._loaded:
             folder = self._path.parent

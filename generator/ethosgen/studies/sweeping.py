@@ -23,7 +23,7 @@ from ethosgen.studies.shards import ShardRun, run_shard
 from ethosgen.studies.study_data import StudyData
 from ethosgen.sweeps.cluster import Cluster
 from ethosgen.sweeps.connection import connected, require_dask
-from ethosgen.sweeps.jobs import Answer, Batch, Job, Made, UnfitWorkerError
+from ethosgen.sweeps.jobs import Batch, Job, JobAnswer, Made, UnfitWorkerError
 from ethosgen.sweeps.records import outputs_bytes, read_results, refusal_bytes, results_bytes
 from ethosgen.sweeps.report import SweepCounts, SweepReport
 from ethosgen.sweeps.store import Store
@@ -97,7 +97,7 @@ class Todo:
 
     def _forget_refused(self) -> None:
         for key in self.keys:
-            if any(one.refusal for one in self._kept(key) or ()):
+            if any(result.refusal for result in self._kept(key) or ()):
                 self.store.drop(key)
 
     @property
@@ -114,7 +114,7 @@ class Todo:
     def missing(self) -> list[tuple[str, Point]]:
         """Return keys and points that are still to be computed, each once."""
         pairs = zip(self.keys, self.points, strict=True)
-        return [(key, one) for key, one in dict(pairs).items() if key not in self.found]
+        return [(key, point) for key, point in dict(pairs).items() if key not in self.found]
 
     def batches(self, workers: Callable[[], int]) -> Iterator[Batch]:
         """Yield the missing points, some of one network in each batch, and then the shards.
@@ -133,7 +133,7 @@ class Todo:
                 left -= size
         yield from self.data.batches()
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: JobAnswer) -> None:
         """Keep an answer; one that is no result becomes the fault of its point or shard."""
         if answer.key in self.data.runs:
             self.data.take(answer)
@@ -229,13 +229,13 @@ class _Progress:
         counts = self._todo.counts()
         seconds = time.monotonic() - self._started
         both = counts, counts.shards
-        done = sum(one.computed + one.failed for one in both)
-        left = seconds / max(done, 1) * sum(one.missing - one.failed for one in both)
-        refused = sum(any(r.refusal for r in one) for one in self._todo.found.values())
+        done = sum(tally.computed + tally.failed for tally in both)
+        left = seconds / max(done, 1) * sum(tally.missing - tally.failed for tally in both)
+        refused = sum(any(r.refusal for r in results) for results in self._todo.found.values())
         parts = [
             *done_of(counts),
             *([f"{refused:,} refused"] if refused else []),
-            *([f"{failed:,} failed"] if (failed := sum(one.failed for one in both)) else []),
+            *([f"{failed:,} failed"] if (failed := sum(tally.failed for tally in both)) else []),
             counted(workers, "worker"),
             *(
                 [f"{len(unfit):,} of them without work: {next(iter(unfit.values()))}"]
@@ -280,7 +280,7 @@ class Measure:
             return Made(_shard_bytes(shared, given))
         point = replace(given, source=shared)
         results = measure_front(point) if self.front else (measure_point(point),)
-        return Made(results_bytes(results), all(_is_lasting(point, one) for one in results))
+        return Made(results_bytes(results), all(_is_lasting(point, result) for result in results))
 
 
 def _shard_bytes(source: Source, run: ShardRun) -> bytes:

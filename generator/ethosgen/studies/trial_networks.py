@@ -115,12 +115,12 @@ class _Maker:
     ) -> int:
         index = len(self.tensors)
         raw = None if data is None else np.ascontiguousarray(data).tobytes()
-        made = Tensor(
+        added = Tensor(
             index, f"t{index}", tuple(shape), dtype or self.trial.dtype, quantization, raw
         )
-        if made.bytes > MOST_BYTES:
+        if added.bytes > MOST_BYTES:
             raise TooLargeError
-        self.tensors.append(made)
+        self.tensors.append(added)
         return index
 
     def input(self, shape: Sequence[int], like: int | None = None) -> int:
@@ -178,7 +178,7 @@ def _weights(maker: _Maker, shape: tuple[int, ...], axis: int) -> tuple[int, lis
     scales = [first] * channels
     if not same:
         drawn = maker.random.uniform(0.3, 1.5, channels) * first
-        scales = [float(np.float32(one)) for one in drawn]
+        scales = [float(np.float32(scale)) for scale in drawn]
     kept = tuple(scales[:1] if same and axis != 3 else scales)
     quantization = Quantization(kept, (0,) * len(kept), axis)
     return maker.constant(values, quantization), scales
@@ -195,7 +195,7 @@ def _layer(
     """Add the bias, the output and the operator of a layer."""
     index, scales = weights
     products = math.prod(maker.shape(index)) // len(scales)
-    own = [maker.scale_of(source) * one for one in scales]
+    own = [maker.scale_of(source) * scale for scale in scales]
     if maker.is_real:
         bias = maker.constant(maker.random.normal(0, 1, len(scales)).astype(np.float32), None)
     else:

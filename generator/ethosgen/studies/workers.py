@@ -141,17 +141,17 @@ def _run(samples: Sequence[Any]) -> list[Any] | EthosgenError:
     assert _make is not None
     try:
         if _run_samples is None:
-            made = ExitStack()
-            _run_samples = made.enter_context(_make())
-            Finalize(None, _close, (made,), exitpriority=1)
+            stack = ExitStack()
+            _run_samples = stack.enter_context(_make())
+            Finalize(None, _close, (stack,), exitpriority=1)
         return _run_samples(samples)
     except EthosgenError as error:
         return _portable(error)
 
 
-def _close(made: ExitStack) -> None:
+def _close(stack: ExitStack) -> None:
     with suppress(EthosgenError):  # each session has already had its end marker
-        made.close()
+        stack.close()
 
 
 def _portable(error: EthosgenError) -> EthosgenError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ethosgen.sweeps.jobs import Answer, Batch, Compute, UnfitWorkerError, check_worker
+from ethosgen.sweeps.jobs import Batch, Compute, JobAnswer, UnfitWorkerError, check_worker
 from ethosgen.sweeps.store import Shelf
 from ethosgen.sweeps.worker import do_batch
 from ethosgen.values.errors import TargetError, ToolError
@@ -70,7 +70,7 @@ class Cluster:
 
     def run(
         self, compute: Compute, batches: Iterable[Batch], shelf: Shelf
-    ) -> Generator[list[Answer], None, None]:
+    ) -> Generator[list[JobAnswer], None, None]:
         """Yield the answers of each batch as it ends, in any order, and none while none ends.
 
         TargetError if the scheduler goes away; ToolError if no worker can compute. What kills its
@@ -99,7 +99,7 @@ class Cluster:
         """
         before = set(self.unfit)
         answers = self._client.run(check_worker, compute, on_error="return")
-        self.unfit = {one: _reason(why) for one, why in answers.items() if _is_unfit(why)}
+        self.unfit = {worker: _reason(why) for worker, why in answers.items() if _is_unfit(why)}
         self._some_fit |= len(self.unfit) < len(answers)
         if self.unfit and not self._some_fit:
             raise ToolError(
@@ -116,7 +116,7 @@ class Cluster:
     def _fit(self) -> list[str]:
         """Return the addresses of workers that are not known to be unfit."""
         known = self._client.scheduler_info(n_workers=-1)["workers"]
-        return [one for one in known if one not in self.unfit]
+        return [worker for worker in known if worker not in self.unfit]
 
 
 def _is_unfit(answer: object) -> bool:
@@ -207,7 +207,7 @@ class _Run:
                 del self._shared[here]
         return sent
 
-    def next_answers(self) -> list[Answer]:
+    def next_answers(self) -> list[JobAnswer]:
         """Wait for a task's end, or a moment; TargetError if the scheduler goes away."""
         try:
             future = self._done.get(timeout=_LOOK_S)
@@ -228,7 +228,7 @@ class _Run:
             self.submit(_Sent(Batch(left, sent.batch.shared)))
         return answers
 
-    def _retry(self, sent: _Sent, error: Any) -> list[Answer]:
+    def _retry(self, sent: _Sent, error: Any) -> list[JobAnswer]:
         """Send a batch again that failed as a whole; return the fault of a job that is alone."""
         from distributed import KilledWorker
 
@@ -245,23 +245,23 @@ class _Run:
         elif isinstance(error, KilledWorker) and not sent.is_alone:
             self._suspects.append(batch)
         else:
-            return [Answer(batch.jobs[0].key, None, f"its worker failed: {error}")]
+            return [JobAnswer(batch.jobs[0].key, None, f"its worker failed: {error}")]
         return []
 
     def cancel(self) -> None:
         """Withdraw what is not done."""
         if self._client.status == "running":
-            self._client.cancel([*self.sent, *(one.task for one in self._shared.values())])
+            self._client.cancel([*self.sent, *(shared.task for shared in self._shared.values())])
 
 
-def _result(future: Any) -> list[Answer]:
+def _result(future: Any) -> list[JobAnswer]:
     """Return a task's answers; none if they were lost with the worker that had them."""
     from distributed import CancelledError, KilledWorker
 
     if future.status != "finished":
         return []
     try:
-        answers: list[Answer] = future.result(timeout=_GATHER_S)
+        answers: list[JobAnswer] = future.result(timeout=_GATHER_S)
     except (OSError, CancelledError, KilledWorker):  # also TimeoutError
         return []
     return answers

@@ -81,7 +81,7 @@ def _quieten() -> None:
     import distributed
 
     if not logging.getLogger().isEnabledFor(logging.INFO):
-        for name in [one for one in logging.Logger.manager.loggerDict if _is_dask(one)]:
+        for name in [logger for logger in logging.Logger.manager.loggerDict if _is_dask(logger)]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         logging.getLogger(distributed.__name__).setLevel(logging.CRITICAL)
 

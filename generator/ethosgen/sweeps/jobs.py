@@ -50,7 +50,7 @@ With a method `check`, that raises UnfitWorkerError in a process that cannot com
 
 
 @dataclass(frozen=True)
-class Answer:
+class JobAnswer:
     """A job's value, or why there is none. `was_there` if a store had it already."""
 
     key: str
@@ -70,7 +70,7 @@ def do_jobs(
     shared: Any,
     shelf: Shelf,
     goes_on: Callable[[], bool] = _always,
-) -> list[Answer]:
+) -> list[JobAnswer]:
     """Do jobs in order, at least one, and others while `goes_on` says so.
 
     What the store has is not computed again, nor what another sweep computes now: its value is
@@ -78,7 +78,7 @@ def do_jobs(
     so the death of this process costs the job that it works on.
     """
     check_worker(compute)
-    answers: list[Answer] = []
+    answers: list[JobAnswer] = []
     held_jobs: list[Job] = []
     for job in jobs:
         if answers and not goes_on():
@@ -97,7 +97,7 @@ def do_jobs(
 
 def _wait(
     compute: Compute, job: Job, shared: Any, shelf: Shelf, goes_on: Callable[[], bool]
-) -> Answer | None:
+) -> JobAnswer | None:
     """Do a job when the other sweep that has it is done or dead; None if that is too late."""
     silence = Silence(Store(shelf.folder).lock(job.key))
     while goes_on():
@@ -115,7 +115,7 @@ def check_worker(compute: Compute) -> None:
     check()
 
 
-def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
+def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> JobAnswer:
     """Return a job's answer, from the store if there; HeldError if another process does it."""
     store = shelf.open()
     if store is None:
@@ -126,17 +126,17 @@ def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> Answer:
             value = store.get(job.key)  # the last holder may have kept it just now
             if value is None:
                 return _computed(compute, job, shared, store)
-    return Answer(job.key, value, was_there=True)
+    return JobAnswer(job.key, value, was_there=True)
 
 
-def _computed(compute: Compute, job: Job, shared: Any, store: Store | None) -> Answer:
+def _computed(compute: Compute, job: Job, shared: Any, store: Store | None) -> JobAnswer:
     try:
-        made = compute(shared, job.given)
+        value = compute(shared, job.given)
     except EthosgenError as error:
-        return Answer(job.key, None, str(error))
+        return JobAnswer(job.key, None, str(error))
     except Exception as error:  # one job's bug is that job's row
-        return Answer(job.key, None, f"a bug of ethosgen's: {type(error).__name__}: {error}")
-    if store and made.lasting:
+        return JobAnswer(job.key, None, f"a bug of ethosgen's: {type(error).__name__}: {error}")
+    if store and value.lasting:
         with suppress(InputError):  # a worker may see the folder but not write to it
-            store.put(job.key, made.value)
-    return Answer(job.key, made.value, lasting=made.lasting)
+            store.put(job.key, value.value)
+    return JobAnswer(job.key, value.value, lasting=value.lasting)

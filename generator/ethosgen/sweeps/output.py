@@ -42,7 +42,7 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
     Files of an earlier sweep that this one does not have are removed.
     """
     summary = report.as_json()
-    rows = [one.as_json() for one in report.results]
+    rows = [result.as_json() for result in report.results]
     notes = {name: str(version) for name, version in summary["versions"].items()}
     files = {
         SUMMARY: (json.dumps(summary, indent=1) + "\n").encode(),
@@ -65,8 +65,8 @@ def _labelled(report: SweepReport, notes: Mapping[str, str]) -> dict[str, bytes]
     """Return the files with the accuracy on labelled data, none without such."""
     if not report.accuracy:
         return {}
-    rows = [one.as_row() for one in report.accuracy]
-    samples = [row for one in report.accuracy for row in one.sample_rows()]
+    rows = [labelled.as_row() for labelled in report.accuracy]
+    samples = [row for labelled in report.accuracy for row in labelled.sample_rows()]
     return {
         ACCURACY_CSV: csv_bytes(rows, ACCURACY_COLUMNS),
         ACCURACY: parquet_bytes(rows, ACCURACY_COLUMNS, notes),

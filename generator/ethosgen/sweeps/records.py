@@ -36,14 +36,14 @@ _MADE = "made"
 
 def outputs_bytes(outputs: Sequence[Arrays], tensors: Sequence[Tensor]) -> bytes:
     """Return the outputs of samples as a compressed .npz; a sample may have none."""
-    made = [one for one in outputs if one]
+    present = [output for output in outputs if output]
     arrays = {
-        str(index): np.stack([one[tensor.name].reshape(-1) for one in made])
+        str(index): np.stack([output[tensor.name].reshape(-1) for output in present])
         for index, tensor in enumerate(tensors)
-        if made
+        if present
     }
     data = io.BytesIO()
-    arrays[_MADE] = np.array([bool(one) for one in outputs])
+    arrays[_MADE] = np.array([bool(output) for output in outputs])
     np.savez_compressed(data, allow_pickle=False, **arrays)
     return data.getvalue()
 
@@ -62,19 +62,21 @@ def read_outputs(data: bytes, tensors: Sequence[Tensor], count: int) -> list[Arr
     """Return the outputs of samples in the tensors' types and shapes; None if these are none."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            made = archive[_MADE]
-            found = [archive[str(index)] for index in range(len(tensors) if made.any() else 0)]
+            is_present = archive[_MADE]
+            tensors_read = [
+                archive[str(index)] for index in range(len(tensors) if is_present.any() else 0)
+            ]
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
-    stacks = list(zip(tensors, found, strict=False))
-    fits = all(a.dtype == t.dtype and a.shape == (made.sum(), t.elements) for t, a in stacks)
-    if made.shape != (count,) or made.dtype != np.bool_ or not fits:
+    stacks = list(zip(tensors, tensors_read, strict=False))
+    fits = all(a.dtype == t.dtype and a.shape == (is_present.sum(), t.elements) for t, a in stacks)
+    if is_present.shape != (count,) or is_present.dtype != np.bool_ or not fits:
         return None
-    each = iter(zip(*found, strict=True))
+    each = iter(zip(*tensors_read, strict=True))
     shapes = [(tensor.name, tensor.shape) for tensor in tensors]
     return [
         {name: row.reshape(shape) for (name, shape), row in zip(shapes, next(each), strict=True)}
         if has_outputs
         else {}
-        for has_outputs in made
+        for has_outputs in is_present
     ]

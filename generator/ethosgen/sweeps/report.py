@@ -91,9 +91,9 @@ class LabelledResult:
     def as_row(self) -> dict[str, Any]:
         """Return a flat object of strings, numbers and None, a row of a table."""
         report = self.report
-        found = report.classification if report else None
-        tops = found.as_json()["top"] if found else {}
-        most = max(found.right) if found and len(found.right) > 1 else None
+        figures = report.classification if report else None
+        tops = figures.as_json()["top"] if figures else {}
+        most = max(figures.right) if figures and len(figures.right) > 1 else None
         best = tops.get(str(most), {})
         detection = report.detection if report else None
         agreements = report.agreements if report else ()
@@ -102,16 +102,18 @@ class LabelledResult:
             "refusal": self.refusal or None,
             "samples": report.samples if report else None,
             "silent": report.silent if report else None,
-            "right": tops["1"]["right"] if found else None,
-            "accuracy": tops["1"]["accuracy"] if found else None,
+            "right": tops["1"]["right"] if figures else None,
+            "accuracy": tops["1"]["accuracy"] if figures else None,
             "top": most,
             "top_right": best.get("right"),
             "top_accuracy": best.get("accuracy"),
             "auc": detection.auc if detection else None,
             "mean_score_of_positives": detection.mean_positive if detection else None,
             "mean_score_of_negatives": detection.mean_negative if detection else None,
-            "compared_with": ",".join(one.other for one in agreements) or None,
-            "differing": sum(one.differing for one in agreements) if agreements else None,
+            "compared_with": ",".join(agreement.other for agreement in agreements) or None,
+            "differing": sum(agreement.differing for agreement in agreements)
+            if agreements
+            else None,
             "taken_as": (report.taken if report else "") or None,
         }
 
@@ -120,18 +122,18 @@ class LabelledResult:
         if self.report is None:
             return
         found = self.report.classification
-        names = [one.name for one in found.classes] if found else []
-        for one in self.report.verdicts:
-            has_answer = one.answer is not None
+        names = [figures.name for figures in found.classes] if found else []
+        for verdict in self.report.verdicts:
+            has_answer = verdict.answer is not None
             yield {
                 **self._where(),
-                "sample": one.sample,
-                "label": one.label,
-                "class": names[one.label] if names else None,
-                "answer": one.answer,
-                "answered_class": names[one.answer] if one.answer is not None else None,
-                "right": one.label == one.answer if has_answer else None,
-                "score": one.score,
+                "sample": verdict.sample,
+                "label": verdict.label,
+                "class": names[verdict.label] if names else None,
+                "answer": verdict.answer,
+                "answered_class": names[verdict.answer] if verdict.answer is not None else None,
+                "right": verdict.label == verdict.answer if has_answer else None,
+                "score": verdict.score,
             }
 
     def _where(self) -> dict[str, Any]:
@@ -163,8 +165,8 @@ class SweepReport:
     @property
     def passed(self) -> bool:
         """Whether all has a result, something was measured, and no output differs."""
-        is_judged = not self.accuracy or any(one.report for one in self.accuracy)
-        differs = any(one.differs for one in self.accuracy)
+        is_judged = not self.accuracy or any(labelled.report for labelled in self.accuracy)
+        differs = any(labelled.differs for labelled in self.accuracy)
         failed = self.counts.failed or self.counts.shards.failed
         return self.comparison.passed and is_judged and not differs and not failed
 
@@ -173,9 +175,9 @@ class SweepReport:
         return {
             "passed": self.passed,
             **self.counts.as_json(),
-            "refused": sum(bool(one.refusal) for one in self.results),
+            "refused": sum(bool(result.refusal) for result in self.results),
             "seconds": round(self.comparison.seconds, 3),
             "versions": dict(self.comparison.versions),
-            "results": [one.as_json() for one in self.results],
-            "accuracy": [one.as_json() for one in self.accuracy],
+            "results": [result.as_json() for result in self.results],
+            "accuracy": [labelled.as_json() for labelled in self.accuracy],
         }

@@ -30,8 +30,8 @@ _SIZE = re.compile(r"(\d+)\s*(b|kib|mib)?", re.IGNORECASE)
 
 def _bytes_of(size: int | str) -> int:
     """Return a size in bytes; ValueError for what is none."""
-    found = _SIZE.fullmatch(str(size).strip())
-    value = int(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0
+    match = _SIZE.fullmatch(str(size).strip())
+    value = int(match[1]) * _UNITS[(match[2] or "").lower()] if match else 0
     if value < 1:
         raise ValueError(f"'{size}' is not a size; write bytes, KiB or MiB: 65536, '64KiB'")
     return value
@@ -126,7 +126,7 @@ def _tables(given: object) -> object:
 
 
 def _distinct(tables: list[DataTable]) -> list[DataTable]:
-    names = [one.called for one in tables]
+    names = [table.called for table in tables]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"two tables are called '{twice}'; give each its own name")
@@ -190,8 +190,8 @@ def load_study(path: Path) -> Study:
 
 def find_networks(study: Study, path: Path) -> tuple[Path, ...]:
     """Return the networks' files, each once; InputError for a pattern that fits none."""
-    found = _fitting(study.networks, path, f"study '{path}': networks")
-    return tuple(dict.fromkeys(found))
+    networks = _fitting(study.networks, path, f"study '{path}': networks")
+    return tuple(dict.fromkeys(networks))
 
 
 def networks_of(table: DataTable, study: Study, path: Path) -> frozenset[Path]:
@@ -200,27 +200,27 @@ def networks_of(table: DataTable, study: Study, path: Path) -> frozenset[Path]:
     if not table.networks:
         return frozenset(networks)
     where = f"study '{path}': data '{table.called}': networks"
-    found = _fitting(table.networks, path, where)
-    stranger = next((one for one in found if one not in networks), None)
+    fitting = _fitting(table.networks, path, where)
+    stranger = next((name for name in fitting if name not in networks), None)
     if stranger is not None:
         raise InputError(f"{where}: '{stranger}' is none of the study's networks; add it there")
-    return frozenset(found)
+    return frozenset(fitting)
 
 
 def _fitting(patterns: list[str], path: Path, where: str) -> list[Path]:
     """Return the files that fit patterns, which are relative to the study."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for pattern in patterns:
         whole = str(path.parent / Path(pattern).expanduser())
         if not glob.has_magic(whole) or Path(whole).exists():
-            found.append(Path(whole))
+            paths.append(Path(whole))
             continue
-        fitting = [Path(one) for one in sorted(glob.glob(whole, recursive=True))]  # noqa: PTH207 - absolute patterns too
-        files = [one for one in fitting if one.is_file()]
+        fitting = [Path(name) for name in sorted(glob.glob(whole, recursive=True))]  # noqa: PTH207 - absolute patterns too
+        files = [file for file in fitting if file.is_file()]
         if not files:
             raise InputError(f"{where}: no file fits '{pattern}'")
-        found += files
-    return found
+        paths += files
+    return paths
 
 
 def study_schema() -> str:

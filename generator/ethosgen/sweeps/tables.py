@@ -95,6 +95,6 @@ def parquet_bytes(
 
     fields = [(name, pyarrow.type_for_alias(kind)) for name, kind in columns.items()]
     schema = pyarrow.schema(fields, metadata=dict(notes))
-    made = io.BytesIO()
-    parquet.write_table(pyarrow.Table.from_pylist(list(map(dict, rows)), schema), made)
-    return made.getvalue()
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(list(map(dict, rows)), schema), file)
+    return file.getvalue()

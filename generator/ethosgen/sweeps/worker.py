@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from ethosgen.sweeps.jobs import Answer, Compute, Job, do_jobs
+from ethosgen.sweeps.jobs import Compute, Job, JobAnswer, do_jobs
 from ethosgen.sweeps.store import Shelf
 
 _LONGEST_S = 20.0
@@ -11,7 +11,9 @@ _LONGEST_S = 20.0
 a worker that dies without the store's folder costs no more."""
 
 
-def do_batch(compute: Compute, jobs: Sequence[Job], shared: object, shelf: Shelf) -> list[Answer]:
+def do_batch(
+    compute: Compute, jobs: Sequence[Job], shared: object, shelf: Shelf
+) -> list[JobAnswer]:
     """Do jobs in order until the time is over, or until the sweep that sent them is gone."""
     until = time.monotonic() + _LONGEST_S
     return do_jobs(compute, jobs, shared, shelf, lambda: time.monotonic() < until and _is_wanted())

@@ -34,8 +34,8 @@ from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.targets.elements import Measured, Member
-    from ethosgen.targets.relay import Ports
+    from ethosgen.targets.elements import ElementFirmware, Measured
+    from ethosgen.targets.relay import ElementPorts
     from ethosgen.targets.wires import Tap
     from ethosgen.toolchain import Built
 
@@ -78,7 +78,7 @@ class Rig:
     `tap` and `timeout_s` are as for Elements.
     """
 
-    ports: "Mapping[str, Ports]" = field(default_factory=dict)
+    ports: "Mapping[str, ElementPorts]" = field(default_factory=dict)
     tap: "Tap | None" = None
     timeout_s: float = 120.0
 
@@ -155,7 +155,9 @@ def run_pipeline(
         schedule=schedule(_times(figures, manifest)),
         golden=golden,
         second=second,
-        plans=tuple(_info(opened, one.name).networks[0].summary for one in manifest.elements),
+        plans=tuple(
+            _info(opened, element.name).networks[0].summary for element in manifest.elements
+        ),
         alone=alone,
         why_not_alone=manifest.why_not_alone,
         is_alone_equal=is_equal,
@@ -194,7 +196,7 @@ def _info(opened: Opened, folder: str) -> "ProjectInfo":
     return replace(info, devices=devices_of(info, "qemu"))
 
 
-def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
+def require_ports(opened: Opened, ports: "Mapping[str, ElementPorts]") -> None:
     """Raise InputError unless all lines that boards need are named, and no others."""
     manifest = opened.manifest
     names = [element.name for element in manifest.elements]
@@ -220,15 +222,17 @@ def require_ports(opened: Opened, ports: "Mapping[str, Ports]") -> None:
             )
 
 
-def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "list[Member]":
+def members_of(
+    opened: Opened, ports: "Mapping[str, ElementPorts] | None" = None
+) -> "list[ElementFirmware]":
     """Return the built elements, boards for those in `ports`; InputError for one without build."""
-    from ethosgen.targets.elements import Member
+    from ethosgen.targets.elements import ElementFirmware
 
     members = []
     for element in opened.manifest.elements:
         info = _info(opened, element.name)
         if ports and element.name in ports:
-            members.append(Member(element.name, info, None, None, ports[element.name]))
+            members.append(ElementFirmware(element.name, info, None, None, ports[element.name]))
             continue
         attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
         if info.board.run.qemu is None:
@@ -236,7 +240,7 @@ def members_of(opened: Opened, ports: "Mapping[str, Ports] | None" = None) -> "l
                 f"element '{element.name}' cannot run here: QEMU has no board '{info.board.name}'; "
                 f"for a real one, name its serial ports with --port {element.name}=PORT and so on"
             )
-        members.append(Member(element.name, info, find_firmware(info, "qemu").elf, attach))
+        members.append(ElementFirmware(element.name, info, find_firmware(info, "qemu").elf, attach))
     return members
 
 
@@ -267,9 +271,11 @@ def _run(
             is_recording=is_recording,
         ) as elements,
     ):
-        found = elements.run(frames, lambda done: watch.say(f"running on QEMU: {done} of {count}"))
+        results = elements.run(
+            frames, lambda done: watch.say(f"running on QEMU: {done} of {count}")
+        )
         measured = elements.finish(len(samples))
-    outputs = [decode(graph, stages[-1].sends, data) if data else {} for data in found]
+    outputs = [decode(graph, stages[-1].sends, data) if data else {} for data in results]
     return _Done(outputs, measured, [recorder.frames for recorder in elements.recorders])
 
 
@@ -291,11 +297,11 @@ def _run_alone(
         elf = find_firmware(info, "qemu").elf
         done = run(elf, info, samples[:_ALONE_SAMPLES], attach=attach).samples
     is_equal = all(
-        one.outputs.keys() == other.keys()
+        sample.outputs.keys() == other.keys()
         and all(
-            np.array_equal(one.outputs[n], other[n], equal_nan=_has_nan(other[n])) for n in other
+            np.array_equal(sample.outputs[n], other[n], equal_nan=_has_nan(other[n])) for n in other
         )
-        for one, other in zip(done, outputs, strict=False)
+        for sample, other in zip(done, outputs, strict=False)
     )
     cycles = [(s.cpu_instructions or 0) + (s.npu_pmu or {}).get("cycles", 0) for s in done]
     return max(cycles), is_equal
@@ -309,17 +315,19 @@ def _figures(
     opened: Opened, measured: "Sequence[Measured]", samples: int
 ) -> tuple[ElementFigures, ...]:
     manifest, figures = opened.manifest, []
-    for k, (element, one) in enumerate(zip(manifest.elements, measured, strict=True)):
-        report = one.report
+    for k, (element, measurement) in enumerate(zip(manifest.elements, measured, strict=True)):
+        report = measurement.report
         if report.most_run_ticks > _MOST_TICKS:
             ticks = counted(report.most_run_ticks, "tick")
             raise TargetError(
                 f"element '{element.name}' reports {ticks} for a run, which its counter of 32 bits "
                 "cannot have counted; run the pipeline again"
             )
-        per_cycle = one.hello.ticks_hz / element.clock_hz * samples
-        if one.instruction_ns is not None:
-            per_cycle = one.hello.ticks_hz * one.instruction_ns / _NANOSECONDS * samples
+        per_cycle = measurement.hello.ticks_hz / element.clock_hz * samples
+        if measurement.instruction_ns is not None:
+            per_cycle = (
+                measurement.hello.ticks_hz * measurement.instruction_ns / _NANOSECONDS * samples
+            )
         sends = opened.stages[k].sends
         wire = 0.0
         if k < len(manifest.links):
@@ -347,9 +355,9 @@ def _times(figures: Sequence[ElementFigures], manifest: Manifest) -> list[Times]
     latencies = [*(latency for _, latency in manifest.links), 0.0]
     return [
         Times(
-            (one.receive + one.cpu + one.npu) / one.clock_hz,
-            max(one.send, one.wire) / one.clock_hz,
+            (element.receive + element.cpu + element.npu) / element.clock_hz,
+            max(element.send, element.wire) / element.clock_hz,
             latency,
         )
-        for one, latency in zip(figures, latencies, strict=True)
+        for element, latency in zip(figures, latencies, strict=True)
     ]

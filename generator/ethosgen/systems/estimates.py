@@ -62,10 +62,10 @@ class Estimates:
     def cycles(self, stage: int, start: int, stop: int) -> int:
         """Return the cycles of operators on an element, without hand-over."""
         key = _kind(self.system.elements[stage])
-        sums, found = self._sums[key], self._cycles[key]
+        sums, costs = self._sums[key], self._cycles[key]
         starts = 0
         previous: int | None = None
-        for _, begin, group in found[start:stop]:
+        for _, begin, group in costs[start:stop]:
             if group is not None and group != previous:
                 starts += begin
             previous = group
@@ -144,7 +144,7 @@ def _operator_cycles(
     graph, offers = network.graph, _offers(network, element, options)
     others = _cpu_side(network, element, options)
     missing = Offer(cycles=0) if offers else Offer(refusal="there is no NPU")
-    found: list[tuple[int, int, int | None]] = []
+    costs: list[tuple[int, int, int | None]] = []
     for op in graph.operators:
         cpu = others.cpu_cycles(op, graph)
         if cpu is None:
@@ -152,10 +152,10 @@ def _operator_cycles(
         offer = offers.get(OperatorIndex(op.index), missing)
         is_slower = offer.cycles is not None and cpu < offer.cycles
         if offer.refusal or (options.mode is OffloadMode.AUTO and is_slower):
-            found.append((cpu, 0, None))
+            costs.append((cpu, 0, None))
         else:
-            found.append((offer.cycles or 0, offer.start, offer.group))
-    return found
+            costs.append((offer.cycles or 0, offer.start, offer.group))
+    return costs
 
 
 def _offers(

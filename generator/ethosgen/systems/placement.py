@@ -143,11 +143,11 @@ def _starts(graph: Graph) -> list[int]:
     What moves bytes goes with the operator after it, at the end with the one before.
     """
     works = [operator.code not in _MOVING for operator in graph.operators]
-    found = [0]
+    starts = [0]
     for start in positions(graph)[1:]:
-        if any(works[found[-1] : start]) and any(works[start:]):
-            found.append(start)
-    return [*found, len(works)]
+        if any(works[starts[-1] : start]) and any(works[start:]):
+            starts.append(start)
+    return [*starts, len(works)]
 
 
 def _check_outputs(asked: PlacementRequest) -> None:
@@ -280,13 +280,13 @@ class _Lives:
 
     def hand_overs(self, stage_of: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the bytes from each stage to each other one that needs its tensors."""
-        found: dict[tuple[int, int], int] = {}
+        frames: dict[tuple[int, int], int] = {}
         for tensor, maker in self.made.items():
             sender = stage_of[maker]
             for receiver in {stage_of[user] for user in self.used.get(tensor, ())} - {sender}:
                 pair = sender, receiver
-                found[pair] = found.get(pair, 0) + self.graph.tensors[tensor].bytes
-        return found
+                frames[pair] = frames.get(pair, 0) + self.graph.tensors[tensor].bytes
+        return frames
 
 
 def _name(graph: Graph, first: int, end: int) -> str:

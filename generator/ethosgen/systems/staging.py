@@ -20,8 +20,8 @@ from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.layout import handover, windows
 from ethosgen.stages.manifest import (
     MANIFEST,
+    ElementProject,
     Manifest,
-    Member,
     is_pipeline,
     manifest_text,
     open_manifest,
@@ -30,7 +30,7 @@ from ethosgen.stages.report import plan_json
 from ethosgen.systems.estimates import Estimates, accelerator_of
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import ROOM, Handover, Window, identity_of
+from ethosgen.values.handover import ROOM, Handover, SharedWindow, identity_of
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
 from ethosgen.values.watch import Watch
@@ -95,13 +95,16 @@ def create_pipeline(
     estimates = Estimates(network, system, options)
     place = directory or Path(f"{network.name}_pipeline")
     _require_new_or_same(place, network, system)
-    boundaries, made = _fitting(network, system, estimates, options, watch, cuts)
+    boundaries, projects_made = _fitting(network, system, estimates, options, watch, cuts)
     stages = cut(network, boundaries)
     alone, why_not = _alone(network, system.elements[0], options, watch)
     manifest = _manifest(network, system, estimates, boundaries, why_not, options)
     source = source_of(network)
     files = {MANIFEST: manifest_text(manifest), manifest.source: source.data}
-    projects = {one.name: project for one, (project, _) in zip(system.elements, made, strict=True)}
+    projects = {
+        element.name: project
+        for element, (project, _) in zip(system.elements, projects_made, strict=True)
+    }
     if alone is not None:
         projects[ALONE] = alone
     with watch.stage("render", f"writing the pipeline to {place}"):
@@ -117,7 +120,7 @@ def create_pipeline(
             sum(network.graph.tensors[i].bytes for i in stage.sends),
         )
         for k, (element, stage, (_, plan)) in enumerate(
-            zip(system.elements, stages, made, strict=True)
+            zip(system.elements, stages, projects_made, strict=True)
         )
     ]
     whole = estimates.cycles(0, 0, len(network.graph.operators))
@@ -140,10 +143,10 @@ def find_boundaries(
     def cost(stage: int, start: int, stop: int) -> float:
         return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
 
-    found = balance(cuts, len(system.elements), cost)
-    if found is None:
+    boundaries = balance(cuts, len(system.elements), cost)
+    if boundaries is None:
         raise CapacityError((_given_too_large if given else _too_large)(estimates, cuts))
-    return found
+    return boundaries
 
 
 def _require_cuttable(network: Network, system: System) -> None:
@@ -165,10 +168,12 @@ def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     """Say which part of the network fits no element, or that all together are too large."""
     network, elements = estimates.network, estimates.system.elements
     for start, stop in pairwise(cuts):
-        shortages = [(estimates.shortage(k, start, stop), one) for k, one in enumerate(elements)]
+        shortages = [
+            (estimates.shortage(k, start, stop), element) for k, element in enumerate(elements)
+        ]
         if all(shortage is not None for shortage, _ in shortages):
             shortage, element = min(
-                ((shortage, one) for shortage, one in shortages if shortage),
+                ((shortage, element) for shortage, element in shortages if shortage),
                 key=lambda each: each[0].bytes,
             )
             op = network.graph.operators[start]
@@ -205,10 +210,10 @@ def _least_shortage(estimates: Estimates, cuts: Sequence[int]) -> int:
         return float(shortage.bytes) if shortage else 0.0
 
     stages = len(estimates.system.elements)
-    found = balance(cuts, stages, cost)
-    if found is None:
+    boundaries = balance(cuts, stages, cost)
+    if boundaries is None:
         return 0
-    return int(max(cost(k, found[k], found[k + 1]) for k in range(stages)))
+    return int(max(cost(k, boundaries[k], boundaries[k + 1]) for k in range(stages)))
 
 
 def _fitting(
@@ -235,7 +240,7 @@ def _fitting(
         try:
             for k, stage in enumerate(stages):
                 key = (k, stage.start, stage.stop)
-                given = handover(
+                frames = handover(
                     network.graph,
                     stage,
                     system.elements[k].name,
@@ -243,7 +248,7 @@ def _fitting(
                     identity_of(source_of(network).data, boundaries),
                     (rooms[k], rooms[k + 1]) if rooms else None,
                 )
-                done[key] = _make(stage.network, system.elements[k], options, given, watch)
+                done[key] = _make(stage.network, system.elements[k], options, frames, watch)
         except CapacityError as late:
             error = CapacityError(f"element '{system.elements[k].name}': {late}", late.overflows)
             forbidden.append(key)
@@ -253,7 +258,7 @@ def _fitting(
     raise error
 
 
-def _windows(network: Network, system: System, stages: Sequence[Stage]) -> list[Window]:
+def _windows(network: Network, system: System, stages: Sequence[Stage]) -> list[SharedWindow]:
     if system.shared is None:
         return []
     rooms = windows(network.graph, stages, system.shared.start_addr, ROOM)
@@ -318,13 +323,13 @@ def _manifest(
         link=system.link,
         boundaries=tuple(boundaries),
         elements=tuple(
-            Member(
-                one.name,
-                one.board.name,
-                one.clock_hz,
+            ElementProject(
+                element.name,
+                element.board.name,
+                element.clock_hz,
                 estimates.cycles(k, boundaries[k], boundaries[k + 1]),
             )
-            for k, one in enumerate(system.elements)
+            for k, element in enumerate(system.elements)
         ),
         links=tuple((link.bytes_per_s, link.latency_us * 1e-6) for link in system.links),
         window=(system.shared.start_addr, system.shared.size_bytes) if system.shared else None,
@@ -340,11 +345,11 @@ def _require_new_or_same(place: Path, network: Network, system: System) -> None:
     if not is_pipeline(place):
         raise InputError(f"'{place}' exists and is not a pipeline; choose another with -o")
     there = open_manifest(place)
-    names = tuple(one.name for one in system.elements)
-    if (there.network, tuple(one.name for one in there.elements)) != (network.name, names):
+    names = tuple(element.name for element in system.elements)
+    if (there.network, tuple(element.name for element in there.elements)) != (network.name, names):
         raise InputError(
             f"'{place}' is a pipeline of '{there.network}' for "
-            f"{', '.join(one.name for one in there.elements)}; choose another with -o"
+            f"{', '.join(element.name for element in there.elements)}; choose another with -o"
         )
 
 

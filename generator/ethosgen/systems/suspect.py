@@ -30,46 +30,48 @@ def find_suspect(
     """
     for k, (stage, name) in enumerate(zip(stages, names, strict=True)):
         pairs = [(a, b) for a, b in zip(frames[k], frames[k + 1], strict=False) if a and b]
-        given = [decode(graph, stage.receives, frame) for frame, _ in pairs]
+        received = [decode(graph, stage.receives, frame) for frame, _ in pairs]
         sent = [decode(graph, stage.sends, frame) for _, frame in pairs]
-        found = _changed(graph, stage, given, sent) or _wrong(graph, stage, given, sent, oracle)
-        if found is not None:
-            return Suspect(name, found)
+        difference = _changed(graph, stage, received, sent) or _wrong(
+            graph, stage, received, sent, oracle
+        )
+        if difference is not None:
+            return Suspect(name, difference)
     return Suspect(None, note=NOT_AGAIN)
 
 
 def decode(graph: Graph, tensors: Sequence[int], data: bytes) -> Arrays:
     """Return the tensors of a frame by name."""
-    found: dict[str, np.ndarray[Any, Any]] = {}
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
     for i, at in offsets(graph, tensors).items():
         tensor = graph.tensors[i]
         array = np.frombuffer(data[at : at + tensor.bytes], tensor.dtype)
-        found[tensor.name] = array.reshape(tensor.shape).copy()
-    return found
+        arrays[tensor.name] = array.reshape(tensor.shape).copy()
+    return arrays
 
 
 def _wrong(
     graph: Graph,
     stage: Stage,
-    given: Sequence[Arrays],
+    received: Sequence[Arrays],
     sent: Sequence[Arrays],
     oracle: str | None,
 ) -> Difference | None:
     """Return the first output of a stage that differs from the oracle's."""
     inputs, outputs = _names(graph, stage.reads), _names(graph, stage.makes)
-    samples: list[Arrays] = [{name: one[name] for name in inputs} for one in given]
-    made: list[Arrays] = [{name: one[name] for name in outputs} for one in sent]
+    samples: list[Arrays] = [{name: frame[name] for name in inputs} for frame in received]
+    computed: list[Arrays] = [{name: frame[name] for name in outputs} for frame in sent]
     golden = golden_answer(stage.network, samples, oracle)
-    return golden.compared(made).first
+    return golden.compared(computed).first
 
 
 def _changed(
-    graph: Graph, stage: Stage, given: Sequence[Arrays], sent: Sequence[Arrays]
+    graph: Graph, stage: Stage, received: Sequence[Arrays], sent: Sequence[Arrays]
 ) -> Difference | None:
     """Return the first difference in what a stage only hands on."""
     names = _names(graph, [i for i in stage.sends if i not in stage.makes])
-    before: list[Arrays] = [{name: one[name] for name in names} for one in given]
-    behind: list[Arrays] = [{name: one[name] for name in names} for one in sent]
+    before: list[Arrays] = [{name: frame[name] for name in names} for frame in received]
+    behind: list[Arrays] = [{name: frame[name] for name in names} for frame in sent]
     return compare("handed on", behind, before).first
 
 

@@ -16,7 +16,7 @@ from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.project.info import NetworkInfo, ProjectInfo
 from ethosgen.samples.fitting import fitting
-from ethosgen.targets.buffers import Place
+from ethosgen.targets.buffers import PortIndex
 from ethosgen.targets.kinds import (
     TARGETS,
     Firmware,
@@ -229,7 +229,10 @@ def _run_sample(
     index, sample = job
     network = info.networks[index]
     for port, tensor in enumerate(network.inputs):
-        given, memory = fitting(sample, tensor).tobytes(), target.buffer(Place(index, False, port))
+        given, memory = (
+            fitting(sample, tensor).tobytes(),
+            target.buffer(PortIndex(index, False, port)),
+        )
         if memory is not None:
             memory[:] = np.frombuffer(given, np.uint8)
         else:
@@ -239,7 +242,7 @@ def _run_sample(
         raise _explain(reply, target, network, info.devices)
     outputs = {}
     for port, tensor in enumerate(network.outputs if reply.status == 0 else ()):
-        memory = target.buffer(Place(index, True, port))
+        memory = target.buffer(PortIndex(index, True, port))
         if memory is not None:
             data = memory.tobytes()
         else:

@@ -25,7 +25,7 @@ _PORT = struct.Struct("<II")
 
 
 @dataclass(frozen=True)
-class Place:
+class PortIndex:
     """An input or output of a network: `network` and `port` are indices in the project."""
 
     network: int
@@ -33,26 +33,26 @@ class Place:
     port: int
 
 
-def find_buffers(elf: Path, info: ProjectInfo) -> dict[Place, tuple[int, int]]:
+def find_buffers(elf: Path, info: ProjectInfo) -> dict[PortIndex, tuple[int, int]]:
     """Return address and size of each large input and output; none if the table differs."""
     with elf.open("rb") as file:
         image = ELFFile(file)
         table = _symbol(image)
         if table is None or len(table) != _NETWORK.size * len(info.networks):
             return {}
-        found: dict[Place, tuple[int, int]] = {}
+        buffers: dict[PortIndex, tuple[int, int]] = {}
         for index, (row, network) in enumerate(
             zip(_NETWORK.iter_unpack(table), info.networks, strict=True)
         ):
             ports = _ports(image, row, network)
             if ports is None:
                 return {}
-            found |= {
-                Place(index, *place): port
+            buffers |= {
+                PortIndex(index, *place): port
                 for place, port in ports.items()
                 if port[1] >= LARGE_BYTES
             }
-        return found
+        return buffers
 
 
 def _ports(
@@ -62,7 +62,7 @@ def _ports(
     _, inputs, outputs, input_count, output_count, *_ = row
     if (input_count, output_count) != (len(network.inputs), len(network.outputs)):
         return None
-    found: dict[tuple[bool, int], tuple[int, int]] = {}
+    ports: dict[tuple[bool, int], tuple[int, int]] = {}
     sides: Iterator[tuple[bool, int, tuple[Tensor, ...]]] = iter(
         ((False, inputs, network.inputs), (True, outputs, network.outputs))
     )
@@ -73,8 +73,8 @@ def _ports(
         for number, (tensor, port) in enumerate(zip(tensors, _PORT.iter_unpack(data), strict=True)):
             if port[1] != tensor.bytes:
                 return None
-            found[is_output, number] = (port[0], port[1])
-    return found
+            ports[is_output, number] = (port[0], port[1])
+    return ports
 
 
 def _symbol(image: ELFFile) -> bytes | None:

@@ -11,10 +11,10 @@ _THUMB = 1
 
 def place_of(address: int, elf: Path) -> str:
     """Return where an address of code is in a file: in a function, or in none."""
-    found = function_at(address, elf)
-    if found is None:
+    function = function_at(address, elf)
+    if function is None:
         return f"no function of {elf.name} is there"
-    return f"it is in {found[0]}(), 0x{found[1]:x} after its start"
+    return f"it is in {function[0]}(), 0x{function[1]:x} after its start"
 
 
 def function_at(address: int, elf: Path) -> tuple[str, int] | None:

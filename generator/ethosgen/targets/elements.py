@@ -24,7 +24,7 @@ from ethosgen.project.info import ProjectInfo
 from ethosgen.targets import check_hello, status_name
 from ethosgen.targets.kinds import Target
 from ethosgen.targets.qemu import QemuTarget, make_ram, map_ram
-from ethosgen.targets.relay import End, Ports, Relay, SerialEnd, wire
+from ethosgen.targets.relay import ElementPorts, End, Relay, SerialEnd, wire
 from ethosgen.targets.serial_port import SerialTarget
 from ethosgen.targets.session import ElementReport, Hello, Session
 from ethosgen.targets.stack import stack_size
@@ -33,8 +33,8 @@ from ethosgen.targets.wires import (
     DamagedFrameError,
     Feeder,
     ForeignFrameError,
-    Frame,
     LostFrameError,
+    ReceivedFrame,
     Recorder,
     Slots,
     Tap,
@@ -42,7 +42,7 @@ from ethosgen.targets.wires import (
 )
 from ethosgen.values.errors import DeviceFault, InputError, TargetError
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import ROOM, Window
+from ethosgen.values.handover import ROOM, SharedWindow
 from ethosgen.values.status import Status
 
 _HELLO_S = 30.0
@@ -58,7 +58,7 @@ DAMAGED, LOST, OVERRUN, CREDIT, FOREIGN = 0x101, 0x102, 0x103, 0x104, 0x105
 
 
 @dataclass(frozen=True)
-class Member:
+class ElementFirmware:
     """An element to run: its name, its project and firmware, its NPU model if it has an NPU.
 
     `ports` are those of a board; None stands for QEMU, which needs the firmware.
@@ -68,7 +68,7 @@ class Member:
     info: ProjectInfo
     elf: Path | None
     attach: Attach | None
-    ports: Ports | None = None
+    ports: ElementPorts | None = None
 
     @property
     def stack_bytes(self) -> int | None:
@@ -98,10 +98,10 @@ class Elements(ExitStack):
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[ElementFirmware],
         sent_bytes: int,
         identity: bytes,
-        windows: Sequence[Window] = (),
+        windows: Sequence[SharedWindow] = (),
         *,
         tap: Tap | None = None,
         timeout_s: float = 120.0,
@@ -166,7 +166,7 @@ class Elements(ExitStack):
 
     def finish(self, samples: int) -> list[Measured]:
         """End all sessions; TargetError unless every element has run each sample once."""
-        found = []
+        measured = []
         for k, session in enumerate(self._sessions):
             try:
                 with self._named(k):
@@ -185,7 +185,7 @@ class Elements(ExitStack):
             member = self.members[k]
             qemu = None if member.ports else member.info.board.run.qemu
             instruction_ns = qemu.instruction_ns if qemu else None
-            found.append(Measured(report, self._hellos[k], instruction_ns))
+            measured.append(Measured(report, self._hellos[k], instruction_ns))
         for k, (session, target) in enumerate(zip(self._sessions, self.targets, strict=True)):
             session.bye()
             status = target.wait_for_exit()
@@ -193,7 +193,7 @@ class Elements(ExitStack):
                 raise TargetError(
                     f"element '{self._names[k]}' exited with status {status} after its end marker"
                 )
-        return found
+        return measured
 
     # ---- starting ------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Elements(ExitStack):
         relay.start()
 
     def _wires(
-        self, member: Member, before: socket.socket, behind: socket.socket
+        self, member: ElementFirmware, before: socket.socket, behind: socket.socket
     ) -> dict[int, socket.socket]:
         serials = [link.serial for link in member.info.board.links]
         if len(serials) < len((before, behind)) or None in serials:
@@ -314,7 +314,7 @@ class Elements(ExitStack):
         os.close(handle)
         return path
 
-    def _memory(self, window: Window) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    def _memory(self, window: SharedWindow) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         at = window.start_addr - self._base
         return self._shared[at : at + ROOM * window.stride]
 
@@ -409,7 +409,7 @@ class Elements(ExitStack):
         """The word that an element of this pipeline reports with another one's frame."""
         return int.from_bytes(self._identity[:4], "little")
 
-    def _status_text(self, sequence: int, frame: Frame) -> str:
+    def _status_text(self, sequence: int, frame: ReceivedFrame) -> str:
         status, origin = frame.status, frame.origin
         name = self._names[origin] if origin < len(self._names) else "?"
         before = f"{self._source(origin)}, or the line behind it," if origin else self._source(0)

@@ -15,7 +15,7 @@ from ethosgen.targets.frames import Decoder
 from ethosgen.targets.kinds import Firmware, Line, TargetKind, require_target
 from ethosgen.targets.profiling import unit_of
 from ethosgen.targets.session import Request, RestartError, Session
-from ethosgen.values.application import Work
+from ethosgen.values.application import ApplicationWork
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
 
@@ -127,7 +127,7 @@ def run_application(
     timeout_s: float = 120.0,
     on_item: Callable[[int, int], None] = lambda _done, _all: None,
     on_line: OnLine = lambda _line: None,
-) -> tuple[list[str], Work | None]:
+) -> tuple[list[str], ApplicationWork | None]:
     """Feed an application with items and return the lines that it prints, and its work.
 
     The work is None on a target whose clock stands still. `timeout_s` is for the work on one item.
@@ -166,10 +166,10 @@ def run_application(
     return session.lines, _work(ending, info, kind)
 
 
-def _work(ending: Ending, info: ProjectInfo, kind: TargetKind) -> Work | None:
+def _work(ending: Ending, info: ProjectInfo, kind: TargetKind) -> ApplicationWork | None:
     """Return an application's work in the unit that its clock counts on the target."""
     if not kind.has_clock:
         return None
     unit = unit_of(info.board, kind, ending.ticks_hz)
     rate = info.board.cpu.clock_hz if kind.counts_instructions else ending.ticks_hz
-    return Work(round(ending.ticks / unit.ticks), unit.name, rate)
+    return ApplicationWork(round(ending.ticks / unit.ticks), unit.name, rate)

@@ -61,9 +61,9 @@ class FvpTarget(ProcessTarget):
         """Return the console's port as the FVP reports it: it may differ from the requested one."""
         deadline = Deadline(_START_S, f"let {self._title} listen on its console")
         while True:
-            found = _LISTENS.search(self._read_log())
-            if found is not None:
-                return int(found[1])
+            match = _LISTENS.search(self._read_log())
+            if match is not None:
+                return int(match[1])
             self.check()
             deadline.check()
             time.sleep(0.02)

@@ -14,7 +14,7 @@ from ethosgen.board import Board
 from ethosgen.host.tools import QEMU
 from ethosgen.platforms import ZEPHYR
 from ethosgen.project.info import ProjectInfo
-from ethosgen.targets.buffers import Place
+from ethosgen.targets.buffers import PortIndex
 from ethosgen.targets.console import Console
 from ethosgen.targets.fvp import FvpTarget
 from ethosgen.targets.linux import QemuUserTarget, SshHost, SshTarget
@@ -51,7 +51,7 @@ class Target(Protocol):
     def settle(self) -> None:
         """Record that the firmware has answered, so it is completely loaded."""
 
-    def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+    def buffer(self, place: PortIndex) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
         """Return the firmware's buffer of an input or output; None to use the console."""
 
     def wait_for_exit(self) -> int | None:

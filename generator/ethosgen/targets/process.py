@@ -11,7 +11,7 @@ from typing import IO, Any, Self
 import numpy as np
 
 from ethosgen.host.termination import hold_signals
-from ethosgen.targets.buffers import Place
+from ethosgen.targets.buffers import PortIndex
 from ethosgen.targets.console import Console
 from ethosgen.values.errors import TargetError
 
@@ -73,7 +73,7 @@ class ProcessTarget:
     def settle(self) -> None:
         """Do nothing: the program needs nothing from us."""
 
-    def buffer(self, _place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+    def buffer(self, _place: PortIndex) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
         """Return None: all data goes through the console."""
         return None
 

@@ -26,11 +26,11 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
-from ethosgen.device.process import DeviceProcess, Line, Part, SharedFile
+from ethosgen.device.process import DeviceProcess, InterruptLine, Part, SharedFile
 from ethosgen.host.child import die_with_us
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets.attachment import NpuThread
-from ethosgen.targets.buffers import Place, find_buffers
+from ethosgen.targets.buffers import PortIndex, find_buffers
 from ethosgen.targets.cache import PAGE_BYTES, CachedNpu
 from ethosgen.targets.console import SerialConsole
 from ethosgen.targets.process import ProcessTarget
@@ -116,7 +116,7 @@ class QemuTarget(ProcessTarget):
             self._ram.unlink(missing_ok=True)
             self._ram = None
 
-    def buffer(self, place: Place) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
+    def buffer(self, place: PortIndex) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
         """Return the firmware's buffer of a large input or output, if it is in shared memory."""
         if self._memory is None or place not in self._buffers:
             return None
@@ -177,7 +177,7 @@ class QemuTarget(ProcessTarget):
                 continue
             model = DeviceProcess(device)
             self._models.append(model)
-            line = Line(bell, bell_byte(index))
+            line = InterruptLine(bell, bell_byte(index))
             model.start(shared, page, list(self._parts()), line)
 
     def _open_ram(self) -> tuple[Path, int]:

@@ -16,7 +16,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Ports:
+class ElementPorts:
     """The serial ports of an element that is a board.
 
     The lines before and behind are None where they lead to another board, not here.

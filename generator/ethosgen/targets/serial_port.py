@@ -6,7 +6,7 @@ from typing import Self
 
 from ethosgen.board import Board
 from ethosgen.host.tools import CommandError, run_command
-from ethosgen.targets.buffers import Place
+from ethosgen.targets.buffers import PortIndex
 from ethosgen.targets.console import Console, SerialConsole
 from ethosgen.values.errors import InputError, TargetError
 
@@ -80,7 +80,7 @@ class SerialTarget:
     def settle(self) -> None:
         """Do nothing: a board needs nothing from us."""
 
-    def buffer(self, _place: Place) -> None:
+    def buffer(self, _place: PortIndex) -> None:
         """Return None: all data goes through the console."""
 
     def wait_for_exit(self) -> int | None:

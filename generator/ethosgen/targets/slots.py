@@ -67,7 +67,7 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
 
 def describe_refusal(status: int, info: ProjectInfo) -> str:
     """Return the reason of a refusal of weights and the next command, "" for another status."""
-    files = [str(one.weights.file) for one in info.networks if one.weights is not None]
+    files = [str(network.weights.file) for network in info.networks if network.weights is not None]
     text = _REFUSALS.get(Status(status), "") if status in set(Status) else ""
     if not text or not files:
         return ""
@@ -103,7 +103,7 @@ def _slots(elf: Path) -> Mapping[str, tuple[int, int]]:
             return {}
         sections = list(image.iter_sections())
         named = {s.name: s for s in symbols.iter_symbols() if s.name.startswith(_START)}
-        found = {}
+        slots = {}
         for name, end in named.items():
             network = name.removeprefix(_END)
             start = named.get(f"{_START}{network}")
@@ -112,5 +112,5 @@ def _slots(elf: Path) -> Mapping[str, tuple[int, int]]:
             section = start["st_shndx"]
             if isinstance(section, int) and sections[section]["sh_type"] == "SHT_NOBITS":
                 address = start["st_value"]
-                found[network] = (address, end["st_value"] - address)
-        return found
+                slots[network] = (address, end["st_value"] - address)
+        return slots

@@ -33,8 +33,8 @@ def overflow_text(size: int | None, script: str = "board/*.ld") -> str:
 
 def stack_size(elf: Path) -> int | None:
     """Return the bytes of main()'s stack; None if the linker script is not one of ours."""
-    found = _find_stack(elf)
-    return None if found is None else len(found)
+    symbol = _find_stack(elf)
+    return None if symbol is None else len(symbol)
 
 
 def describe_lockup(log: str, elf: Path) -> str | None:

@@ -29,7 +29,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Frame:
+class ReceivedFrame:
     """A frame as received: the tensors are empty unless the status is 0."""
 
     sequence: int
@@ -135,10 +135,10 @@ class Feeder:
 
     def _take_back(self) -> None:
         while select.select([self.line], [], [], 0)[0]:
-            given = self.line.recv(_CHUNK)
-            if not given:
+            received = self.line.recv(_CHUNK)
+            if not received:
                 raise ConnectionResetError(0, "it was closed")
-            for number in given:
+            for number in received:
                 if number != self._given_back % 256:
                     raise TargetError("the first element gave back the room of another frame")
                 self._given_back += 1
@@ -158,7 +158,7 @@ class Collector:
         self._pending = bytearray()
         self.received = 0
 
-    def work(self) -> list[Frame]:
+    def work(self) -> list[ReceivedFrame]:
         """Return the frames that have arrived; TargetError for one that is damaged or missing."""
         frames = []
         try:
@@ -175,7 +175,7 @@ class Collector:
             raise TargetError(f"lost the line to the last element: {error.strerror}") from None
         return frames
 
-    def _next(self) -> Frame | None:
+    def _next(self) -> ReceivedFrame | None:
         data = self._whole()
         if data is None:
             return None
@@ -191,7 +191,7 @@ class Collector:
             raise ForeignFrameError
         self.received += 1
         self.line.send(bytes([sequence % 256]))
-        return Frame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
+        return ReceivedFrame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
 
     def _whole(self) -> bytes | None:
         """Return the next frame's bytes once all are there."""

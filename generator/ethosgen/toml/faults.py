@@ -85,9 +85,9 @@ def _names(tables: Any, parts: Sequence[str]) -> Iterator[str]:
 def _fields(schema: Any) -> Iterator[str]:
     """Yield the names of all fields in a schema."""
     if isinstance(schema, list):
-        for one in schema:
-            yield from _fields(one)
+        for part in schema:
+            yield from _fields(part)
     elif isinstance(schema, dict):
         yield from schema.get("properties", {})
-        for one in schema.values():
-            yield from _fields(one)
+        for part in schema.values():
+            yield from _fields(part)

@@ -103,7 +103,9 @@ def measure_program(program: Path, networks: Sequence[str]) -> Sizes:
 
 def _symbol_bytes(parsed: ELFFile, names: Set[str]) -> int:
     """Return the bytes of all variables with those names."""
-    tables = [one for one in parsed.iter_sections() if isinstance(one, SymbolTableSection)]
+    tables = [
+        section for section in parsed.iter_sections() if isinstance(section, SymbolTableSection)
+    ]
     return sum(
         symbol["st_size"]
         for table in tables

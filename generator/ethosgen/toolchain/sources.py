@@ -63,11 +63,15 @@ def digest_sources(directory: Path) -> Digests:
 
 def stamp(elf: Path, digests: Digests) -> None:
     """Put digests into an ELF, in a section that no memory holds; its time stays the same."""
-    found = _find(elf)
-    if found == digests.encode():
+    section = _find(elf)
+    if section == digests.encode():
         return
     data = elf.read_bytes()
-    data = data.replace(found, digests.encode()) if found else _with_section(data, digests.encode())
+    data = (
+        data.replace(section, digests.encode())
+        if section
+        else _with_section(data, digests.encode())
+    )
     times, fresh = elf.stat(), elf.with_name(f"{elf.name}.new")
     fresh.write_bytes(data)
     shutil.copymode(elf, fresh)
@@ -81,8 +85,8 @@ def require_fresh(elf: Path, directory: Path, on: str, has_weights: bool = False
     `on` is the target that it was built for; `has_weights` says that its image has the files of
     weights. No source may be newer than an ELF without digests, which cmake alone or west built.
     """
-    found = _find(elf)
-    if found is None:
+    section = _find(elf)
+    if section is None:
         built = elf.stat().st_mtime_ns
         changed = [
             path.relative_to(directory).as_posix()
@@ -91,7 +95,7 @@ def require_fresh(elf: Path, directory: Path, on: str, has_weights: bool = False
         ]
         is_fresh, which = not changed, ", ".join(sorted(changed)[:3])
     else:
-        now, then = digest_sources(directory), found.decode("ascii").split()
+        now, then = digest_sources(directory), section.decode("ascii").split()
         is_fresh = now.sources == then[0] and (not has_weights or now.weights == then[-1])
         which = "its sources"
     if not is_fresh:
@@ -119,11 +123,11 @@ def _walk(directory: Path) -> Iterator[Path]:
 
 
 def _digest(directory: Path, files: Iterable[Path]) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in files:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
-        made.update(f"{content} {path.relative_to(directory).as_posix()}\n".encode())
-    return made.hexdigest()
+        digest.update(f"{content} {path.relative_to(directory).as_posix()}\n".encode())
+    return digest.hexdigest()
 
 
 def _find(elf: Path) -> bytes | None:
@@ -151,5 +155,5 @@ def _with_section(data: bytes, content: bytes) -> bytes:
     padding = bytes(-(names_at + len(text)) % 8)
     fields[_SHOFF] = names_at + len(text) + len(padding)
     fields[_SHNUM] += 1
-    table = b"".join(row.pack(*one) for one in (*rows, own))
+    table = b"".join(row.pack(*entry) for entry in (*rows, own))
     return header.pack(*fields) + data[header.size :] + content + text + padding + table

@@ -129,8 +129,8 @@ def find_zephyr_base(directory: Path) -> Path:
 def read_version(base: Path) -> Version:
     """Return Zephyr's version; ToolError if it has none, InputError for an unsupported one."""
     try:
-        found = dict(_VERSION_LINE.findall((base / "VERSION").read_text(encoding="utf-8")))
-        version = int(found["VERSION_MAJOR"]), int(found["VERSION_MINOR"])
+        fields = dict(_VERSION_LINE.findall((base / "VERSION").read_text(encoding="utf-8")))
+        version = int(fields["VERSION_MAJOR"]), int(fields["VERSION_MINOR"])
     except (OSError, KeyError):
         raise ToolError(
             f"ZEPHYR_BASE names '{base}', which has no VERSION file of Zephyr; correct ZEPHYR_BASE"
@@ -164,7 +164,8 @@ def _explain_modules(info: ProjectInfo, place: Path, target: str, version: Versi
         return
     wanted = ["cmsis_6" if version >= (4, 2) else "cmsis"]
     wanted += ["hal_ethos_u"] if info.npu != NO_NPU else []
-    wanted += [one.module for one in info.board.run.zephyr if one.target == target and one.module]
+    boards = info.board.run.zephyr
+    wanted += [board.module for board in boards if board.target == target and board.module]
     text = listed.read_text(encoding="utf-8")
     missing = [name for name in wanted if f'"{name}":' not in text]
     if missing:

@@ -60,7 +60,7 @@ class Classification:
         """Return an object of JSON types."""
         return {
             "top": {str(k): {"right": n, "accuracy": n / self.samples} for k, n in self.top()},
-            "classes": [one.as_json() for one in self.classes],
+            "classes": [figures.as_json() for figures in self.classes],
             "confusion": [list(row) for row in self.confusion],
         }
 
@@ -116,7 +116,7 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Work:
+class ScoringWork:
     """The samples that a target ran now, and took from a results file, with the time of the former.
 
     `processes` is the number of worker processes.
@@ -140,7 +140,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class SampleVerdict:
     """What was made of one sample: the answer of a classifier with its score, or the score alone.
 
     A score is a real value. `answer` is None for a detector.
@@ -171,16 +171,16 @@ class AccuracyReport:
     classification: Classification | None
     detection: Detection | None
     agreements: tuple[Agreement, ...]
-    work: tuple[Work, ...]
+    work: tuple[ScoringWork, ...]
     check_with: str | None = None
     """The oracle to compare with, None if one took part."""
-    verdicts: tuple[Verdict, ...] = field(default=(), repr=False)
+    verdicts: tuple[SampleVerdict, ...] = field(default=(), repr=False)
     """Of each sample, for files; --json leaves them out."""
 
     @property
     def passed(self) -> bool:
         """Whether no sample differs between targets."""
-        return not any(one.differing for one in self.agreements)
+        return not any(agreement.differing for agreement in self.agreements)
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
@@ -193,7 +193,7 @@ class AccuracyReport:
             "output": self.output,
             "classification": self.classification.as_json() if self.classification else None,
             "detection": self.detection.as_json() if self.detection else None,
-            "agreements": [one.as_json() for one in self.agreements],
-            "work": [one.as_json() for one in self.work],
+            "agreements": [agreement.as_json() for agreement in self.agreements],
+            "work": [work.as_json() for work in self.work],
             "passed": self.passed,
         }

@@ -9,7 +9,7 @@ from ethosgen.values.grammar import counted
 
 
 @dataclass(frozen=True)
-class Work:
+class ApplicationWork:
     """What an application did on the CPU, without waits for its input and for the NPU.
 
     `count` is of `unit`, "instructions" on QEMU; `rate_hz` are how many a second has, for
@@ -67,7 +67,7 @@ class ApplicationReport:
     lines: tuple[str, ...]
     expected: tuple[str, ...] | None
     oracle: str = ""
-    work: Work | None = None
+    work: ApplicationWork | None = None
     wall_s: Mapping[str, float] = field(default_factory=dict)
 
     @property

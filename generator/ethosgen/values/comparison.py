@@ -237,13 +237,13 @@ def _cost_json(cost: Cost | None) -> dict[str, Any]:
 
 def _exactness_json(result: Result) -> dict[str, Any]:
     """Return the columns of exactness."""
-    found = result.exactness
+    exactness = result.exactness
     return {
-        "exact": found.is_exact if found else None,
-        "oracle": found.oracle if found else None,
-        "samples": found.samples if found else None,
-        "elements": found.elements if found else None,
-        "mismatches": found.mismatches if found else None,
+        "exact": exactness.is_exact if exactness else None,
+        "oracle": exactness.oracle if exactness else None,
+        "samples": exactness.samples if exactness else None,
+        "elements": exactness.elements if exactness else None,
+        "mismatches": exactness.mismatches if exactness else None,
         "unmeasured": result.unmeasured or None,
         "notes": "; ".join(result.notes) or None,
     }
@@ -306,7 +306,7 @@ def durations(costs: Sequence[Cost | None]) -> list[tuple[int, float]]:
 
 def groups(results: Iterable[Result]) -> dict[tuple[str, str], list[Result]]:
     """Return the results of each network on each board, in their order."""
-    found: dict[tuple[str, str], list[Result]] = {}
+    grouped: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        found.setdefault((result.setting.network, result.setting.board), []).append(result)
-    return found
+        grouped.setdefault((result.setting.network, result.setting.board), []).append(result)
+    return grouped

@@ -16,7 +16,7 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return " (did you mean 'x'?)" for a name close to known ones, else an empty string."""
     close = _meant(name.lower(), list(known))
-    *others, last = (f"'{one}'" for one in close or [""])
+    *others, last = (f"'{word}'" for word in close or [""])
     listed = f"{', '.join(others)} or {last}" if others else last
     return f" (did you mean {listed}?)" if close else ""
 
@@ -24,19 +24,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def _meant(name: str, known: list[str]) -> list[str]:
     """Return the names that somebody may have meant: a part of one, a misspelt one, a near one."""
     starts = re.compile(rf"(?<![a-z0-9]){re.escape(name)}")  # a word of it
-    within = [one for one in known if starts.search(one.lower())]
+    within = [word for word in known if starts.search(word.lower())]
     if len(name) >= _PART and 0 < len(within) <= _MOST:
         return within
-    matches = {one: difflib.SequenceMatcher(None, name, one.lower()) for one in known}
+    matches = {word: difflib.SequenceMatcher(None, name, word.lower()) for word in known}
     best = max(known, key=lambda one: matches[one].ratio(), default="")
     if best and matches[best].ratio() >= _ALIKE:
         return [best]
-    runs = {one: match.find_longest_match() for one, match in matches.items()}
-    common = {one: name[run.a : run.a + run.size] for one, run in runs.items()}
+    runs = {word: match.find_longest_match() for word, match in matches.items()}
+    common = {word: name[run.a : run.a + run.size] for word, run in runs.items()}
     longest = max(common.values(), key=len, default="")
     if len(longest) <= _PART or not any(map(str.isdigit, longest)):
         return []
-    return [one for one, part in common.items() if len(part) == len(longest)][:_MOST]
+    return [word for word, part in common.items() if len(part) == len(longest)][:_MOST]
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

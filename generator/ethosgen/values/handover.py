@@ -38,7 +38,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Window:
+class SharedWindow:
     """Memory that an element shares with a neighbour: room for frames of `stride` bytes each."""
 
     start_addr: int
@@ -57,8 +57,8 @@ class Handover:
     received_bytes: int
     sent_bytes: int
     identity: bytes
-    received: Window | None = None
-    sent: Window | None = None
+    received: SharedWindow | None = None
+    sent: SharedWindow | None = None
 
     @property
     def identity_words(self) -> list[int]:

@@ -135,13 +135,13 @@ def constant_outputs(samples: Sequence[Arrays], outputs: Sequence[Arrays]) -> tu
 
     Such an output equals an oracle's whatever the network does with its inputs.
     """
-    made = [each for each in outputs if each]  # a network that waits for inputs has no outputs
-    if len(made) < 2 or all(_is_same(samples[0], other) for other in samples[1:]):
+    present = [each for each in outputs if each]  # a network that waits for inputs has no outputs
+    if len(present) < 2 or all(_is_same(samples[0], other) for other in samples[1:]):
         return ()
     return tuple(
         name
-        for name, first in made[0].items()
-        if first.size and all(_is_same({name: first}, other) for other in made[1:])
+        for name, first in present[0].items()
+        if first.size and all(_is_same({name: first}, other) for other in present[1:])
     )
 
 

@@ -114,7 +114,9 @@ class Profile:
                     "share": round(cost.count / max(self.total, 1), 4),
                     "runs": cost.runs,
                     "npu_cycles": cost.npu_cycles if cost.step.on == NPU else None,
-                    "npu_operations": [dataclasses.asdict(one) for one in cost.operations],
+                    "npu_operations": [
+                        dataclasses.asdict(operation) for operation in cost.operations
+                    ],
                 }
                 for number, cost in enumerate(self.steps, 1)
             ],

@@ -22,8 +22,8 @@ def quantize_command(name: str) -> str:
     path = Path(name)
     if path.suffix.lower() not in SUFFIXES:
         return ""
-    made = f"{path.stem}_int8{path.suffix}"
-    return f"ethosgen quantize {shlex.quote(name)} --data SAMPLES.npz -o {shlex.quote(made)}"
+    quantized = f"{path.stem}_int8{path.suffix}"
+    return f"ethosgen quantize {shlex.quote(name)} --data SAMPLES.npz -o {shlex.quote(quantized)}"
 
 
 def command_for(network: Network) -> str:
@@ -137,7 +137,7 @@ class QuantizationReport:
             "layers": [layer.as_json() for layer in self.layers],
             "sqnr_db": round(self.sqnr_db, 6) if math.isfinite(self.sqnr_db) else None,
             "accuracy": accuracy,
-            "advice": [one.as_json() for one in self.advice],
+            "advice": [advice.as_json() for advice in self.advice],
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
         }

@@ -143,29 +143,29 @@ class Report:
     @property
     def findings(self) -> dict[str, str]:
         """The findings about the run, a mismatch or the oracle, by a short title, for people."""
-        found = {}
+        texts = {}
         if self.stand_in:
-            found["stand-in"] = f"{self.stand_in} ran the firmware: QEMU has no {self.board}"
+            texts["stand-in"] = f"{self.stand_in} ran the firmware: QEMU has no {self.board}"
         if self.secure_side:
-            found |= self.secure_side.findings
+            texts |= self.secure_side.findings
         if self.golden and self.golden.note:
-            found["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
+            texts["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.left_out:
             count = counted(self.golden.left_out, "output")
-            found["left out"] = f"{count}: {self.golden.left_out_why}"
+            texts["left out"] = f"{count}: {self.golden.left_out_why}"
         if self.second and self.second.note:
-            found["odd"] = f"{self.second.note}; --oracle chooses who decides"
+            texts["odd"] = f"{self.second.note}; --oracle chooses who decides"
         if self.constant:
             names = ", ".join(f"'{name}'" for name in self.constant)
-            found["constant"] = (
+            texts["constant"] = (
                 f"the same in each of {counted(self.samples, 'sample')}, which proves little: "
                 f"{names}; pass inputs that change it with --input"
             )
         if self.golden and self.golden.first:
-            found["first"] = self.golden.first.text()
+            texts["first"] = self.golden.first.text()
         if self.diagnosis:
-            found["layer"] = self.diagnosis.text()
-        return found
+            texts["layer"] = self.diagnosis.text()
+        return texts
 
     @property
     def passed(self) -> bool:
@@ -277,7 +277,7 @@ class FirmwareReport:
     def verdict(self) -> str:
         """PASS, FAIL if any network fails, or NOT COMPARED; the widest "PASS within N steps"."""
         if self.passed:
-            steps = [one.golden.steps if one.golden else 0 for one in self.reports]
+            steps = [report.golden.steps if report.golden else 0 for report in self.reports]
             return self.reports[steps.index(max(steps))].verdict
         verdicts = {report.verdict for report in self.reports}
         if self.application is not None:

@@ -120,7 +120,7 @@ CONST, CONST_SHAPE = 67, 75
 
 
 @dataclass(frozen=True)
-class Port:
+class Operand:
     """An input: its name, and whether it must be constant, is a shape, or stands for several."""
 
     name: str
@@ -153,14 +153,14 @@ class TosaOp:
     name: str
     number: int
     attributes: tuple[Attribute, ...]
-    inputs: tuple[Port, ...]
+    inputs: tuple[Operand, ...]
 
     @property
     def code(self) -> str:
         """Its code in the dialect."""
         return PREFIX + self.name
 
-    def port(self, position: int) -> Port:
+    def port(self, position: int) -> Operand:
         """Return the input at a position."""
         return self.inputs[min(position, len(self.inputs) - 1)]
 
@@ -194,8 +194,8 @@ def _attribute(name: str, kind: str) -> Attribute:
     return Attribute(name, "uint32" if names else plain, names, plain != kind)
 
 
-def _port(text: str) -> Port:
-    return Port(text.rstrip("!~*"), text[-1] in "!~", text[-1] == "~", text[-1] == "*")
+def _port(text: str) -> Operand:
+    return Operand(text.rstrip("!~*"), text[-1] in "!~", text[-1] == "~", text[-1] == "*")
 
 
 TOSA_OPS: Mapping[str, TosaOp] = {

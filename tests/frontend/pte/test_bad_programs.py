@@ -14,7 +14,7 @@ from ethosgen.flow.planning import make_plan
 from ethosgen.frontend import FRONT_ENDS, read_source, recognized
 from ethosgen.frontend.pte.delegate import read_stream
 from ethosgen.frontend.pte.identifier import FORMAT
-from ethosgen.frontend.pte.program import Delegate, Program, ProgramDecoder
+from ethosgen.frontend.pte.program import Delegate, ProgramDecoder, PteProgram
 from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
@@ -286,7 +286,7 @@ def test_several_methods_are_listed(stream: bytes, monkeypatch: pytest.MonkeyPat
     (method,) = ProgramDecoder(data, "two.pte").program().methods
 
     def give(*names: str) -> None:
-        made = Program(tuple(replace(method, name=name) for name in names))
+        made = PteProgram(tuple(replace(method, name=name) for name in names))
         monkeypatch.setattr(ProgramDecoder, "program", lambda _self: made)
 
     give("encode", "decode")

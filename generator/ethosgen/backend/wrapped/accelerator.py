@@ -87,8 +87,14 @@ class WrappedAccelerator:
     def chains(self) -> tuple[Chain, ...]:
         """Its operations."""
         return tuple(
-            Chain(number, tuple(one.chain), tuple(one.dtypes), one.call, one.difference)
-            for number, one in enumerate(self.folder.declaration.operator)
+            Chain(
+                number,
+                tuple(operation.chain),
+                tuple(operation.dtypes),
+                operation.call,
+                operation.difference,
+            )
+            for number, operation in enumerate(self.folder.declaration.operator)
         )
 
     def only(self, number: int, has_cache: bool = True) -> "WrappedAccelerator":
@@ -115,11 +121,11 @@ class WrappedAccelerator:
         """Return an offer for each operator of the residual graph on the CPU, by its index."""
         offers: dict[ResidualIndex, Offer] = {}
         taken, refusals = self._divide(asked, allocation)
-        for group, chain in enumerate(taken):
-            first, *others = (ResidualIndex(op.index) for op in chain.match.site.operators)
-            offers[first] = Offer(chain.cycles, group=group, start=chain.start)
-            zero = None if chain.cycles is None else 0
-            offers |= {index: Offer(zero, group=group, start=chain.start) for index in others}
+        for group, take in enumerate(taken):
+            first, *others = (ResidualIndex(op.index) for op in take.match.site.operators)
+            offers[first] = Offer(take.cycles, group=group, start=take.start)
+            zero = None if take.cycles is None else 0
+            offers |= {index: Offer(zero, group=group, start=take.start) for index in others}
         return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
 
     def compile(self, asked: Plan, allocation: Allocation[ResidualIndex]) -> Plan:
@@ -136,13 +142,13 @@ class WrappedAccelerator:
         )
 
     def _share(self, taken: Sequence[Taken]) -> Share:
-        known = [one.cycles for one in taken if one.cycles is not None]
-        start = sum(one.start for one in taken)
+        known = [take.cycles for take in taken if take.cycles is not None]
+        start = sum(take.start for take in taken)
         return Share(
             self.name,
             self.title,
             len(taken),
-            sum(len(one.match.site.operators) for one in taken),
+            sum(len(take.match.site.operators) for take in taken),
             sum(known) + start if len(known) == len(taken) else None,
             self.is_simulated,
         )
@@ -184,7 +190,7 @@ class WrappedAccelerator:
                 free -= {ResidualIndex(op.index) for op in chain.match.site.operators}
             else:
                 refusals[ResidualIndex(operator.index)] = chain
-        inside = {op.index for one in taken for op in one.match.site.operators}
+        inside = {op.index for take in taken for op in take.match.site.operators}
         return taken, {index: why for index, why in refusals.items() if index not in inside}
 
     def _find(
@@ -279,10 +285,10 @@ def _read_table(folder: AcceleratorFolder, file: str) -> CycleTable:
         lines = list(csv.reader(io.StringIO(folder.files[file].decode())))
         head, *rows = [line for line in lines if line]
         place = head.index(CYCLES)
-        found = {tuple(c for i, c in enumerate(r) if i != place): int(r[place]) for r in rows}
+        cycles = {tuple(c for i, c in enumerate(r) if i != place): int(r[place]) for r in rows}
     except (ValueError, IndexError):
         raise InputError(
             f"'{folder.origin / file}' is no table of cycles: its first line names terms and "
             f"'{CYCLES}', the others have a number for each"
         ) from None
-    return CycleTable(tuple(name for i, name in enumerate(head) if i != place), found)
+    return CycleTable(tuple(name for i, name in enumerate(head) if i != place), cycles)

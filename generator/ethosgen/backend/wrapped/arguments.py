@@ -11,9 +11,8 @@ from ethosgen.backend.wrapped.declaration import Formula, LocalMemory
 from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
-from ethosgen.backend.wrapped.packing import packed_weights
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import known_pointers
+from ethosgen.backend.wrapped.site import ORDERS, known_pointers
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Tensor
@@ -29,7 +28,6 @@ from ethosgen.values.plan import (
 )
 
 SCRATCH = "scratch"
-_ARRAYS = ("multipliers", "shifts")
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -81,7 +79,7 @@ class _Maker:
             const = "" if name.startswith("output") else "const "
             return f"{const}{C_TYPES[tensor.dtype]} *", Address(tensor.index)
         if name == "weights":
-            array = packed_weights(self.match, tensor, self.engine)
+            array = _packed_weights(self.match, tensor, self.engine)
         else:
             array = tensor.array()
         return self._array(name, array)
@@ -108,9 +106,9 @@ class _Maker:
             raise Refusal(f"scratch = {wanted} is {size}")
         if not size:
             return None
-        made = Scratch(f"{self.stem}_scratch", size, alignment=max(16, self.alignment))
-        self.scratches.append(made)
-        return Address(made.name)
+        scratch = Scratch(f"{self.stem}_scratch", size, alignment=max(16, self.alignment))
+        self.scratches.append(scratch)
+        return Address(scratch.name)
 
     def _absent(self, name: str) -> str:
         """Return the C type of an optional tensor that is not there; Refusal if it must be."""
@@ -128,18 +126,18 @@ def make_parameters(
     """Return the call of a chain; Refusal says why it cannot be called."""
     maker = _Maker(folder, engine, match, stem)
     operation = match.operation
-    made = [maker.argument(one) for one in operation.arguments]
+    arguments = [maker.argument(text) for text in operation.arguments]
     line = folder.line(f"operator.{match.number}.arguments")
     function = Function(
         operation.call,
-        tuple(kind for kind, _ in made),
+        tuple(kind for kind, _ in arguments),
         f"{operation.call} is not declared as line {line} of {folder.name}/accelerator.toml calls "
-        f"it: int32_t ({', '.join(kind for kind, _ in made) or 'void'})",
+        f"it: int32_t ({', '.join(kind for kind, _ in arguments) or 'void'})",
         headers=folder.headers,
     )
     call = Call(
         function,
-        tuple(value for _, value in made),
+        tuple(value for _, value in arguments),
         operation.awaited,
         awaited_line=folder.line(f"operator.{match.number}.awaited"),
     )
@@ -234,3 +232,15 @@ class CycleTable:
         """Return the cycles of a chain, None if nobody measured it."""
         known = match.site.terms
         return self.rows.get(tuple(str(known.get(term)) for term in self.terms))
+
+
+def _packed_weights(match: Match, tensor: Tensor, engine: Engine) -> NDArray[Any]:
+    """Return constant weights as declared: in another order, or as the Python method packs them."""
+    operation, site = match.operation, match.site
+    array = tensor.array()
+    if operation.pack_method:
+        return engine.pack(operation.pack_method, site, array)
+    if not operation.weights:
+        return array
+    own = ORDERS[site.main.code]
+    return np.ascontiguousarray(array.transpose([own.index(axis) for axis in operation.weights]))

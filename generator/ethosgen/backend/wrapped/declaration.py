@@ -179,8 +179,8 @@ class Operation(Table):
     @property
     def pack_method(self) -> str:
         """The Python method that packs the weights, "" if there is none."""
-        found = _PYTHON.fullmatch(self.weights)
-        return found[1] if found else ""
+        match = _PYTHON.fullmatch(self.weights)
+        return match[1] if match else ""
 
     @cached_property
     def predicates(self) -> tuple[Expression, ...]:
@@ -191,7 +191,7 @@ class Operation(Table):
     def values(self) -> dict[str, Expression]:
         """The formulas among the arguments, parsed, by their texts."""
         pointers = known_pointers(self.codes, self.main)
-        texts = (str(one) for one in self.arguments)
+        texts = (str(argument) for argument in self.arguments)
         return {text: Expression(text) for text in texts if text not in pointers}
 
     def formulas(self) -> Iterator[tuple[str, Expression]]:
@@ -246,11 +246,11 @@ class Declaration(Table):
             known = known_terms(operation.codes, operation.main)
             pointers = known_pointers(operation.codes, operation.main)
             try:
-                found = list(operation.formulas())
+                formulas = list(operation.formulas())
             except ValueError as error:
                 field = _field_of(operation)
                 raise ValueError(f"operator.{number}.{field}: {error}") from None
-            for field, expression in found:
+            for field, expression in formulas:
                 place = f"operator.{number}.{field}"
                 self._check_names(expression, known, pointers, place)
                 if field == "where" and not expression.names and not expression.evaluate({}):

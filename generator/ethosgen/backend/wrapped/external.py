@@ -37,7 +37,7 @@ def external_files(folder: AcceleratorFolder) -> tuple[ExternalFiles, ...]:
 
 
 @dataclass(frozen=True)
-class Found:
+class ExternalCode:
     """External C files, folders of headers, and compiled libraries."""
 
     sources: Sequence[Path] = ()
@@ -45,29 +45,31 @@ class Found:
     libraries: Sequence[Path] = ()
 
 
-def find_external(folder: AcceleratorFolder) -> Found:
+def find_external(folder: AcceleratorFolder) -> ExternalCode:
     """Return an accelerator's external files; InputError says which path to set."""
     external = folder.declaration.external
     if external is None:
-        return Found()
+        return ExternalCode()
     root = _root(folder.name, external)
     sources = [path for pattern in external.sources for path in _found(folder, root, pattern)]
-    libraries = [path for one in external.libraries for path in _found(folder, root, one)]
-    return Found(list(dict.fromkeys(sources)), [root / one for one in external.include], libraries)
+    libraries = [path for library in external.libraries for path in _found(folder, root, library)]
+    return ExternalCode(
+        list(dict.fromkeys(sources)), [root / include for include in external.include], libraries
+    )
 
 
 def _root(name: str, external: External) -> Path:
-    given = os.environ.get(external.option, "") or external.default
+    folder = os.environ.get(external.option, "") or external.default
     needs = f"the accelerator '{name}' needs {external.title}"
     wanted = f"the folder that has {external.marker}"
     how = f"install it with: {external.install}, or " if external.install else ""
-    if not given:
+    if not folder:
         raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
-    root = Path(given).absolute()
+    root = Path(folder).absolute()
     if not (root / external.marker).is_file():
         if not os.environ.get(external.option):
             raise InputError(f"{needs}: {how}set {external.option} to {wanted}")
-        raise InputError(f"{needs}, but {external.option}, '{given}', is not {wanted}")
+        raise InputError(f"{needs}, but {external.option}, '{folder}', is not {wanted}")
     for file, text in external.version.items():
         if text not in _text_of(root / file):
             raise InputError(
@@ -84,11 +86,11 @@ def _text_of(path: Path) -> str:
 
 
 def _found(folder: AcceleratorFolder, root: Path, pattern: str) -> Iterator[Path]:
-    found = sorted(root.glob(pattern))
-    if not found:
+    paths = sorted(root.glob(pattern))
+    if not paths:
         line = folder.line("external")
         raise InputError(
             f"'{root}' has no file {pattern}, which '{folder.toml}'"
             f"{f', line {line}' if line else ''}, names; use another version of it"
         )
-    yield from found
+    yield from paths

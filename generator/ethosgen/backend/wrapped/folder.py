@@ -121,10 +121,10 @@ def _named(declaration: Declaration, path: Path) -> Iterator[tuple[str, str]]:
         if operation.cycles_table:
             yield f"operator.{number}.cycles_table", operation.cycles_table
     for folder in declaration.include:
-        found = sorted((path / folder).rglob("*.h"))
-        if not found:
+        headers = sorted((path / folder).rglob("*.h"))
+        if not headers:
             yield "include", f"{folder}/*.h"
-        yield from (("include", header.relative_to(path).as_posix()) for header in found)
+        yield from (("include", header.relative_to(path).as_posix()) for header in headers)
 
 
 def _read(path: Path, file: str, field_name: str, text: str) -> bytes:

@@ -28,22 +28,22 @@ class Taken:
 def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: float = 0.0) -> Plan:
     """Return the plan with a partition for each chain; `steps` is the difference allowed."""
     graph, partitions = plan.residual, []
-    for number, one in enumerate(taken):
-        graph, operator = _folded(graph, one.match, folder.name)
-        members = [ResidualIndex(op.index) for op in one.match.site.operators]
-        made = Partition(
+    for number, take in enumerate(taken):
+        graph, operator = _folded(graph, take.match, folder.name)
+        members = [ResidualIndex(op.index) for op in take.match.site.operators]
+        partition = Partition(
             f"{folder.slug}_{number}",
             ResidualIndex(operator.index),
-            one.parameters.call,
+            take.parameters.call,
             operator.inputs,
             operator.outputs,
             tuple(plan.origins[index] for index in members if index in plan.origins),
-            payload=one,
+            payload=take,
             backend=folder.name,
-            steps=steps if one.match.operation.difference else 0.0,
+            steps=steps if take.match.operation.difference else 0.0,
         )
-        partitions.append(made)
-    gone = {op.index for one in taken for op in one.match.site.operators}
+        partitions.append(partition)
+    gone = {op.index for take in taken for op in take.match.site.operators}
     need = folder.declaration.memory.alignment
     ends = {i for p in partitions for i in (*p.inputs, *p.outputs)} if need > ALIGNMENT else set()
     return replace(
@@ -51,8 +51,8 @@ def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: f
         residual=graph,
         partitions=(*plan.partitions, *partitions),
         cpu_operators=tuple(cpu for cpu in plan.cpu_operators if cpu.operator not in gone),
-        blobs=(*plan.blobs, *(blob for one in taken for blob in one.parameters.blobs)),
-        scratches=(*plan.scratches, *(s for one in taken for s in one.parameters.scratches)),
+        blobs=(*plan.blobs, *(blob for take in taken for blob in take.parameters.blobs)),
+        scratches=(*plan.scratches, *(s for take in taken for s in take.parameters.scratches)),
         alignments={**plan.alignments, **{i: max(need, plan.alignments.get(i, 0)) for i in ends}},
     )
 
@@ -67,12 +67,12 @@ def _folded(graph: Graph, match: Match, name: str) -> tuple[Graph, Operator]:
         for i in dict.fromkeys(read)
         if i != ABSENT and i not in inside and graph.tensors[i].data is None
     )
-    made = Operator(last.index, CUSTOM, inputs, last.outputs, custom_code=name)
+    folded = Operator(last.index, CUSTOM, inputs, last.outputs, custom_code=name)
     gone = {op.index for op in others}
     operators = (
-        made if op.index == last.index else op for op in graph.operators if op.index not in gone
+        folded if op.index == last.index else op for op in graph.operators if op.index not in gone
     )
-    return replace(graph, operators=tuple(operators)), made
+    return replace(graph, operators=tuple(operators)), folded
 
 
 def place_fault(plan: Plan, match: Match, alignment: int) -> str:

@@ -33,7 +33,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Compilers:
     """Compilers, and the program that runs what they made, None if this machine does."""
 
     c: Tool
@@ -78,8 +78,8 @@ class Machine:
         return made
 
 
-HERE = Machine(HOST_GCC)
-EMULATED = {"aarch64": Machine(linux_gcc(), linux_gxx(), QEMU_USER)}
+HERE = Compilers(HOST_GCC)
+EMULATED = {"aarch64": Compilers(linux_gcc(), linux_gxx(), QEMU_USER)}
 """Machines by the name of their processor."""
 
 

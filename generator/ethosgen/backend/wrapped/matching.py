@@ -1,6 +1,6 @@
 """Find the chains of operators in a graph that a declaration takes, or say why it does not."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ethosgen.backend.wrapped.declaration import Operation
@@ -114,8 +114,3 @@ def refusal_of(operation: Operation, site: Site, where: Mapping[str, str]) -> st
         except ValueError as error:
             return f"{error}{where.get(predicate.text, '')}"
     return ""
-
-
-def free_operators(graph: Graph, free: Collection[int]) -> Iterator[Operator]:
-    """Yield the operators of a graph whose index is free."""
-    return (operator for operator in graph.operators if operator.index in free)

@@ -25,7 +25,7 @@ from ethosgen.backend.calling import function_around
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
 from ethosgen.backend.wrapped.host_device import HostDevice
-from ethosgen.backend.wrapped.machine import EMULATED, HERE, Machine, Parts
+from ethosgen.backend.wrapped.machine import EMULATED, HERE, Compilers, Parts
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import CommandError
 from ethosgen.values.device import Device
@@ -168,14 +168,14 @@ class HostProgram:
         (status,) = struct.unpack_from("<i", answer)
         if status:
             raise AcceleratorFault(f"{self._call_text(partition)} returned {_status_text(status)}")
-        made, place = {}, 4
+        outputs, place = {}, 4
         for memory in memories:
             if memory.kind == "OUTPUT" and memory.tensor is not None:
                 tensor = tensors[memory.tensor]
                 raw = np.frombuffer(answer, tensor.dtype, tensor.elements, place)
-                made[tensor.name] = raw.reshape(tensor.shape).copy()
+                outputs[tensor.name] = raw.reshape(tensor.shape).copy()
                 place += memory.size
-        return made
+        return outputs
 
     def check_accesses(self) -> None:
         """Compile the program, so that C that does not compile is refused before anything runs."""
@@ -196,7 +196,7 @@ class HostProgram:
         found = [list(self._memories_of(partition)) for partition in self._partitions]
         if self._device is None:
             return found
-        return [[self._placed(memory, self._device) for memory in one] for one in found]
+        return [[self._placed(memory, self._device) for memory in memories] for memories in found]
 
     def _placed(self, memory: _Memory, device: HostDevice) -> _Memory:
         is_written = memory.kind in ("OUTPUT", "SCRATCH")
@@ -256,38 +256,38 @@ class HostProgram:
         (root / "calls.c").write_text(self.source())
         declaration = self._folder.declaration
         sources = [root / self._folder.name / source for source in declaration.sources]
-        includes = [f"-I{root / self._folder.name / one}" for one in declaration.include]
-        includes += [f"-isystem{one}" for one in external.include]
-        made = root / "program"
+        includes = [f"-I{root / self._folder.name / include}" for include in declaration.include]
+        includes += [f"-isystem{include}" for include in external.include]
+        program = root / "program"
         flags = [*self._flags, f"-I{root}", *includes]
         files = [root / "calls.c"]
         if self._device is not None:
             flags += self._device.options(root)
             files += map(Path, self._device.sources)
-        found = [*external.libraries, *(f"-l{one}" for one in declaration.link)]
-        parts = Parts(files, flags, list(map(str, found)), [*sources, *external.sources])
+        libraries = [*external.libraries, *(f"-l{library}" for library in declaration.link)]
+        parts = Parts(files, flags, list(map(str, libraries)), [*sources, *external.sources])
         try:
-            self._machine.build(made, parts)
+            self._machine.build(program, parts)
         except CommandError as error:
             raise InputError(self._compiler_words(error.words or str(error), root)) from None
-        return made
+        return program
 
     @property
     def _limit_s(self) -> float:
         return CALL_S * (EMULATED_FACTOR if self._machine.emulator else 1)
 
     @property
-    def _machine(self) -> Machine:
+    def _machine(self) -> Compilers:
         host = self._folder.declaration.host
         return HERE if isinstance(host, bool) else EMULATED[host]
 
     def _compiler_words(self, said: str, root: Path) -> str:
         """Return one sentence for the compiler's first error."""
         toml = f"'{self._folder.toml}'"
-        found = _ERROR.search(said)
-        if found:
+        match = _ERROR.search(said)
+        if match:
             copied, own = f"{root}/{self._folder.name}/", f"{self._folder.origin}/"
-            where, what = found["where"].replace(copied, own), found["what"]
+            where, what = match["where"].replace(copied, own), match["what"]
             if "static assertion failed" in what:
                 assertion = what.partition(":")[2].strip().strip('"')
                 return f"{toml}: {assertion}"
@@ -376,13 +376,13 @@ class HostProgram:
     def _watched(self) -> str:
         """Return the sanitizer's report of an invalid access, "" if there is none."""
         said = (Path(self._place.name) / "said").read_text("utf-8", "replace")
-        found = _WATCHED.search(said)
-        if not found:
+        match = _WATCHED.search(said)
+        if not match:
             return ""
         copied = f"{self._place.name}/{self._folder.name}/"
         frames = [f["where"] for f in _FRAME.finditer(said) if f["where"].startswith(copied)]
         place = f" in {frames[0].replace(copied, f'{self._folder.origin}/')}" if frames else ""
-        return f"{found['what']}{place}: it accesses memory beside its tensors and scratch"
+        return f"{match['what']}{place}: it accesses memory beside its tensors and scratch"
 
     def _call_text(self, partition: Partition) -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)

@@ -40,8 +40,8 @@ class Engine:
 
     def arrays(self, site: Site) -> dict[str, NDArray[Any]]:
         """Return more constant arrays."""
-        found = self._ask("arrays", site) or {}
-        return {str(name): np.asarray(array) for name, array in dict(found).items()}
+        answer = self._ask("arrays", site) or {}
+        return {str(name): np.asarray(array) for name, array in dict(answer).items()}
 
     def scratch(self, site: Site, declared: int) -> int:
         """Return the bytes of scratch."""
@@ -90,7 +90,9 @@ def _make(spec: str, files: Mapping[str, bytes]) -> Any:
 def _failure(what: str, spec: str, error: Exception) -> InputError:
     file = spec.partition(":")[0]
     lines = [
-        one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == file
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == file
     ]
     if isinstance(error, SyntaxError) and error.lineno:
         lines = [error.lineno]

@@ -102,7 +102,7 @@ class Site:
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """The tensors outside the chain, by name; an absent optional one is not there."""
-        found: dict[str, Tensor] = {}
+        by_name: dict[str, Tensor] = {}
         for member in self.members:
             if member.operator.code == PAD and member is not self._main_member:
                 continue
@@ -110,10 +110,10 @@ class Site:
             for role, given in roles:
                 index = self._before_padding(given)
                 if index != ABSENT and index not in self.inner:
-                    found[f"{member.prefix}{role}"] = self.graph.tensors[index]
+                    by_name[f"{member.prefix}{role}"] = self.graph.tensors[index]
         for number, index in enumerate(self.outputs, 1):
-            found[f"output{number if number > 1 else ''}"] = self.graph.tensors[index]
-        return found
+            by_name[f"output{number if number > 1 else ''}"] = self.graph.tensors[index]
+        return by_name
 
     @property
     def terms(self) -> dict[str, Value]:
@@ -122,23 +122,23 @@ class Site:
 
     @cached_property
     def _own_terms(self) -> dict[str, Value]:
-        found: dict[str, Value] = {}
+        terms: dict[str, Value] = {}
         for name, tensor in self._described().items():
-            found |= {f"{name}_{key}": value for key, value in _attributes(tensor)}
+            terms |= {f"{name}_{key}": value for key, value in _attributes(tensor)}
         for member in self.members:
             options = member.operator.options.items()
-            found |= {
+            terms |= {
                 f"{member.prefix}{SHORTER.get(key, key)}": value
                 for key, value in options
                 if isinstance(value, bool | int | float | str)
             }
         present = (m.prefix[:-1] for m in self.members if m.prefix)
-        found |= {f"has_{name}": True for name in present}
-        found |= {f"has_{code.lower()}": False for code in self.absent}
-        found["dtype"] = self.source.dtype
+        terms |= {f"has_{name}": True for name in present}
+        terms |= {f"has_{code.lower()}": False for code in self.absent}
+        terms["dtype"] = self.source.dtype
         for compute in (_geometry, _bounds, _rescaling):
-            found |= compute(self)
-        return found
+            terms |= compute(self)
+        return terms
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -150,10 +150,10 @@ class Site:
         scales = weights.quantization.scale if weights.quantization else ()
         channels = target.shape[-1]
         each = scales if len(scales) == channels else scales * channels
-        found = [quantize_multiplier(scale_of(source) * s / scale_of(target)) for s in each]
+        factors = [quantize_multiplier(scale_of(source) * s / scale_of(target)) for s in each]
         return {
-            "multipliers": np.array([one.mantissa for one in found], np.int32),
-            "shifts": np.array([one.shift for one in found], np.int32),
+            "multipliers": np.array([factor.mantissa for factor in factors], np.int32),
+            "shifts": np.array([factor.shift for factor in factors], np.int32),
         }
 
     @property
@@ -213,23 +213,23 @@ def source_of(operator: Operator) -> int:
 
 def known_terms(codes: Sequence[str], main: int) -> frozenset[str]:
     """Return all terms that chains of these operators may have, whatever their shapes."""
-    found = {"dtype", HELIUM, *(f"has_{code.lower()}" for code in codes)}
+    terms = {"dtype", HELIUM, *(f"has_{code.lower()}" for code in codes)}
     tensors = [f"output{i}" for i in ("", *range(2, 5))]
     for place, code in enumerate(codes):
         prefix = "" if place == main else f"{code.lower()}_"
         tensors += [f"{prefix}{role}" for role in roles_of(code)]
-        found |= {f"{prefix}{SHORTER.get(o.name, o.name)}" for o in OPS[code].options}
-    found |= {f"{tensor}_{key}" for tensor in tensors for key in ATTRIBUTES}
-    return frozenset(found | set(_COMPUTED) | _KERNEL)
+        terms |= {f"{prefix}{SHORTER.get(o.name, o.name)}" for o in OPS[code].options}
+    terms |= {f"{tensor}_{key}" for tensor in tensors for key in ATTRIBUTES}
+    return frozenset(terms | set(_COMPUTED) | _KERNEL)
 
 
 def known_pointers(codes: Sequence[str], main: int) -> frozenset[str]:
     """Return the names of all tensors and arrays that such chains may have."""
-    found = {"output", "output2", "output3", "output4", "scratch", "multipliers", "shifts"}
+    pointers = {"output", "output2", "output3", "output4", "scratch", "multipliers", "shifts"}
     for place, code in enumerate(codes):
         prefix = "" if place == main else f"{code.lower()}_"
-        found |= {f"{prefix}{role}" for role in roles_of(code)}
-    return frozenset(found)
+        pointers |= {f"{prefix}{role}" for role in roles_of(code)}
+    return frozenset(pointers)
 
 
 _KERNEL = {"kernel_h", "kernel_w", "pad_top", "pad_left", "pad_bottom", "pad_right"}
@@ -275,7 +275,7 @@ def _geometry(site: Site) -> dict[str, Value]:
     target = site.graph.tensors[main.outputs[0]].shape
     if main.code == TRANSPOSED:
         source, target = target, source
-    found: dict[str, Value] = {"kernel_h": kernel[0], "kernel_w": kernel[1]}
+    terms: dict[str, Value] = {"kernel_h": kernel[0], "kernel_w": kernel[1]}
     more = site.padding_before
     for axis, (letter, names) in enumerate(
         (("h", ("pad_top", "pad_bottom")), ("w", ("pad_left", "pad_right")))
@@ -287,8 +287,8 @@ def _geometry(site: Site) -> dict[str, Value]:
         before = [total // 2, total - total // 2]
         if more is not None:
             before = [size + int(extra) for size, extra in zip(before, more[axis + 1], strict=True)]
-        found |= dict(zip(names, before, strict=True))
-    return found
+        terms |= dict(zip(names, before, strict=True))
+    return terms
 
 
 def _bounds(site: Site) -> dict[str, Value]:
@@ -313,34 +313,34 @@ def _rescaling(site: Site) -> dict[str, Value]:
     """Return multipliers and shifts as TFLite computes them."""
     code = site.main.code
     rescale: Callable[[Site], dict[str, float]] | None = None
-    found: dict[str, Value] = {}
+    terms: dict[str, Value] = {}
     if code in (*LAYERS, TRANSPOSED):
         weights = site.graph.tensors[site.main.inputs[1]]
         scales = weights.quantization.scale if weights.quantization else ()
-        found["per_channel"] = len(scales) > 1
+        terms["per_channel"] = len(scales) > 1
         arrays = site.arrays
         if arrays and len(scales) == 1:
-            found |= {
+            terms |= {
                 "multiplier": int(arrays["multipliers"][0]),
                 "shift": int(arrays["shifts"][0]),
             }
-        return found
+        return terms
     if code in SUMS:
-        found["left_shift"] = _ADD_SHIFT.get(site.graph.tensors[site.main.outputs[0]].dtype, 0)
+        terms["left_shift"] = _ADD_SHIFT.get(site.graph.tensors[site.main.outputs[0]].dtype, 0)
         rescale = _sum_ratios
     elif code == "MUL":
         rescale = _product_ratios
     elif len(site.main.inputs) == 1:
         rescale = _only_ratio
     if rescale is None or not site.is_quantized:
-        return found
+        return terms
     try:
         for name, real in rescale(site).items():
             one = quantize_multiplier(real)
-            found |= {f"{name}_multiplier": one.mantissa, f"{name}_shift": one.shift}
+            terms |= {f"{name}_multiplier": one.mantissa, f"{name}_shift": one.shift}
     except UnsupportedError:
         return {}
-    return found
+    return terms
 
 
 def _scales(site: Site) -> list[float]:

@@ -21,21 +21,21 @@ def start_folder(name: str, place: Path) -> Path:
             f"'{name}' is not a valid name of an accelerator; use lower case letters, digits, '-' "
             "and '_', beginning with a letter"
         )
-    made, slug = place / name, name.replace("-", "_")
-    if made.exists():
-        raise InputError(f"'{made}' exists; choose another name, or delete it")
+    folder, slug = place / name, name.replace("-", "_")
+    if folder.exists():
+        raise InputError(f"'{folder}' exists; choose another name, or delete it")
     try:
         stage = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=place))
     except OSError as error:
-        raise cannot_write(made, error) from None
+        raise cannot_write(folder, error) from None
     try:
         for source in sorted(template_folder(TEMPLATE).iterdir()):
             text = source.read_text("utf-8").replace(_MARK, slug)
             (stage / source.name.replace(_MARK, slug)).write_text(text, "utf-8")
         stage.chmod(0o755)
-        stage.rename(made)
+        stage.rename(folder)
     except OSError as error:
-        raise cannot_write(made, error) from None
+        raise cannot_write(folder, error) from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
-    return made
+    return folder

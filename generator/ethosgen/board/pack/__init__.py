@@ -54,11 +54,11 @@ def _check_name(path: Path) -> None:
 def find_in_pack(pack: Path, selection: Selection) -> Device:
     """Return a device from a .pack or .pdsc file; InputError lists devices of similar names."""
     description = read_pack(pack)
-    found = [d for d in description.devices() if selection.matches(d)]
-    if not found:
+    devices = [d for d in description.devices() if selection.matches(d)]
+    if not devices:
         names = [device.name for device in description.devices()]
         raise InputError(f"'{pack}' has no device '{selection.device}'{selection.similar(names)}")
-    return found[0]
+    return devices[0]
 
 
 def write_board(path: Path, text: str) -> Path:

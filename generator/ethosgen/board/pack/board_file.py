@@ -189,8 +189,8 @@ def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
 def _configurations(npu: NpuFeature) -> list[str]:
     return [
         name
-        for name, one in accelerators().items()
-        if one.product == npu.product and npu.macs in (None, one.macs)
+        for name, accelerator in accelerators().items()
+        if accelerator.product == npu.product and npu.macs in (None, accelerator.macs)
     ]
 
 

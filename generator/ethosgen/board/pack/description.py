@@ -243,14 +243,14 @@ def _processors(chain: tuple[ET.Element, ...]) -> Iterator[Processor]:
 
 
 def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
-    found: dict[tuple[str, str | None], PackMemory] = {}
+    memories: dict[tuple[str, str | None], PackMemory] = {}
     for element in chain:
         for memory in element.iterfind("memory"):
             name = memory.get("id") or memory.get("name") or "?"
             start, size = _number(memory.get("start")), _number(memory.get("size"))
             if start is None or size is None:
                 continue
-            found[name, memory.get("Pname")] = PackMemory(
+            memories[name, memory.get("Pname")] = PackMemory(
                 name=name,
                 start_addr=start,
                 size_bytes=size,
@@ -260,7 +260,7 @@ def _memories(chain: tuple[ET.Element, ...]) -> Iterator[PackMemory]:
                 processor=memory.get("Pname"),
                 alias=memory.get("alias"),
             )
-    yield from found.values()
+    yield from memories.values()
 
 
 def _access(memory: ET.Element) -> str:
@@ -272,14 +272,14 @@ def _access(memory: ET.Element) -> str:
 
 
 def _algorithms(chain: tuple[ET.Element, ...]) -> Iterator[Algorithm]:
-    found = {}
+    algorithms = {}
     for element in chain:
         for algorithm in element.iterfind("algorithm"):
             file = algorithm.get("name", "?").replace("\\", "/")
-            found[file, algorithm.get("start")] = Algorithm(
+            algorithms[file, algorithm.get("start")] = Algorithm(
                 file, _number(algorithm.get("start")), _number(algorithm.get("size"))
             )
-    yield from found.values()
+    yield from algorithms.values()
 
 
 def _npus(chain: tuple[ET.Element, ...]) -> Iterator[NpuFeature]:

@@ -96,23 +96,23 @@ def _newest(files: Iterable[Path]) -> list[Path]:
 
 def _choose(selection: Selection, files: list[Path], known: list[str], index: str | None) -> Device:
     texts = {file: file.read_bytes() for file in files}
-    found = list(_matching(selection, texts))
-    if not found:
+    devices = list(_matching(selection, texts))
+    if not devices:
         names = {*known, *(name for text in texts.values() for name in _names(text))}
         raise InputError(
             f"{_index(index)} has no device '{selection.device}'"
             f"{f' of {selection.vendor!r}' if selection.vendor else ''}"
             f"{selection.similar(sorted(names))}{_damage(texts)}"
         )
-    if len({device.pack for device in found}) > 1:
-        packs = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in found)
+    if len({device.pack for device in devices}) > 1:
+        packs = ", ".join(f"{d.vendor}::{d.name} in {d.pack}" for d in devices)
         raise InputError(
             f"several packs have a device '{selection.device}': {packs}; name its vendor, as in "
-            f"{found[0].vendor}::{found[0].name}, or the pack with --pack FILE"
+            f"{devices[0].vendor}::{devices[0].name}, or the pack with --pack FILE"
         )
-    if found[0].name not in known:
-        _LOG.warning("cmsis-pack-manager cannot read %s; its description was", found[0].pack)
-    return found[0]
+    if devices[0].name not in known:
+        _LOG.warning("cmsis-pack-manager cannot read %s; its description was", devices[0].pack)
+    return devices[0]
 
 
 def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device]:
@@ -120,7 +120,7 @@ def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device
 
     A damaged file is an error if no other has the device.
     """
-    wanted, damage, found = selection.device.casefold(), None, False
+    wanted, damage, has_some = selection.device.casefold(), None, False
     for file, text in texts.items():
         if wanted not in {name.casefold() for name in _names(text)}:
             continue
@@ -129,9 +129,9 @@ def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device
         except InputError as error:
             damage = error
             continue
-        found = found or bool(devices)
+        has_some = has_some or bool(devices)
         yield from devices
-    if damage is not None and not found:
+    if damage is not None and not has_some:
         raise damage
 
 

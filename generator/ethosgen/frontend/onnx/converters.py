@@ -80,7 +80,7 @@ def clip(node: Node) -> Any:
         bounds = [node.attributes.get("min"), node.attributes.get("max")]
     else:
         arrays = [node.array(number) for number in (1, 2)]
-        bounds = [None if one is None else float(one.reshape(())) for one in arrays]
+        bounds = [None if array is None else float(array.reshape(())) for array in arrays]
     low, high = bounds
     low = -np.inf if low is None or np.isnan(low) else float(low)
     high = np.inf if high is None or np.isnan(high) else float(high)
@@ -128,11 +128,11 @@ def _cropped(node: Node, pairs: Sequence[tuple[int, int]], value: float) -> Any:
     """Convert negative widths to a slice, and pad it by the others."""
     starts = [max(-before, 0) for before, _ in pairs]
     ends = [size + min(after, 0) for size, (_, after) in zip(node.shape(), pairs, strict=True)]
-    made = relax.op.strided_slice(node.inputs[0], list(range(len(pairs))), starts, ends)
+    cropped = relax.op.strided_slice(node.inputs[0], list(range(len(pairs))), starts, ends)
     flat = [max(width, 0) for pair in pairs for width in pair]
     if not any(flat):
-        return made
-    return relax.op.nn.pad(node.builder.normalize(made), flat, "constant", value)
+        return cropped
+    return relax.op.nn.pad(node.builder.normalize(cropped), flat, "constant", value)
 
 
 @converts("Celu")
@@ -202,13 +202,13 @@ _PAIRWISE = {
 @converts(*_PAIRWISE, "Mean")
 def pairwise(node: Node) -> Any:
     """Convert an operator of any number of operands to operators of two."""
-    if any(isinstance(one.ty, relax.ShapeType) for one in node.inputs):
+    if any(isinstance(operand.ty, relax.ShapeType) for operand in node.inputs):
         return None
     operator = _PAIRWISE.get(node.name, relax.op.add)
-    made = reduce(lambda a, b: node.builder.normalize(operator(a, b)), node.inputs)
+    result = reduce(lambda a, b: node.builder.normalize(operator(a, b)), node.inputs)
     if node.name == "Mean" and len(node.inputs) > 1:
-        made = relax.op.multiply(made, relax.const(np.float32(1 / len(node.inputs))))
-    return made
+        result = relax.op.multiply(result, relax.const(np.float32(1 / len(node.inputs))))
+    return result
 
 
 @converts("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool")

@@ -25,7 +25,10 @@ _OURS = {
 
 def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
     """Return the module; its variables have the names of the file's tensors."""
-    opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
+    opset = next(
+        (imported.version for imported in model.opset_import if imported.domain in ("", "ai.onnx")),
+        1,
+    )
     importer = _Importer(shapes, "float32", keep_params_in_input=False, sanitize=True)
     try:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -46,13 +49,13 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
     def _convert_operator(self, op_name: str, inputs: Any, attrs: Any, opset: int) -> Any:
         name = attrs["tvm_custom"]["name"]
         self.node = f" at '{name}' ({op_name})"
-        made = None
+        result = None
         if op_name in _OURS:
-            made = _OURS[op_name](Node(self.bb, op_name, list(inputs), attrs, opset))
-            made = None if made is None else self.bb.normalize(made)
-        if made is None:
-            made = super()._convert_operator(op_name, inputs, attrs, opset)
-        return self.bb.emit(made, name) if isinstance(made, relax.Call) else made
+            result = _OURS[op_name](Node(self.bb, op_name, list(inputs), attrs, opset))
+            result = None if result is None else self.bb.normalize(result)
+        if result is None:
+            result = super()._convert_operator(op_name, inputs, attrs, opset)
+        return self.bb.emit(result, name) if isinstance(result, relax.Call) else result
 
     def _construct_nodes(self, graph: Any) -> None:
         """Import the nodes; after a failure end the function in order, or TVM warns on stderr."""

@@ -107,7 +107,7 @@ class _Rewriting:
 
     def real(self, node: Any, first: int, axis: int) -> str:
         """Return the dequantized operand whose tensor is input `first`."""
-        inputs = [one for one in node.input[first : first + 3] if one]
+        inputs = [name for name in node.input[first : first + 3] if name]
         made = f"{node.output[0]}_operand{first}"
         if np.size(self.known(node, first + 1)) == 1:
             return self.add("DequantizeLinear", inputs, made)
@@ -127,12 +127,12 @@ class _Rewriting:
     def finish(self, node: Any, form: _Form, operands: list[str], plain: dict[str, Any]) -> None:
         if form.bias is not None and len(node.input) > form.bias and node.input[form.bias]:
             operands.append(self.bias(node, form, plain.get("alpha", 1.0)))
-        scales = [one for one in node.input[form.result : form.result + 2] if one]
+        scales = [name for name in node.input[form.result : form.result + 2] if name]
         if not scales:  # QGemm without an output scale computes floats
             self.add(form.name, operands, node.output[0], **plain)
             return
-        made = self.add(form.name, operands, f"{node.output[0]}_real", **plain)
-        self.add("QuantizeLinear", [made, *scales], node.output[0])
+        real = self.add(form.name, operands, f"{node.output[0]}_real", **plain)
+        self.add("QuantizeLinear", [real, *scales], node.output[0])
 
     def bias(self, node: Any, form: _Form, alpha: float) -> str:
         """Return the dequantized bias, whose scale is the product of the operands' ones."""
@@ -156,8 +156,8 @@ class _Rewriting:
     def concat(self, node: Any) -> None:
         """Replace a QLinearConcat, which has its result's scale first."""
         operands = [self.real(node, first, 1) for first in range(2, len(node.input), 3)]
-        made = self.add("Concat", operands, f"{node.output[0]}_real", **_attributes(node))
-        self.add("QuantizeLinear", [made, *node.input[:2]], node.output[0])
+        joined = self.add("Concat", operands, f"{node.output[0]}_real", **_attributes(node))
+        self.add("QuantizeLinear", [joined, *node.input[:2]], node.output[0])
 
     def dynamic(self, node: Any) -> None:
         """Replace a DynamicQuantizeLinear by its formula on floats, with floats that are whole."""
@@ -190,9 +190,9 @@ class _Rewriting:
         name = node.output[0]
         first, second = (self.less(node, place) for place in (0, 1))
         kind = node.op_type.removesuffix("Integer")
-        made = self.add(kind, [first, second], f"{name}_real", **_attributes(node))
-        self.floats[name] = made
-        self.add("Cast", [made], name, to=onnx.TensorProto.INT32)
+        product = self.add(kind, [first, second], f"{name}_real", **_attributes(node))
+        self.floats[name] = product
+        self.add("Cast", [product], name, to=onnx.TensorProto.INT32)
 
     def less(self, node: Any, place: int) -> str:
         """Return an operand less its zero point, in float."""
@@ -204,10 +204,8 @@ class _Rewriting:
             if node.op_type == "ConvInteger" and place == 1 and points.ndim:
                 points = points.reshape(-1, *[1] * (array.ndim - 1))
             return self.constant(name, array - points)
-        given = self.in_float(held, f"{name}_float")
-        return (
-            self.add("Sub", [given, self.in_float(zero, f"{name}_zero")], name) if zero else given
-        )
+        real = self.in_float(held, f"{name}_float")
+        return self.add("Sub", [real, self.in_float(zero, f"{name}_zero")], name) if zero else real
 
     def in_float(self, held: str, name: str) -> str:
         """Return integers in float, by a Cast of that name where no floats are known."""
@@ -234,12 +232,12 @@ def _is_to_float(node: Any) -> bool:
 
 
 def _attributes(node: Any) -> dict[str, Any]:
-    return {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    return {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
 
 
 def _constants(graph: Any) -> Iterator[tuple[str, Any]]:
-    for one in graph.initializer:
-        yield one.name, numpy_helper.to_array(one)
+    for constant in graph.initializer:
+        yield constant.name, numpy_helper.to_array(constant)
     for node in graph.node:
         if node.op_type == "Constant" and node.attribute[0].name == "value":
             yield node.output[0], numpy_helper.to_array(node.attribute[0].t)

@@ -13,14 +13,14 @@ from ethosgen.values.source import CHANNELS_LAST, Source
 def read_network(source: Source) -> Network:
     """Read a file; InputError if it is damaged, UnsupportedError for what has no form."""
     model = _parsed(source)
-    given = {initializer.name for initializer in model.graph.initializer}
-    inputs = [one for one in model.graph.input if one.name not in given]
-    names = [one.name for one in inputs]
-    sizes = {one.name: tuple(map(_size, one.type.tensor_type.shape.dim)) for one in inputs}
+    constants = {initializer.name for initializer in model.graph.initializer}
+    inputs = [port for port in model.graph.input if port.name not in constants]
+    names = [port.name for port in inputs]
+    sizes = {port.name: tuple(map(_size, port.type.tensor_type.shape.dim)) for port in inputs}
     from ethosgen.frontend.onnx.importer import imported
 
     module = imported(model, source.name, fixed_shapes(sizes, source))
-    outputs = [one.name for one in model.graph.output]
+    outputs = [port.name for port in model.graph.output]
     is_last = source.options.input_layout == CHANNELS_LAST
     graph, in_float = import_module(module, "main", names, outputs, channels_last=is_last)
     return Network(source.name.rsplit(".", 1)[0], (graph,), source=source, in_float=in_float)
@@ -51,12 +51,12 @@ def _parsed(source: Source) -> Any:
 
 def _check_scope(model: Any, name: str, newest: int) -> None:
     """Refuse a file that is one of several, and operators newer than the installed onnx."""
-    for one in model.graph.initializer:
-        for entry in one.external_data:
+    for constant in model.graph.initializer:
+        for entry in constant.external_data:
             if entry.key == "location":
                 raise InputError(
-                    f"'{name}' keeps '{one.name}' in the external file '{entry.value[:80]}'; save "
-                    "all in one file: onnx.save_model(onnx.load(PATH), ONE_FILE)"
+                    f"'{name}' keeps '{constant.name}' in the external file '{entry.value[:80]}'; "
+                    "save all in one file: onnx.save_model(onnx.load(PATH), ONE_FILE)"
                 )
     for opset in model.opset_import:
         if opset.domain in ("", "ai.onnx") and opset.version > newest:
@@ -69,11 +69,11 @@ def _check_scope(model: Any, name: str, newest: int) -> None:
 def _check_shapes(model: Any, name: str) -> None:
     """Refuse inputs and outputs without a shape, whose names onnx's own checker does not tell."""
     for kind, tensors in (("input", model.graph.input), ("output", model.graph.output)):
-        for one in tensors:
-            typed = one.type.tensor_type
-            if one.type.HasField("tensor_type") and not typed.HasField("shape"):
+        for tensor in tensors:
+            typed = tensor.type.tensor_type
+            if tensor.type.HasField("tensor_type") and not typed.HasField("shape"):
                 raise InputError(
-                    f"'{name}': {kind} '{one.name}' has no shape; add it, for example with "
+                    f"'{name}': {kind} '{tensor.name}' has no shape; add it, for example with "
                     "onnx.shape_inference.infer_shapes, and save the network again"
                 )
 

@@ -131,10 +131,10 @@ def _run(node: Node, number: int, sequence: list[Any], back: bool) -> tuple[list
 
 
 def _initial(node: Node, place: int, number: int, shape: tuple[int, int]) -> Any:
-    given = node.given(place) if place == 5 or node.name == "LSTM" else None
-    if given is None:
+    state = node.given(place) if place == 5 or node.name == "LSTM" else None
+    if state is None:
         return relax.const(np.zeros(shape, np.float32))
-    taken = relax.op.take(given, relax.const(np.array([number], np.int64)), 0)
+    taken = relax.op.take(state, relax.const(np.array([number], np.int64)), 0)
     return node.builder.normalize(relax.op.reshape(node.builder.normalize(taken), shape))
 
 
@@ -155,7 +155,7 @@ def _cell(node: Node, number: int) -> _Cell:
     gates = _GATES[node.name]
     weights, recurrent = (node.array(place)[number] for place in (1, 2))
     biases = node.array(3)
-    given = np.zeros(2 * weights.shape[0], np.float32) if biases is None else biases[number]
+    bias = np.zeros(2 * weights.shape[0], np.float32) if biases is None else biases[number]
     names = [
         name.decode() if isinstance(name, bytes) else name
         for name in node.attributes.get("activations", [])
@@ -168,12 +168,12 @@ def _cell(node: Node, number: int) -> _Cell:
     half = weights.shape[0]
     assert half % gates == 0
     is_gru = node.name == "GRU"
-    state_bias, matrix = given[half:], recurrent.T
+    state_bias, matrix = bias[half:], recurrent.T
     return _Cell(
         node,
         _const(weights.T),
         matrix if is_gru else _const(matrix),
-        _const(given[:half]),
+        _const(bias[:half]),
         state_bias if is_gru else _const(state_bias),
         [_FUNCTIONS[name.lower()] for name in names],
         bool(node.attributes.get("linear_before_reset")),

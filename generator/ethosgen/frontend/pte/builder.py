@@ -60,16 +60,16 @@ class GraphBuilder:
     ) -> None:
         """Add an operator after the others, with the dialect's defaults for options not given."""
         wanted = {**OPS[code].defaults(), **(options or {})}
-        made = Operator(
+        added = Operator(
             len(self.operators), code, tuple(inputs), tuple(outputs), custom_code, wanted
         )
-        self.operators.append(made)
+        self.operators.append(added)
 
     def apply(self, code: str, inputs: Sequence[int], name: str, shape: Sequence[int]) -> int:
         """Add an operator with one new output, of the first input's type; return the output."""
-        made = self.tensor(name, shape, self.tensors[inputs[0]].dtype)
-        self.operator(code, inputs, [made])
-        return made
+        output = self.tensor(name, shape, self.tensors[inputs[0]].dtype)
+        self.operator(code, inputs, [output])
+        return output
 
     def reshape(self, source: int, target: int) -> None:
         """Add a copy of a tensor into one of as many elements."""

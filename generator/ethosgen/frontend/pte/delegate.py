@@ -30,7 +30,7 @@ _DIMENSIONS = (6, _OLD_DIMENSIONS)
 
 
 @dataclass(frozen=True)
-class Port:
+class DelegatePort:
     """An input or output: `shape` as Vela has it, `offset` in bytes from the start of `region`."""
 
     shape: tuple[int, ...]
@@ -56,8 +56,8 @@ class VelaStream:
     commands: bytes = field(repr=False)
     weights: bytes = field(repr=False)
     scratch_bytes: int
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[DelegatePort, ...]
+    outputs: tuple[DelegatePort, ...]
 
 
 def read_stream(delegate: Delegate, named_data: Mapping[str, bytes], name: str) -> VelaStream:
@@ -72,7 +72,7 @@ def read_stream(delegate: Delegate, named_data: Mapping[str, bytes], name: str) 
             "EthosUCompileSpec, so that Vela compiles it"
         )
     blocks = dict(_blocks(delegate.data, named_data, name))
-    missing = [one for one in _REQUIRED if one not in blocks]
+    missing = [block for block in _REQUIRED if block not in blocks]
     if missing:
         raise InputError(f"'{name}' is damaged: a delegate has no block {missing[0]}")
     return VelaStream(
@@ -85,7 +85,7 @@ def read_stream(delegate: Delegate, named_data: Mapping[str, bytes], name: str) 
 
 
 def _blocks(data: bytes, named_data: Mapping[str, bytes], name: str) -> list[tuple[str, bytes]]:
-    found: list[tuple[str, bytes]] = []
+    blocks: list[tuple[str, bytes]] = []
     place = 0
     while place < len(data):
         if place + _BLOCK.size > len(data):
@@ -96,11 +96,11 @@ def _blocks(data: bytes, named_data: Mapping[str, bytes], name: str) -> list[tup
         if place + size > len(data):
             raise _bad(name, f"a delegate's block '{_printable(title)}' is longer than its data")
         block = data[place : place + size]
-        found.append((title, _elsewhere(block, named_data, name) if is_elsewhere else block))
+        blocks.append((title, _elsewhere(block, named_data, name) if is_elsewhere else block))
         place += -(-size // _ALIGNMENT) * _ALIGNMENT
         if title == _LAST:
             break
-    titles = [title for title, _ in found]
+    titles = [title for title, _ in blocks]
     if titles[:1] != [_FIRST] or titles[-1:] != [_LAST]:
         raise _bad(name, "a delegate's data is not a vela_bin_stream")
     unknown = [t for t in titles if t not in (*_REQUIRED, *_SCRATCHES, _FIRST, _LAST)]
@@ -109,20 +109,20 @@ def _blocks(data: bytes, named_data: Mapping[str, bytes], name: str) -> list[tup
             f"a delegate of '{name}' has the block '{_printable(unknown[0])}', which this ethosgen "
             "does not know; export it with ExecuTorch 1.5 and without options that are newer"
         )
-    return found
+    return blocks
 
 
 _SCRATCHES = ("scratch_size", "scratch_data")
 
 
 def _elsewhere(key: bytes, named_data: Mapping[str, bytes], name: str) -> bytes:
-    found = named_data.get(key.decode("ascii", "replace"))
-    if found is None:
+    data = named_data.get(key.decode("ascii", "replace"))
+    if data is None:
         raise UnsupportedError(
             f"a delegate of '{name}' keeps data in another file (.ptd); export it without "
             "external_block_placements"
         )
-    return found
+    return data
 
 
 def _scratch_bytes(blocks: Mapping[str, bytes], name: str) -> int:
@@ -140,7 +140,7 @@ def _scratch_bytes(blocks: Mapping[str, bytes], name: str) -> int:
     return count
 
 
-def _ports(block: bytes, what: str, name: str) -> tuple[Port, ...]:
+def _ports(block: bytes, what: str, name: str) -> tuple[DelegatePort, ...]:
     count = int.from_bytes(block[:4], "little") if len(block) >= 4 else 0
     for dimensions in _DIMENSIONS:
         one = struct.Struct(f"<{dimensions + 3}i")
@@ -149,9 +149,9 @@ def _ports(block: bytes, what: str, name: str) -> tuple[Port, ...]:
     raise _bad(name, f"a delegate's {what} have {counted(len(block), 'byte')} for {count}")
 
 
-def _port(numbers: tuple[int, ...]) -> Port:
+def _port(numbers: tuple[int, ...]) -> DelegatePort:
     *shape, element_bytes, offset, region = numbers
-    return Port(tuple(shape), element_bytes, offset, region)
+    return DelegatePort(tuple(shape), element_bytes, offset, region)
 
 
 def _printable(text: str) -> str:

@@ -41,19 +41,19 @@ class Call:
 
     def number(self, place: int) -> float:
         """Return an argument that must be a finite number."""
-        found = self.value(place)
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
+        value = self.value(place)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise UnsupportedError(f"its argument {place} is no number")
-        if not math.isfinite(found):
-            raise UnsupportedError(f"its argument {place} is {found}")
-        return found
+        if not math.isfinite(value):
+            raise UnsupportedError(f"its argument {place} is {value}")
+        return value
 
     def integer(self, place: int) -> int:
         """Return an argument that must be an integer."""
-        found = self.number(place)
-        if not isinstance(found, int):
+        value = self.number(place)
+        if not isinstance(value, int):
             raise UnsupportedError(f"its argument {place} is no integer")
-        return found
+        return value
 
     def integers(self, place: int) -> tuple[int, ...]:
         """Return an argument that must be a list of integers."""
@@ -61,9 +61,9 @@ class Call:
         if not isinstance(found, Items):
             raise UnsupportedError(f"its argument {place} is no list")
         numbers = [self.values[i] for i in found.of]
-        if not all(isinstance(one, int) for one in numbers):
+        if not all(isinstance(value, int) for value in numbers):
             raise UnsupportedError(f"its argument {place} is no list of integers")
-        return tuple(int(one) for one in numbers)  # type: ignore[arg-type]
+        return tuple(int(value) for value in numbers)  # type: ignore[arg-type]
 
 
 def is_scale(number: float) -> bool:
@@ -180,12 +180,12 @@ def _average_pool(call: Call) -> None:
     wanted = (batch, channels, *counts)
     _require_same(call, min(kernel) > 0 and min(counts) > 0 and wanted == call.after.sizes, "size")
     graph, name = call.graph, _name(call)
-    given = graph.tensor(f"{name}_given", (batch, *sizes, channels), "float32")
+    source = graph.tensor(f"{name}_given", (batch, *sizes, channels), "float32")
     pooled = graph.tensor(f"{name}_pooled", (batch, *counts, channels), "float32")
-    graph.transpose(call.source, [call.before.dim_order.index(i) for i in _NHWC], given)
+    graph.transpose(call.source, [call.before.dim_order.index(i) for i in _NHWC], source)
     options = {"padding": "VALID", "filter_height": kernel[0], "filter_width": kernel[1]}
     options |= {"stride_h": stride[0], "stride_w": stride[1]}
-    graph.operator("AVERAGE_POOL_2D", [given], [pooled], options)
+    graph.operator("AVERAGE_POOL_2D", [source], [pooled], options)
     graph.transpose(pooled, [_NHWC.index(i) for i in call.after.dim_order], call.target)
 
 
@@ -194,13 +194,13 @@ _NHWC = (0, 2, 3, 1)
 
 def _pair(call: Call, place: int) -> tuple[int, ...]:
     """Return a list of one or two integers as two, () if it is empty."""
-    found = call.integers(place)
-    return found * 2 if len(found) == 1 else found
+    pair = call.integers(place)
+    return pair * 2 if len(pair) == 1 else pair
 
 
 def _require_same(call: Call, same: bool, what: str) -> None:
     if not same:
-        ends = ", ".join(f"{one.dtype} {list(one.sizes)}" for one in (call.before, call.after))
+        ends = ", ".join(f"{end.dtype} {list(end.sizes)}" for end in (call.before, call.after))
         raise UnsupportedError(f"its input and output differ in {what}: {ends}")
 
 

@@ -148,7 +148,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Program:
+class PteProgram:
     """A program: its methods, and the data that delegates refer to by key."""
 
     methods: tuple[Method, ...]
@@ -163,9 +163,9 @@ class ProgramDecoder:
         self._name = name
         self._root = Fields.root(data)
         self._base = self._segments_start()
-        self._segments = [self._segment(one) for one in self._root.tables(_PROGRAM["segments"])]
+        self._segments = [self._segment(table) for table in self._root.tables(_PROGRAM["segments"])]
 
-    def program(self) -> Program:
+    def program(self) -> PteProgram:
         """Return the whole program."""
         version = self._root.number(_PROGRAM["version"], "uint32", 0)
         if version != 0:
@@ -178,7 +178,7 @@ class ProgramDecoder:
         for entry in self._root.tables(_PROGRAM["named_data"]):
             index = entry.number(1, "uint32", 0)
             named[_name(entry, 0)] = self._at(self._segments, index, "segment")
-        return Program(methods, named)
+        return PteProgram(methods, named)
 
     def _bad(self, what: str) -> InputError:
         return InputError(f"'{self._name}' is damaged: {what}")
@@ -218,10 +218,10 @@ class ProgramDecoder:
         return self._data[start : start + size]
 
     def _method(self, plan: Fields) -> Method:
-        values = tuple(self._value(one) for one in plan.tables(_PLAN["values"]))
+        values = tuple(self._value(table) for table in plan.tables(_PLAN["values"]))
         name = _name(plan, _PLAN["name"])
-        operators = [self._operator(one) for one in plan.tables(_PLAN["operators"])]
-        delegates = tuple(self._delegate(one) for one in plan.tables(_DELEGATES))
+        operators = [self._operator(table) for table in plan.tables(_PLAN["operators"])]
+        delegates = tuple(self._delegate(table) for table in plan.tables(_DELEGATES))
         chains = plan.tables(_PLAN["chains"])
         if len(chains) != 1:
             raise self._bad(f"method '{name}' has {counted(len(chains), 'chain')} instead of 1")

@@ -19,7 +19,7 @@ import numpy as np
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage
 from ethosgen.frontend.integrity import check
 from ethosgen.frontend.pte.builder import GraphBuilder
-from ethosgen.frontend.pte.delegate import BACKENDS, Port, VelaStream, read_stream
+from ethosgen.frontend.pte.delegate import BACKENDS, DelegatePort, VelaStream, read_stream
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.frontend.pte.kernels import KERNELS, Call, is_scale
 from ethosgen.frontend.pte.program import (
@@ -28,8 +28,8 @@ from ethosgen.frontend.pte.program import (
     MOVE,
     Items,
     Method,
-    Program,
     ProgramDecoder,
+    PteProgram,
     Step,
     TensorValue,
     Value,
@@ -69,7 +69,7 @@ def parse_network(data: bytes, name: str) -> Network:
 class _Translation:
     """The translation of one program."""
 
-    def __init__(self, program: Program, data: bytes, name: str) -> None:
+    def __init__(self, program: PteProgram, data: bytes, name: str) -> None:
         self._name = name
         self._data = data
         self._program = program
@@ -101,26 +101,26 @@ class _Translation:
         self._name_outputs(outputs)
         places = [self._places.get(i, -1) for i in range(len(graph.tensors))]
         metadata = {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
-        made = graph.graph(method.name, inputs, outputs)
-        return Network(self._name, (made,), metadata, Source(FORMAT, self._name, self._data))
+        main = graph.graph(method.name, inputs, outputs)
+        return Network(self._name, (main,), metadata, Source(FORMAT, self._name, self._data))
 
     def _inputs(self) -> list[int]:
         """Add the method's inputs to the graph."""
-        made = []
+        inputs = []
         for number, index in enumerate(self._method.inputs):
             value = self._tensor_of(index, f"input {number}")
-            made.append(self._graph.tensor(f"input_{number}", value.shape, value.dtype))
-            self._note(index, made[-1])
-            self._quantize(f"input{number}", made[-1])
-        return made
+            inputs.append(self._graph.tensor(f"input_{number}", value.shape, value.dtype))
+            self._note(index, inputs[-1])
+            self._quantize(f"input{number}", inputs[-1])
+        return inputs
 
     def _outputs(self) -> list[int]:
         """Return the values that the method returns; a list counts as its elements."""
-        found: list[int] = []
+        outputs: list[int] = []
         for index in self._method.outputs:
             value = self._method.values[index]
-            found += value.of if isinstance(value, Items) else [index]
-        return found
+            outputs += value.of if isinstance(value, Items) else [index]
+        return outputs
 
     def _name_outputs(self, outputs: list[int]) -> None:
         """Give the outputs their names; one that has another name too gets a copy."""
@@ -267,10 +267,10 @@ class _Translation:
                 f"{', '.join(sorted({_short(name) for name in KERNELS}))}); quantize it too, so "
                 "that the partitioner gives it to the NPU, or move it out of the network"
             )
-        given, made = step.arguments[0], step.arguments[-1]
-        before, after = (self._tensor_of(i, f"value {i}") for i in (given, made))
+        given, output = step.arguments[0], step.arguments[-1]
+        before, after = (self._tensor_of(i, f"value {i}") for i in (given, output))
         source = self._read(given, where)
-        target = self._write(made, f"instruction {number} ({step.name}) writes")
+        target = self._write(output, f"instruction {number} ({step.name}) writes")
         call = Call(self._graph, self._method.values, step.arguments, source, target, before, after)
         try:
             kernel(call)
@@ -292,9 +292,9 @@ class _Translation:
             )
         inputs = []
         for index, port in zip(arguments, stream.inputs, strict=False):
-            given = self._read(index, where)
+            value = self._read(index, where)
             inputs.append(self._port(delegate, port, index, stream, "input"))
-            self._adapt(given, inputs[-1], _TO_NHWC if self._is_permuted(port, index) else None)
+            self._adapt(value, inputs[-1], _TO_NHWC if self._is_permuted(port, index) else None)
         made = arguments[count:]
         outputs = [
             self._port(delegate, port, index, stream, "output")
@@ -318,14 +318,16 @@ class _Translation:
         else:
             self._graph.transpose(source, axes, target)
 
-    def _is_permuted(self, port: Port, index: int) -> bool:
+    def _is_permuted(self, port: DelegatePort, index: int) -> bool:
         """Return whether the runtime changes the order of dimensions, as before ExecuTorch 1.0."""
         value = self._tensor_of(index, f"value {index}")
         if not port.may_permute or len(value.sizes) != len(port.shape) or port.element_bytes != 1:
             return False
         return tuple(value.sizes[i] for i in _TO_NHWC) == port.shape
 
-    def _port(self, delegate: int, port: Port, index: int, stream: VelaStream, what: str) -> int:
+    def _port(
+        self, delegate: int, port: DelegatePort, index: int, stream: VelaStream, what: str
+    ) -> int:
         """Add the tensor in scratch of an input or output."""
         value = self._tensor_of(index, f"value {index}")
         dtype = np.dtype(value.dtype)
@@ -348,12 +350,12 @@ class _Translation:
         shape = value.shape
         if self._is_permuted(port, index):
             shape = port.shape
-        made = self._graph.tensor(f"delegate_{delegate}_{what}", shape, value.dtype)
-        self._places[made] = port.offset
-        return made
+        tensor = self._graph.tensor(f"delegate_{delegate}_{what}", shape, value.dtype)
+        self._places[tensor] = port.offset
+        return tensor
 
 
-def _entry(program: Program, name: str) -> Method:
+def _entry(program: PteProgram, name: str) -> Method:
     """Return the method to run: forward, or the only one with instructions."""
     working = [method for method in program.methods if method.steps]
     forward = [method for method in working if method.name == _FORWARD]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Value, in_order
+from ethosgen.frontend.relax.draft import DraftConstant, Value, in_order
 from ethosgen.frontend.relax.elementwise import aligned
 from ethosgen.frontend.relax.moves import emit_move, moved
 from ethosgen.frontend.relax.site import Site, translates
@@ -19,10 +19,10 @@ def where(site: Site) -> Value:
     first, second, order = aligned(site, 1, site.scale)
     values = [first, second]
     if site.scale is not None:
-        values = [site.draft.rescaled(one, site.scale, site.dtype) for one in values]
+        values = [site.draft.rescaled(value, site.scale, site.dtype) for value in values]
     condition = site.operands[0]
     rank = len(site.shape)
-    if isinstance(condition, Constant):
+    if isinstance(condition, DraftConstant):
         array = condition.array.reshape((1,) * (rank - condition.array.ndim) + condition.shape)
         chosen = site.draft.add_constant(array.transpose(np.argsort(order)))
     else:
@@ -49,9 +49,9 @@ def arg_maximum(site: Site) -> Value:
     kept = tuple(size for number, size in enumerate(source.shape) if number != axis)
     code = "ARG_MAX" if "max" in site.call.op.name else "ARG_MIN"
     inputs = (plain.tensor, site.draft.add_constant(np.array([axis], np.int32)))
-    made = site.draft.add_operator(code, inputs, kept, "int32", None, {"output_type": "int32"})
-    made = site.draft.reshaped(made.tensor, site.shape, made)
-    return cast(site, made)
+    indices = site.draft.add_operator(code, inputs, kept, "int32", None, {"output_type": "int32"})
+    indices = site.draft.reshaped(indices.tensor, site.shape, indices)
+    return cast(site, indices)
 
 
 def cast(site: Site, made: Value) -> Value:
@@ -74,8 +74,8 @@ def top_k(site: Site) -> tuple[Value, ...]:
         raise UnsupportedError("it returns values or places alone")
     shape = (*source.shape[:-1], count)
     inputs = (source.tensor, site.draft.add_constant(np.array(count, np.int32)))
-    made = site.draft.add_pair("TOPK_V2", inputs, shape, (source.dtype, "int32"), source.scale)
-    values, places = made
+    pair = site.draft.add_pair("TOPK_V2", inputs, shape, (source.dtype, "int32"), source.scale)
+    values, places = pair
     as_asked = replace(site, dtype=str(attributes.dtype))
     return replace(values, is_real=source.is_real), cast(as_asked, places)
 
@@ -85,7 +85,7 @@ def gather_elements(site: Site) -> Value:
     """Translate a choice by constants to GATHER_ND."""
     source = site.draft.plain(moved(site))
     indices = site.operands[1]
-    if not isinstance(indices, Constant):
+    if not isinstance(indices, DraftConstant):
         raise UnsupportedError("its indices are not constant")
     axis = int(site.attributes.axis) % len(source.shape)
     places = np.where(indices.array < 0, indices.array + source.shape[axis], indices.array)
@@ -112,13 +112,16 @@ def _same(site: Site, source: Value) -> Quantization | None:
 @translates("stack")
 def stack(site: Site) -> Value:
     """Translate to PACK."""
-    parts = [site.draft.real(one) if isinstance(one, Value) else one for one in site.operands[0]]
+    parts = [
+        site.draft.real(operand) if isinstance(operand, Value) else operand
+        for operand in site.operands[0]
+    ]
     axis = int(site.attributes.axis or 0) % len(site.shape)
     tensors = [
-        site.draft.plain(one).tensor
-        if isinstance(one, Value)
-        else site.draft.add_constant(one.real())
-        for one in parts
+        site.draft.plain(part).tensor
+        if isinstance(part, Value)
+        else site.draft.add_constant(part.real())
+        for part in parts
     ]
     options = {"values_count": len(tensors), "axis": axis}
     order = tuple(range(len(site.shape)))

@@ -14,7 +14,7 @@ from ethosgen.frontend.relax.site import Clamp, scalar
 
 
 @dataclass(frozen=True)
-class Island:
+class CompositeIsland:
     """The parts of a composite: `arranging` are the bindings before the main operator.
 
     `name` is that of the result before it is quantized, `kind` that of the composite if several
@@ -32,7 +32,7 @@ class Island:
     numbers: tuple[float, ...] = ()
 
 
-def take_apart(function: Any) -> Island:
+def take_apart(function: Any) -> CompositeIsland:
     """Return the parts of a composite that `patterns` matched."""
     bindings = list(bindings_of(function))
     main = str(function.attrs["Composite"]).removeprefix(PREFIX)
@@ -46,11 +46,13 @@ def take_apart(function: Any) -> Island:
     if main in WHOLES:
         first = next(b for b in bindings if operator_name(b.value) == "relax.dequantize")
         numbers = _numbers(values.values())
-        return Island(name, expression, last, (first,), (first.var,), kind=main, numbers=numbers)
+        return CompositeIsland(
+            name, expression, last, (first,), (first.var,), kind=main, numbers=numbers
+        )
     while True:
-        found = operator_name(expression).removeprefix("relax.").removeprefix("nn.")
+        name_of = operator_name(expression).removeprefix("relax.").removeprefix("nn.")
         bounds = _bounds(expression)
-        if found == main and (bounds is None or not _is_inner(expression, values, main)):
+        if name_of == main and (bounds is None or not _is_inner(expression, values, main)):
             break
         if bounds is not None:
             clamp = _joined(bounds, clamp)
@@ -62,7 +64,7 @@ def take_apart(function: Any) -> Island:
             expression = values[first if is_second else second]
     arranging = [b for b in bindings if b.var in _needed(expression, bias, values)]
     operands = tuple(expression.args)
-    return Island(name, expression, last, tuple(arranging), operands, bias, clamp)
+    return CompositeIsland(name, expression, last, tuple(arranging), operands, bias, clamp)
 
 
 def _numbers(calls: Iterable[Any]) -> tuple[float, ...]:
@@ -78,17 +80,17 @@ def _numbers(calls: Iterable[Any]) -> tuple[float, ...]:
 
 def _needed(anchor: Any, bias: Any, values: Any) -> set[Any]:
     """Return the variables on which the main operator and the bias depend."""
-    found: set[Any] = set()
+    needed: set[Any] = set()
     waiting = [*anchor.args, *([bias] if bias is not None else [])]
     while waiting:
         one = waiting.pop()
         if isinstance(one, relax.Tuple):
             waiting += list(one.fields)
-        elif isinstance(one, relax.Var) and one in values and one not in found:
-            found.add(one)
+        elif isinstance(one, relax.Var) and one in values and one not in needed:
+            needed.add(one)
             value = values[one]
             waiting += list(value.args) if isinstance(value, relax.Call) else [value]
-    return found
+    return needed
 
 
 def _is_inner(expression: Any, values: Any, main: str) -> bool:
@@ -108,7 +110,7 @@ def _is_held(expression: Any, values: Any) -> bool:
 
 
 def _variable(expression: Any) -> Any:
-    return next(one for one in expression.args if isinstance(one, relax.Var))
+    return next(argument for argument in expression.args if isinstance(argument, relax.Var))
 
 
 def _bounds(expression: Any) -> Clamp | None:

@@ -55,7 +55,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Constant:
+class DraftConstant:
     """A constant; `is_real` means the float values that the array's integers stand for."""
 
     array: Array
@@ -85,7 +85,7 @@ class Constant:
         return ((self.array.astype(np.int64) - zero).astype(np.float32) * scale).astype(np.float32)
 
 
-Operand = Value | Constant
+Operand = Value | DraftConstant
 
 
 def in_order(shape: Sequence[int], order: Order) -> tuple[int, ...]:
@@ -238,13 +238,13 @@ class Draft:
         shape = in_order(value.shape, order)
         moving = [axis for axis in axes if value.physical[axis] != 1]
         if moving == sorted(moving):
-            made = self.reshaped(value.tensor, shape, value)
+            moved = self.reshaped(value.tensor, shape, value)
         else:
             joined = _joined(axes, value.physical)
             is_high = len(axes) > _MOST_AXES >= len(joined)
-            made = self._permuted(value, joined if is_high else [[axis] for axis in axes])
-            made = self.regrouped(made.tensor, shape, value)
-        return replace(made, shape=value.shape, order=order)
+            moved = self._permuted(value, joined if is_high else [[axis] for axis in axes])
+            moved = self.regrouped(moved.tensor, shape, value)
+        return replace(moved, shape=value.shape, order=order)
 
     def _permuted(self, value: Value, groups: list[list[int]]) -> Value:
         """Add a TRANSPOSE of groups of neighbouring axes, given in the order of the result."""
@@ -301,18 +301,18 @@ class Draft:
         """Return a float value as a tensor of floats, by a DEQUANTIZE if need be."""
         if not value.is_real:
             return value
-        made = self.add_operator(
+        dequantized = self.add_operator(
             *("DEQUANTIZE", (value.tensor,), value.physical, "float32"),
             name=self.derived(value.tensor, "dequantized"),
         )
-        return replace(made, shape=value.shape, order=value.order)
+        return replace(dequantized, shape=value.shape, order=value.order)
 
     def rescaled(self, value: Value, scale: Quantization, dtype: str) -> Value:
         """Return a value with another quantization, by a QUANTIZE if need be."""
         if value.scale == scale and value.dtype == dtype:
             return value
-        made = self.add_operator("QUANTIZE", (value.tensor,), value.physical, dtype, scale)
-        return replace(made, shape=value.shape, order=value.order, is_real=value.is_real)
+        requantized = self.add_operator("QUANTIZE", (value.tensor,), value.physical, dtype, scale)
+        return replace(requantized, shape=value.shape, order=value.order, is_real=value.is_real)
 
     def graph(self, name: str, outputs: Sequence[int]) -> Graph:
         """Return the graph, without operators and tensors that no output needs."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Order, Value
+from ethosgen.frontend.relax.draft import DraftConstant, Order, Value
 from ethosgen.frontend.relax.site import (
     NoIntegerForm,
     Site,
@@ -63,8 +63,8 @@ def binary(site: Site) -> Value:
     natural = None
     if site.scale is not None and code in _ONE_SCALE:
         natural = site.scale
-        inputs = [site.draft.rescaled(one, natural, site.dtype) for one in inputs]
-    return site.emit(code, [one.tensor for one in inputs], order, options, natural, is_fused)
+        inputs = [site.draft.rescaled(value, natural, site.dtype) for value in inputs]
+    return site.emit(code, [value.tensor for value in inputs], order, options, natural, is_fused)
 
 
 def aligned(
@@ -76,21 +76,23 @@ def aligned(
     """
     rank = len(site.shape)
     operands = site.operands[first : first + 2]
-    values = [site.usable(one) if isinstance(one, Value) else None for one in operands]
+    values = [site.usable(operand) if isinstance(operand, Value) else None for operand in operands]
     known = [value for value in values if value is not None]
     if not known:
         raise UnsupportedError("both operands are constant")
     orders = [value.order for value in known if len(value.shape) == rank]
-    order = next((one for one in orders if one != tuple(range(rank))), tuple(range(rank)))
-    made = []
+    order = next(
+        (candidate for candidate in orders if candidate != tuple(range(rank))), tuple(range(rank))
+    )
+    operands_aligned = []
     for value, operand in zip(values, operands, strict=True):
         if value is None:
-            assert isinstance(operand, Constant)
+            assert isinstance(operand, DraftConstant)
             held = requantized(operand, scale, site.dtype)
-            made.append(site.held(held, site.shape, order))
+            operands_aligned.append(site.held(held, site.shape, order))
         else:
-            made.append(site.draft.ordered(_of_rank(site, value, rank), order))
-    return made[0], made[1], order
+            operands_aligned.append(site.draft.ordered(_of_rank(site, value, rank), order))
+    return operands_aligned[0], operands_aligned[1], order
 
 
 def _of_rank(site: Site, value: Value, rank: int) -> Value:
@@ -98,8 +100,8 @@ def _of_rank(site: Site, value: Value, rank: int) -> Value:
         return value
     value = site.draft.plain(value)
     shape = (1,) * (rank - len(value.shape)) + value.shape
-    made = site.draft.reshaped(value.tensor, shape, value)
-    return replace(made, is_real=value.is_real)
+    reshaped = site.draft.reshaped(value.tensor, shape, value)
+    return replace(reshaped, is_real=value.is_real)
 
 
 def unary(
@@ -254,7 +256,7 @@ def prelu(site: Site) -> Value:
     if site.is_quantized and site.dtype != "int8":
         raise NoIntegerForm(f"PRELU has no form in {site.dtype}")
     source, slopes = site.value(0), site.operands[1]
-    if not isinstance(slopes, Constant):
+    if not isinstance(slopes, DraftConstant):
         raise UnsupportedError("its slopes are not constant")
     shape = [1] * len(source.shape)
     axis = int(site.attributes.axis) % len(shape)
@@ -262,7 +264,7 @@ def prelu(site: Site) -> Value:
         shape[axis] = slopes.array.size
     held = replace(slopes, array=slopes.array.reshape(shape))
     if held.scale is not None and not held.scale.is_per_tensor:
-        held = Constant(slopes.real().reshape(shape))
+        held = DraftConstant(slopes.real().reshape(shape))
     alpha = site.held(held, source.shape, source.order)
     return site.emit("PRELU", (source.tensor, alpha.tensor), source.order)
 

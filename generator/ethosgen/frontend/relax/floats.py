@@ -39,8 +39,8 @@ class Floats:
         self, code: str, inputs: Sequence[int], shape: Sequence[int], options: dict[str, Any]
     ) -> Value:
         physical = in_order(shape, self.order)
-        made = self.draft.add_operator(code, inputs, physical, "float32", None, options)
-        return replace(made, shape=tuple(shape), order=self.order)
+        result = self.draft.add_operator(code, inputs, physical, "float32", None, options)
+        return replace(result, shape=tuple(shape), order=self.order)
 
     def _value(self, term: Term) -> Value:
         if isinstance(term, Value):

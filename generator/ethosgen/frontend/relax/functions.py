@@ -20,8 +20,8 @@ def erf(site: Site) -> Value:
     for number in reversed(_ERF[:-1]):
         total = add("MUL", add("ADD", total, number), factor)
     decay = add("EXP", add("NEG", add("MUL", source, source)))
-    made = add("SUB", 1.0, add("MUL", total, decay))
-    return site.finished(add("MUL", made, _sign(add, source)))
+    result = add("SUB", 1.0, add("MUL", total, decay))
+    return site.finished(add("MUL", result, _sign(add, source)))
 
 
 @translates("sign")

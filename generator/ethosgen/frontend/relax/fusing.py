@@ -22,23 +22,23 @@ def with_fused_clamps(
     operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
 ) -> list[Operator]:
     """Return the operators, in order, with fewer clamps; tensors keep their indices."""
-    uses = Counter(index for one in operators for index in one.inputs)
+    uses = Counter(index for operator in operators for index in operator.inputs)
     uses.update(outputs)
-    made: dict[int, int] = {}
+    makers: dict[int, int] = {}
     kept: list[Operator] = []
     for operator in operators:
         bound = _bound(operator, tensors)
-        place = made.get(operator.inputs[0]) if operator.inputs else None
+        place = makers.get(operator.inputs[0]) if operator.inputs else None
         if bound and place is not None and uses[operator.inputs[0]] == 1:
             host = kept[place]
             activation = _NEXT.get((str(host.options.get(_OPTION)), bound))
             if host.code in _HOSTS and activation:
                 options = {**host.options, _OPTION: activation}
                 kept[place] = replace(host, outputs=operator.outputs, options=options)
-                made[operator.outputs[0]] = place
+                makers[operator.outputs[0]] = place
                 continue
         for output in operator.outputs:
-            made[output] = len(kept)
+            makers[output] = len(kept)
         kept.append(operator)
     return kept
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ethosgen.frontend.relax.draft import (
     Array,
-    Constant,
+    DraftConstant,
     Order,
     Value,
     channels_last,
@@ -29,12 +29,12 @@ from ethosgen.values.network import Quantization
 Pads = tuple[tuple[int, int], tuple[int, int]]
 
 
-def _with_any_zero_point(translate: Callable[[Site, Constant], Value]) -> Translate:
+def _with_any_zero_point(translate: Callable[[Site, DraftConstant], Value]) -> Translate:
     """Let a translator of a layer get weights as its operator can have them."""
 
     def translated(site: Site) -> Value:
         weights = site.operands[1]
-        if not isinstance(weights, Constant):
+        if not isinstance(weights, DraftConstant):
             raise UnsupportedError("its weights are not constant")
         if not site.is_quantized or weights.scale is None or not any(weights.scale.zero_point):
             return translate(site, weights)
@@ -44,7 +44,7 @@ def _with_any_zero_point(translate: Callable[[Site, Constant], Value]) -> Transl
     return translated
 
 
-def _centred(weights: Constant) -> Constant | None:
+def _centred(weights: DraftConstant) -> DraftConstant | None:
     """Return weights with the zero point 0, None if they do not fit into 8 bits then."""
     scale = weights.scale
     if scale is None or weights.dtype != "int8":
@@ -58,7 +58,9 @@ def _centred(weights: Constant) -> Constant | None:
     return replace(weights, array=array.astype(np.int8), scale=replace(scale, zero_point=zeros))
 
 
-def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant], Value]) -> Value:
+def _unsigned(
+    site: Site, weights: DraftConstant, translate: Callable[[Site, DraftConstant], Value]
+) -> Value:
     """Translate a layer in uint8, whose weights may have a zero point."""
     scale = weights.scale
     assert scale is not None
@@ -73,8 +75,8 @@ def _unsigned(site: Site, weights: Constant, translate: Callable[[Site, Constant
     operands = (above, *site.operands[1:])
     wide = replace(site, operands=operands, dtype="uint8", scale=shifted(site.scale), clamp=None)
     array = (weights.array.astype(np.int16) + 128).astype(np.uint8)
-    made = translate(wide, replace(weights, array=array, scale=shifted(scale)))
-    return site.finished(made)
+    result = translate(wide, replace(weights, array=array, scale=shifted(scale)))
+    return site.finished(result)
 
 
 def shifted(scale: Quantization) -> Quantization:
@@ -82,7 +84,7 @@ def shifted(scale: Quantization) -> Quantization:
     return replace(scale, zero_point=tuple(zero + 128 for zero in scale.zero_point))
 
 
-def convolution(site: Site, weights: Constant) -> Value:
+def convolution(site: Site, weights: DraftConstant) -> Value:
     """Translate a convolution to CONV_2D or DEPTHWISE_CONV_2D."""
     attributes = site.attributes
     kernel = in_layout(weights, str(attributes.kernel_layout))
@@ -110,7 +112,7 @@ def convolution(site: Site, weights: Constant) -> Value:
     return _output(site, code, inputs, options, is_fused)
 
 
-def transposed_convolution(site: Site, weights: Constant) -> Value:
+def transposed_convolution(site: Site, weights: DraftConstant) -> Value:
     """Translate a transposed convolution to TRANSPOSE_CONV."""
     attributes = site.attributes
     if set(read_pair(attributes.dilation)) != {1}:
@@ -147,7 +149,7 @@ def transposed_convolution(site: Site, weights: Constant) -> Value:
     return _cropped(site, inputs, options, (source.shape[0], *plane, channels), crop)
 
 
-def _in_one_group(kernel: Constant, groups: int) -> Constant:
+def _in_one_group(kernel: DraftConstant, groups: int) -> DraftConstant:
     """Return the weights of a transposed convolution without groups: zeros between them.
 
     TRANSPOSE_CONV has no groups. A weight of 0 adds nothing, so the sums stay as they are.
@@ -197,10 +199,12 @@ def _cropped(
         for first, out, size in zip(crop, (height, width), full[1:3], strict=True)
     ):
         raise UnsupportedError("the output_padding of its transposed convolution is too large")
-    made = site.draft.add_operator("TRANSPOSE_CONV", inputs, full, site.dtype, site.scale, options)
+    result = site.draft.add_operator(
+        "TRANSPOSE_CONV", inputs, full, site.dtype, site.scale, options
+    )
     shape = (full[0], height, width, full[3])
     tables = [np.array(numbers, np.int32) for numbers in ((0, *crop, 0), shape)]
-    cut = [made.tensor, *(site.draft.add_constant(table) for table in tables)]
+    cut = [result.tensor, *(site.draft.add_constant(table) for table in tables)]
     return _output(site, "SLICE", cut, {})
 
 
@@ -214,10 +218,10 @@ translates("nn.conv2d_transpose", "nn.conv1d_transpose")(
 def product(site: Site) -> Value:
     """Translate a product to FULLY_CONNECTED, or BATCH_MATMUL of two activations."""
     first, second = site.operands
-    if isinstance(second, Constant) and second.array.ndim == 2 and len(first.shape) > 1:
-        made: Value = _with_any_zero_point(_fully_connected)(site)
-        return made
-    if isinstance(first, Constant) and isinstance(second, Constant):
+    if isinstance(second, DraftConstant) and second.array.ndim == 2 and len(first.shape) > 1:
+        result: Value = _with_any_zero_point(_fully_connected)(site)
+        return result
+    if isinstance(first, DraftConstant) and isinstance(second, DraftConstant):
         raise UnsupportedError("both factors are constant")
     left, right = site.value(0), site.value(1)
     is_turned = _is_turned(right)
@@ -247,7 +251,7 @@ def _of_rank(site: Site, value: Value, rank: int) -> int:
     return site.draft.reshaped(plain.tensor, shape, plain).tensor
 
 
-def _fully_connected(site: Site, second: Constant) -> Value:
+def _fully_connected(site: Site, second: DraftConstant) -> Value:
     source = site.value(0)
     kernel = _moved(second, (1, 0), 0)
     flattened = site.draft.flattened.get(source.tensor)
@@ -272,7 +276,7 @@ def _fully_connected(site: Site, second: Constant) -> Value:
     )
 
 
-def in_layout(weights: Constant, layout: str) -> Constant:
+def in_layout(weights: DraftConstant, layout: str) -> DraftConstant:
     """Return weights as (output channel, row, column, input channel), with one row in 1-D."""
     axes = [layout.index(letter) for letter in "OHWI" if letter in layout]
     moved = _moved(weights, axes, axes.index(weights.scale.axis) if weights.scale else 0)
@@ -281,7 +285,7 @@ def in_layout(weights: Constant, layout: str) -> Constant:
     return moved
 
 
-def _moved(constant: Constant, axes: Any, axis: int) -> Constant:
+def _moved(constant: DraftConstant, axes: Any, axis: int) -> DraftConstant:
     """Return a constant with its axes permuted; `axis` is where its scales are then."""
     scale = constant.scale
     if scale is not None and not scale.is_per_tensor:
@@ -291,7 +295,7 @@ def _moved(constant: Constant, axes: Any, axis: int) -> Constant:
 
 
 def _parameters(
-    site: Site, source: Value, kernel: Constant, axis: int, channels: int
+    site: Site, source: Value, kernel: DraftConstant, axis: int, channels: int
 ) -> tuple[int, int]:
     """Add weights and bias; return their tensors."""
     draft = site.draft
@@ -306,7 +310,7 @@ def _parameters(
     assert source.scale is not None
     products = np.float32(source.scale.scale[0]) * np.array(scale.scale, np.float32)
     bias = _integer_bias(site, products, channels)
-    biases = Quantization(tuple(float(one) for one in products), (0,) * len(products))
+    biases = Quantization(tuple(float(product) for product in products), (0,) * len(products))
     return draft.add_constant(kernel.array, scale), draft.add_constant(bias, biases)
 
 
@@ -359,8 +363,8 @@ def padded(
         least = RANGES[source.dtype][0] if source.scale else np.finfo(np.float32).min
         inputs.append(site.draft.add_constant(np.array([least], source.dtype), source.scale))
     name = site.draft.derived(source.tensor, "padded")
-    made = site.draft.add_operator(code, inputs, shape, source.dtype, source.scale, None, name)
-    return replace(made, is_real=source.is_real), "VALID"
+    extended = site.draft.add_operator(code, inputs, shape, source.dtype, source.scale, None, name)
+    return replace(extended, is_real=source.is_real), "VALID"
 
 
 def spatial(site: Site, source: Value, layout: str) -> Value:
@@ -371,8 +375,8 @@ def spatial(site: Site, source: Value, layout: str) -> Value:
     shape = source.physical
     if rank == 3:
         shape = (shape[0], 1, *shape[1:])
-    made = site.draft.reshaped(source.tensor, shape, source)
-    return replace(made, is_real=source.is_real)
+    reshaped = site.draft.reshaped(source.tensor, shape, source)
+    return replace(reshaped, is_real=source.is_real)
 
 
 def _plane(site: Site) -> tuple[int, int]:
@@ -392,10 +396,10 @@ def _output(
     if rank == 4:
         return site.emit(code, inputs, order, options, None, is_fused)
     shape = in_order(site.shape, order)
-    made = site.draft.add_operator(
+    result = site.draft.add_operator(
         code, inputs, (shape[0], 1, *shape[1:]), site.dtype, site.scale, options
     )
-    flat = site.draft.reshaped(made.tensor, shape, made)
+    flat = site.draft.reshaped(result.tensor, shape, result)
     flat = replace(flat, shape=site.shape, order=order, is_real=site.is_quantized)
     return site.finished(flat, is_fused)
 

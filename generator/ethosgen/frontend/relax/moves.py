@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Constant, Operand, Value, channels_last, in_order
+from ethosgen.frontend.relax.draft import DraftConstant, Operand, Value, channels_last, in_order
 from ethosgen.frontend.relax.site import Site, ints, quantize, requantized, translates
 from ethosgen.values.errors import UnsupportedError
 
@@ -17,20 +17,20 @@ from ethosgen.values.errors import UnsupportedError
 def reshape(site: Site) -> Operand:
     """Translate to RESHAPE; a value keeps its order of axes if only axes of size 1 come or go."""
     operand: Operand = site.operands[0]
-    if isinstance(operand, Constant):
+    if isinstance(operand, DraftConstant):
         return _reshaped_constant(operand, site.shape)
     value = _regrouped(operand, site.shape)
     if value is not None:
-        made = site.draft.reshaped(operand.tensor, value.physical, operand)
-        return replace(made, shape=value.shape, order=value.order, is_real=operand.is_real)
+        reshaped = site.draft.reshaped(operand.tensor, value.physical, operand)
+        return replace(reshaped, shape=value.shape, order=value.order, is_real=operand.is_real)
     value = _in_blocks(site, operand)
     if value is not None:
         return value
     plain = site.draft.plain(operand)
-    made = site.draft.reshaped(plain.tensor, site.shape, plain)
+    reshaped = site.draft.reshaped(plain.tensor, site.shape, plain)
     if len(site.shape) == 2 and site.shape[0] == operand.shape[0] and operand.order[0] == 0:
-        site.draft.flattened[made.tensor] = operand
-    return replace(made, is_real=operand.is_real)
+        site.draft.flattened[reshaped.tensor] = operand
+    return replace(reshaped, is_real=operand.is_real)
 
 
 def _in_blocks(site: Site, value: Value) -> Value | None:
@@ -54,17 +54,17 @@ def _in_blocks(site: Site, value: Value) -> Value | None:
     for order in steps:
         moved = site.draft.ordered(moved, order)
     last = channels_last(4)
-    made = site.draft.regrouped(moved.tensor, in_order(site.shape, last), moved)
-    return replace(made, shape=site.shape, order=last, is_real=value.is_real)
+    regrouped = site.draft.regrouped(moved.tensor, in_order(site.shape, last), moved)
+    return replace(regrouped, shape=site.shape, order=last, is_real=value.is_real)
 
 
-def _reshaped_constant(constant: Constant, shape: tuple[int, ...]) -> Constant:
+def _reshaped_constant(constant: DraftConstant, shape: tuple[int, ...]) -> DraftConstant:
     scale = constant.scale
     if scale is not None and not scale.is_per_tensor:
         count = len(scale.scale)
         axes = [axis for axis, size in enumerate(shape) if size == count]
         if not axes or constant.array.size != count:
-            return Constant(constant.real().reshape(shape))
+            return DraftConstant(constant.real().reshape(shape))
         scale = replace(scale, axis=axes[0])
     return replace(constant, array=constant.array.reshape(shape), scale=scale)
 
@@ -112,7 +112,7 @@ def permute(site: Site) -> Operand:
     rank = len(operand.shape)
     axes = site.attributes.axes
     axes = tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in ints(axes))
-    if isinstance(operand, Constant):
+    if isinstance(operand, DraftConstant):
         scale = operand.scale
         if scale is not None and not scale.is_per_tensor:
             scale = replace(scale, axis=axes.index(scale.axis))
@@ -136,8 +136,8 @@ def concatenate(site: Site) -> Value:
         scale is None
         and len(values) == len(parts)
         and all(
-            one.is_real and (one.scale, one.dtype) == (values[0].scale, values[0].dtype)
-            for one in values
+            value.is_real and (value.scale, value.dtype) == (values[0].scale, values[0].dtype)
+            for value in values
         )
     ):
         scale, dtype = values[0].scale, values[0].dtype  # moving integers is exact
@@ -146,7 +146,7 @@ def concatenate(site: Site) -> Value:
     as_whole = replace(site, scale=scale, dtype=dtype)
     inputs = []
     for part in parts:
-        if isinstance(part, Constant):
+        if isinstance(part, DraftConstant):
             value = as_whole.held(requantized(part, scale, dtype), site.shape, order)
         else:
             value = site.draft.ordered(as_whole.usable(part), order)
@@ -162,7 +162,7 @@ def concatenate(site: Site) -> Value:
 def moved(site: Site) -> Value:
     """Return the operand of a move outside of composites, as integers if it has them."""
     operand = site.operands[0]
-    if isinstance(operand, Constant):
+    if isinstance(operand, DraftConstant):
         raise UnsupportedError("its operand is constant")
     if site.is_quantized:
         return site.usable(operand)
@@ -212,14 +212,14 @@ def strided_slice(site: Site) -> Value:
         source = emit_move(back, "REVERSE_V2", source, [places])
     ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, site.shape, strict=True)]
     numbers = [in_order(v, source.order) for v in (starts, ends, steps, site.shape)]
-    made = site.draft.slice(source, *numbers)
-    made = replace(made, shape=site.shape, order=source.order, is_real=source.is_real)
-    return site.finished(made)
+    part = site.draft.slice(source, *numbers)
+    part = replace(part, shape=site.shape, order=source.order, is_real=source.is_real)
+    return site.finished(part)
 
 
 def ints_of(operand: Any) -> tuple[int, ...]:
     """Return the integers of constants, a tuple of them, or a shape."""
-    if isinstance(operand, Constant):
+    if isinstance(operand, DraftConstant):
         return tuple(int(number) for number in np.ravel(operand.array))
     if isinstance(operand, tuple):
         return tuple(number for part in operand for number in ints_of(part))
@@ -300,7 +300,7 @@ def take(site: Site) -> Value:
     source = site.draft.plain(moved(site))
     indices = site.operands[1]
     axis = int(site.attributes.axis or 0) % len(source.shape)
-    if isinstance(indices, Constant):
+    if isinstance(indices, DraftConstant):
         size = source.shape[axis]
         array = np.where(indices.array < 0, indices.array + size, indices.array).astype(np.int32)
         if _is_even(array, size):
@@ -309,10 +309,10 @@ def take(site: Site) -> Value:
     else:
         index = site.draft.plain(indices).tensor
     options = {"axis": axis, "batch_dims": 0}
-    made = site.draft.add_operator(
+    gathered = site.draft.add_operator(
         "GATHER", (source.tensor, index), site.shape, source.dtype, source.scale, options
     )
-    return site.finished(replace(made, is_real=source.is_real))
+    return site.finished(replace(gathered, is_real=source.is_real))
 
 
 def _is_even(indices: np.ndarray[Any, Any], size: int) -> bool:
@@ -329,10 +329,10 @@ def _slice_of(site: Site, source: Value, axis: int, indices: np.ndarray[Any, Any
     starts, steps = [0] * len(shape), [1] * len(shape)
     starts[axis], steps[axis] = int(indices[0]), step
     ends = [s + t * (n - 1) + 1 for s, t, n in zip(starts, steps, shape, strict=True)]
-    made = site.draft.slice(source, starts, ends, steps, shape)
+    part = site.draft.slice(source, starts, ends, steps, shape)
     if shape != tuple(site.shape):
-        made = site.draft.reshaped(made.tensor, site.shape, made)
-    return replace(made, is_real=source.is_real)
+        part = site.draft.reshaped(part.tensor, site.shape, part)
+    return replace(part, is_real=source.is_real)
 
 
 def _runs(numbers: Sequence[int]) -> list[list[int]]:

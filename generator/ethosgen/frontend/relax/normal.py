@@ -58,10 +58,10 @@ class _Separation:
                     self.bind(binding)
                 result = builder.emit_output(self.own(function.body.body))
             builder.emit_func_output(result)
-        made = builder.get()
+        normal = builder.get()
         for variable, other in self.others:
-            made.update_func(variable, other)
-        return relax.transform.DeadCodeElimination(["main"])(made)
+            normal.update_func(variable, other)
+        return relax.transform.DeadCodeElimination(["main"])(normal)
 
     def bind(self, binding: Any) -> None:
         value = binding.value

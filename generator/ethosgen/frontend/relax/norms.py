@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Array, Constant, Value
+from ethosgen.frontend.relax.draft import Array, DraftConstant, Value
 from ethosgen.frontend.relax.floats import Floats
 from ethosgen.frontend.relax.site import Site, ints, translates
 from ethosgen.values.errors import UnsupportedError
@@ -38,8 +38,8 @@ def _normalized(
     centred = add("SUB", source, add.reduced("MEAN", source, axes))
     variance = add.reduced("MEAN", add("MUL", centred, centred), axes)
     factor = add("RSQRT", add("ADD", variance, float(site.attributes.epsilon)))
-    made = add("MUL", add("MUL", centred, factor), scale)
-    return site.finished(add("ADD", made, shift))
+    result = add("MUL", add("MUL", centred, factor), scale)
+    return site.finished(add("ADD", result, shift))
 
 
 @translates("nn.batch_norm")
@@ -50,8 +50,8 @@ def batch_norm(site: Site) -> tuple[Value, ...]:
     gamma, beta, mean, variance = (_spread(site, number, [axis]) for number in (1, 2, 3, 4))
     factor = gamma / np.sqrt(variance + np.float32(site.attributes.epsilon))
     add = Floats(site, source)
-    made = add("ADD", add("MUL", source, factor), beta - mean * factor)
-    return (made,)
+    result = add("ADD", add("MUL", source, factor), beta - mean * factor)
+    return (result,)
 
 
 @translates("variance")
@@ -63,17 +63,17 @@ def variance(site: Site) -> Value:
     axes = list(range(rank)) if given is None else [axis % rank for axis in ints(given)]
     add = Floats(site, source)
     centred = add("SUB", source, add.reduced("MEAN", source, axes))
-    made = add.reduced("MEAN", add("MUL", centred, centred), axes)
+    result = add.reduced("MEAN", add("MUL", centred, centred), axes)
     if bool(site.attributes.keepdims):
-        return made
-    plain = site.draft.plain(made)
+        return result
+    plain = site.draft.plain(result)
     return replace(site.draft.reshaped(plain.tensor, site.shape, plain), is_real=False)
 
 
 def _spread(site: Site, number: int, axes: Sequence[int]) -> Array:
     """Return a constant parameter, its axes at those of the operand."""
     constant = site.operands[number]
-    if not isinstance(constant, Constant):
+    if not isinstance(constant, DraftConstant):
         raise UnsupportedError("its parameters are not constant")
     shape = [1] * len(site.operands[0].shape)
     for axis in axes:

@@ -208,9 +208,9 @@ def fusion_patterns(
     `parts` are the numbers of parts of all concatenations: each has a pattern of its own.
     """
     patterns: list[tuple[str, Any]] = []
-    for one in table:
-        if one.operator == CONCAT:
-            patterns += [(one.name, _concat(count)) for count in sorted(set(parts))]
-        elif WHOLES.get(one.operator, one.operator) in operators:
-            patterns.append((one.name, one.pattern()))
+    for composite in table:
+        if composite.operator == CONCAT:
+            patterns += [(composite.name, _concat(count)) for count in sorted(set(parts))]
+        elif WHOLES.get(composite.operator, composite.operator) in operators:
+            patterns.append((composite.name, composite.pattern()))
     return patterns

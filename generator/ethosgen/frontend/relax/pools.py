@@ -35,13 +35,13 @@ def pool(site: Site) -> Value:
     counts = inside
     if bool(attributes.count_include_pad):
         counts = _counts(site, source, full, window, strides, layout, pads)
-    made, padding = padded(site, source, full, list(window), strides)
+    extended, padding = padded(site, source, full, list(window), strides)
     if padding == "SAME" and np.array_equal(counts, inside):
-        return same_scale(site, "AVERAGE_POOL_2D", made, padding, window, strides)
+        return same_scale(site, "AVERAGE_POOL_2D", extended, padding, window, strides)
     if padding == "SAME":
-        made, padding = padded(site, source, full, [0, 0], strides)
+        extended, padding = padded(site, source, full, [0, 0], strides)
     factors = np.float32(np.prod(window)) / counts.astype(np.float32)
-    return _averaged(site, made, window, strides, factors)
+    return _averaged(site, extended, window, strides, factors)
 
 
 def _extended(
@@ -93,7 +93,7 @@ def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Arr
         return same_scale(site, "AVERAGE_POOL_2D", source, "VALID", window, strides)
     if site.is_quantized:
         raise NoIntegerForm("its average pool has windows of different sizes at the border")
-    made = site.draft.add_operator(
+    averages = site.draft.add_operator(
         *("AVERAGE_POOL_2D", (source.tensor,)),
         (source.physical[0], *factors.shape[1:3], source.physical[3]),
         "float32",
@@ -101,11 +101,11 @@ def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Arr
         _options("VALID", window, strides),
     )
     held = site.draft.add_constant(factors.astype(np.float32))
-    made = site.draft.add_operator(
-        *("MUL", (made.tensor, held), made.shape, "float32", None),
+    averages = site.draft.add_operator(
+        *("MUL", (averages.tensor, held), averages.shape, "float32", None),
         {"fused_activation_function": "NONE"},
     )
-    return placed(site, made, source, str(site.attributes.layout))
+    return placed(site, averages, source, str(site.attributes.layout))
 
 
 def _dilated(site: Site, source: Value, window: Any, strides: Any, dilation: Any) -> Value:
@@ -146,10 +146,10 @@ def same_scale(
     layout = str(site.attributes.layout)
     full = (source.physical[0], *_plane(site, layout), source.physical[3])
     options = _options(padding, window, strides)
-    made = site.draft.add_operator(
+    pooled = site.draft.add_operator(
         code, (source.tensor,), full, source.dtype, source.scale, options
     )
-    return placed(site, made, source, layout)
+    return placed(site, pooled, source, layout)
 
 
 def placed(site: Site, made: Value, source: Value, layout: str) -> Value:

@@ -12,8 +12,8 @@ import tvm
 from tvm import relax
 from tvm.ir import Constant as RelaxConstant
 
-from ethosgen.frontend.relax.composite import Island, take_apart
-from ethosgen.frontend.relax.draft import Constant, Draft, Operand, Value, channels_last
+from ethosgen.frontend.relax.composite import CompositeIsland, take_apart
+from ethosgen.frontend.relax.draft import Draft, DraftConstant, Operand, Value, channels_last
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
 from ethosgen.frontend.relax.patterns import RESCALING
 from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
@@ -57,18 +57,18 @@ class Reading:
         If `is_last`, the graph's inputs have their channels last.
         """
         function = self.module["main"]
-        for parameter, given in zip(function.params, inputs, strict=True):
+        for parameter, tensor in zip(function.params, inputs, strict=True):
             shape, dtype = shape_of(parameter)
             dtype = _SHIFTED[dtype][0] if self.is_signed and dtype in _SHIFTED else dtype
             order = channels_last(len(shape)) if is_last and len(shape) > 2 else None
-            self.values[parameter] = self.draft.add_input(given, shape, dtype, order)
+            self.values[parameter] = self.draft.add_input(tensor, shape, dtype, order)
         self.last = last_of(function)
         self.run(function)
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
         types = _types_of(function)
-        made = [self.output(*one) for one in zip(listed, outputs, types, strict=True)]
-        return self.draft.graph(name, made)
+        ends = [self.output(*one) for one in zip(listed, outputs, types, strict=True)]
+        return self.draft.graph(name, ends)
 
     def owners(self, graph: Graph) -> list[str]:
         """Return the composite of each operator of the graph that `graph` returned.
@@ -76,11 +76,11 @@ class Reading:
         An operator outside of composites has that of the operator which makes its first input.
         """
         of_name = {self.draft.tensors[i].name: owner for i, owner in self.draft.owners.items()}
-        found: dict[int, str] = {}
+        names: dict[int, str] = {}
         for op in graph.operators:
             owner = of_name[graph.tensors[op.outputs[0]].name]
-            found[op.outputs[0]] = owner or found.get(op.inputs[0], "")
-        return list(found.values())
+            names[op.outputs[0]] = owner or names.get(op.inputs[0], "")
+        return list(names.values())
 
     def run(self, function: Any) -> None:
         """Translate the bindings of a function, in order."""
@@ -108,7 +108,7 @@ class Reading:
         if isinstance(expression, relax.Var):
             return self.values[expression]
         if isinstance(expression, RelaxConstant) and hasattr(expression.value, "numpy"):
-            return Constant(np.array(expression.value.numpy()))
+            return DraftConstant(np.array(expression.value.numpy()))
         if isinstance(expression, relax.Tuple):
             return tuple(self.evaluate(part) for part in expression.fields)
         if isinstance(expression, relax.TupleGetItem):
@@ -128,7 +128,7 @@ class Reading:
         for parameter, argument in zip(function.params, call.args, strict=True):
             self.values[parameter] = self.evaluate(argument)
         given = [self.values[parameter] for parameter in function.params]
-        is_constant = all(isinstance(one, Constant) for one in given)
+        is_constant = all(isinstance(operand, DraftConstant) for operand in given)
         if is_constant or str(function.attrs["Composite"]) == RESCALING:
             return self.inlined(function)
         island = take_apart(function)
@@ -140,15 +140,15 @@ class Reading:
             why = str(reason)
             _LOG.info("'%s' stays float: %s", island.name, reason)
         first = len(self.draft.operators)
-        made = self.inlined(function)
+        result = self.inlined(function)
         self.explain(first, why)
-        return made
+        return result
 
     def inlined(self, function: Any) -> Operand:
         """Translate the operators of a composite one by one."""
         self.run(function)
         result = self.evaluate(function.body.body)
-        assert isinstance(result, (Value, Constant))
+        assert isinstance(result, (Value, DraftConstant))
         return result
 
     def explain(self, first: int, why: str) -> None:
@@ -157,7 +157,7 @@ class Reading:
             for index in operator.outputs:
                 self.in_float[self.draft.tensors[index].name] = why
 
-    def in_integers(self, island: Island, is_last: bool) -> Value:
+    def in_integers(self, island: CompositeIsland, is_last: bool) -> Value:
         scale, dtype = quantization(island.quantize)
         if not scale.is_per_tensor:
             raise NoIntegerForm("its result has several scales")
@@ -181,11 +181,11 @@ class Reading:
             island.numbers,
             is_last,
         )
-        made = self.translated(site)
-        assert isinstance(made, Value)
-        if made.stands_for != scale:  # what only moves elements keeps its scale
-            made = self.draft.rescaled(made, scale, dtype)
-        return replace(made, is_real=False)
+        result = self.translated(site)
+        assert isinstance(result, Value)
+        if result.stands_for != scale:  # what only moves elements keeps its scale
+            result = self.draft.rescaled(result, scale, dtype)
+        return replace(result, is_real=False)
 
     def translated(self, site: Site) -> Any:
         translate = translators().get(
@@ -208,18 +208,20 @@ class Reading:
             return folded
         shape, dtype = shape_of(variable) if not is_tuple(variable) else ((), "float32")
         before = len(self.draft.operators)
-        made = self.translated(Site(self.draft, call, operands, shape, dtype))
-        if any(one.code == "DEQUANTIZE" for one in self.draft.operators[before:]):
+        result = self.translated(Site(self.draft, call, operands, shape, dtype))
+        if any(operator.code == "DEQUANTIZE" for operator in self.draft.operators[before:]):
             what = name.removeprefix("relax.").removeprefix("nn.")
             self.explain(before, f"no pattern of quantized operators has its {what}")
-        return made
+        return result
 
     def folded(
         self, call: Any, operands: tuple[Any, ...]
-    ) -> Constant | tuple[Constant, ...] | None:
+    ) -> DraftConstant | tuple[DraftConstant, ...] | None:
         """Compute an operator on constants alone by TVM; None if an operand is not constant."""
-        known = [one for one in operands if isinstance(one, (Value, Constant, tuple))]
-        if not known or not all(isinstance(one, Constant) for one in known):
+        known = [
+            operand for operand in operands if isinstance(operand, (Value, DraftConstant, tuple))
+        ]
+        if not known or not all(isinstance(operand, DraftConstant) for operand in known):
             return None
         if operator_name(call) in ("relax.reshape", "relax.permute_dims", "relax.expand_dims"):
             return None  # their translators keep scales
@@ -228,25 +230,25 @@ class Reading:
     def quantized(self, call: Any) -> Operand:
         operand: Operand = self.evaluate(call.args[0])
         scale, dtype = quantization(call)
-        if isinstance(operand, Constant):
+        if isinstance(operand, DraftConstant):
             if not scale.is_per_tensor:
                 raise UnsupportedError("a constant is quantized with several scales")
-            return Constant(quantize(operand.real(), scale, dtype), scale)
+            return DraftConstant(quantize(operand.real(), scale, dtype), scale)
         if not scale.is_per_tensor:
             raise UnsupportedError("an activation is quantized with several scales")
         if operand.stands_for == scale and operand.dtype == dtype:
             return replace(operand, is_real=False)
-        made = self.draft.rescaled(operand, scale, dtype)
-        return replace(made, is_real=False)
+        rescaled = self.draft.rescaled(operand, scale, dtype)
+        return replace(rescaled, is_real=False)
 
     def dequantized(self, call: Any) -> Operand:
         operand: Operand = self.evaluate(call.args[0])
         scale, _ = quantization(call)
-        if isinstance(operand, Constant):
+        if isinstance(operand, DraftConstant):
             if operand.dtype in _SHIFTED:
                 shifted, difference = _SHIFTED[operand.dtype]
                 array = (operand.array.astype(np.int32) - difference).astype(shifted)
-                operand = Constant(array)
+                operand = DraftConstant(array)
             return replace(operand, scale=scale, is_real=True)
         if operand.scale is None:
             operand = self.given(operand, scale)
@@ -271,7 +273,7 @@ class Reading:
 
     def output(self, result: Any, name: str, dtype: str) -> int:
         """Return the tensor of an output, in logical order and with the user's name and type."""
-        if isinstance(result, Constant):
+        if isinstance(result, DraftConstant):
             raise UnsupportedError(f"the output '{name}' is constant")
         self.draft.name = name
         if result.stands_for is not None and not result.is_real:
@@ -291,13 +293,15 @@ class Reading:
 
 def _types_of(function: Any) -> list[str]:
     """Return the types of a function's results."""
-    made = function.ret_ty
-    return [str(one.dtype) for one in (made.fields if hasattr(made, "fields") else [made])]
+    result = function.ret_ty
+    return [
+        str(field.dtype) for field in (result.fields if hasattr(result, "fields") else [result])
+    ]
 
 
 def last_of(function: Any) -> frozenset[Any]:
     """Return the variables on which only outputs depend, directly or through a dequantize."""
-    values = {one.var: one.value for one in bindings_of(function)}
+    values = {binding.var: binding.value for binding in bindings_of(function)}
     users: dict[Any, int] = {}
     for value in values.values():
         for argument in getattr(value, "args", ()):
@@ -307,16 +311,16 @@ def last_of(function: Any) -> frozenset[Any]:
     while body in values and not isinstance(values[body], relax.Call):
         body = values[body]  # a tuple, or another name
     waiting = list(body.fields) if isinstance(body, relax.Tuple) else [body]
-    found = set()
+    last = set()
     while waiting:
         one = waiting.pop()
         value = values.get(one)
         if users.get(one, 0) > 1 or value is None:
             continue
-        found.add(one)
+        last.add(one)
         if operator_name(value) == "relax.dequantize" or isinstance(value, relax.Var):
             waiting.append(value if isinstance(value, relax.Var) else value.args[0])
-    return frozenset(found)
+    return frozenset(last)
 
 
 def is_tuple(variable: Any) -> bool:
@@ -339,19 +343,19 @@ def quantization(call: Any) -> tuple[Quantization, str]:
     difference = 0
     if dtype in _SHIFTED:
         dtype, difference = _SHIFTED[dtype]
-    points = tuple(int(one) - difference for one in np.ravel(zeros))
+    points = tuple(int(zero) - difference for zero in np.ravel(zeros))
     if len(points) == 1:
         points *= np.size(scales)
     axis = int(call.attrs.axis) if np.size(scales) > 1 else 0
-    return Quantization(tuple(float(one) for one in np.ravel(scales)), points, axis), dtype
+    return Quantization(tuple(float(scale) for scale in np.ravel(scales)), points, axis), dtype
 
 
-def compute(call: Any, operands: tuple[Any, ...]) -> Constant | tuple[Constant, ...]:
+def compute(call: Any, operands: tuple[Any, ...]) -> DraftConstant | tuple[DraftConstant, ...]:
     """Compute an operator on constants by TVM on this machine."""
     builder = relax.BlockBuilder()
     arguments = [
-        relax.const(one.real()) if isinstance(one, Constant) else argument
-        for one, argument in zip(operands, call.args, strict=True)
+        relax.const(operand.real()) if isinstance(operand, DraftConstant) else argument
+        for operand, argument in zip(operands, call.args, strict=True)
     ]
     with builder.function("main", []):
         made = builder.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args))
@@ -359,5 +363,5 @@ def compute(call: Any, operands: tuple[Any, ...]) -> Constant | tuple[Constant, 
     executable = tvm.compile(builder.get(), target="llvm")
     result = relax.VirtualMachine(executable, tvm.cpu())["main"]()
     if hasattr(result, "numpy"):
-        return Constant(result.numpy())
-    return tuple(Constant(part.numpy()) for part in result)
+        return DraftConstant(result.numpy())
+    return tuple(DraftConstant(part.numpy()) for part in result)

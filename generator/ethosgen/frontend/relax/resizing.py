@@ -72,10 +72,10 @@ def _resized(
     size = site.draft.add_constant(np.array(target, np.int32))
     layout = str(site.attributes.layout)
     shape = (source.shape[0], *target, source.shape[3])
-    made = site.draft.add_operator(
+    resized = site.draft.add_operator(
         code, (source.tensor, size), shape, source.dtype, source.scale, options
     )
-    return placed(site, made, source, layout)
+    return placed(site, resized, source, layout)
 
 
 def _gathered(site: Site, source: Value, maps: Sequence[Any], layout: str) -> Value:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Array, Constant, Draft, Order, Value, in_order
+from ethosgen.frontend.relax.draft import Array, Draft, DraftConstant, Order, Value, in_order
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Quantization
 
@@ -39,7 +39,7 @@ class Site:
     shape: tuple[int, ...]
     dtype: str
     scale: Quantization | None = None
-    bias: Constant | None = None
+    bias: DraftConstant | None = None
     clamp: Clamp | None = None
     kind: str = ""
     numbers: tuple[float, ...] = ()
@@ -58,7 +58,7 @@ class Site:
     def value(self, number: int) -> Value:
         """Return an operand as the operator computes with it: integers, or floats."""
         operand = self.operands[number]
-        if isinstance(operand, Constant):
+        if isinstance(operand, DraftConstant):
             operand = self.held(operand, self.shape)
         return self.usable(operand)
 
@@ -70,7 +70,9 @@ class Site:
             raise NoIntegerForm(f"it mixes {value.dtype} and {self.dtype}")
         return value
 
-    def held(self, constant: Constant, like: Sequence[int], order: Order | None = None) -> Value:
+    def held(
+        self, constant: DraftConstant, like: Sequence[int], order: Order | None = None
+    ) -> Value:
         """Return a constant as a value of the rank of `like`, its axes in the given order."""
         rank = len(like)
         array = constant.array if self.is_quantized else constant.real()
@@ -102,8 +104,10 @@ class Site:
         natural = fixed[self.dtype]
         is_kept = self.is_last and self.clamp is None and _are_close(self.scale, natural)
         if self.dtype == "int8" and (is_kept or self.scale == natural):
-            made = replace(self, scale=natural).emit(code, (source.tensor,), source.order, options)
-            return replace(made, stands_for=self.scale)
+            result = replace(self, scale=natural).emit(
+                code, (source.tensor,), source.order, options
+            )
+            return replace(result, stands_for=self.scale)
         if self.dtype != "int8":
             return self.emit(code, (source.tensor,), source.order, options, natural)
         assert source.scale is not None
@@ -111,10 +115,10 @@ class Site:
             (source.scale.scale[0] / 128,), (0,)
         )  # each int8 has an int16 of its own
         wide = self.draft.rescaled(source, finer, "int16")
-        made = self.draft.add_operator(
+        result = self.draft.add_operator(
             code, (wide.tensor,), source.physical, "int16", fixed["int16"], options
         )
-        return self.finished(replace(made, shape=self.shape, order=source.order, is_real=True))
+        return self.finished(replace(result, shape=self.shape, order=source.order, is_real=True))
 
     def emit(
         self,
@@ -132,15 +136,15 @@ class Site:
         """
         shape = in_order(self.shape, order)
         scale = natural or self.scale
-        made = self.draft.add_operator(code, inputs, shape, self.dtype, scale, options)
-        made = replace(made, shape=self.shape, order=order, is_real=scale is not None)
-        return self.finished(made, is_fused)
+        result = self.draft.add_operator(code, inputs, shape, self.dtype, scale, options)
+        result = replace(result, shape=self.shape, order=order, is_real=scale is not None)
+        return self.finished(result, is_fused)
 
-    def finished(self, made: Value, is_fused: bool = False) -> Value:
+    def finished(self, result: Value, is_fused: bool = False) -> Value:
         """Return a result in the composite's quantization, clamped."""
         if self.scale is not None:
-            made = self.draft.rescaled(made, self.scale, self.dtype)
-        return made if is_fused or self.clamp is None else self._clamped(made, self.clamp)
+            result = self.draft.rescaled(result, self.scale, self.dtype)
+        return result if is_fused or self.clamp is None else self._clamped(result, self.clamp)
 
     def _clamped(self, value: Value, clamp: Clamp) -> Value:
         """Add MAXIMUM and MINIMUM where the type's range does not imply them.
@@ -159,10 +163,10 @@ class Site:
                     continue
             rank = len(value.shape)
             held = self.draft.add_constant(limit.reshape((1,) * rank), self.scale)
-            made = self.draft.add_operator(
+            clamped = self.draft.add_operator(
                 code, (value.tensor, held), value.physical, self.dtype, self.scale
             )
-            value = replace(value, tensor=made.tensor)
+            value = replace(value, tensor=clamped.tensor)
         return value
 
     def activation(self) -> tuple[str, bool]:
@@ -210,15 +214,15 @@ def quantize(values: Array, scale: Quantization, dtype: str) -> Array:
     """Quantize floats as relax.quantize does: round half to even, then saturate."""
     low, high = RANGES.get(dtype, (-(2**31), 2**31 - 1))
     divided = np.nan_to_num(values / np.float32(scale.scale[0]), posinf=2.0**40, neginf=-(2.0**40))
-    made: Array = np.clip(np.rint(divided) + scale.zero_point[0], low, high).astype(dtype)
-    return made
+    integers: Array = np.clip(np.rint(divided) + scale.zero_point[0], low, high).astype(dtype)
+    return integers
 
 
-def requantized(constant: Constant, scale: Quantization | None, dtype: str) -> Constant:
+def requantized(constant: DraftConstant, scale: Quantization | None, dtype: str) -> DraftConstant:
     """Return a constant with a scale, unchanged without one."""
     if scale is None:
         return constant
-    return Constant(quantize(constant.real(), scale, dtype), scale, is_real=True)
+    return DraftConstant(quantize(constant.real(), scale, dtype), scale, is_real=True)
 
 
 def quantized_constant(values: Array, dtype: str) -> tuple[Array, Quantization]:

@@ -29,16 +29,16 @@ def inline_composites(network: Network) -> Network:
     codes = {op.code for graph in network.graphs for op in graph.operators}
     count = len(network.graphs) if codes & CONTROL else 1
     metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
-    made = network.edited(*(_inlined(network, n) for n in range(count)), metadata=metadata)
-    return replace(made, source=network.source)
+    inlined = network.edited(*(_inlined(network, n) for n in range(count)), metadata=metadata)
+    return replace(inlined, source=network.source)
 
 
 def _inlined(network: Network, number: int) -> Graph:
     graph = network.graphs[number]
     tensors = _Tensors(graph.tensors)
     operators = enumerate(_operators(network, number, {}, tensors, (number,)))
-    made = tuple(replace(operator, index=index) for index, operator in operators)
-    return replace(graph, tensors=tuple(tensors.all), operators=made)
+    numbered = tuple(replace(operator, index=index) for index, operator in operators)
+    return replace(graph, tensors=tuple(tensors.all), operators=numbered)
 
 
 class _Tensors:
@@ -91,9 +91,9 @@ def _moved(indices: Sequence[int], here: Mapping[int, int]) -> tuple[int, ...]:
 def _joined(network: Network, operator: Operator, inner: Graph) -> dict[int, int]:
     """Map the inputs and outputs of a composite's graph to the operator's tensors."""
     inputs, outputs = operator.inputs, operator.outputs
-    made = {i for op in inner.operators for i in op.outputs}
+    written = {i for op in inner.operators for i in op.outputs}
     fits = (len(inputs), len(outputs)) == (len(inner.inputs), len(inner.outputs))
-    if not fits or not made.issuperset(inner.outputs):
+    if not fits or not written.issuperset(inner.outputs):
         raise _misfit(network, operator, f"its inputs and outputs are not those of '{inner.name}'")
     pairs = [*zip(inner.inputs, inputs, strict=True), *zip(inner.outputs, outputs, strict=True)]
     return dict(pairs)

@@ -19,8 +19,8 @@ def lacks_shapes(network: Network) -> bool:
 
 def give_shapes(network: Network) -> Network:
     """Return the network with the shapes that the options define."""
-    made = network.edited(*map(_shaped, network.graphs))
-    return replace(made, source=network.source, compression=network.compression)
+    shaped = network.edited(*map(_shaped, network.graphs))
+    return replace(shaped, source=network.source, compression=network.compression)
 
 
 def _shaped(graph: Graph) -> Graph:

@@ -197,11 +197,11 @@ class _Decoder:
         return tuple(getattr(table, f"{field}AsNumpy")().tolist())
 
     def indices(self, table: Any, field: str, count: int, absent: bool = False) -> tuple[int, ...]:
-        found = self.numbers(table, field)
-        for index in found:
+        numbers = self.numbers(table, field)
+        for index in numbers:
             if not (0 <= index < count or (absent and index == ABSENT)):
                 raise self.bad(f"it refers to tensor {index} of {count}")
-        return found
+        return numbers
 
     def tensor(self, table: Any, index: int, taken: set[str], is_encoded: bool) -> Tensor:
         name = unique_name(text_of(table.Name()), index, taken)

@@ -142,10 +142,10 @@ class _Writer:
         table = OPS[operator.code].table
         if table is None or not operator.options:
             return {}
-        given = [option for option in table.options if option.name in operator.options]
-        values = [self.option(option, operator.options[option.name]) for option in given]
+        present = [option for option in table.options if option.name in operator.options]
+        values = [self.option(option, operator.options[option.name]) for option in present]
         self.builder.StartObject(1 + max(option.slot for option in table.options))
-        for option, value in zip(given, values, strict=True):
+        for option, value in zip(present, values, strict=True):
             if option.is_vector or option.kind == TEXT:
                 self.builder.PrependUOffsetTRelativeSlot(option.slot, value, 0)
                 continue
@@ -200,8 +200,8 @@ class _Writer:
 
 
 def _schema(table: str, function: str) -> Callable[..., Any]:
-    made: Callable[..., Any] = getattr(tflite, f"{table}{function}")
-    return made
+    builder: Callable[..., Any] = getattr(tflite, f"{table}{function}")
+    return builder
 
 
 def _packed(values: bytes) -> bytes:

@@ -71,7 +71,7 @@ def _is_pickle(data: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class Program:
+class ExportedProgram:
     """An exported program, checked.
 
     `inputs` maps names to sizes, with the expression for a dynamic one, `hints` these expressions
@@ -88,7 +88,7 @@ class Program:
     @property
     def is_dynamic(self) -> bool:
         """Whether a size is open."""
-        return any(isinstance(one, str) for sizes in self.inputs.values() for one in sizes)
+        return any(isinstance(size, str) for sizes in self.inputs.values() for size in sizes)
 
     def archive(self) -> bytes:
         """Return the archive to load: the program, raw weights, and nothing else."""
@@ -105,7 +105,7 @@ class Program:
         return stream.getvalue()
 
 
-def checked(source: Source) -> Program:
+def checked(source: Source) -> ExportedProgram:
     """Return the program of a .pt2 file.
 
     Raises InputError for a damaged or pickled file, UnsupportedError for what has no counterpart.
@@ -133,14 +133,14 @@ def _members(source: Source) -> dict[str, bytes]:
             _refuse_other(name, ends)
         root = next(i.filename for i in infos if i.filename.endswith(_FORMAT))
         root = root.removesuffix(_FORMAT)
-        found = {}
+        content = {}
         for info in infos:
             if info.compress_type != zipfile.ZIP_STORED:
                 raise InputError(f"'{name}' is compressed, as torch writes no .pt2 file; {_SAVE}")
-            found[info.filename.removeprefix(root)] = archive.read(info)
-    if found[_FORMAT] != _VALUE or found.get("byteorder", b"little").strip() != b"little":
+            content[info.filename.removeprefix(root)] = archive.read(info)
+    if content[_FORMAT] != _VALUE or content.get("byteorder", b"little").strip() != b"little":
         raise InputError(f"'{name}' is in an unknown variant of the .pt2 format; {_SAVE}")
-    return found
+    return content
 
 
 def _refuse_other(name: str, ends: set[str]) -> None:
@@ -157,8 +157,8 @@ def _refuse_other(name: str, ends: set[str]) -> None:
     raise InputError(f"'{name}' is a zip file, but no .pt2 file; {_SAVE}")
 
 
-def _program(members: Mapping[str, bytes], name: str) -> Program:
-    models = [one for one in members if re.fullmatch(r"models/[^/]+\.json", one)]
+def _program(members: Mapping[str, bytes], name: str) -> ExportedProgram:
+    models = [member for member in members if re.fullmatch(r"models/[^/]+\.json", member)]
     if len(models) != 1:
         how = "no exported program" if not models else counted(len(models), "program")
         raise InputError(f"'{name}' has {how}; {_SAVE}")
@@ -184,7 +184,7 @@ def _program(members: Mapping[str, bytes], name: str) -> Program:
             path = f"data/{kind}/{entry['path_name']}"
             kept[path] = members[path]
     inputs = dict(_inputs(model, graph, name))
-    return Program(inputs, hints, outputs, model, kept)
+    return ExportedProgram(inputs, hints, outputs, model, kept)
 
 
 def _payload(members: Mapping[str, bytes], kind: str, own: str, name: str) -> bytes:
@@ -227,8 +227,8 @@ def _check_signature(signature: Mapping[str, Any], name: str) -> None:
 def _check_names(tree: Any, name: str) -> Iterator[tuple[str, int]]:
     """Check what torch would look up or evaluate; yield expressions of sizes with their hints."""
     if isinstance(tree, list):
-        for one in tree:
-            yield from _check_names(one, name)
+        for branch in tree:
+            yield from _check_names(branch, name)
         return
     if not isinstance(tree, dict):
         return
@@ -244,8 +244,8 @@ def _check_names(tree: Any, name: str) -> Iterator[tuple[str, int]]:
         yield short, int((tree.get("hint") or {}).get("as_int", 1))
     if isinstance(tree.get("type"), str) and set(tree) == {"type", "index"}:
         tree.update(type="cpu", index=None)
-    for one in tree.values():
-        yield from _check_names(one, name)
+    for branch in tree.values():
+        yield from _check_names(branch, name)
 
 
 def _is_operator(target: str) -> bool:
@@ -271,7 +271,9 @@ def _clean(model: dict[str, Any]) -> tuple[str, ...]:
     model["guards_code"] = []
     module = model["graph_module"]
     module["metadata"] = {}
-    module["module_call_graph"] = [one for one in module["module_call_graph"] if one["fqn"] == ""]
+    module["module_call_graph"] = [
+        call for call in module["module_call_graph"] if call["fqn"] == ""
+    ]
     _drop_notes(module["graph"])
     (call,) = module["module_call_graph"]
     _, inputs = json.loads(call["signature"]["in_spec"])
@@ -283,13 +285,13 @@ def _clean(model: dict[str, Any]) -> tuple[str, ...]:
 
 def _drop_notes(tree: Any) -> None:
     if isinstance(tree, list):
-        for one in tree:
-            _drop_notes(one)
+        for branch in tree:
+            _drop_notes(branch)
     elif isinstance(tree, dict):
         if "target" in tree and "metadata" in tree:
             tree["metadata"] = {}
-        for one in tree.values():
-            _drop_notes(one)
+        for branch in tree.values():
+            _drop_notes(branch)
 
 
 def _leaves(tree: Mapping[str, Any], path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
@@ -325,7 +327,7 @@ def _inputs(
         yield (
             given,
             tuple(
-                int(one["as_int"]) if "as_int" in one else _readable(one["as_expr"]["expr_str"])
-                for one in sizes
+                int(size["as_int"]) if "as_int" in size else _readable(size["as_expr"]["expr_str"])
+                for size in sizes
             ),
         )

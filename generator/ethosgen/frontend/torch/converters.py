@@ -12,7 +12,9 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 from ethosgen.values.errors import UnsupportedError
 
 _DTYPES = {torch.int8: "int8", torch.uint8: "uint8", torch.int16: "int16", torch.int32: "int32"}
-_RANGES = {name: (torch.iinfo(one).min, torch.iinfo(one).max) for one, name in _DTYPES.items()}
+_RANGES = {
+    name: (torch.iinfo(dtype).min, torch.iinfo(dtype).max) for dtype, name in _DTYPES.items()
+}
 
 Convert = Callable[[Any, Any], Any]
 """Converts a node for an importer of TVM's, and returns the variable."""
@@ -31,14 +33,18 @@ class Converters:
     def by_name(self) -> dict[str, Convert]:
         """Return all converters as custom_convert_map takes them."""
         base = {name: partial(_by_tvm, name) for name in _base()}
-        copies = {name.replace(".", "_copy.", 1): one for name, one in base.items() if "." in name}
+        copies = {
+            name.replace(".", "_copy.", 1): converter
+            for name, converter in base.items()
+            if "." in name
+        }
         known: dict[str, Convert] = {**copies, **base}
         known["amax.default"] = partial(_extreme, relax.op.max)
         known["amin.default"] = partial(_extreme, relax.op.min)
         for variant in ("per_tensor.default", "per_tensor.tensor", "per_channel.default"):
             known[f"quantize_{variant}"] = self._quantize
             known[f"dequantize_{variant}"] = self._dequantize
-        return {name: partial(self._named, one) for name, one in known.items()}
+        return {name: partial(self._named, converter) for name, converter in known.items()}
 
     def _named(self, convert: Convert, node: Any, importer: Any) -> Any:
         """Convert a node, and let what that emits have the node's name."""
@@ -53,13 +59,13 @@ class Converters:
 
     def _fold(self, node: Any) -> None:
         """Compute a node of constants alone."""
-        if all(one.name in self.held for one in node.all_input_nodes):
+        if all(source.name in self.held for source in node.all_input_nodes):
             arguments = torch.fx.map_arg(node.args, lambda one: self.held[one.name])
             keywords = torch.fx.map_arg(node.kwargs, lambda one: self.held[one.name])
             with torch.no_grad():
-                made = node.target(*arguments, **keywords)
-            if isinstance(made, torch.Tensor):
-                self.held[node.name] = made
+                folded = node.target(*arguments, **keywords)
+            if isinstance(folded, torch.Tensor):
+                self.held[node.name] = folded
 
     def _quantize(self, node: Any, importer: Any) -> Any:
         scale, zero_point, axis, dtype = self._quantization(node, is_checked=True)
@@ -71,8 +77,8 @@ class Converters:
     def _dequantize(self, node: Any, importer: Any) -> Any:
         scale, zero_point, axis, _ = self._quantization(node, is_checked=False)
         data = importer.env[node.args[0]]
-        made = relax.op.dequantize(data, scale, zero_point, axis, "float32")
-        return importer.block_builder.emit(made)
+        real = relax.op.dequantize(data, scale, zero_point, axis, "float32")
+        return importer.block_builder.emit(real)
 
     def _quantization(self, node: Any, is_checked: bool) -> tuple[Any, Any, int, str]:
         """Return a node's scale and zero point as constants, its axis and its type.
@@ -95,7 +101,7 @@ class Converters:
                 f"its node '{node.name}' quantizes to {low}..{high}, not to all of {name}; "
                 "quantize activations over the type's whole range"
             )
-        scales, zeros = (self._array(node, one) for one in (scale, zero_point))
+        scales, zeros = (self._array(node, argument) for argument in (scale, zero_point))
         return relax.const(scales.astype("float32")), relax.const(zeros.astype(name)), axis, name
 
     def _array(self, node: Any, value: Any) -> Any:

@@ -93,7 +93,7 @@ def known_operators(program: Any) -> Any:
         unknown = _unknown(program)
         if not unknown:
             return program
-        parts = {one: table[one] for one in unknown if one in table}
+        parts = {name: table[name] for name in unknown if name in table}
         if not parts:
             break
         program = program.run_decompositions(parts)

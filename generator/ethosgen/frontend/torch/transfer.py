@@ -15,7 +15,8 @@ def pack(graph: Graph) -> Packed:
         "name": graph.name,
         "tensors": [_tensor(tensor) for tensor in graph.tensors],
         "operators": [
-            [one.code, one.inputs, one.outputs, _plain(one.options)] for one in graph.operators
+            [operator.code, operator.inputs, operator.outputs, _plain(operator.options)]
+            for operator in graph.operators
         ],
         "inputs": graph.inputs,
         "outputs": graph.outputs,
@@ -60,12 +61,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, (tuple, list)) else value
+        return {name: _plain(item) for name, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (tuple, list)) else value
 
 
 def _tuples(value: Any) -> Any:
     """Return JSON's lists as tuples, in which options and quantizations have them."""
     if isinstance(value, dict):
-        return {name: _tuples(one) for name, one in value.items()}
+        return {name: _tuples(item) for name, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

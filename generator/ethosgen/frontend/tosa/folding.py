@@ -36,13 +36,13 @@ def fold_moves(
 
     The operators must fit TOSA and be in order. What makes an output of the graph stays.
     """
-    made, left = list(tensors), list[Operator]()
+    folded, left = list(tensors), list[Operator]()
     for op in operators:
         move = _MOVES.get(op.code)
-        source = made[op.inputs[0]] if move and op.inputs else None
+        source = folded[op.inputs[0]] if move and op.inputs else None
         if move is None or source is None or source.data is None or op.outputs[0] in outputs:
             left.append(replace(op, index=len(left)))
         else:
             target = op.outputs[0]
-            made[target] = replace(made[target], data=move(op, source))
-    return tuple(left), tuple(made)
+            folded[target] = replace(folded[target], data=move(op, source))
+    return tuple(left), tuple(folded)

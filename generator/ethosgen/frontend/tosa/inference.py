@@ -81,7 +81,9 @@ def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
             not port.is_constant or tensor.data is not None,
             f"has {port.name} '{tensor.name}', which is not a constant",
         )
-    unknown = [one.name for one in known.attributes if op.options[one.name] == "UNKNOWN"]
+    unknown = [
+        attribute.name for attribute in known.attributes if op.options[attribute.name] == "UNKNOWN"
+    ]
     require(not unknown, f"has no {' and '.join(unknown)}")
     _require_types(known.name, inputs, output)
     shape = _RULES[known.name](op, [*inputs, output])
@@ -239,7 +241,9 @@ def _reshape(_op: Operator, tensors: Sequence[Tensor]) -> Shape:
 
 def _slice(_op: Operator, tensors: Sequence[Tensor]) -> Shape:
     source, start, size, _ = tensors
-    starts, sizes = (_values(one, len(source.shape), "start or size") for one in (start, size))
+    starts, sizes = (
+        _values(operand, len(source.shape), "start or size") for operand in (start, size)
+    )
     inside = all(
         at >= 0 and count > 0 and at + count <= whole
         for at, count, whole in zip(starts, sizes, source.shape, strict=True)

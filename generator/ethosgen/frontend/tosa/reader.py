@@ -114,13 +114,13 @@ def _require_subgraphs(graphs: tuple[Graph, ...], name: str) -> None:
         for op in graph.operators:
             if op.code not in _SUBGRAPHS:
                 continue
-            given, made = ([graph.tensors[i] for i in ends] for ends in (op.inputs, op.outputs))
-            for inner, ends in _SUBGRAPHS[op.code](op, given, made):
+            inputs, outputs = ([graph.tensors[i] for i in ends] for ends in (op.inputs, op.outputs))
+            for inner, ends in _SUBGRAPHS[op.code](op, inputs, outputs):
                 theirs = graphs[inner].input_tensors(), graphs[inner].output_tensors()
                 if not number < inner or not all(map(_alike, theirs, ends)):
                     raise InputError(
                         f"'{name}' is not valid TOSA: {op.code} that makes "
-                        f"'{made[0].name if made else 'nothing'}' does not fit the graph "
+                        f"'{outputs[0].name if outputs else 'nothing'}' does not fit the graph "
                         f"'{graphs[inner].name}' that it runs; export the network again"
                     )
 
@@ -134,19 +134,19 @@ def _alike(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
 _Inner = Iterator[tuple[int, tuple[Sequence[Tensor], Sequence[Tensor]]]]
 
 
-def _of_if(op: Operator, given: Sequence[Tensor], made: Sequence[Tensor]) -> _Inner:
+def _of_if(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> _Inner:
     """Yield the graphs of a COND_IF, each with the inputs and outputs that it must have."""
-    is_truth = bool(given) and given[0].dtype == "bool" and given[0].elements == 1
+    is_truth = bool(inputs) and inputs[0].dtype == "bool" and inputs[0].elements == 1
     for number in op.options.values():
-        yield number, (given[1:] if is_truth else (), made)
+        yield number, (inputs[1:] if is_truth else (), outputs)
 
 
-def _of_while(op: Operator, given: Sequence[Tensor], made: Sequence[Tensor]) -> _Inner:
+def _of_while(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> _Inner:
     """Yield the graphs of a WHILE_LOOP, likewise."""
     truth = [Tensor(0, "", (), "bool")]
     condition, body = op.options.values()
-    yield condition, (given, truth)
-    yield body, (given, made if _alike(given, made) else ())
+    yield condition, (inputs, truth)
+    yield body, (inputs, outputs if _alike(inputs, outputs) else ())
 
 
 _SUBGRAPHS: Mapping[str, Callable[[Operator, Sequence[Tensor], Sequence[Tensor]], _Inner]] = {
@@ -171,7 +171,7 @@ class _Decoder:
     def graph(self, block: Fields) -> Graph:
         taken: set[str] = set()
         raw = [self.raw(table) for table in block.tables(_BLOCK["operators"])]
-        fixed = {one for op in raw if op.number in (CONST, CONST_SHAPE) for one in op.outputs}
+        fixed = {output for op in raw if op.number in (CONST, CONST_SHAPE) for output in op.outputs}
         for table in block.tables(_BLOCK["tensors"]):
             self.add(self.tensor(table, taken, fixed), table.text(_TENSOR["name"]))
         for table in block.tables(_BLOCK["shapes"]):
@@ -382,9 +382,9 @@ class _Decoder:
         try:
             require_fit(op, self.tensors)
         except MisfitError as error:
-            made = self.tensors[op.outputs[0]].name if op.outputs else "nothing"
+            output = self.tensors[op.outputs[0]].name if op.outputs else "nothing"
             raise InputError(
-                f"'{self.name}' is not valid TOSA: {TOSA_OPS[op.code].name} that makes '{made}' "
+                f"'{self.name}' is not valid TOSA: {TOSA_OPS[op.code].name} that makes '{output}' "
                 f"{error}; export the network again"
             ) from None
 
@@ -401,7 +401,7 @@ def _sorted(operators: list[Operator], makers: Mapping[int, int]) -> list[Operat
                 stack.pop()
                 continue
             needed = [makers[i] for i in operators[position].inputs if i in makers]
-            missing = [one for one in needed if one not in done]
+            missing = [name for name in needed if name not in done]
             if not missing:
                 done.add(position)
                 order.append(operators[position])

@@ -41,7 +41,7 @@ class _Writer:
         self.network = network
         self.take(network.graph)
         data = (t.data for graph in network.graphs for t in graph.tensors)
-        self.builder = flatbuffers.Builder(sum(len(one) for one in data if one) + _ROOM)
+        self.builder = flatbuffers.Builder(sum(len(content) for content in data if content) + _ROOM)
 
     def take(self, graph: Graph) -> None:
         """Write this graph from now on."""

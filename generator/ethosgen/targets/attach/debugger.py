@@ -92,15 +92,15 @@ class Conversation:
         waiting: list[Packets | socket.socket] = [*lines]
         if self._listener is not None and self._debugger is None:
             waiting.append(self._listener)
-        found = ready or select.select(waiting, [], [], self._patience_s())[0]
-        if self._stub in found:
+        readable = ready or select.select(waiting, [], [], self._patience_s())[0]
+        if self._stub in readable:
             # Acknowledgements alone are no packet: do not wait for one, or nobody checks the time.
             reply = self._stub.receive(0)
             if reply is not None:
                 self._hear(reply)
-        elif self._debugger is not None and self._debugger in found:
+        elif self._debugger is not None and self._debugger in readable:
             self._obey(self._debugger)
-        elif self._listener is not None and self._listener in found:
+        elif self._listener is not None and self._listener in readable:
             self._accept(self._listener)
         if self._npu is not None and self._patience_s() == 0.0:
             self._npu.act()
@@ -125,9 +125,9 @@ class Conversation:
 
     def _hear(self, reply: bytes, silent: bool = False) -> None:
         """React to a stop of the processor, or to its end."""
-        found = _WATCHPOINT.search(reply)
+        match = _WATCHPOINT.search(reply)
         npu = self._npu
-        if found and npu and npu.owns(int(found[1], 16)) and self._resume is not None:
+        if match and npu and npu.owns(int(match[1], 16)) and self._resume is not None:
             npu.serve()
             if self._resume[:1] not in (b"s", b"S") and b";s" not in self._resume:
                 self._go(self._resume)

@@ -22,7 +22,7 @@ from ethosgen.host.termination import hold_signals
 from ethosgen.targets.attach.debugger import Conversation
 from ethosgen.targets.attach.memory import SECURE_ALIAS, GuestMemory, copied_parts
 from ethosgen.targets.attach.monitor import InterruptLine, Monitor
-from ethosgen.targets.attach.npu import NO_TROUBLES, Log, Place, Troubles, WatchedNpu
+from ethosgen.targets.attach.npu import NO_TROUBLES, Log, RegisterWindow, Troubles, WatchedNpu
 from ethosgen.targets.attach.state import describe_state
 from ethosgen.targets.attach.stub import Stub
 from ethosgen.targets.qemu import load_arguments, make_ram, map_ram
@@ -59,7 +59,7 @@ class Attachment:
 
 
 @dataclass(frozen=True)
-class End:
+class FirmwareEnd:
     """The end of a firmware: QEMU's exit status, and how often the NPU was started.
 
     `lockup` says where the processor locked up, if that ended QEMU.
@@ -73,9 +73,15 @@ class End:
 def _is_whole(image: ELFFile, size: int) -> bool:
     """Return whether a file of `size` bytes has all that its headers name, and they can be read."""
     try:
-        ends = [one["p_offset"] + one["p_filesz"] for one in image.iter_segments()]
-        stored = (one for one in image.iter_sections() if one["sh_type"] != "SHT_NOBITS")
-        ends += [one["sh_offset"] + one["sh_size"] for one in stored if one.name is not None]
+        ends = [segment["p_offset"] + segment["p_filesz"] for segment in image.iter_segments()]
+        stored = (
+            section for section in image.iter_sections() if section["sh_type"] != "SHT_NOBITS"
+        )
+        ends += [
+            section["sh_offset"] + section["sh_size"]
+            for section in stored
+            if section.name is not None
+        ]
     except (ELFError, ValueError, LookupError, TypeError, AttributeError):
         return False
     return max(ends, default=0) <= size
@@ -103,7 +109,7 @@ def check_elf(elf: Path) -> None:
         )
 
 
-def run_attached(one: Attachment, log: Log) -> End:
+def run_attached(one: Attachment, log: Log) -> FirmwareEnd:
     """Run a firmware until it ends; its console is this process's terminal.
 
     `log` receives each inference of the NPU.
@@ -153,7 +159,7 @@ class _Session:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-"))
         self._sockets = Path(folder)
 
-    def run(self, log: Log) -> End:
+    def run(self, log: Log) -> FirmwareEnd:
         """Run the firmware until it ends."""
         ram = self._make_ram()
         listener = self._listen()
@@ -185,7 +191,7 @@ class _Session:
         except subprocess.TimeoutExpired:
             raise TargetError("QEMU has closed its GDB stub but does not end") from None
         lockup = describe_lockup(self._errors.end(), self._one.elf)
-        return End(status, npu.inferences if npu else 0, lockup)
+        return FirmwareEnd(status, npu.inferences if npu else 0, lockup)
 
     def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
         """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""
@@ -298,12 +304,12 @@ class _Session:
         return WatchedNpu(stub, place, attach, mapped, memory, line, log, self._one.troubles)
 
 
-def _place(one: Attachment, board: Board, shared: SharedRam) -> Place:
+def _place(one: Attachment, board: Board, shared: SharedRam) -> RegisterWindow:
     """Return the NPU's place: at the board's address, and where projects for QEMU have it."""
     assert board.npu is not None and board.npu.base_addr is not None
     base = board.npu.base_addr
     bases = (base, base ^ SECURE_ALIAS, shared.npu_base_addr)
-    return Place(one.npu or board.npu.default, bases, one.register_bytes)
+    return RegisterWindow(one.npu or board.npu.default, bases, one.register_bytes)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -31,7 +31,7 @@ _GAP_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class NpuMemory:
     """A memory that the NPU reaches, at the address that the firmware uses."""
 
     name: str
@@ -40,7 +40,7 @@ class Part:
     writable: bool
 
 
-def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[Part]:
+def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[NpuMemory]:
     """Return the memories that must be copied.
 
     They are the board's that the NPU reaches, and the ELFs' sections in memories that the board
@@ -51,7 +51,7 @@ def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[
         return shared.shared_start_addr <= start < shared.shared_end_addr
 
     parts = [
-        Part(name, memory.start_addr, memory.size_bytes, "w" in memory.access)
+        NpuMemory(name, memory.start_addr, memory.size_bytes, "w" in memory.access)
         for name, memory in board.memories.items()
         if memory.npu_port is not None and not is_mapped(memory.start_addr)
     ]
@@ -65,22 +65,22 @@ def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[
 
 def _is_in(addr: int, start: int, size: int) -> bool:
     """Return whether an address is in a memory, by its secure or its non-secure address."""
-    return any(one <= addr < one + size for one in (start, start ^ SECURE_ALIAS))
+    return any(base <= addr < base + size for base in (start, start ^ SECURE_ALIAS))
 
 
-def _sections(elf: Path) -> Iterator[Part]:
+def _sections(elf: Path) -> Iterator[NpuMemory]:
     with elf.open("rb") as file:
         for section in ELFFile(file).iter_sections():
             flags, size = section["sh_flags"], section["sh_size"]
             if size and flags & SH_FLAGS.SHF_ALLOC:
                 writable = bool(flags & SH_FLAGS.SHF_WRITE)
-                yield Part(section.name, section["sh_addr"], size, writable)
+                yield NpuMemory(section.name, section["sh_addr"], size, writable)
 
 
 class GuestMemory:
     """The memories of a firmware on QEMU; a context, since it has a temporary file."""
 
-    def __init__(self, stub: Stub, monitor: Monitor, parts: Sequence[Part]) -> None:
+    def __init__(self, stub: Stub, monitor: Monitor, parts: Sequence[NpuMemory]) -> None:
         self._stub = stub
         self._monitor = monitor
         self._copies = [(part, np.zeros(part.size, np.uint8)) for part in parts]
@@ -122,7 +122,7 @@ class GuestMemory:
             for start, end in changed_ranges(loaded, copy):
                 self._stub.write(addr + start, copy[start:end].tobytes())
 
-    def _save(self, part: Part, file: Path) -> int:
+    def _save(self, part: NpuMemory, file: Path) -> int:
         """Save a memory; return its address for the processor's state.
 
         QEMU's monitor sees what the processor sees: in non-secure state, no secure address.

@@ -31,10 +31,10 @@ class Monitor:
 
     def find_core(self) -> str:
         """Return the path of the first core in QEMU's tree of objects."""
-        found = next(self._cores("/machine", _DEEPEST), None)
-        if found is None:
+        core = next(self._cores("/machine", _DEEPEST), None)
+        if core is None:
             raise TargetError("QEMU's machine has no Cortex-M")
-        return found
+        return core
 
     def close(self) -> None:
         """Close the connection."""

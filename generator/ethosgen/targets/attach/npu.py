@@ -65,7 +65,7 @@ NO_TROUBLES = Troubles()
 
 
 @dataclass(frozen=True)
-class Place:
+class RegisterWindow:
     """Where a firmware has its NPU: name, addresses of its registers, their size in bytes."""
 
     npu: str
@@ -75,7 +75,7 @@ class Place:
     def offset(self, addr: int) -> int | None:
         """Return the offset of a register's address, None if no register is there."""
         inside = (addr - base for base in self.bases)
-        return next((one for one in inside if 0 <= one < self.register_bytes), None)
+        return next((offset for offset in inside if 0 <= offset < self.register_bytes), None)
 
 
 class WatchedNpu:
@@ -84,7 +84,7 @@ class WatchedNpu:
     def __init__(
         self,
         stub: Stub,
-        place: Place,
+        place: RegisterWindow,
         attach: Attach,
         mapped: SharedMemory,
         memory: GuestMemory,

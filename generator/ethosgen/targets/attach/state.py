@@ -58,8 +58,8 @@ def _name(exception: int) -> str:
 
 
 def _place(addr: int, elfs: Sequence[Path]) -> str:
-    found = next(filter(None, (function_at(addr, elf) for elf in elfs)), None)
-    return f"0x{addr:08x} ({found[0]} + 0x{found[1]:x})" if found else f"0x{addr:08x}"
+    function = next(filter(None, (function_at(addr, elf) for elf in elfs)), None)
+    return f"0x{addr:08x} ({function[0]} + 0x{function[1]:x})" if function else f"0x{addr:08x}"
 
 
 def _faults(stub: Stub) -> list[tuple[str, int]]:
@@ -89,8 +89,8 @@ def _stacked(stub: Stub, elfs: Sequence[Path]) -> list[int]:
 
 def _words(stub: Stub, addr: int) -> list[int]:
     """Return the words of a stack, up to the end of its memory."""
-    found: list[int] = []
+    words: list[int] = []
     with suppress(TargetError):
         for offset in range(0, _SEARCHED_BYTES, 4):
-            found.append(stub.read_word(addr + offset))
-    return found
+            words.append(stub.read_word(addr + offset))
+    return words

@@ -14,12 +14,12 @@ def encode(name: str, fields: Mapping[str, int], isa: InstructionSet = U55) -> b
     fit.
     """
     command = isa.by_name[name]
-    given = dict(fields)
-    if "addr" in given:
-        address = given.pop("addr") & (1 << 40) - 1
-        given["addr_lo"], given["addr_hi"] = address & 0xFFFFFFFF, address >> 32
+    values = dict(fields)
+    if "addr" in values:
+        address = values.pop("addr") & (1 << 40) - 1
+        values["addr_lo"], values["addr_hi"] = address & 0xFFFFFFFF, address >> 32
     operand = 0
-    for key, value in given.items():
+    for key, value in values.items():
         field = command.field(key)
         if not -(field.limit // 2) <= value < field.limit:
             raise ValueError(

@@ -46,11 +46,11 @@ class ListedCommand:
 
     def as_json(self) -> dict[str, Any]:
         """Return the line as an object of JSON types."""
-        found: dict[str, Any] = {"offset": self.offset, "command": self.command}
-        found["fields"] = self.fields
+        content: dict[str, Any] = {"offset": self.offset, "command": self.command}
+        content["fields"] = self.fields
         if self.summary:
-            found["summary"] = self.summary
-        return found
+            content["summary"] = self.summary
+        return content
 
 
 def disassemble(stream: bytes, accelerator: EthosU) -> Iterator[ListedCommand]:
@@ -68,14 +68,14 @@ def disassemble(stream: bytes, accelerator: EthosU) -> Iterator[ListedCommand]:
                 registers.set(instruction)
                 pending.append(instruction)
                 continue
-            yield from (_line(one, registers) for one in pending)
+            yield from (_line(instruction, registers) for instruction in pending)
             pending.clear()
             yield _line(instruction, registers, _summary(instruction, registers))
             if instruction.command.name == STOP:
                 return
         raise NpuFault("parse", f"the stream ends without {STOP}", len(stream))
     except NpuFault:
-        yield from (_line(one, registers) for one in pending)
+        yield from (_line(instruction, registers) for instruction in pending)
         raise
 
 
@@ -88,13 +88,13 @@ def _line(instruction: Instruction, registers: Registers, about: str = "") -> Li
 
 def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[str, int | str]]:
     """Yield name and value of each field; combine the two halves of an address."""
-    names = [one.name for one in instruction.command.fields]
+    names = [part.name for part in instruction.command.fields]
     if names == ["addr_hi", "addr_lo"]:
         is_address = instruction.command.register in registers.isa.region_registers
         yield "addr" if is_address else "value", _address(instruction, registers)
         return
-    for one in instruction.command.fields:
-        yield one.name, _value(one, one.get(instruction.operand))
+    for part in instruction.command.fields:
+        yield part.name, _value(part, part.get(instruction.operand))
 
 
 def _value(one: Field, value: int) -> int | str:

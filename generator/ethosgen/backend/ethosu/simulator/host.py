@@ -122,17 +122,17 @@ class PartitionRunner:
             operator = self._plan.network.graph.operators[source]
             tensors = [self._plan.network.graph.tensors[operator.outputs[0]]]
             where = f"for operator {source}, {operator.custom_code or operator.code}"
-        made = ", ".join(f"'{tensor.name}'" for tensor in tensors)
-        reason = f"{fault.reason}; {where}, which makes {made}"
+        names = ", ".join(f"'{tensor.name}'" for tensor in tensors)
+        reason = f"{fault.reason}; {where}, which makes {names}"
         return NpuFault(fault.kind, reason, fault.offset, fault.command)
 
     def _prepare(self, partition: Partition) -> "_Call":
         tensors = self._plan.residual.tensors
-        given = [tensors[i] for i in partition.inputs]
-        made = [tensors[i] for i in partition.outputs]
+        inputs = [tensors[i] for i in partition.inputs]
+        outputs = [tensors[i] for i in partition.outputs]
         return _Call(
-            [(t.name, self._view(t), t.shape) for t in given],
-            [(t.name, self._view(t)) for t in (*made, *(t for t in given if t.is_variable))],
+            [(t.name, self._view(t), t.shape) for t in inputs],
+            [(t.name, self._view(t)) for t in (*outputs, *(t for t in inputs if t.is_variable))],
             self._streams[partition.name].start,
             len(stream_of(partition).commands),
             tuple(self._base_addr(base) for base in stream_of(partition).bases),

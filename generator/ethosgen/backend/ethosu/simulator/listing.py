@@ -17,8 +17,8 @@ def list_operations(
     the sum over the stream is what the PMU counts.
     """
     steps = load(stream, accelerator, ports).steps
-    found, before = [], 0
+    operations, before = [], 0
     for step, end in zip(steps, progress_of(accelerator)(accelerator, steps, ports), strict=True):
-        found.append((step.offset, NpuOperation(title(step.operation), round(end) - before)))
+        operations.append((step.offset, NpuOperation(title(step.operation), round(end) - before)))
         before = round(end)
-    return found
+    return operations

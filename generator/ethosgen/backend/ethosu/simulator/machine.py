@@ -220,11 +220,13 @@ class _Run:
         self.actions: list[Action] = []
         self.is_prepared = False
         operations = [step.operation for step in program.steps]
-        self.is_quiet = all(isinstance(one, Convolution | Dma | U85Dma) for one in operations)
+        self.is_quiet = all(
+            isinstance(operation, Convolution | Dma | U85Dma) for operation in operations
+        )
         """Whether numpy reports no overflow in any operation."""
         self.report = RunReport(
             len(operations),
-            sum(one.macs for one in operations),
+            sum(operation.macs for operation in operations),
             program.activity.cycles,
             program.commands,
             program.consumed,

@@ -215,10 +215,10 @@ class RegisterFile:
             steps = load(stream, machine.accelerator).steps
             # A stream that has overwritten itself now has other steps, or none at this offset.
             step = next((step for step in steps if step.offset == fault.offset), None)
-            found = culprit.find(machine.bus, bases, step.operation) if step else None
-            if found is None:
+            address = culprit.find(machine.bus, bases, step.operation) if step else None
+            if address is None:
                 return 0
-            channel, region = found
+            channel, region = address
             port = self._port(region)
         return port << STATUS_FAULTING_INTERFACE_LSB | channel << STATUS_FAULTING_CHANNEL_LSB
 

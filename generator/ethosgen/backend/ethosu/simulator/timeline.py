@@ -25,7 +25,7 @@ from ethosgen.backend.timeline import (
     IO,
     NPU_UNIT,
     WEIGHTS,
-    Buffer,
+    BufferUse,
     NpuEvent,
     NpuTimeline,
 )
@@ -52,7 +52,7 @@ def observe(
     rates = rates_of(accelerator)(accelerator, steps, ports, len(memories))
     return NpuTimeline(
         events=_events(accelerator, steps, ports, watched),
-        buffers=tuple(one.buffer() for one in watched.buffers),
+        buffers=tuple(buffer.buffer() for buffer in watched.buffers),
         encoded={
             operator: sum(length for _, length in parts)
             for operator, parts in sorted(watched.encoded.items())
@@ -68,7 +68,7 @@ def _events(
     ports: Ports | None,
     watched: "_Watched",
 ) -> tuple[NpuEvent, ...]:
-    found, before = [], 0
+    events, before = [], 0
     for index, (start, end) in enumerate(spans_of(accelerator)(accelerator, steps, ports)):
         operation, reached = steps[index].operation, max(before, round(end))
         event = NpuEvent(
@@ -82,9 +82,9 @@ def _events(
             read=watched.read[index],
             written=watched.written[index],
         )
-        found.append(event)
+        events.append(event)
         before = reached
-    return tuple(found)
+    return tuple(events)
 
 
 @dataclass
@@ -115,10 +115,12 @@ class _Open:
             return False
         return self.memory == memory and self.start <= end and start <= self.end
 
-    def buffer(self) -> Buffer:
+    def buffer(self) -> BufferUse:
         size, is_copy = self.end - self.start, bool(self.parts)
         life = self.first, self.last
-        return Buffer(self.memory, self.start, size, *life, self.operator, is_copy, self.is_given)
+        return BufferUse(
+            self.memory, self.start, size, *life, self.operator, is_copy, self.is_given
+        )
 
 
 @dataclass
@@ -138,9 +140,9 @@ class _Watched:
         totals: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         accesses = sorted(step.operation.accesses(), key=lambda one: one.channel.writes)
         constants = frozenset(
-            _range(one)
-            for one in accesses
-            if one.channel is Channel.DMA_READ and self._memory(one.region) == WEIGHTS
+            _range(access)
+            for access in accesses
+            if access.channel is Channel.DMA_READ and self._memory(access.region) == WEIGHTS
         )
         if step.operation.ofm is not None:
             self._own(self._inner_copies, self.operators[index])
@@ -168,18 +170,18 @@ class _Watched:
         if memory == WEIGHTS and isinstance(access, StreamAccess):
             self._encode(operator, {(start, end - start)})
         left = [(start, end)] if memory in _KEPT else []
-        for one in reversed(self.buffers):
+        for buffer in reversed(self.buffers):
             if not left:
                 break
-            if not any(one.overlaps(memory, *part) for part in left):
+            if not any(buffer.overlaps(memory, *part) for part in left):
                 continue
-            one.last, one.is_read = index, True
-            left = [rest for part in left for rest in _without(part, (one.start, one.end))]
-            if one.parts and isinstance(access, StreamAccess):
-                self._encode(operator, {(a, b - a) for a, b in one.parts})
-            if one.copier is not None and operator is not None:
-                self._own([one.copier], operator)
-                one.operator = one.operator if one.operator is not None else operator
+            buffer.last, buffer.is_read = index, True
+            left = [rest for part in left for rest in _without(part, (buffer.start, buffer.end))]
+            if buffer.parts and isinstance(access, StreamAccess):
+                self._encode(operator, {(a, b - a) for a, b in buffer.parts})
+            if buffer.copier is not None and operator is not None:
+                self._own([buffer.copier], operator)
+                buffer.operator = buffer.operator if buffer.operator is not None else operator
         for part in left:
             self._is_given(index, memory, part)
 
@@ -187,15 +189,15 @@ class _Watched:
         """Record a read of bytes that no operation has written: they hold an input."""
         start, end = part
         reader = self.operators[index]
-        for one in self.buffers:
-            touches = one.start <= end and start <= one.end
-            if one.is_given and one.memory == memory and touches and one.reader == reader:
-                one.start, one.end = min(one.start, start), max(one.end, end)
-                one.last = index
+        for buffer in self.buffers:
+            touches = buffer.start <= end and start <= buffer.end
+            if buffer.is_given and buffer.memory == memory and touches and buffer.reader == reader:
+                buffer.start, buffer.end = min(buffer.start, start), max(buffer.end, end)
+                buffer.last = index
                 return
-        given = _Open(memory, start, end, 0, index, None, is_read=True, is_given=True)
-        given.reader = reader
-        self.buffers.insert(0, given)
+        opened = _Open(memory, start, end, 0, index, None, is_read=True, is_given=True)
+        opened.reader = reader
+        self.buffers.insert(0, opened)
 
     def _writes(
         self,

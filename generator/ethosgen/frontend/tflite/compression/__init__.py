@@ -61,7 +61,7 @@ def _decoded(
             f"'{network.name}' is damaged: operator {operator.index} ({DECODE}) has "
             f"{counted(len(inputs), 'input')} for {counted(len(outputs), 'output')}"
         )
-    made = {}
+    decoded = {}
     for encoded, ancillary, output in zip(inputs[::2], inputs[1::2], outputs, strict=True):
         sources = [graph.tensors[i].data for i in (encoded, ancillary)]
         if None in sources:
@@ -71,8 +71,8 @@ def _decoded(
             )
         pair = [data or b"" for data in sources]
         read |= {data: len(data) for data in pair}
-        made[output] = decode(pair[0], pair[1], graph.tensors[output])
-    return made
+        decoded[output] = decode(pair[0], pair[1], graph.tensors[output])
+    return decoded
 
 
 def _expanded(graph: Graph, values: Values) -> Graph:

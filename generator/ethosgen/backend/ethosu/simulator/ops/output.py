@@ -162,12 +162,12 @@ def table(ofm: Output, context: Context) -> Callable[[Ints], NDArray[Any]] | Non
     entries, _ = _table_format(ofm)
     if entries != _LUT8_ENTRIES and np.dtype(ofm.fm.dtype) != np.int16:
         raise NpuFault("parse", f"a table cannot be indexed by a range of {low}..{high}")
-    found = table_view(ofm, context)
-    assert found is not None
+    view = table_view(ofm, context)
+    assert view is not None
     if entries == _LUT8_ENTRIES:
         first = scalar(low if low < 0 else 0)
-        return lambda values: found[values - first]
-    return lambda values: interpolate(found.astype(np.int64), values)
+        return lambda values: view[values - first]
+    return lambda values: interpolate(view.astype(np.int64), values)
 
 
 @singledispatch

@@ -206,7 +206,7 @@ def _without_place(fm: FeatureMap) -> FeatureMap:
 def _looks_up(steps: Sequence[IssuedOperation]) -> bool:
     """Return whether the first operation does nothing but copy its IFM through a table."""
     operations = (step.operation for step in steps)
-    first = next((one for one in operations if not isinstance(one, U85Dma)), None)
+    first = next((operation for operation in operations if not isinstance(operation, U85Dma)), None)
     if first is None or not _copies(first) or _is_turned(output_of(first)):
         return False
     return output_of(first).activation.function != ActivationFunction.LUT_NONE
@@ -224,19 +224,19 @@ def _is_turned(ofm: U85Output) -> bool:
 
 
 def _members(steps: Sequence[IssuedOperation], first: int) -> list[Operation]:
-    found = [steps[first].operation]
+    members = [steps[first].operation]
     for step in steps[first + 1 :]:
         if not isinstance(step.operation, U85Dma):
             if not _follows(step.operation):
                 break
-            found.append(step.operation)
-    return found
+            members.append(step.operation)
+    return members
 
 
 def _follows(operation: Operation) -> bool:
     """Return whether an operation reads what another of its chain has left in a buffer."""
     return isinstance(operation, U85Elementwise) and any(
-        isinstance(one.operand, Chained) for one in operation.operands.values()
+        isinstance(operand.operand, Chained) for operand in operation.operands.values()
     )
 
 
@@ -260,7 +260,7 @@ class _Chain:
 
         With `is_more`, its blocks follow those of the same operation.
         """
-        rate = sum(_rate(self._accelerator, one) for one in self._members)
+        rate = sum(_rate(self._accelerator, member) for member in self._members)
         if isinstance(self._first, U85Convolution | U85Pool):
             return self._windowed(self._first, rate, is_more)
         assert isinstance(self._first, U85Elementwise | Resize)
@@ -299,9 +299,9 @@ class _Chain:
         if isinstance(operation, Resize):
             yield self._read(operation.ifm, operation.ifm_shape, block)
             return
-        for one in operation.operands.values():
-            if isinstance(one.operand, FeatureMap):
-                yield self._read(one.operand, one.shape(self._ofm.shape), block)
+        for operand in operation.operands.values():
+            if isinstance(operand.operand, FeatureMap):
+                yield self._read(operand.operand, operand.shape(self._ofm.shape), block)
 
     def _read(self, fm: FeatureMap, shape: Shape, block: Shape) -> float:
         """Return the cycles until a block of an IFM is in the NPU."""
@@ -366,8 +366,8 @@ def _plain_rate(accelerator: EthosU, operation: Operation) -> float:
             for size, first in zip(ofm.shape[:2], operation.ifm_shape[:2], strict=True)
         ]
         enlarges = min(ratios) >= accelerator.macs // 512
-        found = rates.enlarge if enlarges else rates.resize
-        return found[bits_of(operation.ifm.dtype) > 8]
+        rate = rates.enlarge if enlarges else rates.resize
+        return rate[bits_of(operation.ifm.dtype) > 8]
     is_binary = isinstance(operation, U85Elementwise) and operation.second is not None
     if isinstance(operation, U85Elementwise):
         if operation.mode is U85ElementwiseMode.DIV:

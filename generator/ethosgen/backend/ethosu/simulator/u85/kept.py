@@ -10,7 +10,7 @@ from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Chained,
-    Constant,
+    ScalarOperand,
     Scaled,
     U85Convolution,
     U85Dma,
@@ -34,10 +34,10 @@ def sizes(operation: Operation, writes: bool) -> Counter[str]:
     if writes:
         shapes = [(ofm.shape, ofm.fm.dtype)] if ofm.chain is not None and ofm.enabled else []
     else:
-        chained = [(one, one.operand) for one in _operands(operation).values()]
+        chained = [(access, access.operand) for access in _operands(operation).values()]
         shapes = [
-            (one.shape(ofm.shape), operand.dtype)
-            for one, operand in chained
+            (access.shape(ofm.shape), operand.dtype)
+            for access, operand in chained
             if isinstance(operand, Chained)
         ]
     total = sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
@@ -46,24 +46,24 @@ def sizes(operation: Operation, writes: bool) -> Counter[str]:
 
 def arrays(context: Context, operation: Operation) -> Arrays:
     """Return the operands that are not in feature maps in memory."""
-    found: Arrays = {}
-    for name, one in _operands(operation).items():
-        if isinstance(one.operand, Chained) and one.operand.buffer in context.inner.buffers:
-            found[name] = context.inner.buffers[one.operand.buffer].copy()
-        if isinstance(one.operand, Constant):
-            found[name] = np.array(one.operand.value)
+    kept: Arrays = {}
+    for name, operand in _operands(operation).items():
+        if isinstance(operand.operand, Chained) and operand.operand.buffer in context.inner.buffers:
+            kept[name] = context.inner.buffers[operand.operand.buffer].copy()
+        if isinstance(operand.operand, ScalarOperand):
+            kept[name] = np.array(operand.operand.value)
     if isinstance(operation, U85Convolution | U85Pool):
         started = context.inner.accumulators
         if operation.accumulators.source is AccInput.KEEP and started is not None:
-            found["accumulators"] = started.copy()
+            kept["accumulators"] = started.copy()
     if isinstance(operation, U85Pool) and operation.scales:
         data, ofm = context.read_stream(operation.scales[0]), operation.ofm
-        found |= decode_records(data, ofm.shape[2], bool(ofm.acc_format)).arrays
+        kept |= decode_records(data, ofm.shape[2], bool(ofm.acc_format)).arrays
     if isinstance(operation, U85Dma):
         rows = chosen_rows(context, operation)
         if rows is not None:
-            found["indices"] = rows.copy()
-    return found
+            kept["indices"] = rows.copy()
+    return kept
 
 
 def _operands(operation: Operation) -> dict[str, Scaled]:

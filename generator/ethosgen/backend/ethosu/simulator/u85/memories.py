@@ -21,7 +21,7 @@ _COPY_READS: dict[int, int] = {128: 64, 256: 104, 512: 128, 1024: 256, 2048: 256
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryTiming:
     """Bytes per cycle, latencies in cycles, bytes of a burst, ports, and transfers in flight."""
 
     bandwidth: float
@@ -52,10 +52,10 @@ class Memory:
         return min(self.bandwidth, self.burst * transactions / latency * _USABLE)
 
 
-_SRAM = Memory(32.0, 32, 32, 64, 2, 8, 8)
-_FLASH = Memory(1.0, 64, 0, 128, 1, 2, 0)
-_DRAM = Memory(12.0, 500, 250, 128, 1, 64, 32)
-_TABLES = Memory(1.0, 0, 0, 1, 1, 1000, 1000)
+_SRAM = MemoryTiming(32.0, 32, 32, 64, 2, 8, 8)
+_FLASH = MemoryTiming(1.0, 64, 0, 128, 1, 2, 0)
+_DRAM = MemoryTiming(12.0, 500, 250, 128, 1, 64, 32)
+_TABLES = MemoryTiming(1.0, 0, 0, 1, 1, 1000, 1000)
 
 
 class Memories:
@@ -88,11 +88,11 @@ class Memories:
         return cls(accelerator, ports)
 
     @property
-    def arena(self) -> Memory:
+    def arena(self) -> MemoryTiming:
         """The memory of feature maps."""
         return self[_ARENA_REGION]
 
-    def __getitem__(self, region: int | None) -> Memory:
+    def __getitem__(self, region: int | None) -> MemoryTiming:
         """Return the memory of a region, that of tables for None."""
         if region is None:
             return _TABLES

@@ -55,7 +55,7 @@ class Chained:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ScalarOperand:
     """An operand of one value, from OP_SCALAR."""
 
     value: int
@@ -63,7 +63,7 @@ class Constant:
     zero_point: int
 
 
-Operand = FeatureMap | Chained | Constant
+Operand = FeatureMap | Chained | ScalarOperand
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class U85Elementwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ResizeAxis:
     """How a resize maps positions: OFM position p is at (p * step + offset) / scale of the IFM."""
 
     scale: int
@@ -247,8 +247,8 @@ class Resize:
     mode: ResizeMode
     ifm: FeatureMap
     ifm_shape: Shape
-    vertical: Axis
-    horizontal: Axis
+    vertical: ResizeAxis
+    horizontal: ResizeAxis
     ofm: U85Output
 
     @property

@@ -153,8 +153,8 @@ def _curve_table(function: ActivationFunction) -> NDArray[np.uint32]:
     firsts = np.concatenate([-half[-1:], below, half])
     seconds = np.concatenate([-ends, -half[-2::-1], half[1:], half[-1:]])
     slopes = np.maximum(seconds - firsts, 0)
-    found: NDArray[np.uint32] = (slopes << 16 | firsts & 0xFFFF).astype(np.uint32)
-    return found
+    curve: NDArray[np.uint32] = (slopes << 16 | firsts & 0xFFFF).astype(np.uint32)
+    return curve
 
 
 def _interpolate_wide(found: Ints, values: Ints) -> Ints:
@@ -200,7 +200,7 @@ class Turned:
             self.write(self._rows)
 
 
-class Buffer:
+class ChainingBuffer:
     """A chaining buffer as the destination of results."""
 
     whole = None
@@ -252,7 +252,7 @@ def destination(context: Context, ofm: U85Output) -> Target:
     if ofm.chain is not None:
         if ofm.axes != (0, 1, 2) or ofm.reverse is not ActivationReverse.NONE:
             raise NpuFault("parse", "an OFM in a chaining buffer cannot be turned")
-        return Buffer(context, ofm)
+        return ChainingBuffer(context, ofm)
     base = context.base(ofm.fm.region)
     placed = Placed(context.bus, ofm.fm, base, ofm.stored_shape, write=True)
     if ofm.axes == (0, 1, 2) and ofm.reverse is ActivationReverse.NONE:
@@ -263,8 +263,8 @@ def destination(context: Context, ofm: U85Output) -> Target:
 def written(context: Context, ofm: U85Output) -> NDArray[Any]:
     """Return an operation's result, wherever it is."""
     if not ofm.enabled:
-        found = context.inner.accumulators
-        return np.zeros(0, np.int64) if found is None else found
+        accumulators = context.inner.accumulators
+        return np.zeros(0, np.int64) if accumulators is None else accumulators
     if ofm.chain is not None:
         return context.inner.buffers[ofm.chain]
     return Placed(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.stored_shape).read()

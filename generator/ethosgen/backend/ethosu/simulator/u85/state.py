@@ -38,13 +38,13 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     ELEMENTWISE_MODES,
     POOLING_MODES,
     Accumulators,
-    Axis,
     Chained,
-    Constant,
     CopyEnd,
     Indices,
     Operand,
     Resize,
+    ResizeAxis,
+    ScalarOperand,
     Scaled,
     U85Activation,
     U85Convolution,
@@ -132,7 +132,7 @@ class U85Registers(Registers):
             case ActivationStorage.CHAINED:
                 return Chained(fm.region, fm.dtype, fm.zero_point)
             case ActivationStorage.NONE:
-                return Constant(self._scalar(fm.dtype), fm.dtype, fm.zero_point)
+                return ScalarOperand(self._scalar(fm.dtype), fm.dtype, fm.zero_point)
         return fm
 
     def _scalar(self, dtype: str) -> int:
@@ -301,12 +301,12 @@ class U85Registers(Registers):
         )
 
     def _resize(self, instruction: Instruction) -> Resize:
-        def axis(name: str) -> Axis:
+        def axis(name: str) -> ResizeAxis:
             scale = self.value(f"RESIZE_{name}_SCALE_N_M1") + 1
             whole = self.field(f"RESIZE_{name}_STEP", "one_step_int")
             rest = self.field(f"RESIZE_{name}_STEP", "one_step_mod")
             offset = self.signed(f"RESIZE_{name}_OFFSET", _OFFSET_BITS)
-            return Axis(scale, whole * scale + rest, offset)
+            return ResizeAxis(scale, whole * scale + rest, offset)
 
         ofm, depth = self._output(), self.value("IFM_DEPTH_M1") + 1
         if ofm.shape[2] != depth:

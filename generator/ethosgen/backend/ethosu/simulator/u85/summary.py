@@ -25,10 +25,10 @@ from ethosgen.backend.ethosu.simulator.summary import (
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Accumulators,
     Chained,
-    Constant,
     CopyEnd,
     Operand,
     Resize,
+    ScalarOperand,
     Scaled,
     U85Convolution,
     U85Dma,
@@ -126,7 +126,7 @@ def _operand(operand: Operand) -> str:
     match operand:
         case Chained():
             return f"buffer {operand.buffer}"
-        case Constant():
+        case ScalarOperand():
             return f"of {operand.value - operand.zero_point}"
         case FeatureMap():
             return feature_map_text(operand)

@@ -102,20 +102,20 @@ def _elements(order: U85Traversal, corner: tuple[int, int]) -> list[int]:
     rows = min(height - corner[0], order.sub_kernel[0])
     columns = min(width - corner[1], order.sub_kernel[1])
     left = -(-rows * columns // order.round_to) * order.round_to
-    found: list[int] = []
+    elements: list[int] = []
     for first_y in range(order.stride[0]):
         for first_x in range(order.stride[1]):
             ys = range(first_y, rows, order.stride[0])
             xs = range(first_x, columns, order.stride[1])
             for turn, y in enumerate(ys):  # rows run back and forth
                 for x in xs if turn % 2 == 0 else reversed(xs):
-                    found.append((corner[0] + y) * width + corner[1] + x)
+                    elements.append((corner[0] + y) * width + corner[1] + x)
                     left -= 1
                     if order.surplus and left % order.round_to == 0:
-                        found += [_PADDED] * order.surplus
+                        elements += [_PADDED] * order.surplus
     if left:
-        found += [_PADDED] * (left + order.surplus)
-    return found
+        elements += [_PADDED] * (left + order.surplus)
+    return elements
 
 
 def _blocks(order: U85Traversal) -> Iterator[tuple[int, int]]:
@@ -234,11 +234,11 @@ class U85Weights:
             raise NpuFault("timeout", "weights in such small blocks are too slow for the model")
         flat = np.zeros(math.prod(order.shape), np.int16)
         if order.fast:
-            wanted = sum(count(one) for one in orders)
+            wanted = sum(count(order) for order in orders)
             place_pieces(fast.pieces(streams[0], wanted), _interleaved(orders), flat)
         else:
-            for data, one in zip(streams, orders, strict=True):
-                place_pieces(mlw.pieces(data, count(one)), places(one), flat)
+            for data, own in zip(streams, orders, strict=True):
+                place_pieces(mlw.pieces(data, count(own)), places(own), flat)
         return flat.reshape(order.shape)
 
     def records(self, streams: tuple[bytes, ...], operation: Convolution) -> Records:

@@ -29,7 +29,7 @@ def starts(context: Context, accumulators: Accumulators, shape: Shape) -> Callab
 
 
 def _kept(context: Context, shape: Shape) -> Ints:
-    found = context.inner.accumulators
-    if found is None or found.shape != shape:
+    accumulators = context.inner.accumulators
+    if accumulators is None or accumulators.shape != shape:
         raise NpuFault("parse", "the operation before has left no accumulators of this shape")
-    return found
+    return accumulators

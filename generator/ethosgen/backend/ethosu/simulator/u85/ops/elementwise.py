@@ -23,7 +23,7 @@ from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scale
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, scalar
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Chained,
-    Constant,
+    ScalarOperand,
     Scaled,
     U85Elementwise,
 )
@@ -83,14 +83,14 @@ def _result_bound(operation: U85Elementwise) -> int | None:
     if operation.mode not in (ElementwiseMode.ADD, ElementwiseMode.SUB, ElementwiseMode.MUL):
         return None
     assert operation.second is not None
-    first, second = (_scaled_bound(one) for one in (operation.first, operation.second))
+    first, second = (_scaled_bound(operand) for operand in (operation.first, operation.second))
     return first * second if operation.mode is ElementwiseMode.MUL else first + second
 
 
 def _bound(scaled: Scaled) -> int:
     """Return an upper bound of an operand's magnitude; a constant can exceed its type."""
     operand = scaled.operand
-    if isinstance(operand, Constant):
+    if isinstance(operand, ScalarOperand):
         return abs(operand.value - operand.zero_point)
     return _largest(scaled)
 
@@ -133,7 +133,7 @@ def _rescale(scaled: Scaled, scale: Scale) -> Rescale:
 def _raw(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
     operand, shape = scaled.operand, scaled.shape(operation.ofm.shape)
     zero_point = operand.zero_point
-    if isinstance(operand, Constant):
+    if isinstance(operand, ScalarOperand):
         if scaled.broadcast is not BroadcastMode.SCALAR:
             raise NpuFault("parse", "an operand that is not in memory must be a scalar")
         constant = np.full((1, 1, 1), operand.value - zero_point, np.int64)
@@ -142,10 +142,10 @@ def _raw(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
         buffers, number = context.inner.buffers, operand.buffer
 
         def read() -> Ints:
-            found = buffers.get(number)
-            if found is None or found.shape != shape:
+            buffered = buffers.get(number)
+            if buffered is None or buffered.shape != shape:
                 raise NpuFault("parse", f"chaining buffer {number} has no operand of this shape")
-            return found - zero_point
+            return buffered - zero_point
 
         return read
     return reader(context, operand, shape)

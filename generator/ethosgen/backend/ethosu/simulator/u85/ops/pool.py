@@ -118,9 +118,9 @@ def _average(context: Context, operation: U85Pool) -> Pooled:
 
 def _is_plain(operation: U85Pool) -> bool:
     """Return whether OFM_SCALE is 1 or 1 / kernel."""
-    given, elements = operation.ofm.scale, np.array(math.prod(operation.kernel.size))
+    scale, elements = operation.ofm.scale, np.array(math.prod(operation.kernel.size))
     reciprocal = tuple(int(word) for word in pooling_scale(elements, _REGISTER_BITS))
-    return given.scale == 1 << given.shift or (given.scale, given.shift) == reciprocal
+    return scale.scale == 1 << scale.shift or (scale.scale, scale.shift) == reciprocal
 
 
 def _none(context: Context, operation: U85Pool) -> Pooled:
@@ -138,8 +138,8 @@ def _argmax(context: Context, operation: U85Pool) -> Pooled:
         view = windows(operation, np.ascontiguousarray(read()))
         height, width, rows, columns, depth = view.shape
         flat = view.reshape(height, width, rows * columns, depth)
-        found: Ints = flat.argmax(axis=2).astype(np.int64)
-        return found
+        places: Ints = flat.argmax(axis=2).astype(np.int64)
+        return places
 
     return pooled
 

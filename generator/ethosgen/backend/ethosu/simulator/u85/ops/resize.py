@@ -7,7 +7,7 @@ from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
 from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale
-from ethosgen.backend.ethosu.simulator.u85.operation import Axis, Resize
+from ethosgen.backend.ethosu.simulator.u85.operation import Resize, ResizeAxis
 from ethosgen.values.errors import NpuFault
 
 _FRACTION_BITS = 16
@@ -41,7 +41,9 @@ def prepare(context: Context, operation: Resize, ofm: Target) -> Action:
     return run
 
 
-def _taps(axis: Axis, size: int, limit: int, mode: ResizeMode) -> tuple[Ints, Ints, Ints, Ints]:
+def _taps(
+    axis: ResizeAxis, size: int, limit: int, mode: ResizeMode
+) -> tuple[Ints, Ints, Ints, Ints]:
     """Return two positions of the IFM for each of the OFM, and their weights."""
     at = np.arange(size, dtype=np.int64) * axis.step + axis.offset
     low, rest = at // axis.scale, at % axis.scale

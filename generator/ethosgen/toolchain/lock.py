@@ -11,7 +11,7 @@ _LOCK = Path("build") / ".lock"
 
 
 @contextmanager
-def take_turn(directory: Path, watch: Watch) -> Iterator[None]:
+def lock_build(directory: Path, watch: Watch) -> Iterator[None]:
     """Hold a project's build directory for the block; wait, and say so, during another build.
 
     The system releases it when the process ends, in whatever way.

@@ -6,7 +6,7 @@ from pathlib import Path
 from ethosgen.board import load_board
 from ethosgen.flow import build_project
 from ethosgen.project import render, write
-from ethosgen.toolchain import Built, take_turn
+from ethosgen.toolchain import Built, lock_build
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build
 from tests.support.programs import make_program
@@ -30,7 +30,7 @@ def test_a_build_waits_for_another(tmp_path: Path) -> None:
     def work() -> None:
         made.append(build_project(place, watch=Watch(announce)))
 
-    with take_turn(place, Watch()):
+    with lock_build(place, Watch()):
         thread = threading.Thread(target=work)
         thread.start()
         assert waits.wait(LIMIT_S), said
@@ -43,6 +43,6 @@ def test_a_build_waits_for_another(tmp_path: Path) -> None:
 def test_nobody_waits_for_a_build_that_has_ended(tmp_path: Path) -> None:
     said: list[str] = []
     for _ in range(2):
-        with take_turn(tmp_path, Watch(said.append)):
+        with lock_build(tmp_path, Watch(said.append)):
             pass
     assert said == []

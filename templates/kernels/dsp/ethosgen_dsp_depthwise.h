@@ -6,6 +6,7 @@
 #ifndef ETHOSGEN_DSP_DEPTHWISE_H
 #define ETHOSGEN_DSP_DEPTHWISE_H
 
+#include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
 /* Taps to whose multiple a row of weights is padded. */

@@ -3,6 +3,7 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
 enum { LANES = 4 };

@@ -9,7 +9,7 @@
 #ifndef ETHOSGEN_DSP_MATH_H
 #define ETHOSGEN_DSP_MATH_H
 
-#include "ethosgen_dsp.h"
+#include "ethosgen_core.h"
 
 #include <stdbool.h>
 #include <stddef.h>

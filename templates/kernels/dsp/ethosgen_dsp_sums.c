@@ -4,6 +4,7 @@
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 #include "ethosgen_dsp_sums.h"
+#include "ethosgen_dsp_tile.h"
 
 enum { MOST = ETHOSGEN_DSP_MOST_PLACES, STEP = ETHOSGEN_DSP_STEP };
 

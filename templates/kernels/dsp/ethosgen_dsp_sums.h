@@ -6,7 +6,7 @@
 #ifndef ETHOSGEN_DSP_SUMS_H
 #define ETHOSGEN_DSP_SUMS_H
 
-#include "ethosgen_dsp_tile.h"
+#include "ethosgen_dsp_math.h"
 
 /* Places of a row of which a channel's sum fits in 24 bits, whatever the weights. */
 enum { ETHOSGEN_DSP_MOST_PLACES = 508 };

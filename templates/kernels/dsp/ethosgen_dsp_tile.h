@@ -6,6 +6,7 @@
 #ifndef ETHOSGEN_DSP_TILE_H
 #define ETHOSGEN_DSP_TILE_H
 
+#include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
 enum { ETHOSGEN_DSP_ROWS = 4, ETHOSGEN_DSP_STEP = 4 };

@@ -6,6 +6,7 @@
 #ifndef ETHOSGEN_DSP_TILE_S16_H
 #define ETHOSGEN_DSP_TILE_S16_H
 
+#include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
 enum { ETHOSGEN_DSP_TILE_ROWS = 4, ETHOSGEN_DSP_PAIR = 2 };

@@ -10,6 +10,7 @@ from ethosgen.aot.libraries.dsp.shapes import Depthwise
 from ethosgen.aot.libraries.framework.calls import images_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.scales import channel_scales
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -203,7 +204,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     has_lanes = lanes.is_known and lanes.cycles < _other_cycles(op, tensors)
     if layer.source.shape[3] == 1 and not has_lanes:
         return convolution(op, layer, weights.transpose(3, 1, 2, 0))
-    scales = order.dsp_scales(layer, weights.reshape(-1, layer.channels).T)
+    scales = channel_scales(layer, weights.reshape(-1, layer.channels).T)
     if scales is None:
         return None
     if has_lanes:

@@ -14,6 +14,7 @@ from ethosgen.aot.libraries.framework.calls import (
 )
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.scales import channel_scales
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -97,7 +98,7 @@ def matrix_constants(
     The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
     kernel cannot compute the layer.
     """
-    scales = order.dsp_scales(layer, weights)
+    scales = channel_scales(layer, weights)
     if scales is None:
         return None
     channels, depth = layer.channels // groups, weights.shape[1]

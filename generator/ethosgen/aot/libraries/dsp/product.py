@@ -12,6 +12,7 @@ from ethosgen.aot.libraries.dsp.shapes import Product
 from ethosgen.aot.libraries.framework.core import Scale
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
+from ethosgen.aot.libraries.framework.scales import channel_scale
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast
@@ -146,7 +147,7 @@ def _shape(op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: Sizes) -
     first, second, target = tensors
     (multiplier,) = multipliers_of(first, second, target)
     row = (0, multiplier.mantissa, multiplier.shift)
-    scale = order.dsp_scale(row, sizes.depth * MOST_PRODUCT, zero_point_of(target))
+    scale = channel_scale(row, sizes.depth * MOST_PRODUCT, zero_point_of(target))
     if scale is None:
         return None
     rows = (sizes.rows, 1) if op.options.get("adj_x") else (1, sizes.depth)

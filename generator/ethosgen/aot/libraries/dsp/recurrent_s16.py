@@ -8,11 +8,10 @@ from tvm import tirx
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import one_row
 from ethosgen.aot.libraries.dsp.matrix_s16 import MATRIX, matrix_of
-from ethosgen.aot.libraries.dsp.recurrent import cell_of
 from ethosgen.aot.libraries.dsp.shapes import LstmS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
-from ethosgen.aot.libraries.framework.recurrent import curve_lines
+from ethosgen.aot.libraries.framework.recurrent import cell_of, curve_lines
 from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.libraries.dsp.recurrent import multiplier_of
 from ethosgen.aot.libraries.dsp.shapes import SoftmaxS16
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.recurrent import multiplier_of
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest

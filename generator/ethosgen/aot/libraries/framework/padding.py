@@ -1,12 +1,13 @@
 """PAD as rows that are copied, and the gaps between them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from tvm import tirx
 
+from ethosgen.aot.cost import Cycles
 from ethosgen.aot.operators.layout import contiguous, padded_before
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -19,6 +20,11 @@ PLAIN_CYCLES = 1.0
 
 MOST_PADDED = 2
 """Most dimensions with padding that one call covers."""
+
+
+PAD = frozenset({"ethosgen_dsp_pad.c"})
+"""The C for processors without Helium."""
+WORD, BLOCK = 4, 32
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,31 @@ def slab_of(op: Operator, tensors: Sequence[Tensor]) -> Slab | None:
     between = total - row
     after = high * total - first - rows * row - (rows - 1) * between
     return Slab(1 if len(rest) == 1 else calls[0], rows, row, first, between, after)
+
+
+def moved(size: int, is_aligned: bool) -> float:
+    """Return the estimated cycles of copying or filling bytes."""
+    blocks, rest = divmod(size, BLOCK) if is_aligned else (0, size)
+    return 18 + 4.0 * blocks + 4.0 * (rest // WORD) + 4 * (rest % WORD)
+
+
+def estimate(move: Callable[[int, bool], float]) -> Cycles:
+    """Return an estimate for each output from that of moving bytes, which may be words."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        slab, target = slab_of(op, tensors), tensors[op.outputs[0]]
+        if slab is None:
+            return PLAIN_CYCLES
+        size = np.dtype(target.dtype).itemsize
+        numbers = (slab.row, slab.before, slab.between, slab.after)
+        row, before, gap, after = (size * n for n in numbers)
+        starts = (before, gap, row, size * slab.target if slab.calls > 1 else 0)
+        is_aligned = all(start % WORD == 0 for start in starts)
+        rows = slab.rows * (10 + move(row, is_aligned) + move(gap, is_aligned))
+        ends = move(before, is_aligned) + move(after, is_aligned)
+        return slab.calls * (40 + rows + ends) / max(target.elements, 1)
+
+    return cycles
 
 
 class MakePad(Protocol):

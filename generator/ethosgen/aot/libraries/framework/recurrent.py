@@ -1,19 +1,59 @@
 """The matrices and curves of layers with state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
+from tvm import tirx
 
-from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.libraries.framework import core
+from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
 from ethosgen.aot.operators.activation import sigmoid_table
 from ethosgen.aot.operators.recurrent import (
     Lstm,
+    Svdf,
+    cell_clip,
+    cell_multipliers,
+    cell_shift,
+    gate_multiplier,
+    read_lstm,
+    read_svdf,
 )
-from ethosgen.values.network import Tensor
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    quantize_multiplier,
+    scale_of,
+    zero_point_of,
+)
+from ethosgen.values.network import Operator, Tensor
 
 MOST_FACTOR = (1 << 16) - 1
 """The largest factor whose product with an int16 fits into 32 bits."""
+SVDF = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_svdf.c"})
+LSTM = frozenset({"ethosgen_dsp_sums.h", "ethosgen_dsp_lstm.c", "ethosgen_dsp_cell.h"})
+BLOCK = 8
+"""Filters, or units of an LSTM, that are computed at a time."""
+MOST_SUM = 1 << 30
+"""The bound of sums that can be doubled."""
+MOST_INPUT = 256
+"""The bound of an input without its zero point."""
+MOST_SHIFT = 30
+
+
+@dataclass(frozen=True)
+class Sums:
+    """A library's C for the sums of a row, which SVDF and LSTM call."""
+
+    sources: frozenset[str]
+    weights: Callable[[Array], Array]
+    """Packs a block of filters, which are (filter, depth)."""
+    biases: Callable[[Array, Array], Array]
+    """Returns the biases of filters as the C wants them, given the filters and their biases."""
+    row_bytes: Callable[[int], int]
+    """Returns the temporary memory of a row."""
 
 
 def gate_matrices(layer: Lstm) -> list[tuple[Tensor, Tensor]]:
@@ -40,3 +80,197 @@ def curve_lines() -> Array:
     slopes = np.diff(heights)
     starts = heights[:-1] - slopes * np.arange(len(slopes))
     return np.concatenate([starts, slopes]).astype(np.int16)
+
+
+def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an SVDF with a library's sums."""
+    layer = read_svdf(op, tensors)
+    types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
+    constants = (layer.features, layer.time, layer.bias)
+    if (
+        types != ["int8", "int16", "int16", "int32"]
+        or zero_point_of(layer.state)
+        or any(tensor.data is None for tensor in constants)
+    ):
+        return None
+    shape = _svdf_shape(layer)
+    if shape is None:
+        return None
+    batch, depth = layer.source.shape
+    weights = layer.features.array()
+    biases = sums.biases(weights, folded_biases(weights, zero_point_of(layer.source)))
+    nest = Nest()
+    x = nest.read("input", layer.source)
+    tables = [
+        nest.table("weights", _blocks([weights], sums)),
+        nest.table("biases", padded(biases, BLOCK)),
+        nest.table("time_weights", layer.time.array()),
+        nest.table("unit_biases", layer.bias.array()),
+        nest.table("shape", shape),
+    ]
+    y = nest.write("output", layer.target)
+    state = nest.variable("state", layer.state)
+    room = nest.room("room", sums.row_bytes(depth))
+    with nest.loop("n", batch) as n:
+        places = [tirx.address_of(view[n, 0]) for view in (y, x, state)]
+        nest.call("ethosgen_dsp_svdf_s8", *places, room.data, *(t.data for t in tables))
+    return nest.kernel(SVDF | sums.sources)
+
+
+def _svdf_shape(layer: Svdf) -> core.Svdf | None:
+    """Return the struct of a layer, None if the kernel does not cover the layer."""
+    held = scale_of(layer.state)
+    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
+    out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
+    first = multiplier_of(into, _most(layer.features))
+    # The totals are not doubled, since they may have all 32 bits.
+    last = multiplier_of(out, 0)
+    if first is None or last is None:
+        return None
+    return core.Svdf(
+        depth=layer.source.shape[1],
+        filters=layer.time.shape[0],
+        rank=layer.rank,
+        memory=layer.memory,
+        into=first,
+        out=replace(last, left=last.left - 1),
+        zero_point=zero_point_of(layer.target),
+    )
+
+
+def multiplier_of(by: Multiplier, most: int) -> core.Multiplier | None:
+    """Return a multiplier for sums of at most `most`, None if they overflow."""
+    left, right = max(by.shift, 0), max(-by.shift, 0)
+    if left + 1 > MOST_SHIFT or right > MOST_SHIFT or most << left >= MOST_SUM:
+        return None
+    return core.Multiplier(
+        left=1 + left,
+        mantissa=by.mantissa,
+        sign=-1 if right else 0,
+        half=1 << right >> 1,
+        right=right,
+    )
+
+
+def _most(weights: Tensor) -> int:
+    """Return a bound of a layer's sums without biases."""
+    return MOST_INPUT * int(np.abs(weights.array().astype(np.int64)).sum(axis=1).max(initial=0))
+
+
+def _blocks(matrices: Sequence[Array], sums: Sums) -> Array:
+    """Pack matrices of (filter, depth) by blocks of filters; each matrix's follow one another."""
+    filters = len(matrices[0])
+    return np.concatenate(
+        [
+            sums.weights(matrix[first : first + BLOCK])
+            for first in range(0, filters, BLOCK)
+            for matrix in matrices
+        ]
+    )
+
+
+def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+    """Return the kernel of an LSTM with a library's sums."""
+    layer = read_lstm(op, tensors)
+    shape = _lstm_shape(layer)
+    if shape is None:
+        return None
+    batch, _, features, units = layer.sizes
+    nest = Nest()
+    x = nest.read("input", layer.source)
+    tables = [
+        nest.table("weights", _lstm_weights(layer, sums)),
+        nest.table("biases", _lstm_biases(layer, sums)),
+        nest.table("lines", curve_lines()),
+        nest.table("shape", shape),
+    ]
+    y = nest.write("output", layer.target)
+    states = [
+        nest.variable(name, tensor, (batch, units))
+        for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
+    ]
+    room = nest.room("room", sums.row_bytes(features) + sums.row_bytes(units))
+    with nest.loop("n", batch) as n:
+        row = (0, n, 0) if layer.by_time else (n, 0, 0)
+        places = [tirx.address_of(view[row]) for view in (y, x)]
+        places += [tirx.address_of(state[n, 0]) for state in states]
+        nest.call("ethosgen_dsp_lstm_s8", *places, room.data, *(t.data for t in tables))
+    return nest.kernel(LSTM | sums.sources)
+
+
+def _by_block(gates: Sequence[Array]) -> list[Array]:
+    """Return for each block of units those of all gates, one gate after another."""
+    return [
+        np.concatenate([gate[first : first + BLOCK] for gate in gates])
+        for first in range(0, len(gates[0]), BLOCK)
+    ]
+
+
+def _lstm_weights(layer: Lstm, sums: Sums) -> Array:
+    """Return the weights of each block: those of the input, then those of the hidden state."""
+    forward, back = (
+        _by_block([weights.array() for weights in side]) for side in (layer.inputs, layer.recurrent)
+    )
+    pairs = zip(forward, back, strict=True)
+    return np.concatenate([sums.weights(block) for pair in pairs for block in pair])
+
+
+def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
+    """Return the biases in the order of the weights; those of the hidden state are 0."""
+    biases = [b for bias in layer.biases for b in (bias.array().astype(np.int64), 0)]
+    folded = [
+        sums.biases(weights.array(), folded_biases(weights.array(), zero_point_of(rows), bias))
+        for (rows, weights), bias in zip(gate_matrices(layer), biases, strict=True)
+    ]
+    pairs = zip(_by_block(folded[::2]), _by_block(folded[1::2]), strict=True)
+    return np.concatenate([block for pair in pairs for block in pair])
+
+
+def _lstm_shape(layer: Lstm) -> core.Lstm | None:
+    """Return the struct of a layer, None if the kernel does not cover the layer."""
+    batch, steps, features, units = layer.sizes
+    pairs, cell = gate_matrices(layer), cell_of(layer)
+    constants = [*(weights for _, weights in pairs), *layer.biases]
+    if any(t.data is None for t in constants) or cell is None:
+        return None
+    biases = [int(np.abs(bias.array().astype(np.int64)).max(initial=0)) for bias in layer.biases]
+    starts = [most for bias in biases for most in (bias, 0)]
+    gates = [
+        multiplier_of(gate_multiplier(rows, weights), _most(weights) + most)
+        for (rows, weights), most in zip(pairs, starts, strict=True)
+    ]
+    multipliers = [gate for gate in gates if gate is not None]
+    if len(multipliers) < len(gates):
+        return None
+    return core.Lstm(
+        steps=steps,
+        row_step=batch if layer.by_time else 1,
+        features=features,
+        units=units,
+        forward=four(multipliers[::2]),
+        back=four(multipliers[1::2]),
+        cell=cell,
+    )
+
+
+def cell_of(layer: Lstm) -> core.Cell | None:
+    """Return the struct of a layer's cell, None if the kernels do not cover the cell."""
+    factor, shift = cell_shift(scale_of(layer.cell))
+    # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
+    kept, added, made = (multiplier_of(by, MOST_SUM - 1) for by in cell_multipliers(layer))
+    if kept is None or added is None or made is None:
+        return None
+    if factor > MOST_FACTOR or shift > MOST_SHIFT:
+        return None
+    low, high = cell_clip(layer)
+    return core.Cell(
+        kept=kept,
+        added=added,
+        made=made,
+        low=low,
+        high=high,
+        factor=factor,
+        half=1 << shift >> 1,
+        shift=shift,
+        zero_point=zero_point_of(layer.hidden),
+    )

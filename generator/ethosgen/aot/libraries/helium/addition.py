@@ -6,8 +6,9 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.products import Output
 from ethosgen.aot.libraries.helium import cost
-from ethosgen.aot.libraries.helium.shapes import Add, Mul, Output, Scaled
+from ethosgen.aot.libraries.helium.shapes import Add, Mul, Scaled
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.tir.quantization import (

@@ -6,10 +6,14 @@ from math import prod
 from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.products import leading, merged_sizes
+from ethosgen.aot.libraries.framework.products import (
+    MOST_TURNED,
+    leading,
+    merged_sizes,
+    turned_matrix,
+)
 from ethosgen.aot.libraries.framework.recurrent import four
 from ethosgen.aot.libraries.helium.order import scale_s64
-from ethosgen.aot.libraries.helium.product import MOST_TURNED, turned_matrix
 from ethosgen.aot.libraries.helium.shapes_s16 import ProductS16
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel

@@ -7,6 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
+from ethosgen.aot.libraries.framework.products import Output
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, four, gate_matrices
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.operators.recurrent import (
@@ -108,9 +109,9 @@ def _svdf_shape(layer: Svdf) -> shapes.Svdf:
     )
 
 
-def _output(target: Tensor) -> shapes.Output:
+def _output(target: Tensor) -> Output:
     low, high = limits(target.dtype)
-    return shapes.Output(zero_point=zero_point_of(target), low=low, high=high)
+    return Output(zero_point=zero_point_of(target), low=low, high=high)
 
 
 def multiplier_of(by: Multiplier) -> shapes.Multiplier:

@@ -2,17 +2,10 @@
 
 from typing import Annotated
 
+from ethosgen.aot.libraries.framework.products import Output
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.aot.tir.structs import Struct
-
-
-class Output(Struct, name="ethosgen_output"):
-    """The zero point and the bounds of a layer's outputs."""
-
-    zero_point: int
-    low: int
-    high: int
 
 
 def output_of(layer: Layer) -> Output:
@@ -75,24 +68,6 @@ class Two(Struct, name="ethosgen_two"):
     tap_step: Annotated[int, "from a row of a window to the next"]
     tap_bytes: int
     channels: int
-    output: Output
-
-
-class Product(Struct, name="ethosgen_product"):
-    """The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes.
-
-    Byte k of column c of the second is at c * column_step + k * step.
-    """
-
-    rows: int
-    depth: int
-    columns: int
-    column_step: int
-    step: Annotated[int, "at most 8192"]
-    first_zero_point: int
-    second_zero_point: int
-    mantissa: int
-    shift: Annotated[int, "0 or negative"]
     output: Output
 
 

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from ethosgen.aot.libraries.helium.shapes import Multiplier, Output
+from ethosgen.aot.libraries.framework.products import Output
+from ethosgen.aot.libraries.helium.shapes import Multiplier
 from ethosgen.aot.tir.structs import Struct
 
 

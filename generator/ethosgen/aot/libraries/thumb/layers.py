@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from ethosgen.aot.libraries.dsp.pad import estimate
-from ethosgen.aot.libraries.dsp.recurrent import lstm_of, svdf_of
 from ethosgen.aot.libraries.framework.library import Pack, packed
+from ethosgen.aot.libraries.framework.padding import estimate
+from ethosgen.aot.libraries.framework.recurrent import lstm_of, svdf_of
 from ethosgen.aot.libraries.thumb import cost, depthwise, matrix, pad, transposed
 from ethosgen.aot.libraries.thumb.matrix import Form
 from ethosgen.aot.libraries.thumb.recurrent import SUMS

@@ -5,8 +5,8 @@ templates/kernels/thumb/ethosgen_thumb.h defines that order; change both togethe
 
 import numpy as np
 
-from ethosgen.aot.libraries.dsp.order import dsp_scales
 from ethosgen.aot.libraries.framework.order import Array, padded
+from ethosgen.aot.libraries.framework.scales import channel_scales
 from ethosgen.aot.loops.layer import Layer
 
 CHANNELS = 4
@@ -20,7 +20,7 @@ def thumb_scales(layer: Layer, weights: Array) -> Array | None:
 
     None if the kernels cannot compute the layer. They requantize as the DSP kernels.
     """
-    return dsp_scales(layer, weights)
+    return channel_scales(layer, weights)
 
 
 def matrix_weights(weights: Array) -> Array:

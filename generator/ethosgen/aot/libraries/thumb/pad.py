@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.libraries.dsp.pad import BLOCK, PAD, WORD
 from ethosgen.aot.libraries.framework.core import Pad
-from ethosgen.aot.libraries.framework.padding import padding
+from ethosgen.aot.libraries.framework.padding import BLOCK, PAD, WORD, padding
 from ethosgen.aot.libraries.thumb.recurrent import HEADERS
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor

@@ -4,13 +4,13 @@ from functools import partial
 
 import numpy as np
 
-from ethosgen.aot.libraries.dsp.recurrent import Sums
 from ethosgen.aot.libraries.framework.order import Array, padded
+from ethosgen.aot.libraries.framework.recurrent import Sums
 from ethosgen.aot.libraries.thumb import order
 from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
 
-HEADERS = {f"ethosgen_dsp{part}.h" for part in ("", "_math", "_s16", "_tile")}
-"""Those that the C for DSP instructions includes."""
+HEADERS = {"ethosgen_dsp_math.h"}
+"""What the C for DSP instructions includes."""
 
 
 def _weights(block: Array, form: Form) -> Array:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.libraries.dsp.transposed import (
+from ethosgen.aot.libraries.framework.calls import Constants
+from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.parts import (
     NAMES,
     Part,
     cheapest_parts,
@@ -12,8 +14,6 @@ from ethosgen.aot.libraries.dsp.transposed import (
     part_constants,
     parts_kernel,
 )
-from ethosgen.aot.libraries.framework.calls import Constants
-from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.framework.transposed import joined_tables
 from ethosgen.aot.libraries.thumb import cost, matrix
 from ethosgen.aot.libraries.thumb.matrix import SINGLE, Form

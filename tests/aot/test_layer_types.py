@@ -174,7 +174,7 @@ def _int32_bias_of_a_depthwise(net: NetworkBuilder) -> int:
 def _too_large_a_factor(net: NetworkBuilder) -> int:
     x = net.input((1, 4), "int16", 1.0)
     weights = net.constant(net.random_integers((3, 4)), scale=1.0)
-    return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 0.001)])[0]
+    return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 1e-5)])[0]
 
 
 def _softmax_of_another_scale(net: NetworkBuilder) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.board import load_board
-from ethosgen.commands.junit import make_suites
+from ethosgen.commands.junit_suites import make_suites
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.values.errors import CapacityError, InputError

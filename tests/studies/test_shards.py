@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen import frontend
-from ethosgen.oracle import CHOICES, DEFAULT
+from ethosgen.oracle import DEFAULT, choices
 from ethosgen.samples.labelled import Labelled
 from ethosgen.samples.shards import Shard, divide
 from ethosgen.studies.shards import Runner, ShardRun, key_of_shard, run_shard
@@ -81,7 +81,7 @@ def test_a_key_is_of_what_outputs_depend_on(source: Source) -> None:
     runners = [
         replace(ON_NPU, npu="none"),
         replace(ON_NPU, options=replace(UNCHECKED, cpu_ops=("CONV_2D",))),
-        *map(Runner, CHOICES),
+        *map(Runner, choices()),
     ]
     keys = [
         key,

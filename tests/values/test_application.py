@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ethosgen.commands.junit import make_suites
+from ethosgen.commands.junit_suites import make_suites
 from ethosgen.commands.wording import application_text
 from ethosgen.values.application import ApplicationReport, ApplicationWork
 

@@ -28,8 +28,8 @@ from tests.support.recipes import recipe
 PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?([a-z]+s)\b")
 """A plural noun after a count, optionally preceded by an adjective."""
 VERBS = frozenset(
-    "accesses asks cannot compiles contradicts contains counts creates decides declares differs "
-    "does ends exceeds gives has holds is lacks leaves lies makes names needs passes reads runs "
+    "accesses asks cannot compiles computes contradicts contains counts creates decides declares "
+    "differs does ends exceeds gets gives has holds is lacks leaves lies makes names needs passes reads runs "
     "says stands takes uses was writes".split()
 )
 """Words that end like a plural and are none, and prepositions."""

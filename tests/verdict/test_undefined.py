@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.cli import cli
-from ethosgen.commands.junit import make_suites
+from ethosgen.commands.junit_suites import make_suites
 from ethosgen.commands.wording import report_text
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.pieces import undefined_outputs

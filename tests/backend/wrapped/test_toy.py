@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
-from ethosgen.commands.junit import make_suites
+from ethosgen.commands.junit_suites import make_suites
 from ethosgen.commands.wording import plan_lines, report_text
 from ethosgen.project import open_project
 from ethosgen.values.errors import AcceleratorFault, InputError, UnsupportedError

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, dataclass_transform, get_args, get_
 import numpy as np
 
 from ethosgen.values.errors import InternalError
+from ethosgen.values.grammar import counted
 from ethosgen.values.program import Structs
 
 Unsigned = Annotated[int, np.uint32]
@@ -164,7 +165,7 @@ def _elements(value: Any, length: int) -> Sequence[Any]:
     """Return the elements of a member."""
     elements = value if length else (value,)
     if length and len(elements) != length:
-        raise InternalError(f"an array of {length} gets {len(elements)} elements")
+        raise InternalError(f"an array of {length} gets {counted(len(elements), 'element')}")
     return tuple(elements)
 
 

@@ -29,8 +29,8 @@ PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?(
 """A plural noun after a count, optionally preceded by an adjective."""
 VERBS = frozenset(
     "accesses asks cannot compiles computes contradicts contains counts creates decides declares "
-    "differs does ends exceeds gets gives has holds is lacks leaves lies makes names needs passes reads runs "
-    "says stands takes uses was writes".split()
+    "differs does ends exceeds gets gives has holds is lacks leaves lies makes names needs passes "
+    "reads runs says stands takes uses was writes".split()
 )
 """Words that end like a plural and are none, and prepositions."""
 OTHERS = frozenset(("as", "its", "this", "thus"))

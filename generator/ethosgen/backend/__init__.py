@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import cast
 
 from ethosgen import plugins
-from ethosgen.backend.protocol import AcceleratorBackend, Wrapped
+from ethosgen.backend.protocol import (
+    AcceleratorBackend,
+    Compiler,
+    Driver,
+    Inspection,
+    Simulation,
+    Wrapped,
+)
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import unknown
@@ -81,7 +88,27 @@ def _plugin_backends(own: Sequence[AcceleratorBackend]) -> Iterator[AcceleratorB
 
 def backend_of(accelerator: Accelerator) -> AcceleratorBackend:
     """Return the backend that compiles for an accelerator and simulates it."""
-    return next(one for one in backends() if one.name == accelerator.family)
+    return next(backend for backend in backends() if backend.name == accelerator.family)
+
+
+def compiler_of(accelerator: Accelerator) -> Compiler:
+    """Return what compiles for an accelerator."""
+    return backend_of(accelerator)
+
+
+def simulation_of(accelerator: Accelerator) -> Simulation:
+    """Return the functional model of an accelerator's family."""
+    return backend_of(accelerator)
+
+
+def driver_of(accelerator: Accelerator) -> Driver:
+    """Return what firmware needs of an accelerator."""
+    return backend_of(accelerator)
+
+
+def inspection_of(accelerator: Accelerator) -> Inspection:
+    """Return what lists the commands of networks compiled for an accelerator."""
+    return backend_of(accelerator)
 
 
 def accelerators() -> Mapping[str, Accelerator]:

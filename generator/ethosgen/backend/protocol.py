@@ -1,8 +1,8 @@
 """What a backend is: the protocols that the flow calls, and the values that they pass.
 
 `Backend` is what all have in common: they offer operators at a cost, compile a choice of them, and
-add files to a project. An accelerator has a device besides (`AcceleratorBackend`); a user's own is
-`Wrapped`. `ethosgen.backend` is their registry.
+add files to a project. An accelerator has a device besides: `AcceleratorBackend` joins its parts,
+one for each kind of caller. A user's own is `Wrapped`. `ethosgen.backend` is their registry.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,8 +243,8 @@ class Backend(Protocol[Asked_contra, Made, Index]):
         """Return the files that projects need for what it compiled."""
 
 
-class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
-    """A family of accelerators: devices with a memory interface, which can be simulated."""
+class Family(Protocol):
+    """What a family of accelerators is: for the registry, boards and `ethosgen doctor`."""
 
     @property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -255,16 +255,25 @@ class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
         """The accelerator used if neither the user nor a board nor a compiled file names one."""
 
     @property
-    def simulated(self) -> str:
-        """The products that its simulator covers, for messages."""
+    def packages(self) -> Sequence[str]:
+        """The packages that it needs, by their names in package registries."""
+
+    def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
+        """Return the reason why an accelerator does not support a memory mode, "" if it does."""
+
+
+class Compiler(Backend[Task, Plan, OperatorIndex], Protocol):
+    """What compiles for a family: for plans, and for verdicts and reports that name it."""
 
     @property
     def compiler(self) -> str:
         """Its compiler's name."""
 
-    @property
-    def packages(self) -> Sequence[str]:
-        """The packages that it needs, by their names in package registries."""
+    def compiler_version(self) -> str:
+        """Return the installed compiler's version, "" if there is none."""
+
+    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return its operators: product → operator → types, () if the compiler names none."""
 
     @property
     def compiled_operators(self) -> Mapping[str, int]:
@@ -273,23 +282,19 @@ class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
         Each has the number of its first inputs that are not tensors.
         """
 
-    def events(self, accelerator: Accelerator) -> Mapping[int, str]:
-        """Return the names of the events that firmware may count, by their numbers there."""
-
-    def compiler_version(self) -> str:
-        """Return the installed compiler's version, "" if there is none."""
-
-    def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return its operators: product → operator → types, () if the compiler names none."""
-
-    def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
-        """Return the reason why an accelerator does not support a memory mode, "" if it does."""
-
     def compiled_for(self, network: Network) -> Accelerator | None:
         """Return the accelerator for which its compiler compiled a network, None if it did not."""
 
     def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that stay because their results differ from an oracle's."""
+
+
+class Simulation(Protocol):
+    """The functional model of a family: for verdicts, targets, profiles and reports."""
+
+    @property
+    def simulated(self) -> str:
+        """The products that its simulator covers, for messages."""
 
     def runner(self, plan: Plan, trace: Trace | None = None) -> Runner:
         """Return a simulator of a plan's partitions, which reports its operations to `trace`."""
@@ -300,13 +305,18 @@ class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
     def serve(self, requests: BinaryIO, answers: BinaryIO) -> None:
         """Simulate an accelerator for a program on this machine, until the program ends."""
 
-    def listings(
-        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
-    ) -> list[Listing]:
-        """List the commands of a network, compiled or not, or of another file of the compiler.
+    def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
+        """Return a partition's operations, with the simulator's estimate of their cycles."""
 
-        Without `accelerator`, the source's accelerator or the default is used.
-        """
+    def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
+        """Return when a partition's operations work by the simulator's estimate, and on what."""
+
+
+class Driver(Protocol):
+    """What firmware needs of an accelerator: for projects, and for readers of its counters."""
+
+    def events(self, accelerator: Accelerator) -> Mapping[int, str]:
+        """Return the names of the events that firmware may count, by their numbers there."""
 
     def firmware_facts(
         self,
@@ -320,12 +330,6 @@ class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
         `partitions` are the facts of all networks' partitions. UnsupportedError without a driver.
         """
 
-    def operations(self, plan: Plan, partition: Partition) -> Sequence[NpuOperation]:
-        """Return a partition's operations, with the simulator's estimate of their cycles."""
-
-    def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
-        """Return when a partition's operations work by the simulator's estimate, and on what."""
-
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
@@ -333,6 +337,25 @@ class AcceleratorBackend(Backend[Task, Plan, OperatorIndex], Protocol):
 
         `ports` maps each part of the firmware to the accelerator's port of its memory.
         """
+
+
+class Inspection(Protocol):
+    """The commands of compiled networks: for `ethosgen disasm`."""
+
+    def listings(
+        self, source: Network | bytes, name: str, accelerator: Accelerator | None, watch: Watch
+    ) -> list[Listing]:
+        """List the commands of a network, compiled or not, or of another file of the compiler.
+
+        Without `accelerator`, the source's accelerator or the default is used.
+        """
+
+
+class AcceleratorBackend(Family, Compiler, Simulation, Driver, Inspection, Protocol):
+    """A family of accelerators: devices with a memory interface, which can be simulated.
+
+    Each part has callers of its own; only the registry needs the whole.
+    """
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ethosgen.backend.protocol import AcceleratorBackend, Offer, Task
+from ethosgen.backend.protocol import Compiler, Offer, Task
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.grammar import counted
@@ -23,11 +23,9 @@ WORTH = 0.98
 """The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
 
 
-def faster_plan(
-    backend: AcceleratorBackend, task: Task, allocation: Allocation[OperatorIndex]
-) -> Plan:
+def faster_plan(compiler: Compiler, task: Task, allocation: Allocation[OperatorIndex]) -> Plan:
     """Return a plan with the operators on the accelerator that are not faster on the CPU."""
-    graph, offers = task.network.graph, backend.offers(task, allocation)
+    graph, offers = task.network.graph, compiler.offers(task, allocation)
     costs = Costs(offers, [task.cpu.cpu_cycles(op, graph) for op in graph.operators])
     best: dict[OperatorIndex, str] = {}
     best_plan, least = None, sum(map(costs.on_npu, costs.parts))
@@ -36,10 +34,10 @@ def faster_plan(
         if chosen and chosen != best:
             with suppress(RefusalError):  # the current plan remains valid
                 dearer = Allocation({index: Kept(reason) for index, reason in chosen.items()})
-                plan = backend.compile(task, dearer | allocation)
+                plan = compiler.compile(task, dearer | allocation)
                 if (total := costs.of_plan(plan, chosen)) < WORTH * least:
                     best_plan, best, least = plan, chosen, total
-    plan = best_plan or backend.compile(task, allocation)
+    plan = best_plan or compiler.compile(task, allocation)
     return replace(plan, choices=describe(best, costs))
 
 

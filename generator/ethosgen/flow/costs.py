@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import compiler_of, simulation_of
 from ethosgen.backend.protocol import Task
 from ethosgen.board import Board, MemoryMode
 from ethosgen.flow.planning import compile_placed, make_plan
@@ -49,7 +49,7 @@ class Place:
         memories = self.board.memories_in(self.mode)
         task = Task(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
         try:
-            offers = backend_of(self.accelerator).offers(task, FREE)
+            offers = compiler_of(self.accelerator).offers(task, FREE)
         except RefusalError:
             return 0
         return max((offer.start for offer in offers.values()), default=0)
@@ -124,6 +124,6 @@ def _model_cycles(plan: Plan) -> int | None:
     """Return the NPU model's estimate for all partitions, None without an NPU."""
     if plan.accelerator is None:
         return None
-    backend = backend_of(plan.accelerator)
+    simulation = simulation_of(plan.accelerator)
     npu = [partition for partition in plan.partitions if partition.on_npu]
-    return sum(one.cycles for partition in npu for one in backend.operations(plan, partition))
+    return sum(one.cycles for partition in npu for one in simulation.operations(plan, partition))

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.backend import (
-    backend_of,
     compiled_for,
     default_accelerator,
     find_accelerator,
+    inspection_of,
     require_simulator,
 )
 from ethosgen.backend.protocol import Listing
@@ -30,11 +30,11 @@ def list_streams(path: Path, npu: str | None, watch: Watch) -> list[Listing]:
     data = read_bytes(path)
     front_end = recognized(data)
     if front_end is None:
-        backend = backend_of(accelerator or default_accelerator())
-        return _covered(backend.listings(data, path.name, accelerator, watch))
+        inspection = inspection_of(accelerator or default_accelerator())
+        return _covered(inspection.listings(data, path.name, accelerator, watch))
     network = read_source(Source(front_end.name, path.name, data))
-    backend = backend_of(compiled_for(network) or accelerator or default_accelerator())
-    return _covered(backend.listings(network, path.name, accelerator, watch))
+    inspection = inspection_of(compiled_for(network) or accelerator or default_accelerator())
+    return _covered(inspection.listings(network, path.name, accelerator, watch))
 
 
 def _covered(listings: list[Listing]) -> list[Listing]:

@@ -2,7 +2,7 @@
 
 from typing import BinaryIO
 
-from ethosgen.backend import backend_of, backends, default_accelerator, require_simulator
+from ethosgen.backend import backends, default_accelerator, require_simulator, simulation_of
 from ethosgen.backend.protocol import Attach
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError
@@ -15,7 +15,7 @@ def attach_model(accelerator: Accelerator) -> Attach:
     UnsupportedError if it lacks this NPU, or its registers.
     """
     require_simulator(accelerator)
-    return backend_of(accelerator).attach(accelerator)
+    return simulation_of(accelerator).attach(accelerator)
 
 
 def serve_npu(name: str | None, requests: BinaryIO, answers: BinaryIO) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ethosgen.backend import backend_of, is_compiled, wrapped_of
+from ethosgen.backend import compiler_of, is_compiled, wrapped_of
 from ethosgen.backend.protocol import Task
 from ethosgen.flow.wrapping import UserAccelerators, offered_by
 from ethosgen.values.allocation import FREE, OperatorIndex
@@ -53,7 +53,7 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
 def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Offers:
     """Return all offers by operator: the NPU's, the accelerators', the CPU's."""
     graph = plan.network.graph
-    npu = backend_of(task.accelerator).offers(task, FREE) if task else {}
+    npu = compiler_of(task.accelerator).offers(task, FREE) if task else {}
     on_npu = dict(offered_by(plan.npu, npu))
     theirs = accelerators.offered(plan.network, plan.io)
     offered = {}

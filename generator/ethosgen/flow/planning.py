@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ethosgen import frontend
 from ethosgen.backend import (
-    backend_of,
     compiled_for,
+    compiler_of,
     default_accelerator,
     find_accelerator,
     is_compiled,
@@ -156,7 +156,7 @@ class NetworkPlanner:
         if self.accelerators.options.mode is OffloadMode.AUTO:
             return fastest_plan(task, allocation, self.accelerators)
         return self.accelerators.plan(
-            backend_of(task.accelerator).compile(task, allocation), allocation
+            compiler_of(task.accelerator).compile(task, allocation), allocation
         )
 
     def errata(self, network: Network, oracle: str) -> Allocation[OperatorIndex]:
@@ -173,15 +173,15 @@ def fastest_plan(
     With users' accelerators, three are compared: the NPU has what is the cheapest there; the NPU
     has what is cheaper there than on the CPU; the accelerators are alone.
     """
-    backend = backend_of(task.accelerator)
-    plan = faster_plan(backend, task, allocation)
+    compiler = compiler_of(task.accelerator)
+    plan = faster_plan(compiler, task, allocation)
     if not accelerators.all or is_compiled(task.network):
         return plan
-    starts = {offer.start for offer in backend.offers(task, allocation).values()}
+    starts = {offer.start for offer in compiler.offers(task, allocation).values()}
     alternatives = accelerators.alternatives(task.network, task.io, allocation)
     plans = [
         accelerators.plan(
-            faster_plan(backend, replace(task, cpu=alternatives), allocation), allocation
+            faster_plan(compiler, replace(task, cpu=alternatives), allocation), allocation
         ),
         accelerators.plan(plan, allocation),
         accelerators.plan(plan_cpu_only(task.network, task.io), allocation),

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import simulation_of
 from ethosgen.platforms import find_platform
 from ethosgen.values.errors import InputError
 from ethosgen.values.outcome import Sample
@@ -69,9 +69,9 @@ def with_operations(profile: Profile, plan: Plan) -> Profile:
     if plan.accelerator is None:
         return profile
     partitions = {partition.name: partition for partition in plan.partitions if partition.on_npu}
-    backend = backend_of(plan.accelerator)
+    simulation = simulation_of(plan.accelerator)
     steps = tuple(
-        replace(cost, operations=tuple(backend.operations(plan, partitions[cost.step.name])))
+        replace(cost, operations=tuple(simulation.operations(plan, partitions[cost.step.name])))
         if cost.step.on == NPU and cost.step.name in partitions
         else cost
         for cost in profile.steps

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import driver_of
 from ethosgen.board import Board
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import float_text
@@ -191,5 +191,5 @@ def _partition_facts(
     }
     if plan.accelerator is None:
         return facts
-    backend = backend_of(plan.accelerator)
-    return {**facts, **backend.partition_facts(plan, partition, ports, program.arena_bytes)}
+    driver = driver_of(plan.accelerator)
+    return {**facts, **driver.partition_facts(plan, partition, ports, program.arena_bytes)}

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from ethosgen.applications import find_application
-from ethosgen.backend import backend_of, wrapped_of
+from ethosgen.backend import compiler_of, driver_of, wrapped_of
 from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
@@ -88,7 +88,7 @@ def render(
     require_devices(platform, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
-    driver = backend_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
+    driver = compiler_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
@@ -368,7 +368,7 @@ def _driver_facts(
         return {}
     memories = board.memories_in(board.choose_memory_mode(mode, npu))
     partitions = [stream for network in networks for stream in network["streams"]]
-    return backend_of(npu).firmware_facts(npu, memories, platform, partitions)
+    return driver_of(npu).firmware_facts(npu, memories, platform, partitions)
 
 
 def _render_library(

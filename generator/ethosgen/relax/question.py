@@ -5,7 +5,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 from ethosgen import aot
-from ethosgen.backend import backend_of
+from ethosgen.backend import compiler_of
 from ethosgen.backend.protocol import Offer, Task
 from ethosgen.frontend import source_of
 from ethosgen.values.accelerator import Accelerator
@@ -23,7 +23,7 @@ def refusals(networks: Sequence[Network], accelerator: Accelerator) -> list[str]
 
     The networks become one of unconnected parts for Vela, which judges each operator alone.
     """
-    version = backend_of(accelerator).compiler_version()
+    version = compiler_of(accelerator).compiler_version()
     keys = [(accelerator.name, version, content_of(network)) for network in networks]
     new = {key: network for key, network in zip(keys, networks, strict=True) if key not in _ANSWERS}
     if new:
@@ -41,7 +41,7 @@ def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
     """Ask Vela and the errata about networks of which none is known yet."""
     whole = Network("composites", (side_by_side([one.graph for one in networks]),))
     task = Task(whole, accelerator, IoStyle.ARENA, aot)
-    offers = backend_of(accelerator).offers(task, errata_of(task))
+    offers = compiler_of(accelerator).offers(task, errata_of(task))
     answers, first = [], 0
     for network in networks:
         count = len(network.graph.operators)

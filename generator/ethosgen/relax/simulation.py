@@ -14,7 +14,7 @@ import tvm_ffi
 from tvm import relax, tirx
 
 from ethosgen.aot import make_evaluator
-from ethosgen.backend import backend_of, find_accelerator, require_simulator
+from ethosgen.backend import find_accelerator, require_simulator, simulation_of
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
 from ethosgen.relax.island import CODEGEN, converted, read_island, types_of
 from ethosgen.relax.partition import CHECKED, NPU, SYMBOL
@@ -88,7 +88,7 @@ def _runner(plan: Plan) -> Run:
     """Return a function that runs a plan on the NPU model."""
     assert plan.accelerator is not None
     evaluate = make_evaluator(plan)
-    invoke = backend_of(plan.accelerator).runner(plan)
+    invoke = simulation_of(plan.accelerator).runner(plan)
     return partial(_run, plan, lambda arrays: evaluate(arrays, invoke))
 
 

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import get_args
 
-from ethosgen.backend import accelerators, backend_of, compiled_for, find_accelerator
+from ethosgen.backend import accelerators, compiled_for, compiler_of, find_accelerator
 from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
 from ethosgen.host.resources import resource_folder
@@ -215,10 +215,10 @@ def with_front(results: Sequence[Result]) -> list[Result]:
 
 def find_versions() -> dict[str, str]:
     """Return the versions that results depend on."""
-    backend = backend_of(next(iter(accelerators().values())))
+    compiler = compiler_of(next(iter(accelerators().values())))
     return {
         "ethosgen": __version__,
-        backend.compiler: backend.compiler_version(),
+        compiler.compiler: compiler.compiler_version(),
         "TVM": version("apache-tvm"),
         DEFAULT.title: DEFAULT.version,
     }

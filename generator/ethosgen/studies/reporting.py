@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.backend import backend_of, is_compiled, load_wrapped, require_simulator
+from ethosgen.backend import (
+    compiler_of,
+    is_compiled,
+    load_wrapped,
+    require_simulator,
+    simulation_of,
+)
 from ethosgen.backend.protocol import Wrapped
 from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.board import Board, load_board
@@ -213,8 +219,8 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
     cpu_hz = board.cpu.clock_hz if recipe.board else None
     npu_hz = board.npu.clock_hz if recipe.board and board.npu else None
     if plan.accelerator is not None:
-        backend = backend_of(plan.accelerator)
-        compiler = f"{backend.compiler} {backend.compiler_version()}".strip()
+        by = compiler_of(plan.accelerator)
+        compiler = f"{by.compiler} {by.compiler_version()}".strip()
         if is_compiled(plan.network):
             compiler = "compiled before"
     return Setting(
@@ -238,9 +244,9 @@ def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
     """Return the NPU's timeline of each partition; none if no model covers the NPU."""
     if plan.accelerator is None or not plan.accelerator.has_simulator:
         return {}
-    backend = backend_of(plan.accelerator)
+    simulation = simulation_of(plan.accelerator)
     return {
-        partition.name: backend.timeline(plan, partition)
+        partition.name: simulation.timeline(plan, partition)
         for partition in plan.partitions
         if partition.on_npu
     }

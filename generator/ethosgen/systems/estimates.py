@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import inf
 
-from ethosgen.backend import backend_of, load_wrapped
+from ethosgen.backend import compiler_of, load_wrapped
 from ethosgen.backend.protocol import CpuSide, Offer, Task
 from ethosgen.board.system import Element, System
 from ethosgen.flow.wrapping import UserAccelerators
@@ -170,7 +170,7 @@ def _offers(
     memories = board.memories_in(board.choose_memory_mode(element.memory_mode, accelerator))
     task = Task(network, accelerator, IoStyle.ARENA, aot, memories, options)
     try:
-        return backend_of(accelerator).offers(task, FREE)
+        return compiler_of(accelerator).offers(task, FREE)
     except RefusalError:
         return {}
 

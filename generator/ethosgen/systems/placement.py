@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend import compiler_of, find_accelerator
 from ethosgen.backend.protocol import Offer, Task
 from ethosgen.flow.planning import read
 from ethosgen.host.extras import EXTRAS
@@ -202,7 +202,7 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
     if npu is not None:
         accelerator = find_accelerator(npu)
         task = Task(network, accelerator, IoStyle.ARENA, aot)
-        offers = dict(backend_of(accelerator).offers(task, FREE))
+        offers = dict(compiler_of(accelerator).offers(task, FREE))
     found = []
     for operator in graph.operators:
         offer = offers.get(OperatorIndex(operator.index))

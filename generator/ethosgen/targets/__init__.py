@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend import backend_of, find_accelerator
+from ethosgen.backend import driver_of, find_accelerator
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.project.info import NetworkInfo, ProjectInfo
 from ethosgen.samples.fitting import fitting
@@ -274,7 +274,7 @@ def _pmu_figures(reply: RunReply, npu: str) -> dict[str, int] | None:
     if not reply.npu_cycles:
         return None
     accelerator = find_accelerator(npu)
-    events = backend_of(accelerator).events(accelerator)
+    events = driver_of(accelerator).events(accelerator)
     named = {events.get(e, f"event_{e}"): count for e, count in reply.npu_events.items()}
     return {"cycles": reply.npu_cycles, **named}
 

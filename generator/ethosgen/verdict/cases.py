@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import compiler_of
 from ethosgen.frontend import suffix_of, written
 from ethosgen.oracle import Oracle
 from ethosgen.oracle.answers import Answer
@@ -110,8 +110,8 @@ def _write(code: str, trial: Trial, golden: Answer, difference: str) -> Path:
 
 def _compiler(trial: Trial) -> str:
     assert trial.plan.accelerator is not None, "a plan without an NPU makes no case"
-    backend = backend_of(trial.plan.accelerator)
-    return f"{backend.compiler} {backend.compiler_version()}"
+    compiler = compiler_of(trial.plan.accelerator)
+    return f"{compiler.compiler} {compiler.compiler_version()}"
 
 
 def _text(what: str, difference: str, file: str, oracle: Oracle) -> str:

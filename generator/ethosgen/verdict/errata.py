@@ -1,6 +1,6 @@
 """Known differences: the operators that errata keep on the CPU."""
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import compiler_of
 from ethosgen.backend.protocol import Task
 from ethosgen.oracle import DEFAULT, SECOND
 from ethosgen.values.allocation import Allocation, OperatorIndex
@@ -13,11 +13,11 @@ def errata_of(task: Task, oracle: str = DEFAULT.name) -> Allocation[OperatorInde
     """Return the operators that errata concern."""
     from ethosgen import aot
 
-    backend = backend_of(task.accelerator)
-    allocation = backend.errata(task, oracle)
+    compiler = compiler_of(task.accelerator)
+    allocation = compiler.errata(task, oracle)
     lacking = aot.decided_by_litert(task.network.graph) if oracle == DEFAULT.name else []
     if lacking:  # in a bisection each operator has its own
-        theirs = backend.errata(task, SECOND.name)
+        theirs = compiler.errata(task, SECOND.name)
         allocation |= {i: why for i, why in theirs.items() if i in lacking}
     return allocation
 
@@ -38,6 +38,6 @@ def known_errata(network: Network, planner: Planner, oracle: str) -> Allocation[
                 f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "
                 f"{operator.code} with output '{graph.output_name(operator)}', can run nowhere: "
                 f"{why.reason}, and the CPU has no code for it; use --trust-compiler to accept "
-                f"{backend_of(planner.accelerator).compiler}'s result"
+                f"{compiler_of(planner.accelerator).compiler}'s result"
             )
     return allocation

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from ethosgen.backend import backend_of, is_compiled
+from ethosgen.backend import compiler_of, is_compiled
 from ethosgen.oracle import DEFAULT, MIXED, SECOND, own_oracle
 from ethosgen.oracle.answers import Answer
 from ethosgen.oracle.interpreters import awaited
@@ -176,4 +176,4 @@ def _deciding(golden: Answer | Unanswered, network: Network) -> str:
 def _compiling(accelerator: Accelerator | None) -> str:
     if accelerator is None:
         return "planning for the CPU"
-    return f"compiling for {accelerator.name} ({backend_of(accelerator).compiler})"
+    return f"compiling for {accelerator.name} ({compiler_of(accelerator).compiler})"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ethosgen.backend import backend_of, require_simulator, wrapped_of
+from ethosgen.backend import require_simulator, simulation_of, wrapped_of
 from ethosgen.backend.protocol import ProgramRunner
 from ethosgen.backend.trace import Trace
 from ethosgen.values.network import ABSENT, Network
@@ -56,7 +56,7 @@ class PlanRunner:
         self._programs: list[ProgramRunner] = []
         self._runners: dict[str, Invoke] = {}
         if plan.accelerator is not None:
-            self._runners[""] = backend_of(plan.accelerator).runner(plan, trace)
+            self._runners[""] = simulation_of(plan.accelerator).runner(plan, trace)
         for accelerator in wrapped_of(plan):
             if accelerator.is_simulated:
                 self._programs.append(accelerator.runner(plan))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ethosgen.backend import backend_of
+from ethosgen.backend import simulation_of
 from ethosgen.oracle import DEFAULT, MIXED, SECOND
 from ethosgen.oracle.answers import Answer
 from ethosgen.values.allocation import FREE, Allocation, Kept, OperatorIndex
@@ -238,7 +238,7 @@ def access_fault(plan: Plan) -> str:
     if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
         return ""
     try:
-        backend_of(plan.accelerator).runner(plan).check_accesses()
+        simulation_of(plan.accelerator).runner(plan).check_accesses()
     except NpuFault as fault:
         return str(fault)
     return ""

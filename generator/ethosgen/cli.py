@@ -69,11 +69,11 @@ def main() -> None:
     """Run the command line; report an EthosgenError as one sentence and an exit status."""
     end_in_order()
     try:
-        cli(standalone_mode=False)
+        status = cli(standalone_mode=False)  # what a command passes to Context.exit()
+        if isinstance(status, int):
+            sys.exit(status)
     except EthosgenError as error:
         _fail(str(error), error.exit_status)
-    except click.exceptions.Exit as request:
-        sys.exit(request.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from ethosgen.cli import cli
 from ethosgen.values.errors import AcceleratorFault, InputError
 from tests.plugins.toy.toy_plugin.adder import DRIVER
+from tests.support.command_line import ethosgen
 from tests.support.needs import needs_gcc
 from tests.support.toy_accelerator import TOML, changed, write_folder
 
@@ -104,6 +105,13 @@ def test_what_does_not_run_here_is_not_passed(tmp_path: Path) -> None:
     found = run("check", write_folder(tmp_path / "toy", toml))
     assert found.exit_code == 1
     assert "not tried" in found.stdout and "host = false" in found.stdout
+
+
+def test_a_failed_check_is_the_programs_exit_status(tmp_path: Path) -> None:
+    toml = changed("start = 10", "start = 10\nhost = false")
+    ended = ethosgen("accelerators", "check", write_folder(tmp_path / "toy", toml))
+    assert ended.stdout.splitlines()[-1] == "FAIL"
+    assert ended.returncode == 1
 
 
 def test_what_has_no_trials_is_not_passed(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_step_is_the_scale_of_the_output() -> None:
 
     assert (found.elements, found.equal, found.by_one, found.most_steps) == (4, 2, 1, 2.0)
     assert found.text() == (
-        "2 of 4 elements equal R 1's, 1 differ by one step, 1 by more, the largest by 2.0, "
+        "2 of 4 outputs equal R 1's, 1 differ by one step, 1 by more, the largest by 2.0, "
         "same largest output in 1 of 1"
     )
 

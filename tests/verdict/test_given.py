@@ -59,6 +59,7 @@ def test_equal_outputs_pass_without_any_oracle(net: Path) -> None:
     assert golden is not None and golden.elements == 12
     assert (golden.oracle, golden.title) == (GIVEN, "the outputs in out.npz")
     assert report.fidelity is not None and report.fidelity.equal == 12
+    assert report.fidelity.text().startswith("12 of 12 outputs equal out.npz's")
 
 
 def test_one_differing_element_fails(net: Path) -> None:

@@ -58,7 +58,7 @@ class Fidelity:
             return f"not compared with {self.title}: {self.skipped}"
         others = self.elements - self.equal - self.by_one
         who = f"{self.title} {self.version}".strip()
-        words = [f"{self.equal} of {counted(self.elements, 'element')} equal {who}'s"]
+        words = [f"{self.equal} of {counted(self.elements, 'output')} equal {who}'s"]
         if self.by_one:
             words.append(f"{self.by_one} differ by one step")
         if others:

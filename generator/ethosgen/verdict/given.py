@@ -62,4 +62,4 @@ def measure_given(
 ) -> Fidelity:
     """Return the fidelity of outputs to a file's, in steps."""
     theirs = load_given(path, network, len(outputs))
-    return compare_fidelity(network, outputs, theirs, f"the outputs in {path.name}", "", limit)
+    return compare_fidelity(network, outputs, theirs, path.name, "", limit)

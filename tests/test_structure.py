@@ -17,6 +17,12 @@ def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
     assert not house.circle(), " -> ".join(house.circle())
 
 
+def test_the_libraries_of_kernels_stand_beside_each_other() -> None:
+    (libraries,) = (h for h in houses() if h.package == "ethosgen.aot.libraries")
+    used = {room: {*below} for room, below in libraries.arrows.items() if room != "framework"}
+    assert used == {room: {"framework"} for room in ("dsp", "floats", "helium", "thumb")}
+
+
 def test_floors_and_circles_are_described() -> None:
     tower = House("tower", {"roof": frozenset({"hall", "cellar"}), "hall": frozenset({"cellar"})})
     assert tower.floors() == {"cellar": 1, "hall": 2, "roof": 3}

@@ -35,6 +35,24 @@ int main(void);
 #define CFSR (*(volatile uint32_t *)0xE000ED28u)
 {% endif %}
 
+{% if not board.cpu.has_stack_limit %}
+#define MPU_TYPE (*(volatile uint32_t *)0xE000ED90u)
+#define MPU_CTRL (*(volatile uint32_t *)0xE000ED94u)
+#define MPU_RBAR (*(volatile uint32_t *)0xE000ED9Cu)
+#define MPU_RASR (*(volatile uint32_t *)0xE000EDA0u)
+
+enum {
+    MPU_CTRL_ENABLE = 1u << 0,
+    MPU_CTRL_PRIVDEFENA = 1u << 2, /* the rest of the memory stays as it is */
+    MPU_RBAR_VALID = 1u << 4,
+    MPU_RASR_ENABLE = 1u << 0,
+    MPU_RASR_SIZE_1_KB = 9u << 1,
+};
+
+/* The linker script's 1 KB below the stack, where nothing lies; none if the stack is elsewhere. */
+extern uint32_t __stack_guard[] __attribute__((weak));
+{% endif %}
+
 #define STACK_PAINT 0xDEADBEEFu
 
 enum { FAULT_REPORTS = 8 };
@@ -64,6 +82,20 @@ __attribute__((noinline)) static void call_all_backwards(const function *start, 
     }
 }
 
+{% if not board.cpu.has_stack_limit %}
+/* Forbid each access to the addresses below the stack: not every bus refuses one of no memory. */
+__attribute__((noinline)) static void guard_stack(void)
+{
+    if (__stack_guard == 0 || MPU_TYPE == 0) {
+        return;
+    }
+    MPU_RBAR = (uint32_t)(uintptr_t)__stack_guard | MPU_RBAR_VALID; /* region 0 */
+    MPU_RASR = MPU_RASR_SIZE_1_KB | MPU_RASR_ENABLE;
+    MPU_CTRL = MPU_CTRL_ENABLE | MPU_CTRL_PRIVDEFENA;
+    __asm volatile("dsb\n\tisb" ::: "memory");
+}
+
+{% endif %}
 void Reset_Handler(void)
 {
 {% if board.cpu.has_stack_limit %}
@@ -94,6 +126,9 @@ void Reset_Handler(void)
     }
 {% if board.cpu.icache or board.cpu.dcache %}
     board_enable_caches(); /* not earlier: the NPU must see the copied data in memory */
+{% endif %}
+{% if not board.cpu.has_stack_limit %}
+    guard_stack();
 {% endif %}
     call_all(__preinit_array_start, __preinit_array_end);
     call_all(__init_array_start, __init_array_end); /* constructors */

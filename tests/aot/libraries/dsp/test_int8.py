@@ -11,7 +11,7 @@ import pytest
 from bench.layers import board_without_helium
 from ethosgen import aot, flow
 from ethosgen.aot import compile_program, libraries
-from ethosgen.aot.libraries.dsp import order
+from ethosgen.aot.libraries.framework import scales
 from ethosgen.aot.loops.layer import read_layer
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
@@ -233,7 +233,7 @@ def _scales(bias: int, weights: list[list[int]], scale: float = 0.004) -> Array 
     plan = cpu_plan(net.build(*net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)))
     graph = plan.network.graph
     layer = read_layer(graph.operators[0], graph.tensors)
-    return order.dsp_scales(layer, layer.weights.array())
+    return scales.channel_scales(layer, layer.weights.array())
 
 
 def test_sums_fit_until_their_bounds() -> None:

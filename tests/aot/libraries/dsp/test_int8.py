@@ -11,6 +11,7 @@ import pytest
 from bench.layers import board_without_helium
 from ethosgen import aot, flow
 from ethosgen.aot import compile_program, libraries
+from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.libraries.framework import scales
 from ethosgen.aot.loops.layer import read_layer
 from ethosgen.values.extension import Extension

@@ -1,12 +1,14 @@
 """Samples that drive each operator of a network to its ends."""
 
 import numpy as np
+import pytest
 
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.ends import COUNT, drive_to_ends
 from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
-from tests.support.networks import NetworkBuilder
+from ethosgen.values.outcome import Arrays
+from tests.support.networks import NetworkBuilder, Spec
 
 
 def layers() -> Network:
@@ -61,3 +63,51 @@ def test_two_inputs_meet_at_all_their_ends() -> None:
     first, second = (tensor.name for tensor in alone.network.inputs)
     met = {(int(s[first].flat[0]), int(s[second].flat[0])) for s in drive_to_ends(alone.network)}
     assert {(-128, -128), (127, 127), (-128, 127), (127, -128)} <= met
+
+
+def driven_alone(code: str, dtype: str, shape: tuple[int, ...], inputs: int = 1) -> list[Arrays]:
+    net = NetworkBuilder("alone", 1)
+    read = [net.input(shape, dtype, 0.1, 0) for _ in range(inputs)]
+    (y,) = net.operator(code, read, [Spec(shape, dtype, 0.3, 0)])
+    return drive_to_ends(parse_network(net.build(y), "alone"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_a_single_input_has_one_element_at_the_other_end(dtype: str) -> None:
+    info = np.iinfo(dtype)
+    for sample, (rest, one) in zip(
+        driven_alone("TANH", dtype, (1, 5, 5, 2))[2:4],
+        [(info.min, info.max), (info.max, info.min)],
+        strict=True,
+    ):
+        (values,) = sample.values()
+        assert np.count_nonzero(values == one) == 1
+        assert np.count_nonzero(values == rest) == values.size - 1
+
+
+def test_small_inputs_of_a_table_meet_every_value_of_8_bits() -> None:
+    samples = driven_alone("TANH", "int8", (1, 9, 10))
+    assert set(np.concatenate([v.ravel() for s in samples for v in s.values()])) == {
+        *range(-128, 128)
+    }
+
+
+def test_a_table_of_16_bits_meets_edges_and_middles_of_its_segments() -> None:
+    edges, middles = (
+        next(iter(sample.values())).ravel().astype(int)
+        for sample in driven_alone("TANH", "int16", (1, 100))[4:6]
+    )
+    assert set(edges % 128) == {0, 127}
+    assert set(middles % 128) == {64}
+    assert len(set(middles)) == 100
+
+
+@pytest.mark.parametrize(("code", "sign"), [("ADD", 1), ("SUB", -1)])
+def test_two_inputs_meet_at_ties(code: str, sign: int) -> None:
+    first, second = (v.astype(int) for v in driven_alone(code, "int8", (1, 8, 8), 2)[7].values())
+    steps = (first + sign * second) / 3  # scales of 0.1 and 0.3: never halfway, at best a third
+    assert np.allclose(abs(steps - np.rint(steps)), 1 / 3)
+    assert abs(steps).max() < 128
+    first, second = (v.astype(int) for v in driven_alone("MUL", "int8", (1, 8, 8), 2)[7].values())
+    steps = first * second / 30
+    assert np.allclose(abs(steps - np.floor(steps) - 0.5), 0)

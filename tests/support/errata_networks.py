@@ -56,6 +56,13 @@ def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) ->
     return build
 
 
+def _rescaled_pack(net: NetworkBuilder) -> int:
+    """Pack inputs of two quantizations into a tensor of a third."""
+    parts = [net.input((1, 4, 4, 4), "int8", scale, 0) for scale in (0.5, 0.2)]
+    spec = Spec((2, 1, 4, 4, 4), "int8", 0.25, 0)
+    return net.operator("PACK", parts, [spec], {"axis": 0, "values_count": 2})[0]
+
+
 def _whole_pool(net: NetworkBuilder) -> int:
     """Average 65,536 values: only the sum of the lowest ones wraps."""
     x = net.input((1, 256, 256, 1), "int16", 1 / 32768, 0)
@@ -326,6 +333,7 @@ NETWORKS: dict[str, Build] = {
     "sum-rounding": _with_constant(
         "SUM", "int8", (1, 16, 8, 8), [1], (1, 1, 8, 8), {"keep_dims": True}, 0.05, 0.11
     ),
+    "copy-rescales": _rescaled_pack,
     "transpose-uint8": lambda net: _transposed(
         net, net.input((1, 3, 5, 8), "uint8", 0.05, 0), (0, 2, 1, 3)
     ),
@@ -365,6 +373,8 @@ NETWORKS: dict[str, Build] = {
     "rescale-into-producer": _unsigned_product,
     "computed-constant": _quantized_constant,
     "gelu-precision": _unary("GELU", "int8", 0.05, 0.06, 0, MANY, {"approximate": False}),
+    "elu-table": _unary("ELU", "int8", 0.5, 4.0, -128),
+    "exp-table": _unary("EXP", "int8", 0.25, 0.02, 0),
     "curve-overflow": _unary("TANH", "int16", 100.0, 2.0**-15),
     "rsqrt-int16": _unary("RSQRT", "int16", 6.4e-4, 6.5e-4, 0, (1, 8, 8, 16)),
     "softmax-int16": _unary("SOFTMAX", "int16", 2.1e-5, 2.0**-15, 0, MANY, {"beta": 1.0}),

@@ -3,10 +3,12 @@
 They are for networks of operators side by side: an input belongs to one operator. For a layer with
 constant weights, inputs follow the signs of the weights of one output channel after the other, so
 that its sums become largest and smallest; for others, all inputs are at one end, at opposite ends,
-or run through their values.
+or run through their values. A single input also has one element at the other end, and values at and
+between the edges of an interpolated table; two inputs meet where their result is halfway between
+two integers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,10 +18,18 @@ from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
 
 COUNT = 8
-"""Samples: both ends, opposite ends, sums at both ends, values upwards and downwards."""
+"""Samples: both ends, opposite ends, sums at both ends, values upwards, and downwards or ties."""
 
 _MOST = 2.0**62
 """The bound of a ramp: the ends of int64 are no doubles."""
+_SEGMENT = 128
+"""The 16-bit values of one segment of an interpolated table."""
+_COMBINE: Mapping[str, Callable[[Array, Array], Array]] = {
+    "ADD": np.add.outer,
+    "SUB": np.subtract.outer,
+    "MUL": np.multiply.outer,
+}
+"""Operators of two inputs whose real result is that of a function of the real inputs."""
 
 _CHANNEL_AXES = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3}
 """Layers whose second input has the weights, by the axis of their output channels."""
@@ -49,15 +59,78 @@ def _driven(operator: Operator, graph: Graph, spans: Mapping[int, Span]) -> list
         }
 
     largest = _by_weights(operator, graph, spans)
-    driven = [at("low"), at("high"), at("low", "high"), at("high", "low")]
-    if largest is None:
-        driven += [at("low", "centre"), at("high", "centre")]
+    driven = [at("low"), at("high")]
+    if len(tensors) == 1:
+        driven += [{names[0]: v} for v in _one_hot(tensors[0], spans[tensors[0].index])]
     else:
+        driven += [at("low", "high"), at("high", "low")]
+    if largest is not None:
         driven += [{names[0]: values} for values in largest]
+    elif len(tensors) == 1:
+        driven += [{names[0]: v} for v in _between(tensors[0], spans[tensors[0].index])]
+    else:
+        driven += [at("low", "centre"), at("high", "centre")]
     ramps = [_ramp(tensor, spans[tensor.index], n) for n, tensor in enumerate(tensors)]
     driven.append(dict(zip(names, ramps, strict=True)))
-    driven.append({name: np.flip(values).copy() for name, values in driven[-1].items()})
+    ties = _ties(operator, graph, tensors)
+    downwards = {name: np.flip(values).copy() for name, values in driven[-1].items()}
+    driven.append(dict(zip(names, ties, strict=True)) if ties else downwards)
     return driven
+
+
+def _one_hot(tensor: Tensor, span: Span) -> tuple[Array, Array]:
+    """Return the lowest value everywhere and the highest in the middle, and the reverse."""
+    is_middle = np.arange(tensor.elements).reshape(tensor.shape) == tensor.elements // 2
+    low, high = np.asarray(span.low), np.asarray(span.high)
+    return (
+        _cast(np.where(is_middle, high, low), tensor),
+        _cast(np.where(is_middle, low, high), tensor),
+    )
+
+
+def _between(tensor: Tensor, span: Span) -> tuple[Array, Array]:
+    """Return values between those of the ramp.
+
+    Where a step of the ramp is larger than a segment of a table, they are on both sides of the
+    edges between segments, and in the middle of segments, where an odd difference makes a tie.
+    """
+    ramp, count = _ramp(tensor, span, 0), max(tensor.elements, 1)
+    width = np.subtract(span.high, span.low, dtype=float).max(initial=0)
+    if not span.is_whole or span.is_bounded or width < count or width > np.iinfo(np.uint16).max:
+        return np.roll(ramp, 1), np.roll(np.flip(ramp), 1)
+    at = ramp.astype(np.int64)
+    if width / count <= _SEGMENT:
+        step = max(int(width) // count, 1)
+        moved = (at + (step + 2) // 3, at + (2 * step + 2) // 3)
+    else:
+        edges = at // _SEGMENT * _SEGMENT
+        moved = (edges - np.arange(count).reshape(tensor.shape) % 2, edges + _SEGMENT // 2)
+    low, high = (_cast(np.clip(values, span.low, span.high), tensor) for values in moved)
+    return low, high
+
+
+def _ties(operator: Operator, graph: Graph, inputs: Sequence[Tensor]) -> list[Array]:
+    """Return int8 inputs whose result is halfway between two integers, or as near as it gets.
+
+    An empty list for other types and operators.
+    """
+    y = graph.tensors[operator.outputs[0]]
+    is_plain = len(inputs) == 2 and inputs[0].shape == inputs[1].shape and inputs[0].elements
+    known = [t.quantization for t in (*inputs, y)]
+    if operator.code not in _COMBINE or not is_plain or {t.dtype for t in (*inputs, y)} != {"int8"}:
+        return []
+    if not all(q and q.scale and q.zero_point for q in known):
+        return []
+    (x, z, over) = [(q.scale[0], q.zero_point[0]) for q in known if q]
+    values = np.arange(-128, 128)
+    reals = [scale * (values - point) for scale, point in (x, z)]
+    steps = _COMBINE[operator.code](*reals) / over[0] + over[1]
+    distance = abs(steps - np.floor(steps) - 0.5)
+    distance[(steps < -128) | (steps > 127)] = 1
+    nearest = np.argsort(distance, axis=None, kind="stable")
+    chosen = np.resize(nearest, inputs[0].elements)
+    places = np.unravel_index(chosen, distance.shape)
+    return [_cast(values[place], tensor) for place, tensor in zip(places, inputs, strict=True)]
 
 
 def _by_weights(

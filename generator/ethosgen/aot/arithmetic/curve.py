@@ -1,8 +1,8 @@
 """Functions of quantized tensors as lookup tables computed in single precision (LUTPopulate).
 
 8 bits use a table of all values, 16 bits one of 512 linear segments in which the kernel
-interpolates. Formulas are those of LiteRT's kernels/internal/common.h. The golden outputs come from
-x86, so cases that C++ leaves undefined (a float outside the integer's range) follow x86.
+interpolates. Formulas are those of LiteRT's kernels/internal/common.h; values beyond int32 saturate
+as in its build for x86.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,9 @@ def byte_curve(source: Tensor, target: Tensor, function: Function) -> Kernel:
     inverse = _single(1) / _single(scale_of(target))
     low, high = limits(source.dtype)
     inputs = np.arange(low, high + 1)
-    made = _applied(function, scale * (inputs - before).astype(_single)) * inverse
-    places = _as_int32(round_half_away(made) + _single(zero_point_of(target)))
+    with np.errstate(over="ignore"):
+        made = _applied(function, scale * (inputs - before).astype(_single)) * inverse
+    places = np.clip(round_half_away(made) + _single(zero_point_of(target)), *limits(target.dtype))
     return byte_table(source, target, lambda q: int(places[q - low]))
 
 
@@ -109,9 +110,3 @@ def _applied(function: Function, x: Array) -> Array:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         made: Array = function(np.asarray(x, np.float64)).astype(_single)
     return made
-
-
-def _as_int32(x: Array) -> Array:
-    """Return float32 numbers as integers; one out of range becomes the smallest int32."""
-    fits = (x >= -(2.0**31)) & (x < 2.0**31)
-    return np.where(fits, np.where(fits, x, 0).astype(np.int64), -(1 << 31))

@@ -400,7 +400,8 @@ def elu_int8(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         curve = np.float32(math.exp(x)) - np.float32(1) if x < 0 else x
         scaled = float(curve * inverse)
         rounded = math.copysign(math.floor(abs(scaled) + 0.5), scaled)
-        return int(np.float32(rounded) + np.float32(zero_point_of(target)))
+        place = float(np.float32(rounded) + np.float32(zero_point_of(target)))
+        return int(place) if place < 2.0**31 else -(1 << 31)  # x86's conversion
 
     return byte_table(source, target, value)
 

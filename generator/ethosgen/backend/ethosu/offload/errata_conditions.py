@@ -7,7 +7,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
 from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
-from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.network import Operator
 
 Condition = Callable[[Site], bool]
 
@@ -15,8 +15,6 @@ _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP",
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _REDUCTIONS = ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
 _NATIVE_RANK = 4
-_RADIUS = 8.0
-"""Half the input range of TFLite Micro's LOGISTIC and TANH: 4 integer bits."""
 _SMALL = ("ethos-u55-32", "ethos-u55-64")
 _ROLLED_ROWS = 3
 """Number of rows that a rolling buffer of four rows never overwrites."""
@@ -304,66 +302,6 @@ def transposes_into_part(site: Site) -> bool:
     swaps_rows = Site(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
     amounts = site.constant(1)
     return any(amounts[4:6]) if swaps_rows else any(amounts[4:])
-
-
-def curves_otherwise(site: Site) -> bool:
-    """Return whether the tables of an int8 LOGISTIC or TANH differ between NPU and CPU.
-
-    Vela fills the table in double precision (ConvertToLUT8); the CPU's is TFLite Micro's, in fixed
-    point.
-    """
-    if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int8":
-        return False
-    ours = site.setting.table_of(site.operator, site.graph)
-    if ours is None:
-        return False
-    x, y = site.inputs[0], site.output
-    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
-    curve = np.tanh(reals) if site.code == "TANH" else _clamped_sigmoid(reals)
-    return not np.array_equal(_table_of(curve, y), ours)
-
-
-def gates_otherwise(site: Site) -> bool:
-    """Return whether the tables of an int8 GELU differ between NPU and CPU.
-
-    Vela fills the table in double precision (ConvertGeluToLUT), LiteRT in single.
-    """
-    if site.code != "GELU" or site.dtype != "int8":
-        return False
-    ours = site.setting.table_of(site.operator, site.graph)
-    if ours is None:
-        return False
-    x, y = site.inputs[0], site.output
-    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
-    if site.operator.options.get("approximate"):
-        inner = math.sqrt(2 / math.pi) * (float(np.float32(0.044715)) * reals**3 + reals)
-        curve = 0.5 * reals * (1 + np.tanh(inner))
-    else:
-        curve = reals * 0.5 * np.array([math.erfc(-real / math.sqrt(2)) for real in reals])
-    return not np.array_equal(_table_of(curve, y), ours)
-
-
-def _table_of(curve: Array, output: Tensor) -> Array:
-    """Return the int8 table that Vela fills with a curve (ConvertToLUT8)."""
-    steps = point_of(output) + curve / scale_of(output)
-    rounded = np.copysign(np.floor(abs(steps) + 0.5), steps)
-    return np.asarray(np.clip(rounded, -128, 127).astype(np.int8))
-
-
-def overflows_curve(site: Site) -> bool:
-    """Return whether the argument of an int16 LOGISTIC or TANH exceeds 32 bits in TFLite.
-
-    It multiplies each input by a factor, the scale in units of 1 / (3 * 4096), in int32.
-    """
-    if site.code not in ("LOGISTIC", "TANH") or site.dtype != "int16":
-        return False
-    return scale_of(site.inputs[0]) * 4096.0 * 3.0 >= (1 << 16) + 1
-
-
-def _clamped_sigmoid(reals: Array) -> Array:
-    """Return the logistic function, clamped to 0 and 1 beyond ±8 (Regor's ClampSigmoid8)."""
-    inside = 1 / (1 + np.exp(-np.clip(reals, -_RADIUS, _RADIUS)))
-    return np.where(reals <= -_RADIUS, 0.0, np.where(reals >= _RADIUS, 1.0, inside))
 
 
 def rounds_by_single_factor(site: Site) -> bool:

@@ -40,6 +40,10 @@ _NOT_FUSED = frozenset(
 _SUMS = ("ADD", "SUB")
 _SELECTIONS = ("MAXIMUM", "MINIMUM", "REDUCE_MAX")
 """Operators whose results are values of their inputs, so that they never saturate."""
+_RESCALED_COPIES = ("CONCATENATION", "PACK", "STRIDED_SLICE")
+"""Copies that Vela rescales where input and output have other quantizations, and TFLite does not.
+"""
+_LESS_THAN_HALF = 0.49
 _COPIES = ("QUANTIZE", "CONCATENATION", "PACK", "STRIDED_SLICE")
 """Operators that become copies of one input, which Vela carries out if it is constant."""
 
@@ -69,6 +73,24 @@ def rescales_into_producer(site: Site) -> bool:
     if writer.code in _SELECTIONS:
         return shared[0] > ours[0] or shared[1] < ours[1]
     return shared != ours
+
+
+def rescales_copies(site: Site) -> bool:
+    """Return whether a copy's input has another quantization than its output.
+
+    Scales that differ too little to change any value do not count. TFLite rescales a CONCATENATION
+    of uint8, too.
+    """
+    is_rescaled = site.code == "CONCATENATION" and site.dtype == "uint8"
+    if site.code not in _RESCALED_COPIES or site.dtype not in _TYPES or is_rescaled:
+        return False
+    y = site.output
+    copied = site.inputs[:1] if site.code == "STRIDED_SLICE" else site.inputs
+    return any(
+        point_of(x) != point_of(y)
+        or _widest(x) * abs(scale_of(x) / scale_of(y) - 1) >= _LESS_THAN_HALF
+        for x in copied
+    )
 
 
 def shifts_beyond_32_bits(site: Site) -> bool:

@@ -5,6 +5,7 @@ below their repositories' roots. tests/errata has a minimal network for each ent
 """
 
 from ethosgen.backend.ethosu.offload import errata_conditions as when
+from ethosgen.backend.ethosu.offload import errata_curves as curves
 from ethosgen.backend.ethosu.offload import errata_parts as parts
 from ethosgen.backend.ethosu.offload import errata_products as products
 from ethosgen.backend.ethosu.offload import errata_rescaling as rescaling
@@ -120,6 +121,15 @@ ERRATA: tuple[Erratum, ...] = (
         "Lite Micro refuses the pool",
         "TFLite Micro, tensorflow/lite/micro/kernels/pooling_common.cc, PoolingPrepare; "
         "LiteRT, tflite/kernels/internal/reference/pooling.h",
+    ),
+    Erratum(
+        "copy-rescales",
+        VELA,
+        rescaling.rescales_copies,
+        "it rescales from an input's quantization to the output's, TFLite copies the stored values",
+        "TFLite Micro, tensorflow/lite/micro/kernels/concatenation.cc, pack.cc and "
+        "strided_slice.cc; Regor, compiler/graphir_optimiser.cpp and tflite_graph_optimiser.cpp, "
+        "RewritePack and RewriteStridedSlice, which make copies with both quantizations",
     ),
     Erratum(
         "transpose-uint8",
@@ -337,7 +347,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "logistic-fixed-point",
         "TFLite Micro",
-        when.curves_otherwise,
+        curves.curves_otherwise,
         "with these scales its fixed-point table differs from Vela's floating-point one",
         "TFLite Micro, tensorflow/lite/kernels/internal/reference/integer_ops/logistic.h and "
         "tanh.h; Regor, compiler/tflite_graph_optimiser.cpp, ConvertTanhSigmoidToLUT",
@@ -363,7 +373,7 @@ ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "gelu-precision",
         "LiteRT",
-        when.gates_otherwise,
+        curves.gates_otherwise,
         "with these scales its table, computed in single precision, differs from Vela's, computed "
         "in double",
         "LiteRT, tflite/kernels/internal/reference/gelu.h; Regor, "
@@ -371,9 +381,29 @@ ERRATA: tuple[Erratum, ...] = (
         (LITERT,),
     ),
     Erratum(
+        "elu-table",
+        "TFLite Micro",
+        curves.rises_otherwise,
+        "with these scales its table, which it computes in single precision and rounds before it "
+        "adds the zero point, differs from Vela's",
+        "TFLite Micro, tensorflow/lite/micro/kernels/elu.cc, PopulateLookupTable; Regor, "
+        "compiler/tflite_graph_optimiser.cpp, ConvertEluToLUT and ConvertToLUT8",
+        (TFLM,),
+    ),
+    Erratum(
+        "exp-table",
+        "LiteRT",
+        curves.grows_otherwise,
+        "with these scales its table, which it rounds before it adds the zero point and saturates, "
+        "differs from Vela's, which wraps around beyond 32 bits",
+        "LiteRT, tflite/kernels/internal/common.h, LUTPopulateInt8; Regor, "
+        "compiler/tflite_graph_optimiser.cpp, ConvertExpToLUT, ConvertLogToLUT and ConvertToLUT8",
+        (LITERT,),
+    ),
+    Erratum(
         "curve-overflow",
         "TFLite Micro",
-        when.overflows_curve,
+        curves.overflows_curve,
         "with an input scale above 5.33 its argument overflows 32 bits in TFLite, and saturates on "
         "the NPU",
         "TFLite, tensorflow/lite/kernels/internal/reference/integer_ops/tanh.h and logistic.h, "

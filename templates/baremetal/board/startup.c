@@ -51,8 +51,8 @@ enum {
 
 /* The linker script's 1 KB below the stack, where nothing lies; none if the stack is elsewhere. */
 extern uint32_t __stack_guard[] __attribute__((weak));
-{% endif %}
 
+{% endif %}
 #define STACK_PAINT 0xDEADBEEFu
 
 enum { FAULT_REPORTS = 8 };

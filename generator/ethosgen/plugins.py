@@ -112,7 +112,7 @@ def reject(door: Door, name: str, reason: str) -> None:
 
 
 def guarded(door: Door, name: str, call: Callable[[], Member]) -> Member | None:
-    """Return what a plug-in's function returns; None if it fails, which is recorded."""
+    """Return the result of a plug-in's function; None if it fails, which is recorded."""
     try:
         return call()
     except Exception as error:  # a plug-in is anybody's code

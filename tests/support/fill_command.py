@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.simulator.cycles import operation_cycles
 from ethosgen.backend.ethosu.simulator.effort import nanoseconds
 from ethosgen.backend.ethosu.simulator.operation import Access, Channel, CopyAccess
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.state import Registers, builds
+from ethosgen.backend.ethosu.simulator.state import BUILDERS, Registers
 from ethosgen.backend.ethosu.simulator.summary import title
 
 FILL = Command(31, CMD0, "NPU_OP_FILL", (Field("value", 0, 8),))
@@ -36,13 +36,15 @@ class Fill:
         yield self.write
 
 
-@builds(FILL.name)
 def _build(registers: Registers, operand: int) -> Any:
     length = registers.value("DMA0_LEN")
     region, address = registers.field("DMA0_DST_REGION", "region"), registers.value("DMA0_DST")
     shape, strides = (1, 1, length), (length, length, 1)
     write = CopyAccess("fill", Channel.DMA_WRITE, region, address, shape, strides)
     return Fill(write, FILL.field("value").get(operand))
+
+
+BUILDERS[FILL.name] = _build
 
 
 def prepare(context: Context, operation: Fill, _ofm: None) -> Action:

@@ -92,7 +92,7 @@ def backend_of(accelerator: Accelerator) -> AcceleratorBackend:
 
 
 def compiler_of(accelerator: Accelerator) -> Compiler:
-    """Return what compiles for an accelerator."""
+    """Return the compiler for an accelerator."""
     return backend_of(accelerator)
 
 
@@ -102,12 +102,12 @@ def simulation_of(accelerator: Accelerator) -> Simulation:
 
 
 def driver_of(accelerator: Accelerator) -> Driver:
-    """Return what firmware needs of an accelerator."""
+    """Return the source of firmware's facts about an accelerator."""
     return backend_of(accelerator)
 
 
 def inspection_of(accelerator: Accelerator) -> Inspection:
-    """Return what lists the commands of networks compiled for an accelerator."""
+    """Return the lister of commands of networks compiled for an accelerator."""
     return backend_of(accelerator)
 
 

@@ -111,7 +111,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _plugin(one: plugins.Plugin) -> Finding:
-    """Return what was found of a plug-in; ethosgen works without one that is skipped."""
+    """Return a plug-in's state; ethosgen works without one that is skipped."""
     what = f"{one.door.adds} of {one.package} {one.version}"
     detail = f"{what}; skipped: {one.fault}" if one.fault else what
     remedy = f"correct the package, or remove it: pip uninstall {one.package}"

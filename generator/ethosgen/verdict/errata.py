@@ -33,7 +33,7 @@ def known_errata(network: Network, planner: Planner, oracle: str) -> Allocation[
     for index, why in allocation.items():
         operator = graph.operators[index]
         if not aot.can_run(operator, graph):
-            assert planner.accelerator is not None, "an erratum is of an NPU"
+            assert planner.accelerator is not None, "only an NPU has errata"
             raise UnsupportedError(
                 f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "
                 f"{operator.code} with output '{graph.output_name(operator)}', can run nowhere: "

@@ -141,7 +141,7 @@ def _cubic_weight(distance: Any, a: float) -> Any:
 
 
 def _places(mode: str, size: int, out: int, scale: float) -> Any:
-    """Return where each result lies among the elements."""
+    """Return the position of each result among the elements."""
     places = np.arange(out, dtype=np.float64)
     if mode == "pytorch_half_pixel" and out == 1:
         return np.zeros(1)

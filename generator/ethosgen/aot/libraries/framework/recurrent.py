@@ -69,7 +69,7 @@ Item = TypeVar("Item")
 
 
 def four(gates: Sequence[Item]) -> tuple[Item, Item, Item, Item]:
-    """Return what the four gates have, as a struct takes it."""
+    """Return the values of the four gates in the order of a struct's array."""
     into, forgotten, cell, output = gates
     return into, forgotten, cell, output
 

@@ -317,8 +317,7 @@ def operand_code(command: Command, operand: int, codes: Iterable[_Code]) -> _Cod
     raise NpuFault("parse", f"undefined {field.name.replace('_', ' ')} {value}")
 
 
-Build = Callable[[Registers, int], Operation]
-BUILDERS: dict[str, Build] = {
+BUILDERS: dict[str, Callable[[Registers, int], Operation]] = {
     "NPU_OP_CONV": lambda registers, _operand: registers._convolution(depthwise=False),
     "NPU_OP_DEPTHWISE": lambda registers, _operand: registers._convolution(depthwise=True),
     "NPU_OP_POOL": Registers._pool,
@@ -326,13 +325,3 @@ BUILDERS: dict[str, Build] = {
     "NPU_OP_DMA_START": lambda registers, _operand: registers._dma(),
 }
 """Returns the operation that a command starts, from the registers and the command's operand."""
-
-
-def builds(command: str) -> Callable[[Build], Build]:
-    """Register a function that returns the operation that a command starts."""
-
-    def register(build: Build) -> Build:
-        BUILDERS[command] = build
-        return build
-
-    return register

@@ -1,14 +1,15 @@
 """ethosgen: a quantized network to Cortex-M + Ethos-U firmware, checked bit for bit.
 
-The functions of `ethosgen.api` are here too, and imported on first use: compilers take seconds.
+The functions of `ethosgen.api` are here too, and imported on first use: compilers take seconds, and
+the command imports this module before it can say what Ctrl-C does.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from ethosgen.values.errors import EthosgenError
 from ethosgen.version import __version__
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ethosgen.api import (
         OffloadMode,
         OffloadOptions,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         sweep,
         verify,
     )
+    from ethosgen.values.errors import EthosgenError
 
 __all__ = [
     "EthosgenError",
@@ -52,9 +54,13 @@ __all__ = [
 
 if not TYPE_CHECKING:  # for type checkers a misspelled name must stay an error
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> "Any":
         if name not in __all__:
             raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
+        if name == "EthosgenError":
+            from ethosgen.values.errors import EthosgenError
+
+            return EthosgenError
         from ethosgen import api
 
         return getattr(api, name)

@@ -1,25 +1,34 @@
-"""The command `ethosgen`, also as `python -m ethosgen`."""
+"""The command `ethosgen`, also as `python -m ethosgen`.
 
+Until this module runs, Ctrl-C is Python's: importing `signal` would take as long as Python's start.
+"""
+
+import _signal  # type: ignore[import-not-found]  # built in, and what signal is made of
 import os
-import signal
-from typing import Any
+import sys
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """End at once: nothing has begun, and some packages hide an exception in their import."""
+    os.write(2, b"ethosgen: interrupted\n")
+    os._exit(130)
+
+
+_USUAL = _signal.getsignal(_signal.SIGINT)
+_IS_WORKER = "multiprocessing.spawn" in sys.modules  # it imports this too; its parent answers
+if _USUAL is _signal.default_int_handler:  # else it is ignored, as by nohup
+    _signal.signal(_signal.SIGINT, _signal.SIG_IGN if _IS_WORKER else _leave)
 
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it in one line while it is still being imported."""
-    usual = signal.getsignal(signal.SIGINT)
-    if usual == signal.default_int_handler:  # else it is ignored, as by nohup
-        signal.signal(signal.SIGINT, _leave)
     from ethosgen.cli import main as run
 
-    signal.signal(signal.SIGINT, usual)
-    run()
-
-
-def _leave(_number: int, _frame: Any) -> None:
-    """End at once: nothing has begun, and some packages hide an exception in their import."""
-    os.write(2, b"ethosgen: interrupted\n")
-    os._exit(130)
+    try:
+        _signal.signal(_signal.SIGINT, _USUAL)
+        run()
+    except KeyboardInterrupt:  # before run() has its own handler
+        _leave(_signal.SIGINT, None)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The parts of the suite: no room and no heavy test is forgotten, and changes choose what runs."""
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests import ROOT
+from tests.support.changes import PYPROJECT, importers, requirements
 from tests.support.parts import (
     EVERY_TIME,
     EVERYWHERE,
@@ -17,9 +19,11 @@ from tests.support.parts import (
     part_of,
 )
 
-GENERATOR = ROOT / "generator" / "ethosgen"
 NEEDING = ("environment", "acl", "browser")
 """Markers of tests that need more than a light installation, a compiler and QEMU."""
+
+
+FOLLOWING = {part.name for part in PARTS if not part.is_drawn}
 
 
 def touched(*changed: str) -> set[str]:
@@ -28,18 +32,35 @@ def touched(*changed: str) -> set[str]:
 
 def test_what_the_table_names_exists() -> None:
     named = [path for part in PARTS for path in (*part.tests, *part.sources)]
-    missing = [path for path in (*named, *EVERYWHERE, *EVERY_TIME) if not (ROOT / path).exists()]
-    assert not missing
+    paths = [path.partition(":")[0] for path in (*named, *EVERYWHERE, *EVERY_TIME)]
+    assert not [path for path in paths if not (ROOT / path).exists()]
 
 
-@pytest.mark.parametrize(
-    "room", [p.name for p in GENERATOR.iterdir() if p.is_dir() and any(p.glob("*.py"))]
-)
-def test_each_room_runs_a_part_or_is_covered_every_time(room: str) -> None:
-    path = f"generator/ethosgen/{room}/"
-    sources = [source for part in PARTS for source in part.sources]
-    every = (*EVERYWHERE, *(f"{one}/" for one in EVERY_TIME))
-    assert any(source.startswith(path) or path.startswith(source) for source in (*sources, *every))
+def leaves(path: Path, depth: int) -> list[Path]:
+    """Return the files at a depth below a folder, and the folders there that are not left-overs."""
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    if all(one.suffix == ".pyc" for one in files):
+        return []
+    if depth == 0 or path.is_file():
+        return [path]
+    return [leaf for one in path.iterdir() for leaf in leaves(one, depth - 1)]
+
+
+def sources() -> list[str]:
+    """Return the top level, the rooms of the generator and the folders of templates."""
+    project = tomllib.loads((ROOT / PYPROJECT).read_text())
+    listed = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    folders = [ROOT / path.lstrip("/") for path in listed]
+    depths = {"generator": 2, "templates": 1}
+    found = [leaf for folder in folders for leaf in leaves(folder, depths.get(folder.name, 0))]
+    return [path.relative_to(ROOT).as_posix() + "/" * path.is_dir() for path in found]
+
+
+@pytest.mark.parametrize("path", sources())
+def test_each_source_runs_a_part_or_is_covered_every_time(path: str) -> None:
+    named = [source for part in PARTS for source in (*part.sources, *part.tests)]
+    named += [*EVERYWHERE, *EVERY_TIME]
+    assert any(one.startswith(path) or path.startswith(one) for one in named)
 
 
 def needing(path: Path) -> bool:
@@ -62,11 +83,17 @@ def test_what_needs_an_environment_is_in_a_part(path: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "some", "others"),
     [
-        (["docs/place.md"], {"pages"}, {"kernels", "torch"}),
+        (["docs/place.md"], {"pages"}, {part.name for part in PARTS} - {"pages"}),
+        (["generator/ethosgen/plots/front.py"], {"pages"}, {"boards", "kernels", "torch"}),
+        (["generator/ethosgen/applications/kws.py"], {"applications"}, {"corpus", "kernels"}),
+        (["generator/ethosgen/backend/ethosu/simulator/memory.py"], {"corpus"}, {"kernels"}),
+        (["generator/ethosgen/backend/ethosu/offload/vela.py"], {"corpus", "tosa"}, {"kernels"}),
+        (["pyproject.toml", "pyproject.toml: ethos-u-vela"], {"corpus", "kernels"}, set()),
+        (["pyproject.toml"], {"distribution"}, {"corpus", "kernels", "torch"}),
         (["generator/ethosgen/mesh/simulation.py"], {"meshes"}, {"pages", "torch"}),
         (["tests/frontend/torch/test_torch_network.py"], {"torch"}, {"onnx"}),
         (["templates/kernels/ethosgen_helium.c"], {"kernels", "boards"}, {"meshes"}),
-        (["generator/ethosgen/values/network.py"], {part.name for part in PARTS}, set()),
+        (["generator/ethosgen/values/network.py"], FOLLOWING, {"corpus", "targets"}),
         (["README.md"], set(), {part.name for part in PARTS}),
     ],
 )
@@ -74,6 +101,21 @@ def test_a_change_runs_the_parts_that_it_touches(
     changed: Sequence[str], some: set[str], others: set[str]
 ) -> None:
     assert some <= touched(*changed) and not others & touched(*changed)
+
+
+def test_a_helper_runs_what_imports_it() -> None:
+    reached = importers(["tests/support/recurrent_networks.py"])
+    assert {"tests/frontend/test_writer.py", "bench/shapes/shape.py"} <= {*reached}
+    assert "tests/corpus/wild/test_wild.py" in reached, "through fragments.py"
+    assert "tests/mesh/test_files.py" not in reached
+    assert "tests/conftest.py" not in importers(["tests/support/parts.py"])
+
+
+def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
+    lines = (
+        '-    "numpy>=2,<3",\n+    "numpy>=2.1,<3",  # why\n+    "/docs", "/tests",\n+line = 1\n'
+    )
+    assert requirements(lines) == ["pyproject.toml: numpy"]
 
 
 def test_an_unknown_change_runs_everything() -> None:

@@ -6,7 +6,6 @@ have changed since that commit: `--changed`. Of parts that are drawn, the corpus
 both run at least a quarter, which the commit chooses.
 """
 
-import subprocess
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.support.changes import PYPROJECT, changes, git
 
 TESTED = ROOT / ".ci" / "tested"
 """The commit at which every test passed."""
@@ -28,7 +28,7 @@ QUARTERS = 4
 class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
-    Of a part that is drawn, a quarter of the tests runs if nothing has changed.
+    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed.
     """
 
     name: str
@@ -41,18 +41,24 @@ _GENERATOR = "generator/ethosgen/"
 EVERYWHERE = (
     f"{_GENERATOR}values/",
     f"{_GENERATOR}host/",
-    "tests/support/",
     "tests/conftest.py",
-    "pyproject.toml",
-    "tools/",
-    ".ci/run",
+    "tests/support/apart.py",
+    "tests/support/asker.py",
+    "tests/support/environment_server.py",
+    "tests/support/forks.py",
+    "tests/support/needs.py",
+    "tests/support/object_cache.py",
+    f"{PYPROJECT}: ",
 )
-"""Sources whose change may break any part."""
-EVERY_TIME = tuple(
-    f"{_GENERATOR}{room}"
-    for room in "api flow oracle platforms project samples targets toml toolchain verdict".split()
+"""Sources whose change runs every part that is not drawn."""
+EVERY_TIME = (
+    *(f"{_GENERATOR}{room}" for room in "api flow oracle platforms project samples".split()),
+    *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
+    *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins version".split()),
+    *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
+    *("README.md", "tools", "zephyr_app"),
 )
-"""Rooms that `make test` covers: their change alone runs no part, unless one names them."""
+"""What `make test` covers: a change of it alone runs no part, unless one names it."""
 
 
 def _of(*rooms: str) -> tuple[str, ...]:
@@ -69,7 +75,10 @@ PARTS = (
             "tests/backend/wrapped/test_toy.py",
             "tests/commands/test_accelerators.py",
         ),
-        ("accelerators/", *_of("backend/wrapped/", "device/"), "templates/device/"),
+        (
+            *("accelerators/", "templates/accelerator/", "templates/device/", "tools/acl.sh"),
+            *_of("backend/wrapped/", "device/"),
+        ),
     ),
     Part(
         "kernels",
@@ -116,7 +125,7 @@ PARTS = (
             "tests/backend/ethosu/offload/test_errata_rescaling.py",
             "tests/backend/ethosu/simulator/test_fuzz.py",
         ),
-        (*_of("aot/", "backend/ethosu/"), "tests/corpus/"),
+        (*_of("backend/ethosu/"), "tests/errata/", f"{PYPROJECT}: ethos-u-vela"),
         is_drawn=True,
     ),
     Part(
@@ -174,7 +183,7 @@ PARTS = (
     Part(
         "distribution",
         ("tests/test_distribution.py",),
-        (*_of("project/"), "demo/", "docs/"),
+        (*_of("project/"), "demo/", PYPROJECT),
     ),
     Part(
         "pages",
@@ -190,6 +199,7 @@ PARTS = (
             "evidence/",
             "mkdocs.yml",
             "templates/report/",
+            "tools/",
         ),
     ),
 )
@@ -202,7 +212,7 @@ def part_of(path: str) -> Part | None:
 
 def is_touched(part: Part, changed: Sequence[str] | None) -> bool:
     """Return whether changed files may break a part; None stands for an unknown change."""
-    starts = (*part.sources, *part.tests, *EVERYWHERE)
+    starts = (*part.sources, *part.tests, *(() if part.is_drawn else EVERYWHERE))
     return changed is None or any(path.startswith(starts) for path in changed)
 
 
@@ -242,30 +252,19 @@ def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
 @cache
 def _commit() -> str:
     """Return the checked-out commit, "" without git."""
-    return (_git("rev-parse", "HEAD") or "").strip()
+    return (git("rev-parse", "HEAD") or "").strip()
 
 
 @cache
 def _changes() -> tuple[str, ...] | None:
-    """Return the files that differ from the commit where everything passed, None if unknown."""
+    """Return what differs from the commit where everything passed, None if unknown."""
     tested = TESTED.read_text().strip() if TESTED.is_file() else ""
-    listed = _git("diff", "--name-only", tested, "--") if tested else None
-    return None if listed is None else tuple(listed.splitlines())
-
-
-def _git(*command: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", *command], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return None
-    return done.stdout if done.returncode == 0 else None
+    return changes(tested) if tested else None
 
 
 def note_tested() -> None:
     """Write the commit where everything passed; an edited tree has none."""
-    if _git("status", "--porcelain", "--untracked-files=no") == "":
+    if git("status", "--porcelain", "--untracked-files=no") == "":
         Path(TESTED).write_text(f"{_commit()}\n")
         print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
 

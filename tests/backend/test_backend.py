@@ -101,7 +101,8 @@ def test_the_generated_c_calls_its_function(
     toy: Toy, model: Path, io: IoStyle, tmp_path: Path
 ) -> None:
     network = parse_network(model.read_bytes(), "sums")
-    program = flow.make_program(flow.make_plan(network, ADDER, io, Watch()), Watch())
+    plan = flow.make_plan(network, flow.PlanSettings(ADDER, io=io), Watch())
+    program = flow.make_program(plan, Watch())
     assert not any("ethosu" in text or "npu_invoke" in text for text in program.sources.values())
     linked = replace(program, sources={**program.sources, "toy_add.c": DRIVER})
     samples = draw_samples(network, 5, 1)

@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.protocol import Offer, Task
 from ethosgen.flow.choice import Costs, Reach, choose, faster_plan
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
@@ -102,7 +102,7 @@ def test_work_goes_to_the_npu() -> None:
 def test_none_leaves_everything(tmp_path: Path) -> None:
     network = large(tmp_path / "n.tflite")
     options = OffloadOptions(mode=OffloadMode.NONE)
-    plan = make_plan(network, ACCELERATOR, IoStyle.ARENA, Watch(), options)
+    plan = make_plan(network, PlanSettings(ACCELERATOR, options), Watch())
     assert plan.accelerator is None and not plan.choices
     assert {cpu.reason for cpu in plan.cpu_operators} == {"you asked for --offload none"}
 

@@ -9,7 +9,7 @@ from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
@@ -33,7 +33,7 @@ def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
     network = flow.read(path, None, Watch())
     accelerator = find_accelerator("ethos-u55-128")
     options = OffloadOptions(cpu_ops=tuple(cpu_ops))
-    plan = flow.make_plan(network, accelerator, IoStyle.ARENA, Watch(), options)
+    plan = flow.make_plan(network, flow.PlanSettings(accelerator, options), Watch())
     return sum(load(stream_of(p).commands, accelerator).activity.cycles for p in plan.partitions)
 
 

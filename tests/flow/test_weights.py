@@ -92,7 +92,11 @@ def test_the_scratch_has_a_reserve_and_must_not_grow(tmp_path: Path) -> None:
     )
     written = flow.create_project(whole, directory=tmp_path / "p", watch=Watch())
     (program,) = written.programs
-    vela = flow.make_plan(program.plan.network, program.plan.accelerator, IoStyle.CALLER, Watch())
+    vela = flow.make_plan(
+        program.plan.network,
+        flow.PlanSettings(program.plan.accelerator, io=IoStyle.CALLER),
+        Watch(),
+    )
     assert program.plan.scratches[0].bytes >= vela.scratches[0].bytes + LEAST_RESERVE_BYTES
     build_weights(NETWORK, tmp_path / "p", output=tmp_path / "w", watch=Watch())
     without_scratch(tmp_path / "p", tmp_path / "none")

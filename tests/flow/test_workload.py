@@ -11,7 +11,7 @@ import pytest
 from ethosgen import aot
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.commands.wording import comparison_text
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import DEFAULT, SECOND, answers, interpreters
@@ -21,7 +21,6 @@ from ethosgen.values import workload
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, multiplications
 from ethosgen.verdict import exactness
@@ -76,9 +75,7 @@ def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(aot, "load", load)
     monkeypatch.setattr(exactness, "SAMPLES", 1)
-    plan = make_plan(
-        convolved(), find_accelerator("ethos-u55-128"), IoStyle.ARENA, Watch(), ask=ask
-    )
+    plan = make_plan(convolved(), PlanSettings(find_accelerator("ethos-u55-128")), Watch(), ask)
     assert plan.check is not None and plan.check.skipped == "no answer"
 
 

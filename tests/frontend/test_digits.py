@@ -12,12 +12,11 @@ import pytest
 
 from ethosgen.backend import compiled_for
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend import read
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.worker import run_script
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.float_networks import trained_digits
@@ -71,7 +70,7 @@ def answers(kind: str, file: Path, images: Any) -> Any:
     """Return the digits that the NPU model reads."""
     network = read(file)
     npu = compiled_for(network) or find_accelerator("ethos-u55-128")
-    plan = make_plan(network, npu, IoStyle.ARENA, Watch())
+    plan = make_plan(network, PlanSettings(npu), Watch())
     (image,), (digit,) = network.inputs, network.outputs
     samples: list[Arrays] = [{image.name: one[np.newaxis]} for one in images]
     assert plan.partitions

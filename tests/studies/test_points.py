@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen import aot, frontend
 from ethosgen.board import load_board
-from ethosgen.flow.costs import compile_at, sram_bytes
+from ethosgen.flow.costs import sram_bytes
 from ethosgen.oracle import DEFAULT
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.studies import points
@@ -18,6 +18,7 @@ from ethosgen.values.comparison import Cost, Point, Result, Setting
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE
+from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build
 from tests.support.small_models import image_net
 
@@ -81,7 +82,7 @@ def test_weights_may_be_in_sram(path: Path, result: Result) -> None:
     cost = cost_of(measure_point(point))
     assert cost.sram_bytes == cost.arena_bytes + cost.constant_bytes
     place = find_place(point)
-    assert sram_bytes(compile_at(place, point.options), place.board, place.mode) == cost.sram_bytes
+    assert sram_bytes(place.compiled(Watch()), place.board, place.mode) == cost.sram_bytes
 
 
 def test_a_dedicated_sram_holds_no_arena(path: Path) -> None:

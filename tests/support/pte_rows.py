@@ -9,14 +9,14 @@ import numpy as np
 
 from ethosgen import frontend
 from ethosgen.backend import compiled_for
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.host import worker
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.samples.files import load_samples
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.outcome import Arrays, compare
-from ethosgen.values.plan import IoStyle, Plan
+from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests import ROOT
@@ -54,7 +54,7 @@ def row(folder: Path, name: str) -> PteRow:
     """Simulate a program that `export` wrote, and compare it with torch and TOSA."""
     network = frontend.read(folder / f"{name}.pte")
     samples = load_samples(folder / f"{name}_in.npz", network.inputs)
-    plan = make_plan(network, compiled_for(network), IoStyle.ARENA, Watch())
+    plan = make_plan(network, PlanSettings(compiled_for(network)), Watch())
     ours = simulate_samples(plan, samples, Watch())
     tosa = folder / f"{name}_tosa.npz"
     compared = compare("", ours, _outputs(tosa)) if tosa.exists() else None

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from ethosgen import flow
 from ethosgen.backend import backend_of, find_accelerator, load_wrapped
-from ethosgen.flow.planning import make_plan, make_program
+from ethosgen.flow.planning import PlanSettings, make_plan, make_program
 from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, Setting
 from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.outcome import Comparison
-from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Drawn, Report
 from ethosgen.values.watch import Watch
 from tests import ROOT
@@ -48,7 +48,7 @@ def observe(
     accelerator = None if npu == NO_NPU else find_accelerator(npu)
     options = OffloadOptions(cpu_ops=cpu_ops, check=False)
     wrapped = [load_wrapped(name) for name in accelerators]
-    plan = make_plan(read, accelerator, IoStyle.ARENA, Watch(), options, wrapped=wrapped)
+    plan = make_plan(read, PlanSettings(accelerator, options, wrapped=wrapped), Watch())
     program = make_program(plan, Watch())
     report = Report(
         network=read.name,

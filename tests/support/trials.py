@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.backend import find_accelerator
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.judgement import golden_answer
@@ -86,4 +86,4 @@ def try_network(
 def plan_for(network: Network, npu: str | None) -> Plan:
     """Return a network's plan for an NPU, or for the CPU alone."""
     accelerator = find_accelerator(npu) if npu else None
-    return make_plan(network, accelerator, IoStyle.ARENA, Watch(), OffloadOptions(check=False))
+    return make_plan(network, PlanSettings(accelerator, OffloadOptions(check=False)), Watch())

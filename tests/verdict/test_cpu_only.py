@@ -24,7 +24,7 @@ def test_every_operator_stays_and_vela_is_not_asked(
 ) -> None:
     monkeypatch.setattr("ethosgen.backend.ethosu.offload.vela.compile_network", None)
     network = parse_network(image_net(tmp_path / "n.tflite").read_bytes(), "net")
-    plan = flow.make_plan(network, None, IoStyle.CALLER, Watch())
+    plan = flow.make_plan(network, flow.PlanSettings(None, io=IoStyle.CALLER), Watch())
     assert plan.partitions == () and plan.residual is network.graph
     assert [cpu.code for cpu in plan.cpu_operators] == [op.code for op in network.graph.operators]
     assert plan.summary().npu == "none"
@@ -75,4 +75,4 @@ def test_a_compiled_file_needs_its_npu(tmp_path: Path) -> None:
     npu = find_accelerator("ethos-u55-128")
     compiled = compile_network(network, npu, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST)
     with pytest.raises(InputError, match="uncompiled"):
-        flow.make_plan(compiled.network, None, IoStyle.ARENA, Watch())
+        flow.make_plan(compiled.network, flow.PlanSettings(None), Watch())

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from ethosgen.flow.npu_model import attach_model, serve_npu
     from ethosgen.flow.planning import (
+        PlanSettings,
         choose_accelerator,
         choose_npu,
         make_plan,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Feed",
+    "PlanSettings",
     "Written",
     "attach_model",
     "build_project",
@@ -54,7 +56,14 @@ _NAMES_OF = {
     "creation": ("Written", "create_project"),
     "firmware": ("build_project", "flash_project", "run_app", "run_project", "verify"),
     "npu_model": ("attach_model", "serve_npu"),
-    "planning": ("choose_accelerator", "choose_npu", "make_plan", "make_program", "read"),
+    "planning": (
+        "PlanSettings",
+        "choose_accelerator",
+        "choose_npu",
+        "make_plan",
+        "make_program",
+        "read",
+    ),
     "simulation": ("simulate",),
 }
 

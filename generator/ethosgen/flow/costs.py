@@ -1,20 +1,23 @@
 """What one configuration of a network costs: its time and memory by estimates, its exactness."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ethosgen.backend import compiler_of, simulation_of
 from ethosgen.backend.protocol import Task
 from ethosgen.board import Board, MemoryMode
-from ethosgen.flow.planning import compile_placed, make_plan
+from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
+from ethosgen.flow.reserve import with_reserve
 from ethosgen.project import part_sizes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE
 from ethosgen.values.comparison import Cost, Energy, Setting
-from ethosgen.values.errors import RefusalError
+from ethosgen.values.errors import EthosgenError, RefusalError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import Program
+from ethosgen.values.schedule import Schedule
 from ethosgen.values.watch import Watch
 
 SRAM = ("sram", "tcm")
@@ -23,12 +26,21 @@ SRAM = ("sram", "tcm")
 
 @dataclass(frozen=True)
 class Place:
-    """A network on a board, with the NPU and the memory mode that were chosen."""
+    """A network on a board, in the memory mode that was chosen, and how it is planned there.
+
+    With `reserve`, its weights are apart, and scratches have those sizes, or room for others.
+    """
 
     network: Network
     board: Board
-    accelerator: Accelerator | None
     mode: MemoryMode
+    settings: PlanSettings
+    reserve: Mapping[str, int] | None = None
+
+    @property
+    def accelerator(self) -> Accelerator | None:
+        """The NPU, None without one."""
+        return self.settings.accelerator
 
     @property
     def npu(self) -> str:
@@ -38,6 +50,29 @@ class Place:
     def setting(self, asked: Setting) -> Setting:
         """Return a setting with the memory mode that was chosen."""
         return replace(asked, memory_mode=self.mode)
+
+    def unchecked(self) -> "Place":
+        """Return the place without the comparison with the oracle."""
+        return replace(self, settings=self.settings.unchecked())
+
+    def scheduled(self, schedule: Schedule) -> "Place":
+        """Return the place with a schedule for the NPU's compiler."""
+        options = replace(self.settings.options, schedule=schedule)
+        return replace(self, settings=replace(self.settings, options=options))
+
+    def compiled(self, watch: Watch) -> Program:
+        """Compile the network as its project has it."""
+        plan = make_plan(self.network, self.settings, watch)
+        if self.reserve is not None:
+            plan = with_reserve(plan, self.reserve)
+        return compile_placed(plan, self.board.placement(self.mode), watch)
+
+    def attempt(self, schedule: Schedule) -> Cost | None:
+        """Return the cost with a schedule, not compared with the oracle; None if it is refused."""
+        try:
+            return cost_of(self.unchecked().scheduled(schedule).compiled(Watch()), self)
+        except EthosgenError:
+            return None
 
     @cached_property
     def start_cycles(self) -> int:
@@ -53,21 +88,6 @@ class Place:
         except RefusalError:
             return 0
         return max((offer.start for offer in offers.values()), default=0)
-
-
-def compile_at(place: Place, options: OffloadOptions) -> Program:
-    """Compile a network as `ethosgen project` does, for bare metal without a file."""
-    board, watch = place.board, Watch()
-    plan = make_plan(
-        place.network,
-        place.accelerator,
-        IoStyle.ARENA,
-        watch,
-        options,
-        board.memories_in(place.mode),
-        extension=board.cpu.extension,
-    )
-    return compile_placed(plan, board.placement(place.mode), watch)
 
 
 def cost_of(program: Program, place: Place) -> Cost:

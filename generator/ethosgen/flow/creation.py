@@ -1,7 +1,7 @@
 """Creates a project on disk from networks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.applications import find_application
@@ -11,15 +11,14 @@ from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.costs import Place
 from ethosgen.flow.planning import (
+    PlanSettings,
     choose_accelerator,
     choose_common_npu,
-    compile_placed,
-    make_plan,
     read,
     read_stored,
 )
-from ethosgen.flow.reserve import stored_scratches, with_reserve
-from ethosgen.flow.sram_limit import Compile, fit_together
+from ethosgen.flow.reserve import stored_scratches
+from ethosgen.flow.sram_limit import fit_together
 from ethosgen.platforms import LIBRARY_ONLY, find_platform, names_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import SramChoice
@@ -74,35 +73,30 @@ def create_project(
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
-    place = directory or Path(joined_name([network.name for network in networks]))
-    wanted = _with_the_others([_Wanted(one, recipe.options) for one in networks], place, watch)
+    folder = directory or Path(joined_name([network.name for network in networks]))
+    wanted = _with_the_others([_Wanted(one, recipe.options) for one in networks], folder, watch)
     networks = [one.network for one in wanted]
-    app = _fitting_app(recipe, networks) or _stored_app(place)
+    app = _fitting_app(recipe, networks) or _stored_app(folder)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    memories = board.memories_in(mode)
     wrapped = [load_wrapped(name) for name in recipe.accelerators]
-
-    def compiler(network: Network) -> Compile:
-        def compile_with(options: OffloadOptions) -> Program:
-            plan = make_plan(
-                network, accelerator, recipe.io, watch, options, memories, wrapped=wrapped,
-                extension=board.cpu.extension,
-            )  # fmt: skip
-            plan = with_reserve(plan, stored_scratches(place, network)) if recipe.apart else plan
-            return compile_placed(plan, board.placement(mode), watch)
-
-        return compile_with
-
-    asked = [one.options for one in wanted]
-    compilers = [compiler(network) for network in networks]
+    settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
+    places = [
+        Place(
+            one.network,
+            board,
+            mode,
+            replace(settings, options=one.options),
+            stored_scratches(folder, one.network) if recipe.apart else None,
+        )
+        for one in wanted
+    ]
     choices: list[SramChoice] = []
     if recipe.sram_limit is None:
-        programs = [compile_with(one) for compile_with, one in zip(compilers, asked, strict=True)]
+        programs = [place.compiled(watch) for place in places]
     else:
-        places = [Place(network, board, accelerator, mode) for network in networks]
-        programs, choices = fit_together(recipe.sram_limit, places, compilers, asked, watch)
-    with watch.stage("render", f"writing the project to {place}"):
+        programs, choices = fit_together(recipe.sram_limit, places, watch)
+    with watch.stage("render", f"writing the project to {folder}"):
         project = render(
             programs,
             board,
@@ -113,8 +107,8 @@ def create_project(
             app=app,
             labels=_read_labels(recipe, networks),
         )
-        files = write(project, place)
-    return Written(place, files, tuple(programs), tuple(choices))
+        files = write(project, folder)
+    return Written(folder, files, tuple(programs), tuple(choices))
 
 
 def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:

@@ -12,6 +12,7 @@ from ethosgen.backend import (
     default_accelerator,
     find_accelerator,
     is_compiled,
+    load_wrapped,
 )
 from ethosgen.backend.protocol import Memories, Task, Wrapped
 from ethosgen.flow.choice import faster_plan
@@ -34,8 +35,8 @@ from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
-    from ethosgen.board import Board, Placement
-    from ethosgen.project.info import NetworkInfo
+    from ethosgen.board import Board, MemoryMode, Placement
+    from ethosgen.project.info import NetworkInfo, ProjectInfo
 
 
 def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:
@@ -89,43 +90,65 @@ def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | Non
     return next(iter(users), None)
 
 
+@dataclass(frozen=True)
+class PlanSettings:
+    """What decides how networks are divided, apart from the networks.
+
+    `memories` are the board's. The accelerators in `wrapped` are asked in turn about what the NPU
+    leaves. Costs on the CPU are those with its `extension`.
+    """
+
+    accelerator: Accelerator | None
+    options: OffloadOptions = EXACT
+    io: IoStyle = IoStyle.ARENA
+    wrapped: Sequence[Wrapped] = ()
+    memories: Memories | None = None
+    extension: Extension = Extension.HELIUM
+
+    def on(self, board: "Board", memory_mode: "MemoryMode") -> "PlanSettings":
+        """Return the settings with a board's processor and memories."""
+        memories = board.memories_in(memory_mode)
+        return replace(self, memories=memories, extension=board.cpu.extension)
+
+    def unchecked(self) -> "PlanSettings":
+        """Return the settings without the comparison with the oracle."""
+        return replace(self, options=replace(self.options, check=False))
+
+    def planner(self) -> "NetworkPlanner":
+        """Return the planner with these settings."""
+        from ethosgen import aot
+
+        options, is_none = self.options, self.options.mode is OffloadMode.NONE
+        has_helium = self.extension is Extension.HELIUM
+        others = [one.allowing(options.steps).beside(has_helium) for one in self.wrapped]
+        return NetworkPlanner(
+            None if is_none else self.accelerator,
+            self.io,
+            self.memories,
+            UserAccelerators(() if is_none else others, options, aot.Processor(self.extension)),
+            "you asked for --offload none" if is_none and self.accelerator else NO_NPU_REASON,
+        )
+
+
+def stored_settings(info: "ProjectInfo", index: int) -> PlanSettings:
+    """Return the settings with which a project's network was planned."""
+    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
+    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
+    settings = PlanSettings(accelerator, info.networks[index].options, info.io, wrapped)
+    return settings.on(info.board, info.board.choose_memory_mode(info.memory_mode, accelerator))
+
+
 def make_plan(
-    network: Network,
-    accelerator: Accelerator | None,
-    io: IoStyle,
-    watch: Watch,
-    options: OffloadOptions = EXACT,
-    memories: Memories | None = None,
-    ask: Ask = ask_oracles,
-    wrapped: Sequence[Wrapped] = (),
-    extension: Extension = Extension.HELIUM,
+    network: Network, settings: PlanSettings, watch: Watch, ask: Ask = ask_oracles
 ) -> Plan:
     """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
-    `memories` are the board's, `ask` runs the oracle for the check. The accelerators in `wrapped`
-    are asked in turn about what the NPU leaves. Costs on the CPU are those with its `extension`.
+    `ask` runs the oracle for the check.
     """
-    from ethosgen import aot
-
-    is_none = options.mode is OffloadMode.NONE
-    others = (
-        []
-        if is_none
-        else [
-            wrapper.allowing(options.steps).beside(extension is Extension.HELIUM)
-            for wrapper in wrapped
-        ]
-    )
-    planner = NetworkPlanner(
-        None if is_none else accelerator,
-        io,
-        memories,
-        UserAccelerators(others, options, aot.Processor(extension)),
-        "you asked for --offload none" if is_none and accelerator else NO_NPU_REASON,
-    )
+    planner, options = settings.planner(), settings.options
     plan = exact_plan(network, planner, options, watch, ask)
-    plan = _with_reasons(replace(plan, options=options, extension=extension), network)
-    return with_placings(plan, planner.accelerators, planner.task(network))
+    plan = replace(plan, options=options, extension=settings.extension)
+    return with_placings(_with_reasons(plan, network), planner.accelerators, planner.task(network))
 
 
 @dataclass(frozen=True)

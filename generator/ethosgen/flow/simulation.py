@@ -6,11 +6,11 @@ from pathlib import Path
 
 from ethosgen.backend import load_wrapped, require_simulator
 from ethosgen.backend.trace import Trace
-from ethosgen.flow.planning import choose_accelerator, make_plan, read
+from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import constant_outputs
-from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import EXACT, OffloadOptions, Plan
 from ethosgen.values.report import Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
@@ -45,14 +45,13 @@ def simulate(
     require_inputs(criteria.golden, inputs.are_given)
     require_runtime([network], criteria)
     samples = choose_samples(network, inputs)
-    io = IoStyle.ARENA
     wrapped = [load_wrapped(name) for name in accelerators]
+    settings = PlanSettings(accelerator, options, wrapped=wrapped)
 
     def make_as_is(part: Network) -> Plan:
-        unchecked = replace(options, check=False)
-        return make_plan(part, accelerator, io, Watch(), unchecked, wrapped=wrapped)
+        return make_plan(part, settings.unchecked(), Watch())
 
-    plan = make_plan(network, accelerator, io, watch, options, wrapped=wrapped)
+    plan = make_plan(network, settings, watch)
     outputs = simulate_samples(plan, samples, watch, trace)
     if output_path is not None:
         save_samples(output_path, outputs)

@@ -1,51 +1,35 @@
 """Chooses the fastest configuration of a network that takes no more SRAM than a limit."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore
 from ethosgen.project import SHARED_PARTS, part_sizes
-from ethosgen.values.comparison import Cost, SramChoice, Tried
-from ethosgen.values.errors import CapacityError, EthosgenError
+from ethosgen.values.comparison import SramChoice, Tried
+from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
-from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.program import Program
-from ethosgen.values.schedule import Schedule
 from ethosgen.values.watch import Watch
 
-Compile = Callable[[OffloadOptions], Program]
-"""Compiles a network as its project will have it."""
 
-
-def fit(
-    limit_bytes: int, place: Place, compile_with: Compile, options: OffloadOptions, watch: Watch
-) -> tuple[Program, SramChoice]:
+def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
     """Return the fastest program whose parts in SRAM take at most so many bytes, and the choice.
 
     Strategies and arena limits are tried without the check of outputs; the program has it.
     CapacityError names the smallest possible if it is above the limit.
     """
-
-    def attempt(schedule: Schedule) -> Cost | None:
-        try:
-            program = compile_with(replace(options, schedule=schedule, check=False))
-        except EthosgenError:
-            return None
-        return cost_of(program, place)
-
     name = place.network.name
     with watch.stage("limit", f"trying strategies and arena limits for '{name}'"):
-        found = explore(attempt, options.schedule, limit_bytes)
+        found = explore(place.attempt, place.settings.options.schedule, limit_bytes)
     if not found:
-        compile_with(options)  # raises the reason
+        place.compiled(watch)  # raises the reason
     position = sum(one.cost.sram_bytes <= limit_bytes for one in found)
     smallest = found[0].cost.sram_bytes if found else 0
     while position:
         position -= 1
         schedule = found[position].schedule
-        program = compile_with(replace(options, schedule=schedule))
+        program = place.scheduled(schedule).compiled(watch)
         cost = cost_of(program, place)
         if cost.sram_bytes <= limit_bytes:
             return program, SramChoice(
@@ -60,11 +44,7 @@ def fit(
 
 
 def fit_together(
-    limit_bytes: int,
-    places: Sequence[Place],
-    compilers: Sequence[Compile],
-    options: Sequence[OffloadOptions],
-    watch: Watch,
+    limit_bytes: int, places: Sequence[Place], watch: Watch
 ) -> tuple[list[Program], list[SramChoice]]:
     """Return programs and choices of networks that share an arena in one firmware.
 
@@ -72,15 +52,12 @@ def fit_together(
     """
     others = [0] * len(places)
     if len(places) > 1:
-        usual = [
-            compile_with(replace(one, check=False))
-            for compile_with, one in zip(compilers, options, strict=True)
-        ]
+        usual = [place.unchecked().compiled(watch) for place in places]
         own = [_sram(program, place, False) for program, place in zip(usual, places, strict=True)]
         others = [sum(own) - mine for mine in own]
     done = [
-        fit(max(limit_bytes - rest, 0), place, compile_with, one, watch)
-        for rest, place, compile_with, one in zip(others, places, compilers, options, strict=True)
+        fit(max(limit_bytes - rest, 0), place, watch)
+        for rest, place in zip(others, places, strict=True)
     ]
     programs, choices = [program for program, _ in done], [choice for _, choice in done]
     needed = together_bytes(programs, places)

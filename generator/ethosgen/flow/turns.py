@@ -6,16 +6,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethosgen.backend import find_accelerator, load_wrapped
 from ethosgen.flow.models import devices_of, simulator_for
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import make_plan, stored_settings
 from ethosgen.flow.profiling import median, with_operations
 from ethosgen.samples.files import save_samples
-from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Outcome, Sample, constant_outputs
-from ethosgen.values.plan import Plan
 from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.security import SecureSide
@@ -130,20 +127,8 @@ def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
 
 def _planner(info: "ProjectInfo", index: int) -> Make:
     """Return a function that plans a network with the project's options."""
-    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
-    board = info.board
-    mode = board.choose_memory_mode(info.memory_mode, accelerator)
-    memories = board.memories_in(mode)
-    options = replace(info.networks[index].options, check=False)
-    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
-
-    def make(network: Network) -> Plan:
-        return make_plan(
-            network, accelerator, info.io, Watch(), options, memories, wrapped=wrapped,
-            extension=board.cpu.extension,
-        )  # fmt: skip
-
-    return make
+    settings = stored_settings(info, index).unchecked()
+    return lambda network: make_plan(network, settings, Watch())
 
 
 def _run(

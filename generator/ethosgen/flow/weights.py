@@ -6,9 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.backend import find_accelerator, load_wrapped
 from ethosgen.flow.firmware import find_firmware
-from ethosgen.flow.planning import compile_placed, make_plan, read, read_stored
+from ethosgen.flow.planning import (
+    compile_placed,
+    make_plan,
+    read,
+    read_stored,
+    stored_settings,
+)
 from ethosgen.flow.reserve import with_reserve
 from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
@@ -18,7 +23,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
@@ -96,7 +101,7 @@ def build_weights(
         raise InputError(f"'{place}' exists; name another file with -o, or replace it with --force")
     given = read(source, name, watch, reading)
     plans = [
-        _plan(given if i == index else read_stored(one, watch), one, info, watch, i == index)
+        _plan(given if i == index else read_stored(one, watch), info, i, watch, i == index)
         for i, one in enumerate(info.networks)
     ]
     weights = _fitting(plans, index, info, apart, watch)
@@ -147,19 +152,10 @@ def _choose(info: ProjectInfo, name: str | None) -> int:
     return 0
 
 
-def _plan(
-    network: Network, known: NetworkInfo, info: ProjectInfo, watch: Watch, is_new: bool
-) -> Plan:
+def _plan(network: Network, info: ProjectInfo, index: int, watch: Watch, is_new: bool) -> Plan:
     """Plan a network as its project was; only a new one is compared with the oracle."""
-    options: OffloadOptions = known.options if is_new else replace(known.options, check=False)
-    board = info.board
-    accelerator = None if info.npu == NO_NPU else find_accelerator(info.npu)
-    mode = board.choose_memory_mode(info.memory_mode, accelerator)
-    wrapped = [load_wrapped(str(folder)) for folder in info.accelerators]
-    return make_plan(
-        network, accelerator, info.io, watch, options, board.memories_in(mode), wrapped=wrapped,
-        extension=board.cpu.extension,
-    )  # fmt: skip
+    settings = stored_settings(info, index)
+    return make_plan(network, settings if is_new else settings.unchecked(), watch)
 
 
 def _fitting(

@@ -1,10 +1,10 @@
 """Compiles partitions, each content once."""
 
-from ethosgen.flow import make_plan
+from ethosgen.flow import PlanSettings, make_plan
 from ethosgen.relax.question import content_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
+from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 
 _PLANS: dict[tuple[str, str, bool], Plan] = {}
@@ -19,6 +19,6 @@ def plan_of(network: Network, accelerator: Accelerator, check: bool) -> Plan:
     """
     key = (accelerator.name, content_of(network), check)
     if key not in _PLANS:
-        options = OffloadOptions(check=check)
-        _PLANS[key] = make_plan(network, accelerator, IoStyle.ARENA, Watch(), options)
+        settings = PlanSettings(accelerator, OffloadOptions(check=check))
+        _PLANS[key] = make_plan(network, settings, Watch())
     return _PLANS[key]

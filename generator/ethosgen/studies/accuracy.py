@@ -11,7 +11,7 @@ from typing import Any
 
 from ethosgen.backend import require_simulator
 from ethosgen.board import load_board
-from ethosgen.flow.planning import choose_accelerator, make_plan, read
+from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan, read
 from ethosgen.oracle import ORACLES, choices
 from ethosgen.platforms import usual_platform
 from ethosgen.samples.labelled import Labelled, load_labelled
@@ -32,7 +32,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
@@ -209,10 +209,8 @@ class _Job:
             return build_firmware(self._recipe(), self._network, self._stack, self._watch)
         if self._accelerator is not None:
             require_simulator(self._accelerator)
-        plan = make_plan(
-            self._network, self._accelerator, IoStyle.ARENA, self._watch, self._asked.options
-        )
-        return SimulatorMaker(plan)
+        settings = PlanSettings(self._accelerator, self._asked.options)
+        return SimulatorMaker(make_plan(self._network, settings, self._watch))
 
     def _recipe(self) -> Recipe:
         """Return the firmware to build."""

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from ethosgen.backend import is_compiled
 from ethosgen.board import load_board
-from ethosgen.flow.costs import Place, compile_at, cost_of
+from ethosgen.flow.costs import Place, cost_of
 from ethosgen.flow.firmware import build_project
-from ethosgen.flow.fronts import Attempt, explore
-from ethosgen.flow.planning import choose_accelerator
+from ethosgen.flow.fronts import explore
+from ethosgen.flow.planning import PlanSettings, choose_accelerator
 from ethosgen.frontend import read_source
 from ethosgen.oracle.answers import Answer
 from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project import check_capacity, render, write
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.values.comparison import Cost, Exactness, Point, Result
+from ethosgen.values.comparison import Exactness, Point, Result
 from ethosgen.values.errors import (
     BuildError,
     CapacityError,
@@ -30,9 +30,8 @@ from ethosgen.values.errors import (
 )
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
-from ethosgen.values.plan import OffloadOptions, Plan
+from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
-from ethosgen.values.schedule import Schedule
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 from ethosgen.values.workload import default_samples, period
@@ -52,9 +51,9 @@ def find_place(point: Point) -> Place:
     network = replace(_read(source), name=name_from_file(Path(source.name).stem))
     board = load_board(setting.board)
     accelerator = choose_accelerator(network, setting.npu, board)
-    return Place(
-        network, board, accelerator, board.choose_memory_mode(setting.memory_mode, accelerator)
-    )
+    mode = board.choose_memory_mode(setting.memory_mode, accelerator)
+    options = replace(point.options, schedule=setting.schedule)
+    return Place(network, board, mode, PlanSettings(accelerator, options).on(board, mode))
 
 
 @lru_cache(maxsize=4)
@@ -72,7 +71,7 @@ def measure_point(point: Point) -> Result:
     try:
         place = find_place(point)
         setting = place.setting(setting)
-        program = compile_at(place, replace(point.options, schedule=setting.schedule))
+        program = place.compiled(Watch())
         cost = cost_of(program, place)
         exactness, unmeasured = _measure_exactness(point, place, program.plan)
     except EthosgenError as error:
@@ -156,21 +155,8 @@ def measure_front(point: Point) -> tuple[Result, ...]:
         place = find_place(point)
     except EthosgenError as error:
         return (Result(point.setting, refusal=str(error)),)
-    attempts = explore(attempt_at(place, point.options), point.setting.schedule)
+    attempts = explore(place.attempt, point.setting.schedule)
     if not attempts or place.accelerator is None:
         return (measure_point(point),)
     settings = [replace(point.setting, schedule=attempt.schedule) for attempt in attempts]
     return tuple(measure_point(replace(point, setting=setting)) for setting in settings)
-
-
-def attempt_at(place: Place, options: OffloadOptions) -> Attempt:
-    """Return a function that compiles for a place, without the check of outputs."""
-
-    def attempt(schedule: Schedule) -> Cost | None:
-        try:
-            program = compile_at(place, replace(options, schedule=schedule, check=False))
-        except EthosgenError:
-            return None
-        return cost_of(program, place)
-
-    return attempt

@@ -22,6 +22,7 @@ from ethosgen.board.any_board import any_board
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.planning import (
+    PlanSettings,
     choose_accelerator,
     choose_npu,
     compile_placed,
@@ -175,10 +176,8 @@ def _plan(
     watch: Watch,
 ) -> Plan:
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    return make_plan(
-        network, accelerator, recipe.io, watch, recipe.options, board.memories_in(mode),
-        wrapped=wrapped, extension=board.cpu.extension,
-    )  # fmt: skip
+    settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
+    return make_plan(network, settings, watch)
 
 
 def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from ethosgen.backend import require_simulator
-from ethosgen.flow.planning import choose_accelerator, make_plan
+from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan
 from ethosgen.frontend import read_source
 from ethosgen.oracle import ORACLES
 from ethosgen.samples.shards import Shard
@@ -19,7 +19,7 @@ from ethosgen.studies.workers import Make, RunSamples
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions
+from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 
@@ -106,4 +106,4 @@ def _maker(network: Network, runner: Runner) -> Make:
     accelerator = choose_accelerator(network, runner.npu, None)
     if accelerator is not None:
         require_simulator(accelerator)
-    return SimulatorMaker(make_plan(network, accelerator, IoStyle.ARENA, Watch(), runner.options))
+    return SimulatorMaker(make_plan(network, PlanSettings(accelerator, runner.options), Watch()))

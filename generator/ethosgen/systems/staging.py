@@ -12,7 +12,7 @@ from typing import Any
 
 from ethosgen.backend import is_compiled, load_wrapped
 from ethosgen.board.system import Element, System
-from ethosgen.flow.planning import compile_placed, make_plan
+from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project import Project, render, write
 from ethosgen.stages.balance import balance
@@ -32,7 +32,7 @@ from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, 
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import ROOM, Handover, SharedWindow, identity_of
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, OffloadOptions, PlanSummary
+from ethosgen.values.plan import OffloadOptions, PlanSummary
 from ethosgen.values.watch import Watch
 
 ALONE = "one_element"
@@ -283,12 +283,9 @@ def _make(
     board, accelerator = element.board, accelerator_of(element)
     mode = board.choose_memory_mode(element.memory_mode, accelerator)
     watch.say(f"compiling {network.name} for {element.name}")
-    memories = board.memories_in(mode)
     wrapped = [load_wrapped(name) for name in element.accelerators]
-    plan = make_plan(
-        network, accelerator, IoStyle.ARENA, watch, options, memories, wrapped=wrapped,
-        extension=board.cpu.extension,
-    )  # fmt: skip
+    settings = PlanSettings(accelerator, options, wrapped=wrapped).on(board, mode)
+    plan = make_plan(network, settings, watch)
     program = compile_placed(plan, board.placement(mode), watch)
     return render(program, board, memory_mode=mode, handover=given), program.summary()
 

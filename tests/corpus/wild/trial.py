@@ -193,7 +193,12 @@ def _project_and_run(
     watch: Watch,
 ) -> tuple[list[Arrays], str | None]:
     """Plan, compile, render in memory, and run on this machine; or return the refusal."""
-    from ethosgen.flow.planning import choose_accelerator, make_plan, make_program
+    from ethosgen.flow.planning import (
+        PlanSettings,
+        choose_accelerator,
+        make_plan,
+        make_program,
+    )
     from ethosgen.project import render
     from ethosgen.verdict.execution import simulate_samples
 
@@ -202,8 +207,8 @@ def _project_and_run(
         accelerator = choose_accelerator(network, setting.npu, board)
         mode = board.choose_memory_mode(setting.memory_mode, accelerator)
         options = OffloadOptions(mode=OffloadMode(setting.offload), oracle="tflm")
-        io = IoStyle(setting.io)
-        plan = make_plan(network, accelerator, io, watch, options, board.memories_in(mode), _ask)
+        settings = PlanSettings(accelerator, options, IoStyle(setting.io)).on(board, mode)
+        plan = make_plan(network, settings, watch, _ask)
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)

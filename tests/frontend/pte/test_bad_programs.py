@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ethosgen.backend import compiled_for
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend import FRONT_ENDS, read_source, recognized
 from ethosgen.frontend.pte.delegate import read_stream
 from ethosgen.frontend.pte.identifier import FORMAT
@@ -19,7 +19,6 @@ from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import EthosgenError, InputError, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
@@ -63,7 +62,7 @@ def fate(data: bytes) -> str:
     try:
         network = parse_network(data, "mutant.pte")
         stage = "plan"
-        plan = make_plan(network, compiled_for(network), IoStyle.ARENA, Watch())
+        plan = make_plan(network, PlanSettings(compiled_for(network)), Watch())
         stage = "run"
         samples = random_samples(network, 1, 0)
         simulate_samples(plan, samples, Watch())
@@ -356,4 +355,4 @@ def test_a_stream_for_no_known_npu_is_said(raw: Path) -> None:
 
 
 def planned(network: Network) -> None:
-    make_plan(network, compiled_for(network), IoStyle.ARENA, Watch())
+    make_plan(network, PlanSettings(compiled_for(network)), Watch())

@@ -10,7 +10,7 @@ import pytest
 
 from ethosgen.backend import compiled_for
 from ethosgen.backend.ethosu.stream import RegionKind, scratch_bytes
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.pte.reader import parse_network
 from ethosgen.frontend.tflite.reader import parse_network as parse_tflite
 from ethosgen.oracle.tflm import golden_outputs
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: Folder) -> Path:
 
 
 def planned(network: Network) -> Plan:
-    return make_plan(network, compiled_for(network), IoStyle.ARENA, Watch())
+    return make_plan(network, PlanSettings(compiled_for(network)), Watch())
 
 
 def run(network: Network, inputs: Sequence[Arrays]) -> list[Arrays]:
@@ -251,7 +251,7 @@ def test_inputs_and_outputs_may_be_the_callers(folder: Path) -> None:
     x, y = program.tensor((1, 8, 8, 4)), program.tensor((1, 8, 8, 4))
     program.call(stream(folder, 1), x, y)
     network = parse_network(program.build([x], [y]), "one.pte")
-    plan = make_plan(network, compiled_for(network), IoStyle.CALLER, Watch())
+    plan = make_plan(network, PlanSettings(compiled_for(network), io=IoStyle.CALLER), Watch())
     samples = drawn(1)
     given = [{"input_0": one["x"]} for one in samples]
     got = simulate_samples(plan, given, Watch())

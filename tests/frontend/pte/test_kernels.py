@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.kernels import KERNELS, Call
 from ethosgen.frontend.pte.program import DTYPES, Items, TensorValue, Value
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 
@@ -45,7 +44,7 @@ def compute(name: str, before: TensorValue, after: TensorValue, array: Array, *m
     target = graph.tensor("y", after.shape, after.dtype)
     KERNELS[name](Call(graph, values, tuple(arguments), source, target, before, after))
     network = Network("one", (graph.graph("one", [source], [target]),))
-    plan = make_plan(network, None, IoStyle.ARENA, Watch())
+    plan = make_plan(network, PlanSettings(None), Watch())
     return simulate_samples(plan, [{"x": array}], Watch())[0]["y"]
 
 

@@ -9,12 +9,12 @@ from ethosgen.backend.ethosu.isa_u85 import U85, ActivationFunction, ActivationS
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.chains import overwrites_table
 from ethosgen.backend.ethosu.stream import stream_of
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import compare
-from ethosgen.values.plan import IoStyle, OffloadOptions
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.backend.ethosu.offload.test_regions import DMA0_DST, DMA0_DST_REGION, ELEMENTWISE, stream
@@ -102,7 +102,7 @@ def test_a_user_who_trusts_vela_gets_its_chains() -> None:
     network = frontend.read(FOLDER / "chained-tables.tflite")
     for is_trusted in (True, False):
         options = OffloadOptions(trust_compiler=is_trusted, check=False)
-        plan = make_plan(network, find_accelerator(U85_NPU), IoStyle.ARENA, Watch(), options)
+        plan = make_plan(network, PlanSettings(find_accelerator(U85_NPU), options), Watch())
         (partition,) = plan.partitions
         assert overwrites_table(stream_of(partition).commands) == is_trusted
 

@@ -11,12 +11,12 @@ from ethosgen import flow
 from ethosgen.aot import make_evaluator
 from ethosgen.backend import find_accelerator
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import decode_network, parse_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.oracle import DEFAULT
 from ethosgen.values.network import PLACEMENT, Quantization, Tensor
-from ethosgen.values.plan import EXACT, IoStyle
+from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import PlanRunner
 from ethosgen.verdict.judgement import Inputs
@@ -125,13 +125,8 @@ def test_a_single_channel_may_stay_on_the_cpu() -> None:
     network = parse_network(
         net.build(net.fully_connected(net.relu(net.input((1, 6))), 1)), "single"
     )
-    plan = make_plan(
-        network,
-        find_accelerator("ethos-u55-128"),
-        IoStyle.ARENA,
-        Watch(),
-        dataclasses.replace(EXACT, check=False, cpu_ops=("FULLY_CONNECTED",)),
-    )
+    options = dataclasses.replace(EXACT, check=False, cpu_ops=("FULLY_CONNECTED",))
+    plan = make_plan(network, PlanSettings(find_accelerator("ethos-u55-128"), options), Watch())
     (left,) = [op for op in plan.residual.operators if op.code == "FULLY_CONNECTED"]
     found = plan.residual.tensors[left.inputs[1]].quantization
     assert found is not None and found.is_per_tensor
@@ -160,13 +155,7 @@ def test_scales_of_a_product_are_multiplied_in_double(npu: str, channels: int) -
     network = parse_network(net.build(net.operator("FULLY_CONNECTED", [x, w, b], [spec])[0]), "n")
     sample = {network.inputs[0].name: np.full((1, 8), -128, np.int8)}
     (golden,) = DEFAULT.run(network, [sample])
-    plan = make_plan(
-        network,
-        find_accelerator(npu),
-        IoStyle.ARENA,
-        Watch(),
-        dataclasses.replace(EXACT, check=False),
-    )
+    plan = make_plan(network, PlanSettings(find_accelerator(npu)).unchecked(), Watch())
     assert len(plan.partitions) == 1 and len(plan.residual.operators) == 1
     outputs = make_evaluator(plan)(sample, PlanRunner(plan))
     name = network.outputs[0].name

@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, units
 from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 from ethosgen.backend.ethosu.stream import OWN_BASES
 from ethosgen.cli import cli
-from ethosgen.flow.planning import make_plan
+from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.oracle import TOSA
 from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.values.allocation import Kept
@@ -218,7 +218,7 @@ def test_the_check_finds_what_no_erratum_lists(
     x = net.conv2d(net.input((1, 6, 6, 4)), 5, (3, 3))
     x = net.op("CAST", [x], (1, 4, 4, 5), "int16")
     net.rescale(net.rescale(x, "int32", 0.5), "int8", 0.01)
-    plan = make_plan(net.network(), find_accelerator(U55), IoStyle.ARENA, Watch())
+    plan = make_plan(net.network(), PlanSettings(find_accelerator(U55)), Watch())
     assert [cpu.code for cpu in plan.cpu_operators] == ["TOSA_CAST"]
     assert plan.check and plan.check.oracle == TOSA.name
     (case,) = plan.check.cases

@@ -11,7 +11,6 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.backend import load_wrapped
-from ethosgen.flow.models import devices_of
 from ethosgen.host.resources import resource_folder
 from ethosgen.project import open_project
 from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
@@ -276,18 +275,27 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
 @needs_gcc
 @pytest.mark.parametrize("board", ["mps2-an386", "mps2-an505", "qemu-cortex-m3"])
 def test_boards_on_which_qemu_attaches_no_model_are_refused(tmp_path: Path, board: str) -> None:
-    def create(folder: Path) -> Path:
-        place = tmp_path / folder.name
-        wanted = recipe(DIGITS, board=board, npu="none", accelerators=(str(folder),))
-        flow.create_project(wanted, directory=place, watch=Watch())
-        return place
+    begun: list[str] = []
+    watch = Watch(begun.append)
 
+    def requested(folder: Path) -> Recipe:
+        return recipe(DIGITS, board=board, npu="none", accelerators=(str(folder),))
+
+    place = tmp_path / "project"
     with pytest.raises(InputError, match=r"address of device 'matrix-engine' .*: use one of these"):
-        create(FOLDER)
-    assert not (tmp_path / "matrix-engine").exists()
-    placed = Path(shutil.copytree(FOLDER, tmp_path / "placed" / ENGINE))
+        flow.create_project(requested(FOLDER), directory=place, watch=watch)
+    assert not place.exists()
+    placed = Path(shutil.copytree(FOLDER, tmp_path / ENGINE))
     facts = placed / "accelerator.toml"
     facts.write_text(facts.read_text().replace("corstone300]", f"{board}]").replace("57", "30"))
-    project = open_project(create(placed))
-    with pytest.raises(InputError, match=rf"on {board}: use one of corstone300.* --on serial"):
-        devices_of(project, "qemu")
+    cannot = rf"on {board}: use one of corstone300.* --on serial"
+    with pytest.raises(InputError, match=cannot):
+        flow.verify(requested(placed), inputs=Inputs(None, 1, 0), watch=watch)
+    assert not begun  # not even the network has been read
+    flow.create_project(requested(placed), directory=place, watch=Watch())
+    with pytest.raises(InputError, match=cannot):
+        flow.build_project(place, on="qemu", watch=watch)
+    assert not (place / "build").exists()
+    with pytest.raises(InputError, match=cannot):
+        flow.run_project(place, inputs=Inputs(None, 1, 0), watch=watch)
+    assert flow.build_project(place, watch=Watch()).on == "serial"  # what run does not refuse

@@ -7,9 +7,11 @@ from pathlib import Path
 from ethosgen.applications import find_application
 from ethosgen.applications.labels import load_labels
 from ethosgen.backend import load_wrapped
+from ethosgen.backend.protocol import Wrapped
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.costs import Place
+from ethosgen.flow.models import united_devices
 from ethosgen.flow.planning import (
     PlanSettings,
     choose_accelerator,
@@ -70,6 +72,7 @@ def create_project(
     from ethosgen.project import render, write
 
     board = _find_board(recipe)
+    wrapped = _load_wrapped(recipe, board)
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
@@ -79,7 +82,6 @@ def create_project(
     app = _fitting_app(recipe, networks) or _stored_app(folder)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    wrapped = [load_wrapped(name) for name in recipe.accelerators]
     settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
     places = [
         Place(
@@ -174,6 +176,14 @@ def _find_board(recipe: Recipe) -> Board:
             "ethos-u55-128 or --npu none, or name the board with --board"
         )
     return any_board()
+
+
+def _load_wrapped(recipe: Recipe, board: Board) -> list[Wrapped]:
+    """Read the users' accelerators; InputError if the firmware cannot drive their devices."""
+    from ethosgen.project import require_devices
+
+    require_devices(recipe.platform, board, united_devices(recipe.accelerators))
+    return [load_wrapped(name) for name in recipe.accelerators]
 
 
 def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.flow.creation import create_project
+from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
 from ethosgen.flow.turns import Turn, run_and_judge
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 
-def _check_target(board: Board, on: str, platform: str) -> None:
+def _check_target(board: Board, on: str, platform: str, accelerators: Sequence[Path | str]) -> None:
     """Refuse a target that cannot run the firmware, before anything is compiled for it."""
     from ethosgen.targets import require_target, targets_of
 
@@ -45,6 +46,7 @@ def _check_target(board: Board, on: str, platform: str) -> None:
             f"board '{board.name}' does not run on {on}; choose --on "
             f"{' or '.join(targets_of(board))}{_without_stand_in(board, on, platform)}"
         )
+    require_models(accelerators, board, on)
 
 
 def _without_stand_in(board: Board, on: str, platform: str) -> str:
@@ -77,18 +79,18 @@ def _open_application(directory: Path) -> "ProjectInfo":
 def build_project(
     directory: Path, *, on: str | None = None, profile: bool = False, watch: Watch
 ) -> "Built":
-    """Compile a project for a target, by default the one that runs its board.
+    """Compile a project for a target, by default the first that runs its board and has its devices.
 
     With `profile` the firmware counts each step of its networks.
     """
     from ethosgen.project import link_remedy
-    from ethosgen.targets import default_target, require_target
+    from ethosgen.targets import require_target
     from ethosgen.toolchain import digest_sources, lock_build, stamp, toolchain_of
 
     info = _open_application(directory)
-    on = on or default_target(info.board)
+    on = on or target_for(info)
     way = require_target(on).variant
-    _check_target(info.board, on, info.platform)
+    _check_target(info.board, on, info.platform, info.accelerators)
     if profile:
         require_counter(info, on)
         require_option(info)
@@ -129,7 +131,7 @@ def run_project(
 
     info = _open_application(directory)
     on = on or default_target(info.board)
-    _check_target(info.board, on, info.platform)
+    _check_target(info.board, on, info.platform, info.accelerators)
     if profile:
         require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
@@ -174,7 +176,7 @@ def run_app(
         )
     on = on or default_target(info.board)
     way = require_target(on).variant
-    _check_target(info.board, on, info.platform)
+    _check_target(info.board, on, info.platform, info.accelerators)
     elf = _find_app(info, way, build, on)
     networks = [read_stored(network, watch) for network in info.networks]
     return run_and_compare(elf, info, networks, feed, on, watch, line, on_line)
@@ -215,7 +217,7 @@ def verify(
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), inputs, output_path, criteria.golden, remedy)
     board = load_board(recipe.board).in_state(recipe.security)
-    _check_target(board.for_platform(recipe.platform), on, recipe.platform)
+    _check_target(board.for_platform(recipe.platform), on, recipe.platform, recipe.accelerators)
     if recipe.app is not None and on == "serial":
         raise InputError(
             "verify runs two firmwares with --app, but a board holds one; create a project, flash "

@@ -1,5 +1,7 @@
 """Models of hardware that a project's run needs beside a target: the NPU's, and users' devices'."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.backend import find_accelerator, load_wrapped
@@ -9,27 +11,55 @@ from ethosgen.values.device import Device, unite
 from ethosgen.values.errors import InputError
 
 if TYPE_CHECKING:
+    from ethosgen.board import Board
     from ethosgen.project.info import ProjectInfo
     from ethosgen.targets import Attach
 
 
 def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
     """Return the devices of users' accelerators; InputError for a target without them."""
+    return require_models(info.accelerators, info.board, on)
+
+
+def require_models(
+    accelerators: Sequence[Path | str], board: "Board", on: str
+) -> tuple[Device, ...]:
+    """Return the accelerators' devices; InputError for a target without them."""
+    devices = united_devices(accelerators)
+    if reason := _why_not(devices, board, on):
+        raise InputError(reason)
+    return devices
+
+
+def target_for(info: "ProjectInfo") -> str:
+    """Return the first target that runs the project's board and has its devices."""
+    from ethosgen.targets import targets_of
+
+    devices = united_devices(info.accelerators)
+    return next(on for on in targets_of(info.board) if _why_not(devices, info.board, on) is None)
+
+
+def united_devices(accelerators: Sequence[Path | str]) -> tuple[Device, ...]:
+    """Return the devices of users' accelerators, each once."""
+    devices = [load_wrapped(str(folder)).device for folder in accelerators]
+    return unite([device for device in devices if device is not None])
+
+
+def _why_not(devices: Sequence[Device], board: "Board", on: str) -> str | None:
+    """Return why a target lacks these devices, None if it has them."""
     from ethosgen.board import attaches_models, boards_with_models  # a worker does not need them
 
-    found = [load_wrapped(str(folder)).device for folder in info.accelerators]
-    devices = unite([device for device in found if device is not None])
     if devices and on == "fvp":
-        raise InputError(
+        return (
             f"Arm's FVP has no device '{devices[0].name}': run it on QEMU with --on qemu, or on "
             "the board with --on serial"
         )
-    if devices and on == "qemu" and not attaches_models(info.board):
-        raise InputError(
-            f"QEMU cannot attach the model of device '{devices[0].name}' on {info.board.name}: use "
+    if devices and on == "qemu" and not attaches_models(board):
+        return (
+            f"QEMU cannot attach the model of device '{devices[0].name}' on {board.name}: use "
             f"one of {boards_with_models()}, or run it on the board with --on serial"
         )
-    return devices
+    return None
 
 
 def simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":

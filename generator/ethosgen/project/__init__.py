@@ -13,6 +13,7 @@ from ethosgen.project.capacity import (
     part_sizes,
 )
 from ethosgen.project.clashes import check_names
+from ethosgen.project.devices import require_devices
 from ethosgen.project.directory import find_edits, write
 from ethosgen.project.info import ProjectInfo
 from ethosgen.project.layouts import LAYOUTS, PlatformFiles
@@ -36,5 +37,6 @@ __all__ = [
     "part_capacities",
     "part_sizes",
     "render",
+    "require_devices",
     "write",
 ]

@@ -15,14 +15,26 @@ _SPARE_IRQS = range(63, 15, -1)
 QEMU runs such a firmware."""
 
 
-def require_devices(platform: str, devices: Sequence[Device]) -> None:
-    """Raise UnsupportedError for a platform whose programs reach no registers."""
+def require_devices(platform: str, board: Board, devices: Sequence[Device]) -> None:
+    """Raise UnsupportedError for a platform whose programs reach no registers.
+
+    InputError for a device without an address on a board that only hardware can run.
+    """
     if devices and not find_platform(platform).takes_devices:
         *first, last = names_of(lambda platform: platform.takes_devices)
         raise UnsupportedError(
             f"a program for {platform.capitalize()} cannot drive the device '{devices[0].name}': "
             f"use --platform {', '.join(first)} or {last}"
         )
+    if not find_platform(platform).boots or attaches_models(board):
+        return
+    for device in devices:
+        if _base_addr(device, board) is None:
+            raise InputError(
+                f"the address of device '{device.name}' on {board.name} is unknown, and QEMU "
+                f"attaches models of devices only on {boards_with_models()}: use one of these, or "
+                f"add [device.boards.{board.name}] to its accelerator.toml"
+            )
 
 
 def device_files(platform: str, devices: Sequence[Device]) -> Mapping[str, str]:
@@ -41,8 +53,6 @@ def device_facts(
     A library may run on other boards than QEMU's, so it guesses no interrupt. InputError if a
     device's interrupt is another's.
     """
-    if find_platform(platform).boots and not attaches_models(board):
-        _require_addresses(board, devices)
     taken = dict.fromkeys(used, "the console, the NPU or QEMU's bell")
     placed = {d.name: d.places[board.name].irq for d in devices if board.name in d.places}
     for device in devices:
@@ -72,17 +82,6 @@ def device_facts(
         }
         for index, device in enumerate(devices)
     ]
-
-
-def _require_addresses(board: Board, devices: Sequence[Device]) -> None:
-    """Raise InputError for a device without an address on a board that only hardware can run."""
-    for device in devices:
-        if _base_addr(device, board) is None:
-            raise InputError(
-                f"the address of device '{device.name}' on {board.name} is unknown, and QEMU "
-                f"attaches models of devices only on {boards_with_models()}: use one of these, or "
-                f"add [device.boards.{board.name}] to its accelerator.toml"
-            )
 
 
 def _irq(device: Device, placed: int | None, spare: Iterator[int]) -> int | None:

@@ -85,7 +85,7 @@ def render(
     check_capacity(programs, board, memory_mode)
     is_shared = len(programs) > 1
     devices = unite([device for program in programs for device in program.plan.devices])
-    require_devices(platform, devices)
+    require_devices(platform, board, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
     driver = compiler_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()

@@ -12,7 +12,9 @@ from ethosgen.aot import kernels
 from ethosgen.frontend.tflite import reader
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
+from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support.networks import NetworkBuilder, Spec
 
 Run = Callable[..., tuple[object, str]]
@@ -67,10 +69,14 @@ def test_a_file_that_nobody_runs_is_damaged(run: Run, tmp_path: Path) -> None:
     assert "TFLite Micro" in said and "convert it again" in said and len(said.splitlines()) == 1
 
 
+def plan_of(data: bytes) -> Plan:
+    return plan_cpu_only(parse_network(data, "sum"), IoStyle.ARENA)
+
+
 def test_blame_needs_an_interpreter_that_refuses() -> None:
-    with pytest.raises(InternalError), blaming(parse_network(_network(), "sum")):
+    with pytest.raises(InternalError), blaming(plan_of(_network())):
         raise InternalError("ours")
-    with pytest.raises(InputError, match="damaged"), blaming(parse_network(_network(1), "sum")):
+    with pytest.raises(InputError, match="damaged"), blaming(plan_of(_network(1))):
         raise InternalError("theirs")
 
 

@@ -16,13 +16,12 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import DEFAULT, SECOND, answers, interpreters
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.samples.drawing import draw_samples
-from ethosgen.values import workload
+from ethosgen.samples import drawing
+from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import default_samples, multiplications
 from ethosgen.verdict import exactness
 from ethosgen.verdict.judgement import Inputs, choose_samples, judge
 from tests.support.networks import NetworkBuilder
@@ -36,21 +35,21 @@ def convolved() -> Network:
 
 
 def test_the_work_of_layers_is_what_they_multiply() -> None:
-    assert multiplications(convolved()) == 8 * 8 * 6 * (3 * 3 * 4)
+    assert convolved().multiplications == 8 * 8 * 6 * (3 * 3 * 4)
     net = NetworkBuilder("net")
     net.fully_connected(net.depthwise(net.input((1, 8, 8, 4)), (3, 3)), 10)
     network = decode_network(net.build(), "net")
-    assert multiplications(network) == 8 * 8 * 4 * 9 + 10 * 256
+    assert network.multiplications == 8 * 8 * 4 * 9 + 10 * 256
 
 
 def test_layers_with_a_state_use_all_their_weights_in_each_step() -> None:
     net = NetworkBuilder("net")
     network = decode_network(net.build(lstm(net, net.input((2, 3, 4)), 5)), "net")
     biases = 4 * 5
-    assert multiplications(network) == 2 * 3 * (4 * 5 * (4 + 5) + biases)
+    assert network.multiplications == 2 * 3 * (4 * 5 * (4 + 5) + biases)
     net = NetworkBuilder("net")
     network = decode_network(net.build(svdf(net, net.input((2, 6)), 5, 7)), "net")
-    assert multiplications(network) == 2 * (5 * 6 + 5 * 7 + 5)
+    assert network.multiplications == 2 * (5 * 6 + 5 * 7 + 5)
 
 
 def test_the_check_takes_fewer_samples_of_a_network_that_computes_much(
@@ -58,7 +57,7 @@ def test_the_check_takes_fewer_samples_of_a_network_that_computes_much(
 ) -> None:
     network = convolved()
     assert len(exactness.draw(network)) == 5
-    monkeypatch.setattr(exactness, "MOST_WORK", 2 * multiplications(network))
+    monkeypatch.setattr(exactness, "MOST_WORK", 2 * network.multiplications)
     assert len(exactness.draw(network)) == 2
 
 
@@ -84,12 +83,12 @@ def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.Mon
     assert default_samples(network) == 10
     drawn = automatic.drawn(10)
     assert drawn is not None and not drawn.is_short
-    monkeypatch.setattr(workload, "MOST_WORK", 3 * multiplications(network))
+    monkeypatch.setattr(drawing, "MOST_WORK", 3 * network.multiplications)
     assert len(choose_samples(network, automatic)) == 3
     assert len(choose_samples(network, Inputs(None, 7, 0))) == 7
     drawn = automatic.drawn(3)
     assert drawn is not None and drawn.is_short
-    monkeypatch.setattr(workload, "MOST_WORK", 1)
+    monkeypatch.setattr(drawing, "MOST_WORK", 1)
     assert default_samples(network) == 1
 
 

@@ -171,7 +171,7 @@ def test_an_empty_constant_is_no_input_of_a_piece() -> None:
     shape = network.graph.tensors[network.graph.operators[0].inputs[1]]
     assert (shape.elements, shape.data) == (0, None)
     sample = {network.inputs[0].name: np.array([7], np.int8)}
-    (outputs,) = take_apart(network, [sample]).outputs(network)
+    (outputs,) = take_apart(network, [sample]).outputs
     assert [array.tolist() for array in outputs.values()] == [7]
 
 

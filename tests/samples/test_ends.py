@@ -29,7 +29,7 @@ def test_each_operator_has_inputs_and_outputs_of_its_own() -> None:
     assert all(read.count(i) == 1 for i in bouquet.network.graph.inputs)
     assert len(bouquet.network.inputs) == len(codes) + 1, "ADD has two"
     for index, tensor in enumerate(bouquet.network.outputs):
-        assert bouquet.origin_of(tensor.name) == bouquet.origins[index]
+        assert bouquet.origin_of[tensor.name] == bouquet.origins[index]
 
 
 def test_sums_of_layers_become_largest_and_smallest() -> None:

@@ -7,7 +7,7 @@ from ethosgen import aot
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.protocol import Task
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
-from ethosgen.values.network import Network
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.verdict.errata import errata_of
 
@@ -25,6 +25,10 @@ class FunctionPlanner:
     def plan(self, network: Network, allocation: Allocation[OperatorIndex]) -> Plan:
         """Call the function."""
         return self.compile(network, allocation)
+
+    def has_code(self, operator: Operator, graph: Graph) -> bool:
+        """Return whether the CPU can run an operator."""
+        return aot.can_run(operator, graph)
 
     def errata(self, network: Network, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that errata concern."""

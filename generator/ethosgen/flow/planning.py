@@ -1,6 +1,6 @@
 """The steps from a network to C code: Network, Plan, Program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,18 +13,27 @@ from ethosgen.backend import (
     find_accelerator,
     is_compiled,
     load_wrapped,
+    wrapped_of,
 )
 from ethosgen.backend.protocol import Memories, Task, Wrapped
 from ethosgen.flow.choice import faster_plan
-from ethosgen.flow.placing import with_placings
-from ethosgen.flow.wrapping import UserAccelerators, estimate
+from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
-from ethosgen.values.network import Network
-from ethosgen.values.plan import EXACT, IoStyle, OffloadMode, OffloadOptions, Plan
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.plan import (
+    CPU,
+    EXACT,
+    IoStyle,
+    Offered,
+    OffloadMode,
+    OffloadOptions,
+    Placing,
+    Plan,
+)
 from ethosgen.values.program import Program
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
@@ -148,7 +157,7 @@ def make_plan(
     planner, options = settings.planner(), settings.options
     plan = exact_plan(network, planner, options, watch, ask)
     plan = replace(plan, options=options, extension=settings.extension)
-    return with_placings(_with_reasons(plan, network), planner.accelerators, planner.task(network))
+    return _with_placings(_with_reasons(plan, network), planner.accelerators, planner.task(network))
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,12 @@ class NetworkPlanner:
         return self.accelerators.plan(
             compiler_of(task.accelerator).compile(task, allocation), allocation
         )
+
+    def has_code(self, operator: Operator, graph: Graph) -> bool:
+        """Return whether the CPU can run an operator of a graph."""
+        from ethosgen import aot
+
+        return aot.can_run(operator, graph)
 
     def errata(self, network: Network, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that errata keep on the CPU."""
@@ -223,12 +238,69 @@ def _with_reasons(plan: Plan, network: Network) -> Plan:
     return replace(plan, cpu_operators=operators)
 
 
+Offers = Mapping[int, tuple[Offered, ...]]
+"""All offers for an operator of the network, by its index."""
+
+
+def _with_placings(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Plan:
+    """Return the plan with its placings; `task` is the NPU's, if there is one.
+
+    Offers cost time: only --offload auto and users' accelerators ask for them.
+    """
+    if plan.is_precompiled:
+        return plan
+    must_ask = bool(accelerators.all) or plan.options.mode is OffloadMode.AUTO
+    offered = _offered(plan, accelerators, task) if must_ask else {}
+    placed = _places(plan)
+    graph = plan.network.graph
+    placings = []
+    for operator in graph.operators:
+        index, output = OperatorIndex(operator.index), graph.output_name(operator)
+        on, reason = placed.get(operator.index, ("", "it disappears in other operators"))
+        offers = offered.get(operator.index, ())
+        placings.append(Placing(index, operator.title, output, on, reason, offers))
+    return replace(plan, placings=tuple(placings))
+
+
+def _places(plan: Plan) -> dict[int, tuple[str, str]]:
+    """Return the place of each operator of the network, and the reason."""
+    is_auto = plan.options.mode is OffloadMode.AUTO
+    libraries = {library.name for library in wrapped_of(plan) if library.is_library}
+    unknown = {share.name for share in plan.shares if share.cycles is None}
+    places: dict[int, tuple[str, str]] = {}
+    for partition in plan.partitions:
+        is_cheapest = is_auto or partition.backend in libraries
+        is_cheapest &= partition.backend not in unknown
+        why = "estimated as the cheapest" if is_cheapest else "the first that takes it"
+        places |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
+    for cpu in plan.cpu_operators:
+        origin = plan.origins.get(cpu.operator)
+        if origin is not None:
+            places[origin] = (CPU, cpu.reason)
+    return places
+
+
+def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Offers:
+    """Return all offers by operator: the NPU's, the accelerators', the CPU's."""
+    graph = plan.network.graph
+    npu = compiler_of(task.accelerator).offers(task, FREE) if task else {}
+    on_npu = dict(offered_by(plan.npu, npu))
+    theirs = accelerators.offered(plan.network, plan.io)
+    offered = {}
+    for operator in graph.operators:
+        index = OperatorIndex(operator.index)
+        first = (on_npu[index],) if index in on_npu else ()
+        last = Offered(CPU, accelerators.cpu.cpu_cycles(operator, graph))
+        offered[operator.index] = (*first, *theirs.get(operator.index, ()), last)
+    return offered
+
+
 def make_program(plan: Plan, watch: Watch) -> Program:
     """Compile the CPU's operators to C with TVM."""
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 
-        with blaming(plan.network):
+        with blaming(plan):
             return compile_program(plan, plan.network.name)
 
 

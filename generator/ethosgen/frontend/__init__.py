@@ -14,7 +14,6 @@ from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
-from ethosgen.values.tosa import is_tosa
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def source_of(network: Network) -> Source:
 
 def written(network: Network) -> Source:
     """Return a network's graphs as a file: .tosa for TOSA's operators, .tflite for TFLite's."""
-    return tosa.written(network) if is_tosa(network) else tflite.written(network)
+    return tosa.written(network) if network.is_tosa else tflite.written(network)
 
 
 def suffix_of(source: Source) -> str:

@@ -15,7 +15,6 @@ from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.tosa import is_tosa
 
 _LOG = logging.getLogger(__name__)
 
@@ -107,4 +106,4 @@ def choices() -> tuple[str, ...]:
 
 def own_oracle(network: Network) -> Oracle | None:
     """Return the only oracle that can run a network, None if DEFAULT and SECOND can."""
-    return TOSA if is_tosa(network) else None
+    return TOSA if network.is_tosa else None

@@ -166,7 +166,7 @@ def _instead(question: Question, refusal: UnsupportedError, second: Answer | Non
         if second is None:
             raise refusal from None
         return replace(second, note=note)
-    outputs = pieces.outputs(question.network)
+    outputs = pieces.outputs
     if second is not None and not second.compared(outputs).mismatches:
         return replace(second, note=note)
-    return Answer(question, MIXED, outputs, pieces.note(question.network))
+    return Answer(question, MIXED, outputs, pieces.note)

@@ -18,7 +18,6 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.workload import has_state, multiplications
 
 Array = np.ndarray[Any, Any]
 Result = TypeVar("Result")
@@ -75,9 +74,9 @@ def run_in_children(
     within_s: float | None = None,
 ) -> list[list[Array]]:
     """Run samples in one child, or in several at once if that is worth it."""
-    work = multiplications(network)
+    work = network.multiplications
     shares = [inputs]
-    if work * len(inputs) >= _SPLIT_WORK and not has_state(network):
+    if work * len(inputs) >= _SPLIT_WORK and not network.has_state:
         count = min(os.cpu_count() or 1, len(inputs))
         shares = [inputs[i::count] for i in range(count)]
 

@@ -21,7 +21,6 @@ from ethosgen.values.errors import InternalError, UnsupportedError
 from ethosgen.values.excerpt import single_operator
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
-from ethosgen.values.tosa import is_tosa
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
@@ -33,18 +32,21 @@ _WITHIN_S = 300.0
 
 @dataclass(frozen=True)
 class Pieces:
-    """The value of every tensor by index, for each sample, and each operator's oracle."""
+    """The value of every tensor of a network by index, for each sample; each operator's oracle."""
 
+    network: Network
     values: Sequence[dict[int, np.ndarray[Any, Any]]]
     oracles: Sequence[str]
 
-    def outputs(self, network: Network) -> list[Arrays]:
-        """Return a network's outputs by name."""
-        return [{t.name: value[t.index] for t in network.outputs} for value in self.values]
+    @property
+    def outputs(self) -> list[Arrays]:
+        """The network's outputs by name."""
+        return [{t.name: value[t.index] for t in self.network.outputs} for value in self.values]
 
-    def note(self, network: Network) -> str:
-        """Return a note that lists the operators that LiteRT ran."""
-        pairs = zip(network.graph.operators, self.oracles, strict=True)
+    @property
+    def note(self) -> str:
+        """A note that lists the operators that LiteRT ran."""
+        pairs = zip(self.network.graph.operators, self.oracles, strict=True)
         lacking = dict.fromkeys(op.code for op, oracle in pairs if oracle == litert.NAME)
         return f"operator by operator: LiteRT for {', '.join(lacking)}, TFLite Micro for the rest"
 
@@ -57,7 +59,7 @@ def undefined_outputs(
     The oracle's value for them depends on its compiler. Results computed from them are undefined
     too, with state also in later samples. A network that cannot be taken apart has none.
     """
-    if is_tosa(network):
+    if network.is_tosa:
         return tosa.unpredictable_outputs(network, samples)
     if not any(may_be_undefined(op, network.graph.tensors) for op in network.graph.operators):
         return None
@@ -120,7 +122,7 @@ def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _W
     whole = [piece for piece in pieces if piece is not None]
     if len(whole) < len(operators):
         raise UnsupportedError(f"'{network.name}' cannot be taken apart: it keeps resources")
-    return Pieces(*outputs_in_pieces(network, whole, samples, within_s))
+    return Pieces(network, *outputs_in_pieces(network, whole, samples, within_s))
 
 
 def run(
@@ -129,7 +131,7 @@ def run(
     """Run samples operator by operator; return the network's outputs by tensor name."""
     size = steps or len(samples) or 1
     parts = (samples[start : start + size] for start in range(0, len(samples), size))
-    runs = (take_apart(network, part, within_s or _WITHIN_S).outputs(network) for part in parts)
+    runs = (take_apart(network, part, within_s or _WITHIN_S).outputs for part in parts)
     return [outputs for part in runs for outputs in part]
 
 

@@ -19,7 +19,6 @@ from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_input
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
-from ethosgen.values.workload import multiplications
 
 NAME = "tosa-model"
 _ENVIRONMENT = "tosa"
@@ -94,7 +93,7 @@ def _ask(
     files: Mapping[str, bytes],
     within_s: float | None,
 ) -> ScriptReply:
-    work = multiplications(network) * request["samples"]
+    work = network.multiplications * request["samples"]
     limit_s = within_s or _START_S + work / _SLOWEST_HZ
     environment, script = ENVIRONMENTS[_ENVIRONMENT], _SCRIPT
     try:

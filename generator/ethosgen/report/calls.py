@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ethosgen.backend import is_compiled
 from ethosgen.backend.timeline import NpuEvent, NpuTimeline
 from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.network import Graph, Operator
@@ -84,7 +83,7 @@ def calls_of(
             known = list(residual)
         if partition is not None:
             known = [*partition.operators]
-        if partition is not None and is_compiled(plan.network):
+        if partition is not None and plan.is_precompiled:
             known = [partition.operator]
         if step.inside and partition is None:
             known = [*facts[step.inside - 1].operators]

@@ -9,7 +9,6 @@ from ethosgen.report.content import Erratum, Layer, PartitionFacts
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
-from ethosgen.values.workload import macs
 
 _NO_CODE = "it needs no code: others use its bytes as they are"
 
@@ -94,7 +93,7 @@ class _Figures:
             erratum=self._errata.get(index, ""),
             inputs=tuple(sorted({maker for maker in makers if maker is not None})),
             merged_into=self._merged.get(index),
-            macs=macs(self._graph, operator),
+            macs=self._graph.macs(operator),
             cycles=cycles,
             cpu=cpu,
             share=None if is_unknown else round(known / self._total, 6),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ethosgen.samples.drawing import Array
+from ethosgen.samples.drawing import Array, default_samples
 from ethosgen.samples.spans import Span, input_spans
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
@@ -35,14 +35,18 @@ _CHANNEL_AXES = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3}
 """Layers whose second input has the weights, by the axis of their output channels."""
 
 
-def drive_to_ends(network: Network) -> list[Arrays]:
-    """Return COUNT samples of a network in which each input is read by one operator."""
+def drive_to_ends(network: Network, most_work: int | None = None) -> list[Arrays]:
+    """Return up to COUNT samples of a network in which each input is read by one operator.
+
+    `most_work` limits the multiplications of all of them.
+    """
     spans = dict(zip((t.index for t in network.inputs), input_spans(network), strict=True))
     samples: list[dict[str, Array]] = [{} for _ in range(COUNT)]
     for operator in network.graph.operators:
         for sample, made in zip(samples, _driven(operator, network.graph, spans), strict=True):
             sample.update(made)
-    return list(samples)
+    count = COUNT if most_work is None else default_samples(network, COUNT, most_work)
+    return list(samples[:count])
 
 
 def _driven(operator: Operator, graph: Graph, spans: Mapping[int, Span]) -> list[Arrays]:

@@ -36,7 +36,6 @@ from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import multiplications
 
 SIMULATE = "simulate"
 OWN_TARGETS = (
@@ -197,7 +196,7 @@ class _Job:
             return 1
         if self._asked.processes is not None:
             return self._asked.processes
-        is_worth = multiplications(self._network) * samples >= _WORTH_PROCESSES
+        is_worth = self._network.multiplications * samples >= _WORTH_PROCESSES
         is_worth = is_worth or (on == QEMU and samples >= _WORTH_MACHINES)
         each = _MACHINES if on == QEMU else 1
         return each * len(os.sched_getaffinity(0)) if is_worth else 1

@@ -19,7 +19,7 @@ from ethosgen.frontend import read_source
 from ethosgen.oracle.answers import Answer
 from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project import check_capacity, render, write
-from ethosgen.samples.drawing import draw_samples
+from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.values.comparison import Exactness, Point, Result
 from ethosgen.values.errors import (
     BuildError,
@@ -34,7 +34,6 @@ from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import default_samples, period
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.judgement import golden_answer
 
@@ -121,7 +120,7 @@ def _measure_exactness(point: Point, place: Place, plan: Plan) -> tuple[Exactnes
     if is_compiled(network):
         return None, "the file is compiled already: no oracle runs it"
     count = point.samples or default_samples(network, SAMPLES, MOST_WORK)
-    count = max(count, period(network))
+    count = max(count, network.period)
     try:
         golden = _golden(point.source, point.options.oracle, count, point.seed)
     except UnsupportedError as error:

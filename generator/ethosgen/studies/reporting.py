@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from ethosgen.backend import (
     compiler_of,
-    is_compiled,
     load_wrapped,
     require_simulator,
     simulation_of,
@@ -220,7 +219,7 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
     if plan.accelerator is not None:
         by = compiler_of(plan.accelerator)
         compiler = f"{by.compiler} {by.compiler_version()}".strip()
-        if is_compiled(plan.network):
+        if plan.is_precompiled:
             compiler = "compiled before"
     return Setting(
         npu=plan.npu,

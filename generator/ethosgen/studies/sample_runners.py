@@ -18,7 +18,6 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Plan
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import has_state
 from ethosgen.verdict.execution import PlanRunner
 
 QEMU = "qemu"
@@ -44,7 +43,7 @@ class OracleMaker:
             outputs: list[list[Arrays]] = []
             for length, same in groupby(samples, len):
                 flat = [inputs for steps in same for inputs in steps]
-                many = 0 if length == 1 and not has_state(self.network) else length
+                many = 0 if length == 1 and not self.network.has_state else length
                 made = ORACLES[self.name].run(self.network, flat, steps=many)
                 outputs += (made[i : i + length] for i in range(0, len(made), length))
             return outputs
@@ -112,4 +111,4 @@ def build_firmware(
     directory = Path(folder) / "project"
     create_project(recipe, directory=directory, watch=watch)
     elf = build_project(directory, on=QEMU, watch=watch).elf
-    return FirmwareMaker(directory, elf, has_state(network))
+    return FirmwareMaker(directory, elf, network.has_state)

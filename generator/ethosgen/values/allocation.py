@@ -3,7 +3,7 @@
 The two count differently: a type checker tells them apart.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NewType, TypeVar
 
@@ -51,10 +51,6 @@ class Allocation(Mapping[Index, Kept]):
     def __or__(self, more: Mapping[Index, Kept]) -> "Allocation[Index]":
         """Return both; `more` has the reasons of what is in both."""
         return Allocation({**self._reasons, **more})
-
-    def also(self, indices: Iterable[Index], why: Kept) -> "Allocation[Index]":
-        """Return it with other operators; they do not change the reasons that it has."""
-        return Allocation({**dict.fromkeys(indices, why), **self._reasons})
 
     @property
     def everywhere(self) -> "Allocation[Index]":

@@ -4,8 +4,9 @@ A single operator contains none of the user's other weights, names or metadata. 
 have inputs and outputs of their own, so one compilation and one run of an oracle answer for all.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, HANDLE, STATEFUL, Graph, Network, Operator, Tensor
@@ -44,7 +45,7 @@ def single_operator(network: Network, index: int, with_states: bool = False) -> 
     )
     ours = tuple(replace(tensors[old], index=new) for old, new in places.items() if old != ABSENT)
     inputs, outputs = moved(varying), alone.outputs
-    return network.edited(Graph(graph.name, ours, (alone,), inputs, outputs), metadata={})
+    return Network(network.name, (Graph(graph.name, ours, (alone,), inputs, outputs),))
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,12 @@ class Bouquet:
     network: Network
     origins: tuple[OperatorIndex, ...]
 
-    def origin_of(self, output: str) -> OperatorIndex:
-        """Return the index of the original operator that makes an output."""
+    @cached_property
+    def origin_of(self) -> Mapping[str, OperatorIndex]:
+        """The index of the original operator that makes an output, by the output's name."""
         graph = self.network.graph
-        return next(
-            origin
-            for origin, operator in zip(self.origins, graph.operators, strict=True)
-            if output in {graph.tensors[i].name for i in operator.outputs}
-        )
+        pairs = zip(self.origins, graph.operators, strict=True)
+        return {graph.tensors[i].name: origin for origin, op in pairs for i in op.outputs}
 
 
 def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
@@ -99,7 +98,7 @@ def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
     if not operators:
         return None
     graph = Graph("ends", tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs))
-    return Bouquet(network.edited(graph, metadata={}), tuple(origins))
+    return Bouquet(Network(network.name, (graph,)), tuple(origins))
 
 
 def _moved(indices: tuple[int, ...], by: int) -> tuple[int, ...]:

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ethosgen.values.source import Source
+from ethosgen.values.tosa import PREFIX
 
 ABSENT = -1
 """The index that TFLite writes for an absent optional input."""
@@ -23,6 +25,11 @@ CONTROL = frozenset({"IF", "WHILE", "CALL_ONCE"})
 
 STATEFUL = CONTROL | {"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"}
 """Operators whose relative order must stay as in the file."""
+
+_WEIGHTS = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3, "CONV_3D": 4}
+"""The axis of an operator's weights that counts output channels."""
+_RECURRENT = {"SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
+"""Operators that use all their weights in every step."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,30 @@ class Graph:
         """Return the name of an operator's first output, "" if it has none."""
         return self.tensors[operator.outputs[0]].name if operator.outputs else ""
 
+    def multiplications(self, operator: Operator) -> int:
+        """Return the approximate number of values that an operator multiplies or moves."""
+        tensors = [self.tensors[i] for i in operator.inputs if i != ABSENT]
+        outputs = sum(self.tensors[i].elements for i in operator.outputs)
+        axis = _WEIGHTS.get(operator.code)
+        if axis is not None and len(tensors) > 1 and len(tensors[1].shape) > axis:
+            return outputs * max(1, tensors[1].elements // max(tensors[1].shape[axis], 1))
+        if operator.code == "TRANSPOSE_CONV" and len(tensors) > 2:
+            return tensors[2].elements * max(1, tensors[1].elements // max(tensors[1].shape[-1], 1))
+        if operator.code in _RECURRENT:
+            steps = outputs // max(self.tensors[operator.outputs[0]].shape[-1], 1)
+            return steps * sum(tensor.elements for tensor in tensors if tensor.data is not None)
+        if operator.code == "BATCH_MATMUL" and tensors and tensors[0].shape:
+            return outputs * tensors[0].shape[-1]
+        window = 1
+        for side in ("filter_height", "filter_width"):
+            window *= int(operator.options.get(side, 1))
+        return max([outputs * window, *(tensor.elements for tensor in tensors)])
+
+    def macs(self, operator: Operator) -> int:
+        """Return the products that an operator adds up, without padding; 0 if it adds up none."""
+        adds_up = operator.code in {*_WEIGHTS, *_RECURRENT, "TRANSPOSE_CONV", "BATCH_MATMUL"}
+        return self.multiplications(operator) if adds_up else 0
+
 
 @dataclass(frozen=True)
 class Compression:
@@ -165,3 +196,35 @@ class Network:
     def outputs(self) -> tuple[Tensor, ...]:
         """The network's outputs."""
         return self.graph.output_tensors()
+
+    @cached_property
+    def multiplications(self) -> int:
+        """The approximate number of values that an inference multiplies or moves.
+
+        Each subgraph counts once.
+        """
+        return sum(graph.multiplications(op) for graph in self.graphs for op in graph.operators)
+
+    @cached_property
+    def has_state(self) -> bool:
+        """Whether an inference may depend on earlier ones."""
+        operators = (op for graph in self.graphs for op in graph.operators)
+        return any(tensor.is_variable for graph in self.graphs for tensor in graph.tensors) or any(
+            op.code in STATEFUL or op.code == "CUSTOM" for op in operators
+        )
+
+    @cached_property
+    def period(self) -> int:
+        """The number of inferences per output, above 1 if a CIRCULAR_BUFFER ends the others."""
+        cycles = (
+            int(op.options.get("cycles_max", 1))
+            for graph in self.graphs
+            for op in graph.operators
+            if op.custom_code == "CIRCULAR_BUFFER"
+        )
+        return math.prod(max(1, count) for count in cycles)
+
+    @cached_property
+    def is_tosa(self) -> bool:
+        """Whether it has operators of TOSA; then it has no others but control flow."""
+        return any(op.code.startswith(PREFIX) for graph in self.graphs for op in graph.operators)

@@ -447,6 +447,11 @@ class Plan:
         """The NPU's name, or NO_NPU."""
         return self.accelerator.name if self.accelerator else NO_NPU
 
+    @property
+    def is_precompiled(self) -> bool:
+        """Whether a backend's compiler made the network, so that it lacks the original."""
+        return self.npu_operators is None
+
     def summary(self) -> PlanSummary:
         """Return the plan's figures."""
         return PlanSummary(

@@ -7,7 +7,6 @@ from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
 from ethosgen.values.profile import ProgramStep
-from ethosgen.values.workload import period
 
 READ_ONLY = "read_only"
 """The parameter of every entry for constants that partitions share; not every plan uses it."""
@@ -130,7 +129,7 @@ class Program:
     @property
     def may_wait(self) -> bool:
         """Whether an inference may have no outputs, because a CIRCULAR_BUFFER collects inputs."""
-        return period(self.plan.network) > 1
+        return self.plan.network.period > 1
 
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with the fused operators."""

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.values.network import Network
-
 PREFIX = "TOSA_"
 
 VERSION = (1, 0, 0)
@@ -163,11 +161,6 @@ class TosaOp:
     def port(self, position: int) -> Operand:
         """Return the input at a position."""
         return self.inputs[min(position, len(self.inputs) - 1)]
-
-
-def is_tosa(network: Network) -> bool:
-    """Return whether a network has operators of TOSA; then it has no others but control flow."""
-    return any(op.code.startswith(PREFIX) for graph in network.graphs for op in graph.operators)
 
 
 def dtype_of(kind: str) -> str:

@@ -15,9 +15,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import has_state
 from ethosgen.verdict.given import GIVEN
-from ethosgen.verdict.judgement import question_of
 from ethosgen.verdict.trial import Make, Trial, try_out
 
 LIMIT_S = 60.0
@@ -36,7 +34,7 @@ def find_culprit(
     None if all outputs are equal for these samples, which run in order. EthosgenError if the
     simulator or the oracle cannot run the network at all.
     """
-    last = try_out(question_of(network, samples, oracle), make)
+    last = try_out(network, samples, make, oracle)
     if last.is_equal:
         return None
     skipped = 0
@@ -90,7 +88,7 @@ def _needed(
     network: Network, samples: Sequence[Arrays], index: int
 ) -> tuple[Sequence[Arrays], int]:
     """Return the samples on which sample `index` depends, and the number omitted before them."""
-    if has_state(network):
+    if network.has_state:
         return samples[: index + 1], 0
     return samples[index : index + 1], index
 
@@ -103,7 +101,7 @@ def _try_first(
         part = first_operators(network, count)
         if part is None:
             return None
-        trial = try_out(question_of(part, samples, oracle), make)
+        trial = try_out(part, samples, make, oracle)
         _ = trial.is_equal  # the oracle may refuse
     except EthosgenError:
         return None

@@ -23,7 +23,6 @@ from ethosgen.values.excerpt import single_operator
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-from ethosgen.verdict.judgement import question_of
 from ethosgen.verdict.trial import Make, Trial, try_out
 
 SAMPLES = 10
@@ -49,13 +48,12 @@ def keep_case(
     """
     alone = single_operator(network, index)
     code = network.graph.operators[index].code
-    questions = [question_of(network, samples, asked)]
+    attempts = [(network, samples)]
     if alone is not None:
-        driven = [*draw_samples(alone, SAMPLES, 0), *drive_to_ends(alone)]
-        questions.insert(0, question_of(alone, driven, asked))
-    for question in questions:
+        attempts.insert(0, (alone, [*draw_samples(alone, SAMPLES, 0), *drive_to_ends(alone)]))
+    for tried, inputs in attempts:
         try:
-            trial = try_out(question, make)
+            trial = try_out(tried, inputs, make, asked)
             difference = _difference(trial)
             golden = trial.golden if difference else None
         except EthosgenError:

@@ -12,17 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.oracle.answers import Question
-from ethosgen.samples.ends import COUNT, drive_to_ends
+from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.excerpt import Bouquet, gather
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.plan import Plan
-from ethosgen.values.workload import default_samples
-from ethosgen.verdict.judgement import question_of
-from ethosgen.verdict.trial import Make, try_out
+from ethosgen.verdict.trial import Make, Trial, try_out
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +76,7 @@ class _Ends:
 
     def _suspects(self, bouquet: Bouquet) -> list[OperatorIndex]:
         """Return the operators on accelerators with other outputs than the oracle's."""
-        trial = try_out(self._question(bouquet), self.make)
+        trial = self._trial(bouquet)
         if trial.fault is not None:
             raise trial.fault
         on_cpu = {bouquet.origins[cpu.operator] for cpu in trial.plan.cpu_operators}
@@ -89,16 +86,16 @@ class _Ends:
             for name, array in golden.items()
             if not np.array_equal(ours[name], array, equal_nan=array.dtype.kind == "f")
         }
-        return sorted({bouquet.origin_of(name) for name in names} - on_cpu)
+        return sorted({bouquet.origin_of[name] for name in names} - on_cpu)
 
     def _difference(self, alone: Bouquet) -> str:
         """Return how much an operator differs alone, "" if only where C++ leaves it undefined."""
-        compared = try_out(self._question(alone), self.make).comparison
+        compared = self._trial(alone).comparison
         if not compared.mismatches:
             return ""
         outputs = f"{compared.mismatches} of {counted(compared.elements, 'output')}"
         return f"{outputs}, by at most {compared.max_abs_diff:g}"
 
-    def _question(self, bouquet: Bouquet) -> Question:
-        count = default_samples(bouquet.network, COUNT, self.most_work)
-        return question_of(bouquet.network, drive_to_ends(bouquet.network)[:count], self.oracle)
+    def _trial(self, bouquet: Bouquet) -> Trial:
+        samples = drive_to_ends(bouquet.network, self.most_work)
+        return try_out(bouquet.network, samples, self.make, self.oracle)

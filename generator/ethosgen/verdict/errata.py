@@ -27,12 +27,10 @@ def known_errata(network: Network, planner: Planner, oracle: str) -> Allocation[
 
     UnsupportedError if the CPU has no code for one of them.
     """
-    from ethosgen import aot
-
     graph, allocation = network.graph, planner.errata(network, oracle)
     for index, why in allocation.items():
         operator = graph.operators[index]
-        if not aot.can_run(operator, graph):
+        if not planner.has_code(operator, graph):
             assert planner.accelerator is not None, "only an NPU has errata"
             raise UnsupportedError(
                 f"operator {index + 1} of {len(graph.operators)} of '{network.name}', "

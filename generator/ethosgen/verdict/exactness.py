@@ -14,7 +14,7 @@ from ethosgen.backend import compiler_of, is_compiled
 from ethosgen.oracle import DEFAULT, MIXED, SECOND, own_oracle
 from ethosgen.oracle.answers import Answer
 from ethosgen.oracle.interpreters import awaited
-from ethosgen.samples.drawing import draw_samples
+from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import FREE
 from ethosgen.values.errors import InputError, UnsupportedError
@@ -23,7 +23,6 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Check, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import default_samples, has_state, period
 from ethosgen.verdict.errata import known_errata
 from ethosgen.verdict.judgement import golden_answer
 from ethosgen.verdict.mending import MOST_WORK, Driven, Mending, Unanswered, access_fault
@@ -127,7 +126,7 @@ def _required_within(plan: Plan) -> Plan:
 
 def draw(network: Network) -> list[Arrays]:
     """Draw the check's samples: enough for SAMPLES of them to have outputs."""
-    most = min(SAMPLES * period(network), MOST_SAMPLES)
+    most = min(SAMPLES * network.period, MOST_SAMPLES)
     return draw_samples(network, default_samples(network, most, MOST_WORK), SEED)
 
 
@@ -147,7 +146,7 @@ def _answered(network: Network, ask: Ask, oracle: str | None) -> Answer | Unansw
     if isinstance(golden, Answer):
         return golden
     unanswered = Unanswered(golden, samples)
-    if has_state(network):
+    if network.has_state:
         return unanswered
     first = ask(network, samples[:1], oracle)
     if isinstance(first, str):

@@ -34,13 +34,13 @@ def simulate_samples(
     outputs = []
     try:
         with watch.stage("simulate", what):
-            with blaming(plan.network):
+            with blaming(plan):
                 evaluate = make_evaluator(plan)
             for index, sample in enumerate(samples):
                 watch.say(f"{what}: sample {index + 1} of {len(samples)}")
                 if trace is not None:
                     trace.begin_sample()
-                with blaming(plan.network):
+                with blaming(plan):
                     outputs.append(evaluate(sample, runner))
     finally:
         runner.close()

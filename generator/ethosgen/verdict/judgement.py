@@ -10,14 +10,13 @@ from ethosgen.frontend import read
 from ethosgen.oracle import DEFAULT, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.answers import Answer, Question, answer, answer_twice
 from ethosgen.oracle.oddities import oddities
-from ethosgen.samples.drawing import count_distributions, draw_samples
+from ethosgen.samples.drawing import SAMPLES, count_distributions, default_samples, draw_samples
 from ethosgen.samples.files import load_samples, samples_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
-from ethosgen.values.workload import SAMPLES, default_samples
 from ethosgen.verdict.given import compare_given, holds_outputs
 
 

@@ -157,10 +157,8 @@ class Mending:
 
     def _with_code(self, operators: Iterable[OperatorIndex]) -> list[OperatorIndex]:
         """Return those of some operators that have code on the CPU."""
-        from ethosgen.aot import can_run
-
-        graph = self._network.graph
-        return [index for index in operators if can_run(graph.operators[index], graph)]
+        graph, planner = self._network.graph, self._planner
+        return [i for i in operators if planner.has_code(graph.operators[i], graph)]
 
     def _fault_of(self, plan: Plan) -> str:
         """Return the fault of a plan, "" if it has none."""
@@ -189,7 +187,7 @@ class Mending:
         why = Kept(f"the check found that {whose} computes it differently: {fault}", UNKNOWN, True)
         culprits: dict[OperatorIndex, Kept] = {}
         while not self._passes(allocation | culprits):
-            if not self._passes((allocation | culprits).also(able, why)):
+            if not self._passes(FREE | dict.fromkeys(able, why) | allocation | culprits):
                 even = "even with every operator on the CPU that has code there"
                 if not plan.partitions:
                     even = "with every operator on the CPU"
@@ -215,7 +213,7 @@ class Mending:
         low, high = 0, len(able)  # it differs without the first `low`, and not with `high`
         while high - low > 1:
             middle = (low + high) // 2
-            if self._passes(allocation.also(able[:middle], why)):
+            if self._passes(FREE | dict.fromkeys(able[:middle], why) | allocation):
                 high = middle
             else:
                 low = middle

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import Allocation, OperatorIndex
-from ethosgen.values.network import Network
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import Plan
 
 
@@ -17,6 +17,9 @@ class Planner(Protocol):
 
     def plan(self, network: Network, allocation: Allocation[OperatorIndex], /) -> Plan:
         """Compile a network with operators kept on the CPU; RefusalError if that is refused."""
+
+    def has_code(self, operator: Operator, graph: Graph, /) -> bool:
+        """Return whether the CPU can run an operator of a graph."""
 
     def errata(self, network: Network, oracle: str, /) -> Allocation[OperatorIndex]:
         """Return the operators whose results on the NPU differ from an oracle's."""

@@ -11,6 +11,7 @@ from ethosgen.values.outcome import Arrays, Comparison, Difference
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
+from ethosgen.verdict.judgement import question_of
 
 Make = Callable[[Network], Plan]
 """Plans a network, or a part of it, with the whole network's settings."""
@@ -48,10 +49,10 @@ class Trial:
         return self.fault is None and self.comparison.first is None
 
 
-def try_out(question: Question, make: Make) -> Trial:
-    """Plan a question's network and run its samples, its partitions on the NPU model."""
-    plan = make(question.network)
+def try_out(network: Network, samples: Sequence[Arrays], make: Make, oracle: str | None) -> Trial:
+    """Plan a network and run samples, its partitions on the NPU model; `oracle` has the answer."""
+    plan, question = make(network), question_of(network, samples, oracle)
     try:
-        return Trial(plan, question, simulate_samples(plan, question.samples, Watch()))
+        return Trial(plan, question, simulate_samples(plan, samples, Watch()))
     except NpuFault as fault:
         return Trial(plan, question, fault=fault)

@@ -35,4 +35,4 @@ def golden(network: Network, samples: list[dict[str, Any]], limit_s: float) -> G
         pieces = take_apart(network, samples, limit_s)
     except InputError as error:
         return Golden(None, why=f"{first} | {error}")
-    return Golden(pieces.outputs(network), (*sorted(set(pieces.oracles)),))
+    return Golden(pieces.outputs, (*sorted(set(pieces.oracles)),))

@@ -46,7 +46,6 @@ from ethosgen.values.allocation import FREE, Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
-from ethosgen.values.tosa import is_tosa
 
 __all__ = [
     "CompileTarget",
@@ -93,7 +92,7 @@ def divide(network: Network, request: Request) -> Division:
         if request.ignore:
             raise InputError(f"'{network.name}' is already compiled: its operators cannot move now")
         return Division(plan_compiled(network, request.vela.npu, request.io, request.reach))
-    if is_tosa(network):
+    if network.is_tosa:
         return divide_tosa(network, request)
     control = {index: Kept(why) for index, why in stateful_operators(network.graph).items()}
     allocation = Allocation(control) | request.allocation

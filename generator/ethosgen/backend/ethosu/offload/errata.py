@@ -14,7 +14,6 @@ from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.tosa import is_tosa
 
 TableOf = Callable[[Operator, Graph], Table | None]
 """Returns the CPU's lookup table of an 8-bit operator, None if it has none."""
@@ -39,7 +38,7 @@ def find_errata(
 ) -> Allocation[OperatorIndex]:
     """Return the operators that must stay on the CPU so that all outputs equal an oracle's."""
     installed = vela_version()
-    known = TOSA_ERRATA if is_tosa(network) else ERRATA
+    known = TOSA_ERRATA if network.is_tosa else ERRATA
     open_ones = [e for e in known if oracle in e.against and is_open(e, installed)]
     reasons: dict[OperatorIndex, Kept] = {}
     for operator in network.graph.operators:

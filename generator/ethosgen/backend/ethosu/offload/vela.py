@@ -18,7 +18,6 @@ from ethosgen.host.extras import package_command
 from ethosgen.values.errors import InputError, RefusalError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.tosa import is_tosa
 
 MEMORY_MODE = MEMORY_MODES[DEFAULT_MODE]
 
@@ -141,7 +140,7 @@ def compile_network(
 
 def _file_of(network: Network) -> tuple[bytes, str]:
     """Return a network's file, and its format as Regor calls it."""
-    if is_tosa(network):
+    if network.is_tosa:
         return tosa_file_of(network), "TOSA"
     return file_of(network), "TFLITE"
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from tests.support.structure import House, circle_of, describe, houses, module_imports
+from tests.support.structure import (
+    PACKAGES,
+    WHEEL,
+    House,
+    circle_of,
+    describe,
+    houses,
+    module_imports,
+)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -15,6 +23,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 @pytest.mark.parametrize("house", list(houses()), ids=lambda house: str(house.package))
 def test_no_rooms_import_each_other_in_a_circle(house: House) -> None:
     assert not house.circle(), " -> ".join(house.circle())
+
+
+def test_parts_of_the_wheel_stand_beside_each_other_on_the_core() -> None:
+    (wheel,) = (house for house in houses() if house.package == WHEEL)
+    core, *parts = PACKAGES
+    assert parts and wheel.arrows == {part: {core} for part in parts}
 
 
 def test_the_libraries_of_kernels_stand_beside_each_other() -> None:

@@ -5,9 +5,14 @@ and a plug-in that fails is recorded, and skipped.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ethosgen.values.errors import ToolError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -53,7 +58,15 @@ DOORS = (
     *(BOARDS, PLATFORMS, LAYOUTS, TOOLCHAINS, TARGETS, FRONT_ENDS, ORACLES, BACKENDS),
     *(ACCELERATORS, LIBRARIES, APPLICATIONS, SECTIONS, COMMANDS),
 )
-"""All groups of entry points."""
+"""All groups of entry points that other packages may use."""
+
+NAMES = Door("ethosgen.names", "a name in Python")
+"""The group of what `ethosgen.NAME` is; only ethosgen's own wheel uses it."""
+
+_OWN = "ethosgen"
+"""Our distribution: its entry points are parts of ethosgen, and no plug-ins."""
+_GENERATOR = Path(__file__).parent.parent
+"""The folder of our packages: generator/, or the environment's."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,30 @@ def installed() -> Iterator[Plugin]:
             yield Plugin(door, entry.name, package, version, fault)
 
 
+def part(door: Door, name: str) -> Any:
+    """Load a part of ethosgen's own wheel, which is in a package of its own.
+
+    ToolError if the installation is older than the sources.
+    """
+    entry = _parts().get((door.group, name))
+    try:
+        if entry is not None:
+            return entry.load()
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(f"{_OWN}_"):
+            raise
+    raise ToolError(
+        f"this installation of ethosgen is older than its sources, and lacks '{name}'; "
+        f"install it again: {_installing()}"
+    )
+
+
+def packages() -> Sequence[Path]:
+    """Return the folders of ethosgen's packages: its own, and those of its parts."""
+    tops = {entry.module.partition(".")[0] for entry in _parts().values()}
+    return [_GENERATOR / name for name in sorted({_OWN, *tops})]
+
+
 class Registry(MutableMapping[str, Member]):
     """Members by name: ethosgen's own, then those of plug-ins, which never replace one of them."""
 
@@ -188,6 +225,25 @@ def _load(door: Door, entry: "EntryPoint") -> tuple[Any, str]:
     return value, ""
 
 
+def _installing() -> str:
+    """Return the command that installs ethosgen again."""
+    root = _GENERATOR.parent
+    source = ("--editable", str(root)) if (root / "pyproject.toml").is_file() else (_OWN,)
+    return shlex.join([sys.executable, "-m", "pip", "install", "--no-deps", *source])
+
+
+@functools.cache
+def _parts() -> Mapping[tuple[str, str], "EntryPoint"]:
+    """Return ethosgen's own entry points by group and name, without a search of other packages."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        entries = distribution(_OWN).entry_points
+    except PackageNotFoundError:
+        return {}
+    return {(entry.group, entry.name): entry for entry in entries}
+
+
 def _package(entry: "EntryPoint") -> tuple[str, str]:
     return (entry.dist.name, entry.dist.version) if entry.dist else ("?", "?")
 
@@ -199,8 +255,11 @@ def _entries(group: str) -> list["EntryPoint"]:
 
 @functools.cache
 def _all_entries() -> dict[str, list["EntryPoint"]]:
-    """Return ethosgen's entry points by group; this searches all installed packages, once."""
+    """Return others' entry points by group; this searches all installed packages, once."""
     from importlib.metadata import entry_points  # it takes a while to import
 
-    found = entry_points()
-    return {door.group: list(found.select(group=door.group)) for door in DOORS}
+    installed = entry_points()
+    return {
+        door.group: [e for e in installed.select(group=door.group) if _package(e)[0] != _OWN]
+        for door in DOORS
+    }

@@ -19,13 +19,13 @@ from ethosgen.relax import (
     Composite,
     Site,
     partition_for_ethosu,
-    question,
     simulate_ethosu,
     support_report,
     translates,
 )
-from ethosgen.relax import simulation as simulation_module
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen_relax import question
+from ethosgen_relax import simulation as simulation_module
 from tests.support.relax_networks import (
     Given,
     Quantized,

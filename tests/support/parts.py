@@ -54,7 +54,7 @@ EVERYWHERE = (
 EVERY_TIME = (
     *(f"{_GENERATOR}{room}" for room in "api flow oracle platforms project samples".split()),
     *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
-    *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins version".split()),
+    *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
     *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
     *("README.md", "tools", "zephyr_app"),
 )
@@ -131,7 +131,7 @@ PARTS = (
     Part(
         "onnx",
         ("tests/frontend/onnx/", "tests/frontend/relax/", "tests/relax/"),
-        _of("aot/", "frontend/onnx/", "frontend/relax/", "relax/"),
+        (*_of("aot/", "frontend/onnx/", "frontend/relax/"), "generator/ethosgen_relax/"),
     ),
     Part(
         "torch",

@@ -1,4 +1,4 @@
-"""The structure of the package, from its imports alone: `make structure`.
+"""The structure of the packages in the wheel, from their imports alone: `make structure`.
 
 Every import counts: those inside functions and those for type checkers too. A room is a package, or
 a module beside packages; an arrow leads from a room to one that it imports. The floor of a room is
@@ -13,7 +13,11 @@ from graphlib import CycleError, TopologicalSorter
 
 import grimp
 
-PACKAGE = "ethosgen"
+from tests import ROOT
+
+PACKAGES = tuple(path.name for path in sorted((ROOT / "generator").glob("ethosgen*")))
+WHEEL = "the wheel"
+"""The house whose rooms are the packages."""
 
 Arrows = Mapping[str, frozenset[str]]
 """What each room imports."""
@@ -52,8 +56,8 @@ def circle_of(arrows: Arrows) -> list[str]:
 
 @cache
 def module_imports() -> Arrows:
-    """Return the modules of the package, and what each imports of it."""
-    graph = grimp.build_graph(PACKAGE, cache_dir=None)
+    """Return the modules of the packages, and what each imports of them."""
+    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     return {
         module: frozenset(graph.find_modules_directly_imported_by(module))
         for module in sorted(graph.modules)
@@ -61,7 +65,7 @@ def module_imports() -> Arrows:
 
 
 def houses() -> Iterator[House]:
-    """Yield the whole package, then each package within it that has several rooms."""
+    """Yield the wheel, then each package within it that has several rooms."""
     arrows: defaultdict[str, defaultdict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for importer, imported in module_imports().items():
         for name in imported:
@@ -79,7 +83,7 @@ def _divide(importer: str, imported: str) -> list[str]:
         (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
         min(len(one), len(other)),
     )
-    return [".".join(one[:shared]), *one[shared : shared + 1], *other[shared : shared + 1]]
+    return [".".join(one[:shared]) or WHEEL, *one[shared : shared + 1], *other[shared : shared + 1]]
 
 
 def describe(house: House) -> Iterator[str]:

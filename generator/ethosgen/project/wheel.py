@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ethosgen.host.demos import DEMO_FILES, DEMO_FOLDER
 from ethosgen.host.resources import resource_folder
+from ethosgen.plugins import packages
 from ethosgen.values.errors import InputError
 from ethosgen.version import __version__
 
@@ -47,8 +48,11 @@ def make_wheel() -> bytes:
 
 
 def _package_files() -> dict[str, bytes]:
-    package = Path(__file__).parent.parent
-    found = {path.relative_to(package.parent): path for path in package.rglob("*")}
+    found = {
+        path.relative_to(package.parent): path
+        for package in packages()
+        for path in package.rglob("*")
+    }
     for name in _DATA:
         folder = resource_folder(name)
         found |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}

@@ -17,6 +17,7 @@ from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
 from ethosgen.host.resources import resource_folder
 from ethosgen.oracle import DEFAULT
+from ethosgen.plugins import packages
 from ethosgen.studies.points import measure_front, measure_point
 from ethosgen.studies.workers import Chunk, run_chunks
 from ethosgen.values.accelerator import NO_NPU
@@ -255,8 +256,8 @@ def key_of(point: Point, facts: str | None = None, kind: str = "point") -> str:
 def sources_digest() -> str:
     """Return a digest of ethosgen's modules and templates, and of its tools' versions."""
     total = hashlib.sha256(repr(sorted(find_versions().items())).encode())
-    package = Path(__file__).parent.parent
-    folders = [folder for folder in package.iterdir() if (folder / "__init__.py").is_file()]
+    core, *parts = packages()
+    folders = [*(f for f in core.iterdir() if (f / "__init__.py").is_file()), *parts]
     for folder in (*sorted(folders), *map(resource_folder, _RESOURCES)):
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

@@ -1,11 +1,11 @@
 """Compiles partitions, each content once."""
 
 from ethosgen.flow import PlanSettings, make_plan
-from ethosgen.relax.question import content_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from ethosgen_relax.question import content_of
 
 _PLANS: dict[tuple[str, str, bool], Plan] = {}
 """Plans of this process, by NPU, content, and whether they were checked."""

@@ -16,11 +16,11 @@ from tvm import relax, tirx
 from ethosgen.aot import make_evaluator
 from ethosgen.backend import find_accelerator, require_simulator, simulation_of
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.relax.island import CODEGEN, converted, read_island, types_of
-from ethosgen.relax.partition import CHECKED, NPU, SYMBOL
-from ethosgen.relax.planning import plan_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import Plan
+from ethosgen_relax.island import CODEGEN, converted, read_island, types_of
+from ethosgen_relax.partition import CHECKED, NPU, SYMBOL
+from ethosgen_relax.planning import plan_of
 
 CODEGEN_NAME = "relax.ext.ethosu"
 CALLED = "ethosgen.relax.run_partition"

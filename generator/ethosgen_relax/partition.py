@@ -12,15 +12,15 @@ from ethosgen.frontend.relax.composite import take_apart
 from ethosgen.frontend.relax.normal import bindings_of, normalized
 from ethosgen.frontend.relax.partitioning import with_composites
 from ethosgen.frontend.relax.patterns import PATTERNS, RESCALING, Composite
-from ethosgen.relax.island import CODEGEN, COMPOSITE, PLACE, RESULT, Island, read_island
-from ethosgen.relax.planning import plan_of
-from ethosgen.relax.preparation import prepared
-from ethosgen.relax.question import refusals
-from ethosgen.relax.report import LEFT, REASON
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
+from ethosgen_relax.island import CODEGEN, COMPOSITE, PLACE, RESULT, Island, read_island
+from ethosgen_relax.planning import plan_of
+from ethosgen_relax.preparation import prepared
+from ethosgen_relax.question import refusals
+from ethosgen_relax.report import LEFT, REASON
 
 NPU = "npu"
 """The attribute of a partition that names its NPU."""

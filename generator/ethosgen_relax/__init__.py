@@ -20,14 +20,16 @@ island      composites and partitions as networks
 simulation  the partitions as functions that TVM calls
 report      what a partitioned module says
 saving      modules as .tflite files
+
+Users import it as ethosgen.relax.
 """
 
 from ethosgen.frontend.relax.patterns import PATTERNS, Composite
 from ethosgen.frontend.relax.site import Site, translates
-from ethosgen.relax.partition import partition_for_ethosu
-from ethosgen.relax.report import Support, support_report
-from ethosgen.relax.saving import save_tflite
-from ethosgen.relax.simulation import simulate_ethosu
+from ethosgen_relax.partition import partition_for_ethosu
+from ethosgen_relax.report import Support, support_report
+from ethosgen_relax.saving import save_tflite
+from ethosgen_relax.simulation import simulate_ethosu
 
 __all__ = [
     "PATTERNS",

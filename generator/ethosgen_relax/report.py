@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.relax.island import CODEGEN, COMPOSITE, RESULT
+from ethosgen_relax.island import CODEGEN, COMPOSITE, RESULT
 
 LEFT = "ethosu_composite"
 """The attribute of a function with what would have been a composite: the composite's name."""

@@ -12,10 +12,10 @@ import tvm
 
 from ethosgen.frontend import source_of
 from ethosgen.frontend.relax import import_module
-from ethosgen.relax.island import types_of
-from ethosgen.relax.preparation import prepared
 from ethosgen.values.errors import cannot_write
 from ethosgen.values.network import Network
+from ethosgen_relax.island import types_of
+from ethosgen_relax.preparation import prepared
 
 
 def save_tflite(

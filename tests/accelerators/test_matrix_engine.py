@@ -17,7 +17,7 @@ from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
 from ethosgen.targets import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
-from ethosgen.values.errors import BuildError, DeviceFault, InputError
+from ethosgen.values.errors import BuildError, DeviceFault, InputError, UnsupportedError
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -190,6 +190,24 @@ def test_a_check_finds_what_a_driver_does_not_flush(
     assert all(result.passed for result in results) == (flush is None)
     for result in results:
         assert (CACHE_FAULT in result.notes) == bool(result.findings)
+
+
+@needs_gcc
+def test_a_model_that_drops_one_rounding_is_refused(tmp_path: Path) -> None:
+    """It concerns negative sums alone, which kws has in its last layer alone."""
+    folder = shutil.copytree(FOLDER, tmp_path / ENGINE)
+    model = folder / "model.py"
+    right = "high = np.where(total >= 0, total >> 31, -(-total >> 31))"
+    assert model.read_text().count(right) == 1
+    model.write_text(model.read_text().replace(right, "high = total >> 31"))
+    with pytest.raises(UnsupportedError, match=r"FULLY_CONNECTED .* wrongly: .* by at most 1;"):
+        flow.simulate(
+            ROOT / "demo" / "kws_int8.tflite",
+            npu="none",
+            accelerators=(str(folder),),
+            inputs=Inputs(None, 1, 1),
+            watch=Watch(),
+        )
 
 
 @pytest.mark.slow

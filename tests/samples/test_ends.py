@@ -1,5 +1,7 @@
 """Samples that drive each operator of a network to its ends."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,11 @@ from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support.networks import NetworkBuilder, Spec
+
+Array = np.ndarray[Any, Any]
+
+SCALE, OTHER = 0.1300717, 0.0700293
+"""No small multiple of one is a multiple of the other, or of an output's scale."""
 
 
 def layers() -> Network:
@@ -111,3 +118,73 @@ def test_two_inputs_meet_at_ties(code: str, sign: int) -> None:
     first, second = (v.astype(int) for v in driven_alone("MUL", "int8", (1, 8, 8), 2)[7].values())
     steps = first * second / 30
     assert np.allclose(abs(steps - np.floor(steps) - 0.5), 0)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_one_element_at_the_other_end_shows_a_wrong_fast_path_for_equal_inputs(dtype: str) -> None:
+    """A kernel that takes inputs for equal by their first and last elements is found."""
+
+    def wrong(first: Array, second: Array) -> Array:
+        flat = first.ravel()
+        is_equal = flat[0] == flat[-1] and second.flat[0] == second.flat[-1]
+        return (
+            np.full_like(first, max(flat[0], second.flat[0])) if is_equal else right(first, second)
+        )
+
+    def right(first: Array, second: Array) -> Array:
+        return np.maximum(first, second)
+
+    samples = [list(s.values()) for s in driven_alone("MAXIMUM", dtype, (1, 5, 5, 2), 2)]
+    found = [n for n, pair in enumerate(samples) if not np.array_equal(wrong(*pair), right(*pair))]
+    assert found == [7], "its reverse shows it in MINIMUM"
+
+
+def steps_of(code: str, dtype: str, *shapes: tuple[int, ...], constant: bool = False) -> Array:
+    """Return the real results of two inputs at ties, in steps of the output."""
+    net = NetworkBuilder("alone", 1)
+    x = net.input(shapes[0], dtype, SCALE, 0)
+    values = net.random_integers(shapes[1], dtype)
+    y = net.constant(values, scale=OTHER) if constant else net.input(shapes[1], dtype, OTHER, 0)
+    shape = np.broadcast_shapes(*shapes)
+    made = Spec(shape, dtype, SCALE * OTHER * 900 if code == "MUL" else 0.3100713, 0)
+    network = parse_network(net.build(net.operator(code, [x, y], [made])[0]), "alone")
+    varying = [*drive_to_ends(network)[7].values()]
+    first = varying[0].astype(float) * SCALE
+    second = (values if constant else varying[1]).astype(float) * OTHER
+    real = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}[code](first, second)
+    return np.asarray(real / made.scale)
+
+
+@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
+@pytest.mark.parametrize(
+    ("dtype", "most"), [("int8", 0.02), ("int16", 3e-3)], ids=["int8", "int16"]
+)
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((1, 6, 6, 4), (1, 6, 6, 4)),
+        ((1, 6, 6, 4), (4,)),
+        ((1, 1, 1, 4), (1, 6, 6, 4)),
+        ((1, 6, 1, 4), (1, 1, 6, 4)),
+        ((1, 6, 6, 4), ()),
+    ],
+)
+def test_two_inputs_of_any_shapes_meet_at_ties(
+    code: str, dtype: str, most: float, shapes: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
+    steps = steps_of(code, dtype, *shapes)
+    distances = abs(steps - np.floor(steps) - 0.5)
+    is_crossed = shapes == ((1, 6, 1, 4), (1, 1, 6, 4))  # an element of one meets six of the other
+    assert np.quantile(distances, 0.1 if is_crossed else 0.5) < most
+    assert is_crossed or abs(steps).max() <= np.iinfo(dtype).max + 1
+
+
+def test_an_input_meets_ties_beside_a_constant() -> None:
+    steps = steps_of("ADD", "int8", (1, 6, 6, 4), (4,), constant=True)
+    assert np.median(abs(steps - np.floor(steps) - 0.5)) < 0.1
+
+
+def test_a_rescaled_input_of_16_bits_meets_ties() -> None:
+    (values,) = driven_alone("QUANTIZE", "int16", (1, 8, 8))[7].values()
+    steps = values / 3
+    assert np.allclose(abs(steps - np.floor(steps) - 0.5), 1 / 6)

@@ -2,37 +2,32 @@
 
 They are for networks of operators side by side: an input belongs to one operator. For a layer with
 constant weights, inputs follow the signs of the weights of one output channel after the other, so
-that its sums become largest and smallest; for others, all inputs are at one end, at opposite ends,
-or run through their values. A single input also has one element at the other end, and values at and
-between the edges of an interpolated table; two inputs meet where their result is halfway between
-two integers.
+that its sums become largest and smallest, and reach ties of rounding; for others, all inputs are at
+one end, at opposite ends, or run through their values. An input also has one element at the other
+end, and values at and between the edges of an interpolated table; rescaled values, and two inputs,
+meet ties.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ethosgen.samples.drawing import Array, default_samples
 from ethosgen.samples.spans import Span, input_spans
-from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
+from ethosgen.samples.sums import ROUNDS, end_sums, tie_sums
+from ethosgen.samples.ties import tie_inputs
+from ethosgen.samples.windows import windows_of
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
 
-COUNT = 8
-"""Samples: both ends, opposite ends, sums at both ends, values upwards, and downwards or ties."""
+COUNT = 7 + ROUNDS
+"""Samples: ends, opposite ends, one element at the other end, sums at ends, values in turn, ties.
+"""
 
 _MOST = 2.0**62
 """The bound of a ramp: the ends of int64 are no doubles."""
 _SEGMENT = 128
 """The 16-bit values of one segment of an interpolated table."""
-_COMBINE: Mapping[str, Callable[[Array, Array], Array]] = {
-    "ADD": np.add.outer,
-    "SUB": np.subtract.outer,
-    "MUL": np.multiply.outer,
-}
-"""Operators of two inputs whose real result is that of a function of the real inputs."""
-
-_CHANNEL_AXES = {"CONV_2D": 0, "FULLY_CONNECTED": 0, "DEPTHWISE_CONV_2D": 3}
-"""Layers whose second input has the weights, by the axis of their output channels."""
 
 
 def drive_to_ends(network: Network, most_work: int | None = None) -> list[Arrays]:
@@ -51,44 +46,65 @@ def drive_to_ends(network: Network, most_work: int | None = None) -> list[Arrays
 
 def _driven(operator: Operator, graph: Graph, spans: Mapping[int, Span]) -> list[Arrays]:
     tensors = [graph.tensors[i] for i in dict.fromkeys(operator.inputs) if i in spans]
-    names = [tensor.name for tensor in tensors]
+    spanned = [(tensor, spans[tensor.index]) for tensor in tensors]
 
     def at(*ends: str) -> Arrays:
         turns = (ends[n % len(ends)] for n in range(len(tensors)))
         return {
-            tensor.name: _cast(
-                np.broadcast_to(getattr(spans[tensor.index], end), tensor.shape), tensor
-            )
-            for tensor, end in zip(tensors, turns, strict=True)
+            tensor.name: _cast(np.broadcast_to(getattr(span, end), tensor.shape), tensor)
+            for (tensor, span), end in zip(spanned, turns, strict=True)
         }
 
-    largest = _by_weights(operator, graph, spans)
-    driven = [at("low"), at("high")]
+    hot = [_one_hot(tensor, span, n) for n, (tensor, span) in enumerate(spanned)]
+    one_hot = [
+        {t.name: pair[end] for t, pair in zip(tensors, hot, strict=True)} for end in range(2)
+    ]
+    ramp = {t.name: _ramp(t, span, n) for n, (t, span) in enumerate(spanned)}
+    downwards = {name: np.flip(values).copy() for name, values in ramp.items()}
+    ends, output = [at("low"), at("high")], graph.tensors[operator.outputs[0]]
+    windows = windows_of(operator, graph)
+    if windows is not None and windows.source.index in spans:
+        source, centre = windows.source, at("centre")
+        sums = end_sums(windows, spans[source.index])
+        tied = tie_sums(operator, output, windows)
+        filled = [{**centre, source.name: _cast(values, source)} for values in (*sums, *tied)]
+        return _padded([*ends, *one_hot, *filled[:2], ramp, *filled[2:], downwards], spanned)
+    met = tie_inputs(operator, graph, tensors)
+    ties = [{t.name: _cast(v, t) for t, v in zip(tensors, met, strict=True)}] if met else []
     if len(tensors) == 1:
-        driven += [{names[0]: v} for v in _one_hot(tensors[0], spans[tensors[0].index])]
+        between = [{tensors[0].name: values} for values in _between(*spanned[0])]
+        driven = [*ends, *one_hot, *between, ramp, *ties, downwards]
     else:
-        driven += [at("low", "high"), at("high", "low")]
-    if largest is not None:
-        driven += [{names[0]: values} for values in largest]
-    elif len(tensors) == 1:
-        driven += [{names[0]: v} for v in _between(tensors[0], spans[tensors[0].index])]
-    else:
-        driven += [at("low", "centre"), at("high", "centre")]
-    ramps = [_ramp(tensor, spans[tensor.index], n) for n, tensor in enumerate(tensors)]
-    driven.append(dict(zip(names, ramps, strict=True)))
-    ties = _ties(operator, graph, tensors)
-    downwards = {name: np.flip(values).copy() for name, values in driven[-1].items()}
-    driven.append(dict(zip(names, ties, strict=True)) if ties else downwards)
-    return driven
+        crossed = [at("low", "high"), at("high", "low"), at("low", "centre"), at("high", "centre")]
+        driven = [*ends, *crossed, ramp, *ties, *one_hot, downwards]
+    return _padded(driven, spanned)
 
 
-def _one_hot(tensor: Tensor, span: Span) -> tuple[Array, Array]:
-    """Return the lowest value everywhere and the highest in the middle, and the reverse."""
-    is_middle = np.arange(tensor.elements).reshape(tensor.shape) == tensor.elements // 2
+def _padded(driven: Sequence[Arrays], spanned: Sequence[tuple[Tensor, Span]]) -> list[Arrays]:
+    """Return COUNT samples: the given ones, and random ones."""
+    random = np.random.default_rng(0)
+    drawn = ({t.name: _uniform(t, span, random) for t, span in spanned} for _ in range(COUNT))
+    return [*driven, *drawn][:COUNT]
+
+
+def _uniform(tensor: Tensor, span: Span, random: np.random.Generator) -> Array:
+    low, high = (np.asarray(end, np.float64) for end in (span.low, span.high))
+    values = low + (high - low) * random.random(tensor.shape)
+    values = np.clip(values, -_MOST, _MOST)
+    return _cast(np.rint(values) if span.is_whole else values, tensor)
+
+
+def _one_hot(tensor: Tensor, span: Span, turn: int) -> tuple[Array, Array]:
+    """Return the lowest value everywhere and the highest once, and the reverse.
+
+    It is in the middle of the first input, and further back in others.
+    """
+    place = tensor.elements * (turn + 1) // (turn + 2)
+    is_hot = np.arange(tensor.elements).reshape(tensor.shape) == place
     low, high = np.asarray(span.low), np.asarray(span.high)
     return (
-        _cast(np.where(is_middle, high, low), tensor),
-        _cast(np.where(is_middle, low, high), tensor),
+        _cast(np.where(is_hot, high, low), tensor),
+        _cast(np.where(is_hot, low, high), tensor),
     )
 
 
@@ -111,69 +127,6 @@ def _between(tensor: Tensor, span: Span) -> tuple[Array, Array]:
         moved = (edges - np.arange(count).reshape(tensor.shape) % 2, edges + _SEGMENT // 2)
     low, high = (_cast(np.clip(values, span.low, span.high), tensor) for values in moved)
     return low, high
-
-
-def _ties(operator: Operator, graph: Graph, inputs: Sequence[Tensor]) -> list[Array]:
-    """Return int8 inputs whose result is halfway between two integers, or as near as it gets.
-
-    An empty list for other types and operators.
-    """
-    y = graph.tensors[operator.outputs[0]]
-    is_plain = len(inputs) == 2 and inputs[0].shape == inputs[1].shape and inputs[0].elements
-    known = [t.quantization for t in (*inputs, y)]
-    if operator.code not in _COMBINE or not is_plain or {t.dtype for t in (*inputs, y)} != {"int8"}:
-        return []
-    if not all(q and q.scale and q.zero_point for q in known):
-        return []
-    (x, z, over) = [(q.scale[0], q.zero_point[0]) for q in known if q]
-    values = np.arange(-128, 128)
-    reals = [scale * (values - point) for scale, point in (x, z)]
-    steps = _COMBINE[operator.code](*reals) / over[0] + over[1]
-    distance = abs(steps - np.floor(steps) - 0.5)
-    distance[(steps < -128) | (steps > 127)] = 1
-    nearest = np.argsort(distance, axis=None, kind="stable")
-    chosen = np.resize(nearest, inputs[0].elements)
-    places = np.unravel_index(chosen, distance.shape)
-    return [_cast(values[place], tensor) for place, tensor in zip(places, inputs, strict=True)]
-
-
-def _by_weights(
-    operator: Operator, graph: Graph, spans: Mapping[int, Span]
-) -> tuple[Array, Array] | None:
-    """Return inputs that make a layer's sums largest and smallest; None for other operators.
-
-    The patterns of the channels follow one another along the input, each as long as the products
-    of one output. They meet whole windows where the stride is the size of a window, and rows.
-    """
-    axis = _CHANNEL_AXES.get(operator.code)
-    if axis is None or operator.inputs[1] == ABSENT:
-        return None
-    source, weights = (graph.tensors[i] for i in operator.inputs[:2])
-    span = spans.get(source.index)
-    if weights.data is None or span is None or not span.is_whole or weights.dtype == "float32":
-        return None
-    values = np.moveaxis(weights.array(), axis, 0)
-    rows = values.reshape(values.shape[0], -1) >= 0
-    if operator.code == "CONV_2D" and len(source.shape) == 4:
-        pattern = _tiled(values >= 0, source.shape)
-    else:
-        pattern = np.resize(rows, source.elements).reshape(source.shape)
-    high, low = np.asarray(span.high), np.asarray(span.low)
-    return (
-        _cast(np.where(pattern, high, low), source),
-        _cast(np.where(pattern, low, high), source),
-    )
-
-
-def _tiled(signs: Array, shape: tuple[int, ...]) -> Array:
-    """Lay the windows (channel, height, width, depth) of signs side by side over an NHWC input."""
-    channels, height, width, depth = signs.shape
-    down, across = -(-shape[1] // height), -(-shape[2] // width)
-    order = np.arange(down * across) % channels
-    grid = signs[order].reshape(down, across, height, width, depth)
-    whole = grid.transpose(0, 2, 1, 3, 4).reshape(down * height, across * width, depth)
-    cut = whole[: shape[1], : shape[2]]
-    return np.broadcast_to(np.resize(cut, (*cut.shape[:2], shape[3])), shape)
 
 
 def _ramp(tensor: Tensor, span: Span, step: int) -> Array:

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from kws_front_end import RATE
 from rich.progress import track
-from scipy.fft import next_fast_len  # type: ignore[import-untyped]
-from scipy.signal import fftconvolve, resample_poly  # type: ignore[import-untyped]
 
 Array = np.ndarray[Any, Any]
 
@@ -68,6 +66,8 @@ class Stream:
 
 def speak(word: str, voice: str, speed: int, pitch: int) -> Utterance:
     """Return a word as espeak-ng speaks it; speed in words a minute, pitch from 0 to 99."""
+    from scipy.signal import resample_poly  # type: ignore[import-untyped]  # takes a second
+
     command = ["espeak-ng", "--stdout", "-v", voice, "-s", str(speed), "-p", str(pitch), word]
     spoken = subprocess.run(command, check=True, capture_output=True).stdout
     samples = np.frombuffer(spoken[44:], np.int16).astype(np.float32) / 32768
@@ -118,6 +118,8 @@ def _played(utterance: Utterance, speed: float) -> Utterance:
 
 
 def _stream(utterances: Sequence[Utterance], rng: np.random.Generator) -> Stream:
+    from scipy.signal import fftconvolve
+
     loudness = rng.uniform(-70, -32)  # of the noise, in dB of full scale
     echo = _echo(rng) if rng.random() < 0.3 else None
     parts, starts, ends, position = [], [], [], 0
@@ -147,6 +149,8 @@ def _at_level(samples: Array, decibels: float) -> Array:
 
 def _noise(length: int, rng: np.random.Generator) -> Array:
     """Return noise whose power falls as 1 / f**k, k drawn from 0 to 2, sometimes with a hum."""
+    from scipy.fft import next_fast_len  # type: ignore[import-untyped]
+
     slope = rng.uniform(0, 2)
     count = next_fast_len(length)
     shape = np.maximum(np.fft.rfftfreq(count, 1 / RATE), 20) ** (-slope / 2)

@@ -43,14 +43,28 @@ def test_of_the_module(): pass
 """
 
 
+LEAN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+"""Other plug-ins take most of the time of so short a run."""
+
+
 def run(place: Path, *options: str, **variables: str) -> str:
     """Run the tests and return their names with their outcomes."""
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-rA",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "xdist",
+        *options,
+    ]
     command += [f"--passed={place / 'passed.txt'}"]
     done = subprocess.run(
         command,
         cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
+        env={**os.environ, **LEAN, "PYTHONPATH": str(ROOT), **variables},
         capture_output=True,
         text=True,
         check=False,

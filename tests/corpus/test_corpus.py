@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -198,26 +199,21 @@ def test_every_operator_of_vela_is_in_the_corpus() -> None:
     assert list(OPERATORS) == sorted(listed.split())
 
 
-@pytest.fixture(scope="module")
-def witnesses() -> dict[str, list[Run]]:
-    """The networks that show the known differences, by the entry's name."""
-    runs: dict[str, list[Run]] = {}
-    for entry in KNOWN:
-        products = [*NPUS] if entry.name in NEW_ON_U85 else [*PRODUCTS]
-        key = Key(*entry.witness)
-        settings = [setting_of(key, product) for product in products]
-        runs[entry.name] = [run_case(key, case_of(key), settings)]
-        judge(runs[entry.name])
-        explain_trials(runs[entry.name])
-    return runs
+@cache
+def witness_of(entry: Known) -> Run:
+    """Run the network that shows a known difference."""
+    products = [*NPUS] if entry.name in NEW_ON_U85 else [*PRODUCTS]
+    key = Key(*entry.witness)
+    run = run_case(key, case_of(key), [setting_of(key, product) for product in products])
+    judge([run])
+    explain_trials([run])
+    return run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: entry.name)
-def test_a_witness_shows_each_known_difference(
-    entry: Known, witnesses: dict[str, list[Run]]
-) -> None:
-    trials = [trial for run in witnesses[entry.name] for trial in run.trials]
+def test_a_witness_shows_each_known_difference(entry: Known) -> None:
+    trials = witness_of(entry).trials
     assert not [text for trial in trials for text in trial.unexpected]
     assert any(entry.name in names for trial in trials for names in trial.known.values())
 
@@ -227,24 +223,20 @@ def test_a_witness_shows_each_known_difference(
 @pytest.mark.parametrize(
     "entry", [entry for entry in KNOWN if not entry.fault], ids=lambda entry: entry.name
 )
-def test_a_known_difference_excuses_no_other_values(
-    entry: Known, way: str, witnesses: dict[str, list[Run]]
-) -> None:
+def test_a_known_difference_excuses_no_other_values(entry: Known, way: str) -> None:
     """`python -m tests.corpus damage` does this for all networks that an entry excuses."""
-    assert not [text for run in witnesses[entry.name] for text in survivors(run, way)]
+    assert not [*survivors(witness_of(entry), way)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in KNOWN if entry.fault], ids=lambda e: e.name)
-def test_a_known_fault_excuses_no_other_fault(
-    entry: Known, witnesses: dict[str, list[Run]]
-) -> None:
-    runs = copy.deepcopy(witnesses[entry.name])
-    faults = [trial for run in runs for trial in run.trials if trial.where == "fault"]
+def test_a_known_fault_excuses_no_other_fault(entry: Known) -> None:
+    run = copy.deepcopy(witness_of(entry))
+    faults = [trial for trial in run.trials if trial.where == "fault"]
     assert faults
     for trial in faults:
         trial.why, trial.known = "NPU fault at stream offset 0x0: some other one", {}
-    explain_trials(runs)
+    explain_trials([run])
     assert all(trial.unexpected for trial in faults)
 
 

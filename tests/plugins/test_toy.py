@@ -61,6 +61,7 @@ def test_doctor_lists_each_kind_and_names_what_is_broken(site: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_command_is_in_the_help_and_runs(site: Path) -> None:
     assert "Plug-ins:\n  hello         Say hello" in ethosgen(site, "--help").stdout
     done = ethosgen(site, "hello")
@@ -68,6 +69,7 @@ def test_a_command_is_in_the_help_and_runs(site: Path) -> None:
     assert "the plug-in 'broken' of the package 'toy-plugin' (ethosgen.commands) is" in done.stderr
 
 
+@pytest.mark.slow
 def test_its_front_end_reads_and_its_oracle_decides(site: Path, tmp_path: Path) -> None:
     (tmp_path / "half.toy").write_bytes(TOY)
     words = ("simulate", "half.toy", "--npu", "none", "--oracle", "toy")
@@ -75,6 +77,7 @@ def test_its_front_end_reads_and_its_oracle_decides(site: Path, tmp_path: Path) 
     assert done.returncode == 0 and "Toy's oracle 1.2: as --oracle asks\nPASS" in done.stdout
 
 
+@pytest.mark.slow
 def test_its_sections_are_in_the_report_but_for_a_broken_one(site: Path, tmp_path: Path) -> None:
     (tmp_path / "half.toy").write_bytes(TOY)
     words = ("report", "half.toy", "--npu", "none", "--on", "simulate", "-o", "half.html")
@@ -85,6 +88,7 @@ def test_its_sections_are_in_the_report_but_for_a_broken_one(site: Path, tmp_pat
     assert "(ethosgen.sections) is skipped: ZeroDivisionError: no figures" in done.stderr
 
 
+@pytest.mark.slow
 def test_accelerators_targets_and_kernels_are_known(site: Path) -> None:
     done = run(site, "-c", ASK)
     first, second = done.stdout.splitlines()
@@ -92,6 +96,7 @@ def test_accelerators_targets_and_kernels_are_known(site: Path) -> None:
     assert second == str(["toy"] * 5)
 
 
+@pytest.mark.slow
 def test_its_platform_has_files_and_its_application_too(site: Path, tmp_path: Path) -> None:
     words = ("--board", "toy", "--platform", "toy", "--npu", "none", "--app", "toy", "-o", "p")
     done = ethosgen(site, "project", DIGITS, *words, cwd=tmp_path)

@@ -101,6 +101,7 @@ def test_a_run_goes_on_from_its_results(tmp_path: Path) -> None:
             measure(replace(asked, **changes))
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on(tmp_path: Path) -> None:
     count = 1000
     network, data = image_net(tmp_path / "image_net.tflite"), tmp_path / "d.npz"

@@ -2,7 +2,7 @@
 
 `make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
 `make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
-have changed since that commit: `--changed`. Of parts that are drawn, the corpus and the targets,
+have changed since that commit: `--changed`. Of parts that are drawn, as the corpus is,
 both run at least a quarter, which the commit chooses.
 """
 
@@ -181,6 +181,15 @@ PARTS = (
         is_drawn=True,
     ),
     Part(
+        "plug-ins",
+        ("tests/plugins/test_toy.py",),
+        (
+            *("tests/plugins/toy/", f"{_GENERATOR}plugins.py"),
+            *_of("applications/", "board/", "commands/", "frontend/", "platforms/", "report/"),
+        ),
+        is_drawn=True,
+    ),
+    Part(
         "distribution",
         ("tests/test_distribution.py",),
         (*_of("project/"), "demo/", PYPROJECT),
@@ -236,9 +245,9 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the options say."""
     if not (config.getoption("--core") or config.getoption("--changed")):
         return
-    left_out = [item for item in items if not _is_chosen(config, item)]
-    items[:] = [item for item in items if item not in {*left_out}]
-    config.hook.pytest_deselected(items=left_out)
+    left_out = {item for item in items if not _is_chosen(config, item)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=[*left_out])
 
 
 def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:

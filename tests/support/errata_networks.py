@@ -382,6 +382,7 @@ NETWORKS: dict[str, Build] = {
     "fully-connected-rounding": _unsigned_layer,
     "div-stored": _quotient,
     "comparison-rounding": _order("int8", 0.00129, 0.00111),
+    "comparison-int32": _order("int32", 0.1, 0.2),
     "order-int16": _order("int16", 1 / 256, 1 / 128),
     "bias-32-bits": _narrow_bias,
     "div-relu": _clipped_quotient,
@@ -396,7 +397,7 @@ OTHER_NPU = {
     **dict.fromkeys(
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
-            *("chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
+            *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
         ),
         "ethos-u85-128",
     ),

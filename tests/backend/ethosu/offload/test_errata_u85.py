@@ -77,6 +77,27 @@ def test_an_order_of_16_bits_stays_where_scales_change_it(
     assert _errata(decode_network(net.build(), "order")) == ({"order-int16"} if is_one else set())
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        (0.1, 0.1, False),
+        (None, None, False),
+        (0.1, 0.2, True),
+        (None, 0.1, True),
+        (1.0, None, True),
+    ],
+)
+def test_a_comparison_in_int32_stays_if_its_operands_have_different_scales(
+    one: float | None, other: float | None, is_one: bool
+) -> None:
+    """TFLite compares the stored values; a missing scale is not 1 to Vela."""
+    net = NetworkBuilder("order")
+    x, y = net.input((4,), "int32", one, 0), net.constant(np.arange(4, dtype=np.int32), scale=other)
+    net.operator("EQUAL", [x, y], [Spec((4,), "bool")])
+    expected = {"comparison-int32"} if is_one else set()
+    assert _errata(decode_network(net.build(), "order")) == expected
+
+
 @pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
 @pytest.mark.parametrize("bias", ["int32", "int64", None])
 def test_a_layer_with_int16_stays_if_its_bias_has_32_bits(code: str, bias: str | None) -> None:

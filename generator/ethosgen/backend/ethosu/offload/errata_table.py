@@ -58,6 +58,14 @@ ERRATA: tuple[Erratum, ...] = (
         "does not set",
     ),
     Erratum(
+        "comparison-int32",
+        VELA,
+        u85.scales_integers,
+        "it scales the operands of a comparison in int32, whose stored values TFLite compares",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit; TFLite Micro, "
+        "tensorflow/lite/micro/kernels/comparisons.cc",
+    ),
+    Erratum(
         "comparison-rounding",
         VELA,
         u85.compares_otherwise,

@@ -56,6 +56,14 @@ def scales_16_bits(site: Site) -> bool:
     return scale_of(x) != scale_of(y) or not np.diff(scaled).all()
 
 
+def scales_integers(site: Site) -> bool:
+    """Return whether a comparison in int32 has operands of different scales, or only one scale."""
+    if not is_u85(site) or site.code not in COMPARISONS or site.inputs[0].dtype != "int32":
+        return False
+    scales = [tensor.quantization and tensor.quantization.scale for tensor in site.inputs]
+    return (scales[0] or ()) != (scales[1] or ())
+
+
 def _is_stored(site: Site) -> bool:
     """Return whether TFLite compares stored values: LiteRT does so for the order of int16."""
     return site.code in COMPARISONS[2:] and site.inputs[0].dtype == "int16"

@@ -44,6 +44,22 @@ def _control(net: NetworkBuilder) -> list[int]:
     return [*kept, net.conv2d(chosen, 4), *no_turn_or_many(net)]
 
 
+def _kept_operand(net: NetworkBuilder) -> list[int]:
+    """Attention whose values one partition prepares, and the next but one multiplies.
+
+    With these scales an erratum holds the first product on the CPU.
+    """
+    wide = net.quantize(net.input((4, 21, 9), "int8", 0.002665157, 0), "int8", 0.012437931, -104)
+    begin, size = net.constant([2, 10, 1], "int32"), net.constant([1, 5, 8], "int32")
+    x = net.operator("SLICE", [wide, begin, size], [net._like(wide, (1, 5, 8))])[0]
+    values = net.quantize(x, "int8", 0.015511926, 89)
+    operands = x, net.input((1, 5, 8), "int8", 0.005869867, -26)
+    target = Spec((1, 5, 5), "int8", 0.015074547, 0)
+    scores = net.operator("BATCH_MATMUL", operands, [target], {"adj_y": True})[0]
+    operands = net.softmax(scores), values
+    return [x, scores, net.operator("BATCH_MATMUL", operands, [net._like(values)])[0]]
+
+
 def _one(net: NetworkBuilder) -> list[int]:
     return [net.softmax(net.input((1, 10)))]
 
@@ -67,6 +83,14 @@ def test_ends_and_chains(io: str, tmp_path: Path) -> None:
     report = verify(_ends_and_chains, tmp_path, io=io, cpu_ops=["AVERAGE_POOL_2D"])
     assert report.passed and report.plan.partitions == 2
     assert report.golden is not None and report.golden.elements == 3 * (16 + 128 + 32 + 128 + 12)
+
+
+@needs_qemu
+def test_a_partition_without_outputs_keeps_its_result_for_another(tmp_path: Path) -> None:
+    """Vela transposes `values` in the first, and leaves the result in the scratch memory."""
+    report = verify(_kept_operand, tmp_path, npu="ethos-u55-64")
+    assert report.passed and report.plan.partitions == 3
+    assert [operator.code for operator in report.plan.cpu_operators] == ["SLICE", "BATCH_MATMUL"]
 
 
 @needs_qemu

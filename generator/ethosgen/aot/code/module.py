@@ -40,6 +40,11 @@ def wait_symbol(schedule: Schedule, step: int, name: str) -> str:
     return f"{partition_name(schedule, partition, name)}_wait" if partition else ""
 
 
+def results_name(step: int) -> str:
+    """Return the name of a step's results together, also where there are none."""
+    return f"results_{step}"
+
+
 def workspace_name(step: int) -> str:
     """Return the name of the Relax variable for a step's workspace."""
     return f"workspace_{step}"
@@ -134,7 +139,7 @@ def _emit_step(
         (only,) = results
         values[only] = builder.emit(call, name_hint=only)
         return
-    everything = builder.emit(call, name_hint=f"results_{index}")
+    everything = builder.emit(call, name_hint=results_name(index))
     for position, result in enumerate(results):
         values[result] = builder.emit(relax.TupleGetItem(everything, position), name_hint=result)
 

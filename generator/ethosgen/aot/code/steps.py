@@ -9,7 +9,13 @@ from dataclasses import replace
 
 from ethosgen.aot.code.comments import name_codes
 from ethosgen.aot.code.entry import Body
-from ethosgen.aot.code.module import value_name, variable_name, waited_name, workspace_name
+from ethosgen.aot.code.module import (
+    results_name,
+    value_name,
+    variable_name,
+    waited_name,
+    workspace_name,
+)
 from ethosgen.aot.code.passes import mark
 from ethosgen.aot.graph.routine import behind
 from ethosgen.aot.schedule.schedule import Schedule
@@ -55,7 +61,7 @@ def _makers(body: Body) -> Mapping[str, int]:
         kernel = body.kernels[index].kernel if index in body.kernels else None
         makers |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
         makers |= {variable_name(i, index): index for i in (kernel.variables if kernel else ())}
-        makers[workspace_name(index)] = index
+        makers |= {workspace_name(index): index, results_name(index): index}
     return makers
 
 

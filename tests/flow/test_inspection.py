@@ -195,7 +195,6 @@ def test_json_has_the_trace(network: Path) -> None:
 # ---- files that are compiled already -------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_simulate_says_that_a_compiled_file_has_no_golden_answer(compiled: Path) -> None:
     done = ethosgen("simulate", compiled)
     assert done.returncode == 1, done.stderr

@@ -81,6 +81,13 @@ def test_a_library_that_is_not_as_it_was_written_is_named(project: Path) -> None
     assert "model/mine.c (added), model/plus_one.c (edited), model/plus_one.h (missing)" in line
 
 
+def test_edits_are_told_before_a_run_that_fails(project: Path) -> None:
+    (project / "model" / "plus_one.c").write_text("")
+    done = CliRunner().invoke(cli, ["run", str(project), "--on", "serial", "--port", "loop://"])
+    assert isinstance(done.exception, InputError), done.output  # it has not been built
+    assert "model/plus_one.c (edited)" in done.stderr
+
+
 @needs_qemu
 def test_a_run_warns_of_an_edited_library(tmp_path: Path) -> None:
     place = tmp_path / "p"

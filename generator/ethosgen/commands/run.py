@@ -107,6 +107,7 @@ def run(
         return
 
     require_board(line)
+    edits = _tell_edits(directory)  # before the run: an edit may be why it fails
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = flow.run_project(
             directory,
@@ -121,7 +122,6 @@ def run(
             watch=progress.watch(),
         )
         junit.record(report)
-    edits = _tell_edits(directory)
     answer(report, as_json, must_compare=False, more={"model_edits": edits})
 
 

@@ -1,5 +1,7 @@
 """The parts of the suite: no room and no heavy test is forgotten, and changes choose what runs."""
 
+import re
+import subprocess
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,20 +11,27 @@ import pytest
 from tests import ROOT
 from tests.support.changes import PYPROJECT, importers, requirements
 from tests.support.parts import (
+    ACL,
+    BROWSER,
     EVERY_TIME,
     EVERYWHERE,
     PARTS,
     QUARTERS,
+    TORCH,
+    TOSA,
     Part,
     is_drawn,
     is_touched,
     part_of,
 )
 
-NEEDING = ("environment", "acl", "browser")
-"""Markers of tests that need more than a light installation, a compiler and QEMU."""
-
-
+NEEDS = {
+    r"needs_torch|environment\(.torch": TORCH,
+    r"needs_tosa": TOSA,
+    r"needs_acl": ACL,
+    r"needs_browser": BROWSER,
+}
+"""Marks of tests that need more than a light installation, a compiler and QEMU."""
 ALL = {part.name for part in PARTS}
 FOLLOWING = {part.name for part in PARTS if not part.is_drawn}
 
@@ -64,21 +73,18 @@ def test_each_source_runs_a_part_or_is_covered_every_time(path: str) -> None:
     assert any(one.startswith(path) or path.startswith(one) for one in named)
 
 
-def needing(path: Path) -> bool:
-    source = path.read_text()
-    return any(f"pytest.mark.{marker}" in source for marker in NEEDING)
+@pytest.mark.parametrize(("mark", "need"), NEEDS.items())
+def test_what_needs_an_environment_is_in_a_part_that_installs_it(mark: str, need: str) -> None:
+    found = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    marked = [path for path in found if re.search(mark, path.read_text())]
+    parts = {path: part_of(path.relative_to(ROOT).as_posix()) for path in marked}
+    assert parts
+    assert not [path for path, part in parts.items() if part is None or need not in part.needs]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if needing(path) and path.name not in ("test_markers.py", "test_parts.py")
-    ],
-)
-def test_what_needs_an_environment_is_in_a_part(path: str) -> None:
-    assert part_of(path), "a part of tests/support/parts.py has it"
+def test_make_installs_what_parts_need() -> None:
+    assert {*NEEDS.values()} == {need for part in PARTS for need in part.needs}
+    subprocess.run(["make", "-n", *NEEDS.values()], cwd=ROOT, check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ have changed since that commit: `--changed`. Of parts that are drawn, as the cor
 both run at least a quarter, which the commit chooses.
 """
 
+import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ from tests.support.changes import PYPROJECT, changes, git
 
 TESTED = ROOT / ".ci" / "tested"
 """The commit at which every test passed."""
-HEAVY = {"slow", "compiler", "qemu", "browser"}
+HEAVY = {"slow", "compiler", "qemu", "browser", "environment", "acl"}
 """Markers; a test without them is quick, and runs always."""
 QUARTERS = 4
+TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-acl", "browser"
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,14 @@ class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
     Of a part that is drawn, a quarter of the tests runs if its own sources have not changed.
+    `needs` are the targets of make that install what its tests need.
     """
 
     name: str
     tests: tuple[str, ...]
     sources: tuple[str, ...]
     is_drawn: bool = False
+    needs: tuple[str, ...] = ()
 
 
 _GENERATOR = "generator/ethosgen/"
@@ -79,6 +83,7 @@ PARTS = (
             *("accelerators/", "templates/accelerator/", "templates/device/", "tools/acl.sh"),
             *_of("backend/wrapped/", "device/"),
         ),
+        needs=(ACL,),
     ),
     Part(
         "kernels",
@@ -117,6 +122,18 @@ PARTS = (
         (*_of("aot/code/", "project/", "toolchain/"), "templates/"),
     ),
     Part(
+        "tosa",
+        (
+            "tests/frontend/tosa/",
+            "tests/backend/ethosu/offload/test_chains.py",
+            "tests/backend/ethosu/offload/test_tosa.py",
+            "tests/corpus/test_fields.py",
+            "tests/host/test_environments.py",
+        ),
+        _of("backend/ethosu/offload/", "frontend/tosa/"),
+        needs=(TORCH, TOSA),
+    ),
+    Part(
         "corpus",
         (
             "tests/corpus/",
@@ -137,16 +154,13 @@ PARTS = (
         "torch",
         ("tests/frontend/pte/", "tests/frontend/torch/", "tests/frontend/test_digits.py"),
         _of("frontend/pte/", "frontend/torch/", "quantization/"),
-    ),
-    Part(
-        "tosa",
-        ("tests/frontend/tosa/", "tests/backend/ethosu/offload/test_tosa.py"),
-        _of("backend/ethosu/offload/", "frontend/tosa/"),
+        needs=(TORCH,),
     ),
     Part(
         "quantization",
         ("tests/quantization/", "tests/commands/test_quantize.py"),
         _of("frontend/", "quantization/"),
+        needs=(TORCH,),
     ),
     Part("hosts", ("tests/host/",), _of("host/", "sweeps/", "targets/")),
     Part("meshes", ("tests/mesh/",), _of("mesh/")),
@@ -198,6 +212,7 @@ PARTS = (
         "pages",
         (
             "tests/commands/test_report_page.py",
+            "tests/plots/test_comparison.py",
             "tests/report/test_page.py",
             "tests/test_notebooks.py",
             "tests/test_site.py",
@@ -210,6 +225,7 @@ PARTS = (
             "templates/report/",
             "tools/",
         ),
+        needs=(BROWSER,),
     ),
 )
 
@@ -278,5 +294,13 @@ def note_tested() -> None:
         print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
 
 
+def needs_of_change() -> list[str]:
+    """Return the targets of make that install what the parts of this change need."""
+    return sorted({need for part in PARTS if is_touched(part, _changes()) for need in part.needs})
+
+
 if __name__ == "__main__":
-    note_tested()
+    if "--needs" in sys.argv:
+        print(*needs_of_change())
+    else:
+        note_tested()

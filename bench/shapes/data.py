@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -155,8 +155,3 @@ def _figures(
         if whose != OURS:
             figure = figure.without(Figure(*theirs[whose]["empty"]))
         yield whose, figure
-
-
-def as_list(figure: Figure) -> list[int]:
-    """Return a figure as the file stores it."""
-    return list(astuple(figure))

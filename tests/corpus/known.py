@@ -12,7 +12,7 @@ piece; how to recognise and predict one is in conditions.py and predictions.py.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from tests.corpus import conditions as when
 from tests.corpus import lstm
@@ -31,14 +31,16 @@ class Known:
     computes the inputs that the operator reads instead, starting with the first, and `edit` the
     options that it uses instead, and the oracle then computes the outputs; `oracle` names the one
     whose kernel agrees; `fault` is a regular expression for the model's message.
-    `witness` is the key (operator, dtype, seed) of a network that shows the difference.
+    `witness` is the key (operator, dtype, seed) of a network that shows the difference. `text` is
+    empty where the sentence and the source of the erratum of that name say it all.
     """
 
     name: str
     owner: str
     against: tuple[str, ...]
     applies: Condition
-    text: str
+    text: str = ""
+    _: KW_ONLY
     witness: tuple[str, str, int]
     value: Prediction | None = None
     reads: Reading | None = None
@@ -74,8 +76,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.mirrors_elsewhere,
-        "Vela accepts every MIRROR_PAD but pads only height and width; along other dimensions it "
-        "does not write the output (Regor, compiler/tflite_graph_optimiser.cpp, ConvertMirrorPad).",
         value=value.mirrored_in_plane,
         witness=("MIRROR_PAD", "int8", 9),
     ),
@@ -84,11 +84,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.reduces_dropped_axis,
-        "Vela reshapes a maximum or minimum around its axis in the shape of the output, which "
-        "lacks the axis if keep_dims is false. If there are dimensions before the axis, one window "
-        "slides over the first rows, instead of one window over each row (Regor, compiler/"
-        "scheduler_decompose.cpp, DecomposeReduce; compiler/graphir_optimiser.cpp, "
-        "RewriteReduceMin).",
         value=value.slid,
         witness=("REDUCE_MAX", "int8", 5),
     ),
@@ -107,9 +102,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.divides_stored_values,
-        "Vela divides the stored values of quantized tensors, without their scales and zero points "
-        "(Regor, compiler/tflite_graph_optimiser.cpp, ConvertZeroPoint; architecture/ethosu85/"
-        "ethos_u85_constraints.cpp: Div supports no scale).",
         value=value.divided,
         witness=("DIV", "int8", 2),
     ),
@@ -128,9 +120,6 @@ KNOWN: tuple[Known, ...] = (
         "LiteRT",
         (LITERT,),
         when.scales_16_bits,
-        "LiteRT compares the stored values of int16, except for EQUAL and NOT_EQUAL; the NPU "
-        "scales and rounds them first (LiteRT, tflite/kernels/comparisons.cc). TFLite Micro has "
-        "only GREATER, with factors that it does not set, so it is not in the corpus.",
         value=value.compared,
         witness=("LESS", "int16", 1),
     ),
@@ -151,8 +140,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.sums_several_axes,
-        "Vela reads only the first axis of a SUM, and writes the first of those sums to the "
-        "output (Regor, tflite/tflite_reader.cpp, CreateAxisAttribute).",
         value=value.summed,
         witness=("SUM", "int8", 0),
     ),
@@ -171,9 +158,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (FAULT,),
         when.sums_dropped_last_axis,
-        "Without keep_dims and, except on U85, without a zero point, Vela compiles a SUM over the "
-        "last axis to a REDUCE_SUM with more than one output channel; the model faults (Regor, "
-        "compiler/graphir_optimiser.cpp, RewriteReduceSum).",
         fault="REDUCE_SUM cannot have IFM and OFM depths|a sum over channels needs a kernel of 1x1",
         witness=("SUM", "int16", 4),
     ),
@@ -182,9 +166,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM,),
         when.has("SUM", dtypes=("int8", "uint8", "int16")),
-        "TFLite Micro rounds a SUM twice; Vela makes the NPU round once, with round_mode NATURAL "
-        "(TFLite, tensorflow/lite/kernels/internal/reference/reduce.h, QuantizedMeanOrSum; Regor, "
-        "compiler/graphir_optimiser.cpp, RewriteReduceSum).",
         value=value.summed,
         witness=("SUM", "int8", 2),
     ),
@@ -229,10 +210,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.takes_other_pixels,
-        "For U85, Vela resizes to the pixel whose centre is nearest, even if half_pixel_centers is "
-        "false, in exact arithmetic; TFLite takes the one at the top left then, and divides in "
-        "single precision (Regor, compiler/tflite_graph_optimiser.cpp, ConvertResize; TFLite, "
-        "tensorflow/lite/kernels/internal/reference/resize_nearest_neighbor.h).",
         value=value.nearest_centres,
         witness=("RESIZE_NEAREST_NEIGHBOR", "int8", 18),
     ),
@@ -241,8 +218,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.before_u85(when.table_after_transposition_of_uint8),
-        "A table fused with a transposition of uint8 is indexed with an int8 value, so the index "
-        "is off by 128 (see the transposition of uint8).",
         reads=value.shifted_by_half,
         witness=("chain", "uint8", 13),
     ),
@@ -261,9 +236,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (FAULT,),
         when.table_beyond_shram,
-        "On the two smallest NPUs, a table fused with a transposition is loaded beyond the end of "
-        "the SHRAM, since Vela reserves no space for it; the model faults (Regor, "
-        "architecture/ethosu55/ethos_u55.cpp, lutBanks).",
         fault=r"a transfer of \d+ bytes at \S+ is outside the NPU's own memory",
         witness=("chain", "uint8", 13),
     ),
@@ -272,9 +244,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.steps_through_operand_of_lower_rank,
-        "Vela splits tensors of more than four dimensions along the output's leading axes. In an "
-        "operand with fewer dimensions it steps along the axes with the same numbers, which are "
-        "the wrong ones (Regor, compiler/scheduler_decompose.cpp, DecomposeLargeAxis).",
         reads=value.stepped_by_leading_axes,
         witness=("high rank", "int16", 4),
     ),
@@ -283,9 +252,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.packs_seven_dimensions,
-        "Vela never steps along the outermost of seven dimensions: the command stream repeats the "
-        "first slice and does not write the others (disasm shows it; the copies come from Regor, "
-        "compiler/tflite_graph_optimiser.cpp, RewritePack).",
         value=value.first_slice,
         witness=("high rank", "int8", 1),
     ),
@@ -294,9 +260,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.pads_groups_of_batches,
-        "A CONV_2D with groups and more than one batch gets all its padding at the bottom and "
-        "right: disasm shows 0, 0, 8, 8 instead of 4 on each side (Regor, "
-        "compiler/scheduler_decompose.cpp, DecomposeConv2D and UpdatePaddingAndIfmOffset).",
         reads=value.padded_behind,
         edit=lambda _site: {"padding": "VALID"},
         witness=("CONV_2D", "int8", 5000002),
@@ -350,8 +313,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (LITERT,),
         when.has("LOG", dtypes=("int16",)),
-        "The slope of a 16-bit table's last segment is too small by one if its base is negative: "
-        "Vela does not mask the base (Regor, compiler/lut_util.hpp).",
         value=value.flatter_in_last_segment,
         witness=("LOG", "int16", 30),
     ),
@@ -360,8 +321,6 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (TFLM, LITERT),
         when.clips_cells_at_a_fraction,
-        "Vela stores an LSTM's cell clip as an integer, so 1.25 clips at 1, and 0.8 does not clip "
-        "(Regor, compiler/attributes.hpp and lstm.hpp).",
         edit=lambda site: {"cell_clip": float(int(site.operator.options["cell_clip"]))},
         witness=("UNIDIRECTIONAL_SEQUENCE_LSTM", "int8", 47),
     ),
@@ -404,8 +363,6 @@ KNOWN: tuple[Known, ...] = (
         "TFLite Micro",
         (TFLM,),
         when.rescales("RELU6"),
-        "TFLite Micro's RELU6 clamps without rescaling to the output's scale "
-        "(tensorflow/lite/micro/kernels/activations_common.cc, Relu6Prepare).",
         oracle=LITERT,
         witness=("RELU6", "int8", 0),
     ),
@@ -414,9 +371,6 @@ KNOWN: tuple[Known, ...] = (
         "TFLite Micro",
         (TFLM,),
         when.has("RSQRT", dtypes=("int16",)),
-        "TFLite Micro computes each value (tensorflow/lite/micro/kernels/elementwise.cc); LiteRT "
-        "and Vela interpolate in the same table of 512 segments (Regor, compiler/"
-        "tflite_graph_optimiser.cpp, kRSqrtLut), which is coarse for small inputs.",
         oracle=LITERT,
         witness=("RSQRT", "int16", 0),
     ),
@@ -425,9 +379,6 @@ KNOWN: tuple[Known, ...] = (
         "TFLite Micro",
         (TFLM,),
         when.has("SOFTMAX", dtypes=("int16",)),
-        "TFLite Micro computes its tables in float (tensorflow/lite/micro/kernels/"
-        "softmax_common.cc), LiteRT and Vela in double (LiteRT, tflite/kernels/activations.cc, "
-        "SoftmaxPrepare).",
         oracle=LITERT,
         witness=("SOFTMAX", "int16", 0),
     ),
@@ -457,9 +408,6 @@ KNOWN: tuple[Known, ...] = (
         "TFLite Micro",
         (TFLM,),
         when.squares_beyond_32_bits,
-        "TFLite Micro shifts the square left by the multiplier's power of two in 32 bits, so a "
-        "large square overflows and changes its sign; the NPU saturates (tensorflow/lite/micro/"
-        "kernels/squared_difference.cc, tensorflow/lite/kernels/internal/common.h).",
         value=value.saturated_squares,
         witness=("SQUARED_DIFFERENCE", "int16", 2),
     ),

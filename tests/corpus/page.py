@@ -210,13 +210,15 @@ def _project_cell(figures: Figures | None) -> str:
 
 def _notes(rows: list[Figures]) -> str:
     lines = [f"## Why a cell is not 0\n\n{HOW_SURE}"]
+    said = {erratum.name: _named_sentence(erratum) for erratum in (*ERRATA, *STREAM_ERRATA)}
     for number, entry in enumerate(KNOWN, 1):
         proof = " *Computed.*"
         if entry.oracle:
             proof = f" *{ORACLE_NAMES[entry.oracle]} agrees.*"
         elif entry.fault:
             proof = " *Predicted.*"
-        lines.append(f"{number}. **{entry.owner}.** {entry.text}{proof}")
+        text = f".** {entry.text}" if entry.text else said[entry.name]
+        lines.append(f"{number}. **{entry.owner}{text}{proof}")
     known = met(rows)
     missing = [str(n) for n, entry in enumerate(KNOWN, 1) if entry.name not in known]
     if missing:
@@ -237,9 +239,13 @@ def elsewhere() -> list[Erratum]:
 def _elsewhere() -> str:
     lines = [f"## Errata beyond the corpus\n\n{ELSEWHERE}"]
     for erratum in elsewhere():
-        sentence = erratum.sentence[0].upper() + erratum.sentence[1:]
-        lines.append(f"- **{erratum.owner}**, `{erratum.name}`: {sentence} ({erratum.source}).")
+        lines.append(f"- **{erratum.owner}{_named_sentence(erratum)}")
     return "\n".join(lines) + "\n"
+
+
+def _named_sentence(erratum: Erratum) -> str:
+    first, others = erratum.sentence[0].upper(), erratum.sentence[1:]
+    return f"**, `{erratum.name}`: {first}{others} ({erratum.source})."
 
 
 def met(rows: list[Figures]) -> set[str]:

@@ -22,10 +22,6 @@ ROUNDINGS = (
     "than a step, and 0.3% by one; kernels that round once differ in none of 78,280 "
     "(tests/frontend/torch/test_torch_rounding.py)"
 )
-TIES = (
-    "averages of four integers are often ties, which TFLite rounds away from zero and PyTorch to "
-    "the even one; the layer behind adds them up (tests/frontend/torch/test_torch_rounding.py)"
-)
 SUMS = (
     "TFLite rounds twice: a SUM whose scale shrinks by two to four takes fractions above a quarter "
     "away from zero, so one in four differs by a step, which layer norms scale up; alone, on "

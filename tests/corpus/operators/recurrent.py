@@ -8,7 +8,6 @@ from tests.support.network_file import Spec
 
 ABSENT = -1
 GATES = 4
-Q0_15 = 2.0**-15
 Q3_12 = 2.0**-12
 
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.pieces import take_apart
 from tests.corpus.wild.graph import WildNetwork
@@ -93,12 +91,3 @@ def _pruned(net: NetworkBuilder, outputs: Sequence[int]) -> tuple[NetworkBuilder
         for o in net.operators
     ]
     return small, [place[i] for i in outputs]
-
-
-def as_text(samples: list[dict[str, Any]]) -> str:
-    """Return the beginning of each input as text."""
-    return "\n".join(
-        f"  {name} = {np.asarray(array).reshape(-1)[:16].tolist()}"
-        for sample in samples[:1]
-        for name, array in sample.items()
-    )

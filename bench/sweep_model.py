@@ -15,7 +15,7 @@ _CLIENT_S = 0.0024
 _HEARTBEATS = 0.00038
 """The part of the scheduler's time that each worker takes."""
 _AHEAD = 4
-"""Batches that the scheduler has for each worker (sweeps/cluster.py)."""
+"""Batches that the scheduler has for each worker (ethosgen_sweep/cluster.py)."""
 
 
 def simulate(workers: int, batch: int, each: int = 12) -> dict[str, float]:

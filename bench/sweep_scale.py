@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from ethosgen.sweeps.connection import connected
-from ethosgen.sweeps.jobs import Batch, Job, Made
-from ethosgen.sweeps.store import Shelf
+from ethosgen_sweep.connection import connected
+from ethosgen_sweep.jobs import Batch, Job, Made
+from ethosgen_sweep.store import Shelf
 
 _POINT_S = 0.17
 """A cheap point: docs/sweep.md has the measurement."""

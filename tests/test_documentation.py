@@ -14,6 +14,7 @@ from bench import comparison, cpu_only, frontends, npu_model, pipeline, tables
 from bench.limits import NPUS, SIZES, TIMES
 from ethosgen.cli import cli
 from tests import ROOT
+from tests.support.command_line import commands
 
 AT_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 EVIDENCE = ROOT / "evidence" / "README.md"
@@ -133,7 +134,7 @@ def test_commands_are_real(page: Path) -> None:
         if re.match(r"(\$ )?(\S+/)?ethosgen ", line):
             words = shlex.split(line.removeprefix("$ "))
             assert isinstance(cli, click.Group)
-            command = cli.commands.get(words[1])
+            command = commands().get(words[1])
             assert command is not None, f"no such command: {line}"
             if isinstance(command, click.Group) and len(words) > 2:
                 command = command.commands.get(words[2])

@@ -42,7 +42,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "metrics",
         "quantization",
         "stages",
-        "sweeps",
     ),
     ("backend",),
     ("device", "oracle"),
@@ -74,11 +73,11 @@ OWNERS = {
     "markupsafe": "report",  # comes with jinja2
     "litert_quantizer": "quantization",
     "matplotlib": "plots",
-    "dask": "sweeps",
-    "distributed": "sweeps",
+    "dask": "ethosgen_sweep",
+    "distributed": "ethosgen_sweep",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
-    "pyarrow": "sweeps",
+    "pyarrow": "ethosgen_sweep",
     "pydantic": "board",
     "pydantic_core": "toml",  # pydantic's own part, with the class of its errors
     "pymetis": "mesh",
@@ -102,12 +101,13 @@ SHARED = {
     ("torch", "quantization"),  # so is a PT2E program
     ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
+    ("click", "ethosgen_sweep"),
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", "toml"),  # reads board files and others, and describes what is wrong
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files
-    ("pydantic", "sweeps"),  # and studies
+    ("pydantic", "ethosgen_sweep"),  # and studies
     ("jinja2", "report"),  # the page of `ethosgen report` is a template too
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "ethosgen_relax"),  # for programs that use TVM

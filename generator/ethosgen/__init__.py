@@ -8,6 +8,7 @@ from ethosgen.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from ethosgen.api import (
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
         read,
         run_project,
         simulate,
-        sweep,
         verify,
     )
     from ethosgen.values.errors import EthosgenError
+
+    sweep: Callable[..., Any]
 
 __all__ = [
     "EthosgenError",
@@ -51,6 +53,9 @@ __all__ = [
     "verify",
 ]
 
+_PARTS = {"sweep"}
+"""Names that come in by entry points."""
+
 
 if not TYPE_CHECKING:  # for type checkers a misspelled name must stay an error
 
@@ -61,6 +66,10 @@ if not TYPE_CHECKING:  # for type checkers a misspelled name must stay an error
             from ethosgen.values.errors import EthosgenError
 
             return EthosgenError
+        if name in _PARTS:
+            from ethosgen import plugins
+
+            return plugins.part(plugins.NAMES, name)
         from ethosgen import api
 
         return getattr(api, name)

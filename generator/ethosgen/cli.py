@@ -30,7 +30,6 @@ from ethosgen.commands.report import report
 from ethosgen.commands.run import run
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
-from ethosgen.commands.sweep import sweep
 from ethosgen.commands.verify import verify
 from ethosgen.commands.weights import weights
 from ethosgen.host.storage import explain_storage
@@ -59,7 +58,7 @@ def cli(verbose: bool) -> None:
 
 
 cli.add_section("Firmware", verify, project, build, run, flash, attach, weights)
-cli.add_section("Networks", simulate, accuracy, compare, sweep, report, quantize, disasm, ops)
+cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, place)
 cli.add_section("Setup", demo, doctor, boards, accelerators)
 cli.add_command(serve_npu)

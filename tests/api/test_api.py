@@ -11,7 +11,7 @@ import pytest
 
 import ethosgen
 from ethosgen import api
-from ethosgen.cli import cli
+from tests.support.command_line import commands
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "simulate": api.simulate,
@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build": api.build_project,
     "run": api.run_project,
     "compare": api.compare,
-    "sweep": api.sweep,
+    "sweep": ethosgen.sweep,
     "accuracy": api.accuracy,
 }
 RENAMED = {"networks": "network", "input_path": "inputs", "strategy": "strategies"}
@@ -44,7 +44,7 @@ def test_a_function_has_its_commands_options(command: str) -> None:
     parameters = set(inspect.signature(FUNCTIONS[command]).parameters)
     if "firmware" in parameters:
         parameters = parameters - {"firmware"} | set(api.FirmwareOptions.__annotations__)
-    known = {option.name or "" for option in cli.commands[command].params}
+    known = {option.name or "" for option in commands()[command].params}
     missing = known - FOR_TERMINALS_AND_FILES - FOR_BOARDS - READING - parameters
     if "options" in parameters:
         missing -= OPTIONS | SCHEDULE
@@ -59,7 +59,7 @@ def test_the_options_of_a_division_are_fields() -> None:
 
 
 def test_the_package_exports_what_api_does() -> None:
-    assert set(ethosgen.__all__) - {"EthosgenError", "__version__"} == set(api.__all__) - {
+    assert set(ethosgen.__all__) - {"EthosgenError", "__version__", "sweep"} == set(api.__all__) - {
         "FirmwareOptions",
         "NetworkLike",
     }

@@ -7,8 +7,8 @@ import pytest
 
 import ethosgen
 from ethosgen.studies.comparison import sources_digest
-from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
-from ethosgen.sweeps.jobs import do_jobs
+from ethosgen_sweep.jobs import do_jobs
+from ethosgen_sweep.sweeping import Measure, SweepRequest, Todo
 from tests import ROOT
 from tests.support.needs import needs_extra
 

@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen.cli import cli
 from ethosgen.host.demos import DEMOS
-from tests.support.command_line import ethosgen
+from tests.support.command_line import commands, ethosgen
 
 
 def test_the_list_names_every_demo() -> None:
@@ -35,6 +35,6 @@ def test_a_copy_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_commands_are_real() -> None:
     assert isinstance(cli, click.Group)
     for line in (line for one in DEMOS for line in one.commands if line.startswith("ethosgen ")):
-        command = cli.commands[line.split()[1]]
+        command = commands()[line.split()[1]]
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<= )-[-\w]+", line)) <= known, line

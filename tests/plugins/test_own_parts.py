@@ -1,15 +1,19 @@
 """Parts of ethosgen's own wheel come in by entry points, which an installation may lack."""
 
 import importlib
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
+import click
 import pytest
+from click.testing import CliRunner
 
 import ethosgen
 from ethosgen import plugins
+from ethosgen.commands.choices import Group
 from ethosgen.values.errors import ToolError
 from tests import ROOT
 
@@ -55,6 +59,16 @@ def test_a_stale_installation_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.delitem(sys.modules, "ethosgen.relax", raising=False)
     with pytest.raises(ToolError, match=SENTENCE.format("relax")):
         importlib.import_module("ethosgen.relax")
+
+
+def test_a_command_that_is_lacking_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    stale(monkeypatch)
+    group = Group(name="toy", door=plugins.COMMANDS)
+    group.add_section("Parts", click.Command("other"), "sweep")
+    told = CliRunner().invoke(group, ["--help"])
+    assert told.exit_code == 0 and "sweep" not in told.output
+    said = CliRunner().invoke(group, ["sweep", "study.toml"]).exception
+    assert isinstance(said, ToolError) and re.search(SENTENCE.format("sweep"), str(said))
 
 
 def test_so_does_one_with_another_package_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,20 @@ import io
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from unittest import mock
 
-from ethosgen.cli import main
+import click
+
+from ethosgen.cli import cli, main
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+def commands() -> Mapping[str, click.Command]:
+    """Return all commands by name, with those of ethosgen's parts."""
+    cli.add_plugins()
+    return cli.commands
 
 
 def ethosgen(*arguments: object) -> "subprocess.CompletedProcess[str]":

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accuracy import (
     AccuracyReport,
     Agreement,
@@ -11,6 +10,7 @@ from ethosgen.values.accuracy import (
     SampleVerdict,
 )
 from ethosgen.values.comparison import Cost, Exactness, Result, Setting
+from ethosgen.values.labelled import LabelledResult
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
 
 EQUAL = Exactness("tflm", 5, 60, 0)

@@ -162,12 +162,12 @@ PARTS = (
         _of("frontend/", "quantization/"),
         needs=(TORCH,),
     ),
-    Part("hosts", ("tests/host/",), _of("host/", "sweeps/", "targets/")),
+    Part("hosts", ("tests/host/",), (*_of("host/", "targets/"), "generator/ethosgen_sweep/")),
     Part("meshes", ("tests/mesh/",), _of("mesh/")),
     Part(
         "studies",
-        ("tests/studies/", "tests/sweeps/", "tests/flow/test_profiling.py"),
-        _of("aot/", "metrics.py", "studies/", "sweeps/"),
+        ("tests/studies/", "tests/sweep/", "tests/flow/test_profiling.py"),
+        (*_of("aot/", "metrics.py", "studies/"), "generator/ethosgen_sweep/"),
     ),
     Part(
         "systems",

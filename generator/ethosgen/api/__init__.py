@@ -5,16 +5,16 @@
     run = ethosgen.simulate("model.tflite", npu="ethos-u55-128")
     run.report.passed, run.outputs
 
-`ethosgen` itself exports all of it, and imports it on first use. Every function raises an
-EthosgenError for what a user can fix, with the command's sentence, and prints nothing: pass
-`announce=print` to follow long work.
+`ethosgen` itself exports all of it, and imports it on first use; `ethosgen.sweep` is a part in a
+package of its own. Every function raises an EthosgenError for what a user can fix, with the
+command's sentence, and prints nothing: pass `announce=print` to follow long work.
 """
 
 from ethosgen.api.firmware import FirmwareOptions
 from ethosgen.api.networks import NetworkLike, draw_samples, read
 from ethosgen.api.projects import build_project, create_project, run_project
 from ethosgen.api.runs import Run, create_report, simulate, verify
-from ethosgen.api.studies import accuracy, compare, sweep
+from ethosgen.api.studies import accuracy, compare
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
 
@@ -35,6 +35,5 @@ __all__ = [
     "read",
     "run_project",
     "simulate",
-    "sweep",
     "verify",
 ]

@@ -12,11 +12,9 @@ import numpy as np
 from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
 from ethosgen.samples.labelled import DATA, LABELS
 from ethosgen.samples.pictures import Preparation
-from ethosgen.studies import comparison, sweeping
+from ethosgen.studies import comparison
 from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
-from ethosgen.studies.sweeping import SweepRequest
-from ethosgen.sweeps.report import SweepReport
 from ethosgen.values.accuracy import RESET, AccuracyReport
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
@@ -67,28 +65,6 @@ def compare(
             processes=processes,
         )
         return comparison.compare(asked, watch_of(announce))
-
-
-def sweep(
-    study: str | os.PathLike[str],
-    *,
-    store: str | os.PathLike[str] | None = None,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    retry_refused: bool = False,
-    announce: Announce | None = None,
-) -> SweepReport:
-    """Measure every point of a study file on several processes or machines: `ethosgen sweep`.
-
-    `results` of the report are as those of `compare`. Its `accuracy` has an item for each network,
-    NPU and table of labelled data in the study, with a `report` as that of `accuracy()`. `store` is
-    the folder with results of earlier sweeps, where nothing is computed twice. A script needs the
-    guard `if __name__ == "__main__":`, since workers import it. ToolError without the packages of
-    the extra sweep.
-    """
-    kept = None if store is None else Path(store)
-    asked = SweepRequest(Path(study), kept, scheduler, workers, retry_refused)
-    return sweeping.sweep(asked, watch_of(announce))
 
 
 def accuracy(

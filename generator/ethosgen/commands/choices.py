@@ -1,12 +1,13 @@
 """Names that a user types and that must be known: commands, and the values of options."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from ethosgen import plugins
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.grammar import unknown
 
 _PLUGINS = "Plug-ins"
@@ -44,23 +45,39 @@ class Group(click.Group):
         super().__init__(*args, **kwargs)
         self._door = door
         self._sections: dict[str, list[str]] = {}
+        self._parts: set[str] = set()
 
-    def add_section(self, title: str, *commands: click.Command) -> None:
-        """Add commands that the help shows together, in this order."""
+    def add_section(self, title: str, *commands: click.Command | str) -> None:
+        """Add commands that the help shows together, in this order.
+
+        One of ethosgen's parts is given by its name, and loaded when it is used or shown.
+        """
         for command in commands:
-            self.add_command(command)
-            self._sections.setdefault(title, []).append(str(command.name))
+            if isinstance(command, str):
+                self._parts.add(command)
+            else:
+                self.add_command(command)
+            name = command if isinstance(command, str) else str(command.name)
+            self._sections.setdefault(title, []).append(name)
 
     def add_plugins(self) -> None:
-        """Add the commands of plug-ins, in a section of their own."""
+        """Add the commands of parts, and those of plug-ins in a section of their own."""
         if self._door is None:
             return
+        for name in [*self._parts]:
+            with suppress(ToolError):  # whoever uses the command is told
+                self._add_part(self._door, name)
         added = self._sections.get(_PLUGINS, [])
-        own = {name: command for name, command in self.commands.items() if name not in added}
-        for name, command in plugins.beside(self._door, own).items():
+        own = {*self.commands, *self._parts}.difference(added)
+        for name, command in plugins.beside(self._door, own.__contains__).items():
             if name not in added:
                 self.add_command(command, name)
                 self._sections.setdefault(_PLUGINS, []).append(name)
+
+    def _add_part(self, door: plugins.Door, name: str) -> None:
+        """Load a part's command; ToolError if the installation lacks it."""
+        self.add_command(plugins.part(door, name), name)
+        self._parts.remove(name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -75,7 +92,11 @@ class Group(click.Group):
             return
         width = max(map(len, self.commands))
         for title, names in self._sections.items():
-            rows = [(name.ljust(width), self.commands[name].get_short_help_str()) for name in names]
+            rows = [
+                (name.ljust(width), self.commands[name].get_short_help_str())
+                for name in names
+                if name in self.commands
+            ]
             with formatter.section(title):
                 formatter.write_dl(rows)
 
@@ -84,7 +105,9 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command; InputError names the likely command and the valid ones."""
         name = args[0]
-        if name not in self.commands:
+        if name in self._parts and self._door is not None:
+            self._add_part(self._door, name)
+        elif name not in self.commands:
             self.add_plugins()
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
             shown = [known for known, command in self.commands.items() if not command.hidden]

@@ -7,10 +7,10 @@ from typing import Any
 
 from ethosgen.host.extras import EXTRAS
 from ethosgen.plots.page import page
-from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
 from ethosgen.values.errors import InputError
+from ethosgen.values.labelled import LabelledResult
 
 FORMATS = (".svg", ".png", ".html")
 """The suffixes of the files that it can write."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.labelled import LabelledResult
 
 _STYLE = """
 :root { color-scheme: light dark; }

@@ -5,9 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from ethosgen.samples import shards as module
 from ethosgen.samples.labelled import Labelled
-from ethosgen.samples.shards import Shard, divide
+from ethosgen_sweep import division as module
+from ethosgen_sweep.division import Shard, divide
 
 
 def data_of(values: list[int], lengths: tuple[int, ...] | None = None) -> Labelled:

@@ -9,16 +9,16 @@ from threading import Thread
 
 import pytest
 
-from ethosgen.sweeps import locks
-from ethosgen.sweeps.jobs import Job, JobAnswer, Made, do_jobs
-from ethosgen.sweeps.locks import HeldError, Silence, held
-from ethosgen.sweeps.store import Store
+from ethosgen_sweep import locks
+from ethosgen_sweep.jobs import Job, JobAnswer, Made, do_jobs
+from ethosgen_sweep.locks import HeldError, Silence, held
+from ethosgen_sweep.store import Store
 
 JOBS = [Job(f"{number:064x}", number) for number in range(72)]
 HOLD = """
 import sys, time
 from pathlib import Path
-from ethosgen.sweeps.locks import held
+from ethosgen_sweep.locks import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

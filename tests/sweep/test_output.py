@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from ethosgen.sweeps.output import SUMMARY, claim, write_files
-from ethosgen.sweeps.report import SweepCounts, SweepReport
-from ethosgen.sweeps.tables import ACCURACY_COLUMNS, COLUMNS, SAMPLE_COLUMNS
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
+from ethosgen_sweep.output import SUMMARY, claim, write_files
+from ethosgen_sweep.report import SweepCounts, SweepReport
+from ethosgen_sweep.tables import ACCURACY_COLUMNS, COLUMNS, SAMPLE_COLUMNS
 from tests.support.costs import make_labelled, make_result
 
 RESULTS = (make_result(), make_result(cost=None, refusal="no"))

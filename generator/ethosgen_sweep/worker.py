@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from ethosgen.sweeps.jobs import Compute, Job, JobAnswer, do_jobs
-from ethosgen.sweeps.store import Shelf
+from ethosgen_sweep.jobs import Compute, Job, JobAnswer, do_jobs
+from ethosgen_sweep.store import Shelf
 
 _LONGEST_S = 20.0
 """A batch ends after the job that passes this time; others do the rest. So progress shows, and

@@ -19,21 +19,21 @@ from ethosgen.studies.comparison import (
     with_front,
 )
 from ethosgen.studies.points import measure_front, measure_point
-from ethosgen.studies.shards import ShardRun, run_shard
-from ethosgen.studies.study_data import StudyData
-from ethosgen.sweeps.cluster import Cluster
-from ethosgen.sweeps.connection import connected, require_dask
-from ethosgen.sweeps.jobs import Batch, Job, JobAnswer, Made, UnfitWorkerError
-from ethosgen.sweeps.records import outputs_bytes, read_results, refusal_bytes, results_bytes
-from ethosgen.sweeps.report import SweepCounts, SweepReport
-from ethosgen.sweeps.store import Store
-from ethosgen.sweeps.study import Study, find_networks, load_study
 from ethosgen.values.comparison import ComparisonReport, Point, Result
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.source import ReadOptions, Source
 from ethosgen.values.watch import Watch
+from ethosgen_sweep.cluster import Cluster
+from ethosgen_sweep.connection import connected, require_dask
+from ethosgen_sweep.jobs import Batch, Job, JobAnswer, Made, UnfitWorkerError
+from ethosgen_sweep.records import outputs_bytes, read_results, refusal_bytes, results_bytes
+from ethosgen_sweep.report import SweepCounts, SweepReport
+from ethosgen_sweep.shards import ShardRun, run_shard
+from ethosgen_sweep.store import Store
+from ethosgen_sweep.study import Study, find_networks, load_study
+from ethosgen_sweep.study_data import StudyData
 
 _LARGEST_BATCH = 64
 """Points of a network that one worker does in order: it reads the network, and asks the oracle,

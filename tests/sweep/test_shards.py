@@ -9,12 +9,12 @@ import pytest
 from ethosgen import frontend
 from ethosgen.oracle import DEFAULT, choices
 from ethosgen.samples.labelled import Labelled
-from ethosgen.samples.shards import Shard, divide
-from ethosgen.studies.shards import Runner, ShardRun, key_of_shard, run_shard
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import Source
+from ethosgen_sweep.division import Shard, divide
+from ethosgen_sweep.shards import Runner, ShardRun, key_of_shard, run_shard
 from tests.support.small_models import image_net, recurrent_net
 
 NPU = "ethos-u55-128"

@@ -3,9 +3,10 @@
 import json
 from dataclasses import replace
 
-from ethosgen.sweeps.report import LabelledResult, SweepCounts, SweepReport, Tally
 from ethosgen.values.accuracy import Agreement, Detection, SampleVerdict
 from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.labelled import LabelledResult
+from ethosgen_sweep.report import SweepCounts, SweepReport, Tally
 from tests.support.costs import LABELLED, make_labelled, make_result
 
 DONE = SweepCounts(1, 1, shards=Tally(3, 1, 2))

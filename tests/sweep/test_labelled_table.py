@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from ethosgen.commands.labelled_table import labelled_lines
-from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accuracy import Agreement, Detection
+from ethosgen.values.labelled import LabelledResult
+from ethosgen_sweep.labelled_table import labelled_lines
 from tests.support.costs import LABELLED, make_labelled
 
 

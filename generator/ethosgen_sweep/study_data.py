@@ -8,24 +8,25 @@ from typing import Any
 from ethosgen.frontend import read_source
 from ethosgen.oracle import ORACLES, choices
 from ethosgen.samples.labelled import Labelled, load_labelled
-from ethosgen.samples.shards import Shard, divide
 from ethosgen.studies.accuracy import SIMULATE
 from ethosgen.studies.comparison import names_of
 from ethosgen.studies.sample_runners import QEMU
 from ethosgen.studies.scoring import Judge, make_judge, summarize
-from ethosgen.studies.shards import Runner, ShardRun, key_of_shard
-from ethosgen.sweeps.jobs import Batch, Job, JobAnswer
-from ethosgen.sweeps.records import read_outputs, read_refusal
-from ethosgen.sweeps.report import LabelledResult, Tally
-from ethosgen.sweeps.store import Store
-from ethosgen.sweeps.study import DataTable, Study, find_networks, networks_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.accuracy import SEQUENCE
 from ethosgen.values.comparison import Point
 from ethosgen.values.errors import EthosgenError, InputError
+from ethosgen.values.labelled import LabelledResult
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
+from ethosgen_sweep.division import Shard, divide
+from ethosgen_sweep.jobs import Batch, Job, JobAnswer
+from ethosgen_sweep.records import read_outputs, read_refusal
+from ethosgen_sweep.report import Tally
+from ethosgen_sweep.shards import Runner, ShardRun, key_of_shard
+from ethosgen_sweep.store import Store
+from ethosgen_sweep.study import DataTable, Study, find_networks, networks_of
 
 
 @dataclass(frozen=True)

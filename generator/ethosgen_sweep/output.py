@@ -8,15 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.host.storage import require_writable
-from ethosgen.sweeps.report import SweepReport
-from ethosgen.sweeps.tables import (
+from ethosgen.values.errors import InputError, cannot_write
+from ethosgen_sweep.report import SweepReport
+from ethosgen_sweep.tables import (
     ACCURACY_COLUMNS,
     COLUMNS,
     SAMPLE_COLUMNS,
     csv_bytes,
     parquet_bytes,
 )
-from ethosgen.values.errors import InputError, cannot_write
 
 SUMMARY = "sweep.json"
 """What `--json` prints; it also marks a folder as a sweep's."""

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.sweeps.records import (
+from ethosgen.values.comparison import Energy, Exactness
+from ethosgen.values.network import Tensor
+from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen_sweep.records import (
     outputs_bytes,
     read_outputs,
     read_refusal,
@@ -12,9 +15,6 @@ from ethosgen.sweeps.records import (
     refusal_bytes,
     results_bytes,
 )
-from ethosgen.values.comparison import Energy, Exactness
-from ethosgen.values.network import Tensor
-from ethosgen.values.schedule import Schedule, Strategy
 from tests.support.costs import make_cost, make_result
 
 

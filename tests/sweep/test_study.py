@@ -8,16 +8,17 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
-from ethosgen.sweeps.study import (
+from ethosgen.values.errors import InputError
+from ethosgen.values.schedule import Strategy
+from ethosgen_sweep.study import (
     DataTable,
     find_networks,
     load_study,
     networks_of,
     study_schema,
 )
-from ethosgen.values.errors import InputError
-from ethosgen.values.schedule import Strategy
 from tests import ROOT
+from tests.support.command_line import commands
 
 GOOD = 'networks = ["*.tflite"]\n'
 TABLE = GOOD + '[[data]]\npath = "a.npz"\n'
@@ -59,7 +60,7 @@ def test_labelled_data_have_the_options_of_accuracy(tmp_path: Path) -> None:
     assert (first.called, first.tops, first.on) == ("a", (1, 3), ["simulate"])
     assert first.preparation == Preparation((127.5,), (1.0, 2.0), "crop")
     assert (second.called, second.preparation) == ("b", AS_IT_IS)
-    options = {option.name for option in cli.commands["accuracy"].params}
+    options = {option.name for option in commands()["accuracy"].params}
     elsewhere = {"network", "data", "board", "npu", "reading", "results", "tables", "processes"}
     offloading = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
     offloading |= {"strategy", "arena_limit", "allow_fallback"}

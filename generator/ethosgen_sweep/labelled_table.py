@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from ethosgen.sweeps.report import LabelledResult
 from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.grammar import counted
+from ethosgen.values.labelled import LabelledResult
 
 NONE = "-"
 """A figure that nobody knows."""

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.sweeps.jobs import Job, Made, do_jobs
-from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError
+from ethosgen_sweep.jobs import Job, Made, do_jobs
+from ethosgen_sweep.store import Store
 
 KEYS = ["aa" * 32, "bb" * 32, "cc" * 32]
 

@@ -10,9 +10,9 @@ import dask
 import distributed
 import pytest
 
-from ethosgen.sweeps.connection import connected
-from ethosgen.sweeps.jobs import Batch, Job, JobAnswer, Made
-from ethosgen.sweeps.store import Store
+from ethosgen_sweep.connection import connected
+from ethosgen_sweep.jobs import Batch, Job, JobAnswer, Made
+from ethosgen_sweep.store import Store
 from tests.support.time_limit import time_limit
 
 GOOD, KILLS_ONCE, KILLS = range(3)

@@ -11,15 +11,15 @@ import psutil
 import pytest
 
 from ethosgen.oracle import DEFAULT
-from ethosgen.studies import sweeping
 from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import compare
-from ethosgen.studies.sweeping import Measure, SweepRequest, count_points, default_store, sweep
-from ethosgen.sweeps.jobs import UnfitWorkerError
-from ethosgen.sweeps.study import load_study
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
+from ethosgen_sweep import sweeping
+from ethosgen_sweep.jobs import UnfitWorkerError
+from ethosgen_sweep.study import load_study
+from ethosgen_sweep.sweeping import Measure, SweepRequest, count_points, default_store, sweep
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 from tests.support.time_limit import time_limit

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from ethosgen.host import extras
-from ethosgen.sweeps import connection as module
-from ethosgen.sweeps.cluster import Cluster
-from ethosgen.sweeps.connection import connected
-from ethosgen.sweeps.jobs import Batch, Job, Made, UnfitWorkerError
-from ethosgen.sweeps.store import Store
 from ethosgen.values.errors import InputError, TargetError, ToolError
+from ethosgen_sweep import connection as module
+from ethosgen_sweep.cluster import Cluster
+from ethosgen_sweep.connection import connected
+from ethosgen_sweep.jobs import Batch, Job, Made, UnfitWorkerError
+from ethosgen_sweep.store import Store
 from tests.support.needs import needs_extra
 from tests.support.time_limit import time_limit
 
@@ -150,7 +150,7 @@ class Idle:
 
 
 def test_workers_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ethosgen.sweeps.cluster._COUNT_S", 0.0)
+    monkeypatch.setattr("ethosgen_sweep.cluster._COUNT_S", 0.0)
     client = Idle([0, 0, 0, 0, 3])
     Cluster(client, "tcp://somewhere").wait_for_workers()
     assert not client.counts

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.sweeps.locks import HeldError, Silence, held
-from ethosgen.sweeps.store import Shelf, Store
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
+from ethosgen_sweep.locks import HeldError, Silence, held
+from ethosgen_sweep.store import Shelf, Store
 
 _POLL_S = 0.1
 """How often to look whether another sweep has done a job."""

@@ -12,7 +12,6 @@ from ethosgen.backend import require_simulator
 from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan
 from ethosgen.frontend import read_source
 from ethosgen.oracle import ORACLES
-from ethosgen.samples.shards import Shard
 from ethosgen.studies.comparison import sources_digest
 from ethosgen.studies.sample_runners import OracleMaker, SimulatorMaker, last_outputs
 from ethosgen.studies.workers import Make, RunSamples
@@ -22,6 +21,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
+from ethosgen_sweep.division import Shard
 
 
 @dataclass(frozen=True)

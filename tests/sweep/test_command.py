@@ -7,13 +7,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
-from ethosgen.studies import sweeping
 from ethosgen.studies.comparison import sources_digest
-from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
-from ethosgen.sweeps import connection
-from ethosgen.sweeps.jobs import do_jobs
-from ethosgen.sweeps.report import SweepCounts
 from ethosgen.values.errors import InputError
+from ethosgen_sweep import connection, sweeping
+from ethosgen_sweep.jobs import do_jobs
+from ethosgen_sweep.report import SweepCounts
+from ethosgen_sweep.sweeping import Measure, SweepRequest, Todo
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ethosgen.sweeps.jobs import Batch, Compute, JobAnswer, UnfitWorkerError, check_worker
-from ethosgen.sweeps.store import Shelf
-from ethosgen.sweeps.worker import do_batch
 from ethosgen.values.errors import TargetError, ToolError
 from ethosgen.values.grammar import counted
+from ethosgen_sweep.jobs import Batch, Compute, JobAnswer, UnfitWorkerError, check_worker
+from ethosgen_sweep.store import Shelf
+from ethosgen_sweep.worker import do_batch
 
 _AHEAD = 4
 """Batches that the scheduler has for each worker, so that none waits for the next."""

@@ -8,18 +8,18 @@ import pytest
 
 from ethosgen import frontend
 from ethosgen.oracle import DEFAULT
-from ethosgen.studies import sweeping
 from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import sources_digest
-from ethosgen.studies.sweeping import Measure, SweepRequest, Todo
-from ethosgen.sweeps.jobs import do_jobs
-from ethosgen.sweeps.report import SweepReport
 from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
+from ethosgen_sweep import sweeping
+from ethosgen_sweep.jobs import do_jobs
+from ethosgen_sweep.report import SweepReport
+from ethosgen_sweep.sweeping import Measure, SweepRequest, Todo
 from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net, recurrent_net, two_inputs

@@ -14,11 +14,11 @@ import click
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
-from ethosgen.commands.labelled_table import labelled_lines
 from ethosgen.commands.options import JSON, schema_option
 from ethosgen.commands.progress import Progress
-from ethosgen.sweeps.report import SweepCounts, SweepReport, Tally
 from ethosgen.values.grammar import counted
+from ethosgen_sweep.labelled_table import labelled_lines
+from ethosgen_sweep.report import SweepCounts, SweepReport, Tally
 
 _WIDTH_OF_FILES = 200
 """The width of a table that no terminal shows."""
@@ -27,7 +27,7 @@ _MOST_ROWS = 40
 
 
 def _schema() -> str:
-    from ethosgen.sweeps.study import study_schema
+    from ethosgen_sweep.study import study_schema
 
     return study_schema()
 
@@ -89,8 +89,8 @@ def sweep(
     differs, or some have none; 2: the study, a file that it names, or the scheduler's address
     is wrong; 3: no worker can compute; 5: the scheduler went away.
     """
-    from ethosgen.studies.sweeping import SweepRequest, count_points
-    from ethosgen.studies.sweeping import sweep as run
+    from ethosgen_sweep.sweeping import SweepRequest, count_points
+    from ethosgen_sweep.sweeping import sweep as run
 
     if asked["scheduler"] is not None and asked["workers"] is not None:
         raise click.UsageError("--workers are on this machine; a --scheduler has its own")
@@ -162,7 +162,7 @@ def _tally_text(tally: Tally, what: str) -> str:
 
 def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
     """Return a function that writes the files; InputError at once if that is impossible."""
-    from ethosgen.sweeps.output import claim, write_files
+    from ethosgen_sweep.output import claim, write_files
 
     claim(folder)
 
@@ -176,8 +176,8 @@ def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
 def _page(report: SweepReport) -> dict[str, bytes]:
     """Return the page with the plot; none without Matplotlib, or if there is nothing to draw."""
     from ethosgen.plots.comparison import check_format, draw
-    from ethosgen.sweeps.output import PAGE
     from ethosgen.values.errors import EthosgenError
+    from ethosgen_sweep.output import PAGE
 
     command = shlex.join(["ethosgen", *sys.argv[1:]])
     try:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ethosgen.host.extras import EXTRAS
-from ethosgen.sweeps.cluster import Cluster
 from ethosgen.values.errors import InputError
+from ethosgen_sweep.cluster import Cluster
 
 _CONNECT_S = 20
 _LOST_WORKER = "1d"

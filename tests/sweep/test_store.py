@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.sweeps.store import Shelf, Store
 from ethosgen.values.errors import InputError
+from ethosgen_sweep.store import Shelf, Store
 
 KEY = "ab" * 32
 

@@ -1,0 +1,95 @@
+"""What a sweep measured, and what of it was there before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.labelled import LabelledResult
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What workers compute: what the store had, what was computed now, and what failed."""
+
+    total: int = 0
+    kept: int = 0
+    computed: int = 0
+    failed: int = 0
+
+    @property
+    def missing(self) -> int:
+        """The number that nobody has computed yet."""
+        return self.total - self.kept - self.computed
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "total": self.total,
+            "kept": self.kept,
+            "computed": self.computed,
+            "failed": self.failed,
+            "missing": self.missing,
+        }
+
+
+@dataclass(frozen=True)
+class SweepCounts(Tally):
+    """The points of a sweep, and the shards of its labelled data.
+
+    With `front` in the study, a point gives several results.
+    """
+
+    shards: Tally = Tally()
+
+    @property
+    def points(self) -> int:
+        """The number of points."""
+        return self.total
+
+    @property
+    def all_missing(self) -> int:
+        """The points and shards that nobody has computed yet."""
+        return self.missing + self.shards.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        points = super().as_json()
+        return {"points": points.pop("total"), **points, "shards": self.shards.as_json()}
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """All results in the order of the study's lists, whoever computed them when.
+
+    `accuracy` has those on labelled data.
+    """
+
+    comparison: ComparisonReport
+    counts: SweepCounts
+    accuracy: tuple[LabelledResult, ...] = ()
+
+    @property
+    def results(self) -> Sequence[Result]:
+        """The results, in order."""
+        return self.comparison.results
+
+    @property
+    def passed(self) -> bool:
+        """Whether all has a result, something was measured, and no output differs."""
+        is_judged = not self.accuracy or any(labelled.report for labelled in self.accuracy)
+        differs = any(labelled.differs for labelled in self.accuracy)
+        failed = self.counts.failed or self.counts.shards.failed
+        return self.comparison.passed and is_judged and not differs and not failed
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "passed": self.passed,
+            **self.counts.as_json(),
+            "refused": sum(bool(result.refusal) for result in self.results),
+            "seconds": round(self.comparison.seconds, 3),
+            "versions": dict(self.comparison.versions),
+            "results": [result.as_json() for result in self.results],
+            "accuracy": [labelled.as_json() for labelled in self.accuracy],
+        }

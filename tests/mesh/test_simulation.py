@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import simpy
 
+from ethosgen.commands.place import report_lines
 from ethosgen.mesh.bound import bound_of
 from ethosgen.mesh.layout import Layout
 from ethosgen.mesh.report import report_of
@@ -71,6 +72,20 @@ def test_inputs_and_outputs_take_links_by_hand() -> None:
     assert busy == pytest.approx({0: 0.2, 4: 0.2, 16: 0.2, 8: 0.3, 17: 0.3})
     sizes = {i: size for i, size in enumerate(near.link_bytes) if size}
     assert sizes == {0: 2, 4: 2, 16: 2, 8: 3, 17: 3}
+
+
+def test_a_mesh_that_is_not_steady_is_said_to_be_so() -> None:
+    """Of 60 samples, those that are measured still fill the buffers: the period changes."""
+    places = [(2, 0), (0, 1), (1, 1), (1, 2), (0, 2), (0, 0), (1, 0), (2, 1), (2, 2)]
+    placed = layout(chain([24, 38], 39), system(3, 3, 0.0005), places, [4, 5])
+    early = report_of(placed, simulate(placed, 60, QUIET))
+    assert early.simulated.is_full and not early.simulated.is_steady
+    (note,) = (line for line in report_lines(early) if line.startswith("  note"))
+    assert "the mesh is not steady: its period still changed by 18%; --samples sets" in note
+    later = report_of(placed, simulate_steadily(placed, QUIET))
+    assert later.simulated.is_steady
+    assert not any(line.startswith("  note") for line in report_lines(later))
+    assert later.simulated.period_s > early.simulated.period_s > early.bound.period_s
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from tests.support.parts import (
     TORCH,
     TOSA,
     Part,
-    is_drawn,
+    is_chosen,
+    is_everywhere,
     is_touched,
     part_of,
 )
@@ -99,12 +100,13 @@ def test_make_installs_what_parts_need() -> None:
         ),
         (["generator/ethosgen/backend/ethosu/simulator/memory.py"], {"corpus"}, {"kernels"}),
         (["generator/ethosgen/backend/ethosu/offload/vela.py"], {"corpus", "tosa"}, {"kernels"}),
-        (["pyproject.toml", "pyproject.toml: ethos-u-vela"], {"corpus", "kernels"}, set()),
+        (["pyproject.toml", "pyproject.toml: ethos-u-vela"], FOLLOWING | {"corpus"}, {"targets"}),
+        (["pyproject.toml", "pyproject.toml: numpy"], FOLLOWING, ALL - FOLLOWING),
         (["pyproject.toml"], {"distribution"}, {"corpus", "kernels", "torch"}),
         (["generator/ethosgen/mesh/simulation.py"], {"meshes"}, {"pages", "torch"}),
         (["tests/frontend/torch/test_torch_network.py"], {"torch"}, {"onnx"}),
         (["templates/kernels/ethosgen_helium.c"], {"kernels", "boards"}, {"meshes"}),
-        (["generator/ethosgen/values/network.py"], FOLLOWING, ALL - FOLLOWING),
+        (["generator/ethosgen/values/network.py"], set(), ALL),
         (["README.md"], set(), ALL),
     ],
 )
@@ -130,12 +132,19 @@ def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
 
 
 def test_an_unknown_change_runs_everything() -> None:
-    assert all(is_touched(part, None) for part in PARTS)
+    assert all(is_touched(part, None) and is_everywhere(None) for part in PARTS)
 
 
-@pytest.mark.parametrize("part", [p for p in PARTS if p.is_drawn], ids=lambda part: part.name)
-def test_each_test_that_is_drawn_is_in_one_quarter(part: Part) -> None:
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_a_quarter_of_each_part_runs_for_what_is_below_all(part: Part) -> None:
     tests = [f"{part.tests[0]}test_file.py::test[{number}]" for number in range(100)]
     commits = [f"{number:040x}" for number in range(QUARTERS)]
-    for test in tests:
-        assert sum(is_drawn(part, test, commit) for commit in commits) == 1
+    for changed, is_run in (
+        (["generator/ethosgen/values/network.py"], True),
+        (["README.md"], part.is_drawn),
+        ([], part.is_drawn),
+    ):
+        for test in tests:
+            quarters = sum(is_chosen(part, test, commit, changed) for commit in commits)
+            assert quarters == is_run
+    assert all(is_chosen(part, test, commits[0], [part.sources[0]]) for test in tests)

@@ -3,7 +3,8 @@
 `make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
 `make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
 have changed since that commit: `--changed`. Of parts that are drawn, as the corpus is,
-both run at least a quarter, which the commit chooses.
+both run at least a quarter, which the commit chooses; a change of what is below all parts runs a
+quarter of each.
 """
 
 import sys
@@ -52,9 +53,10 @@ EVERYWHERE = (
     "tests/support/forks.py",
     "tests/support/needs.py",
     "tests/support/object_cache.py",
-    f"{PYPROJECT}: ",
 )
-"""Sources whose change runs every part that is not drawn."""
+"""Sources that all parts have below them: their change runs a quarter of each part."""
+REQUIREMENTS = f"{PYPROJECT}: "
+"""What comes before a requirement that has changed; it runs every part that is not drawn."""
 EVERY_TIME = (
     *(f"{_GENERATOR}{room}" for room in "api flow oracle platforms project samples".split()),
     *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
@@ -237,14 +239,24 @@ def part_of(path: str) -> Part | None:
 
 def is_touched(part: Part, changed: Sequence[str] | None) -> bool:
     """Return whether changed files may break a part; None stands for an unknown change."""
-    starts = (*part.sources, *part.tests, *(() if part.is_drawn else EVERYWHERE))
+    starts = (*part.sources, *part.tests, *(() if part.is_drawn else (REQUIREMENTS,)))
     return changed is None or any(path.startswith(starts) for path in changed)
 
 
-def is_drawn(part: Part, test: str, commit: str) -> bool:
-    """Return whether a test is in the quarter of a part that a commit chooses."""
-    quarter = int(commit or "0", 16) % QUARTERS
-    return part.is_drawn and zlib.crc32(test.encode()) % QUARTERS == quarter
+def is_everywhere(changed: Sequence[str] | None) -> bool:
+    """Return whether changed files are below all parts."""
+    return changed is None or any(path.startswith(EVERYWHERE) for path in changed)
+
+
+def is_in_quarter(test: str, commit: str) -> bool:
+    """Return whether a test is in the quarter that a commit chooses."""
+    return zlib.crc32(test.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
+
+
+def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
+    """Return whether a heavy test runs after a change."""
+    is_drawn = part.is_drawn or is_everywhere(changed)
+    return is_touched(part, changed) or (is_drawn and is_in_quarter(test, commit))
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -269,9 +281,8 @@ def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
 def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
     is_heavy = any(marker.name in HEAVY for marker in item.iter_markers())
     part = part_of(item.path.relative_to(ROOT).as_posix()) if is_heavy else None
-    if part is None or is_drawn(part, item.nodeid, _commit()):
-        return True
-    return bool(config.getoption("--changed")) and is_touched(part, _changes())
+    changed = _changes() if config.getoption("--changed") else ()
+    return part is None or is_chosen(part, item.nodeid, _commit(), changed)
 
 
 @cache
@@ -296,7 +307,9 @@ def note_tested() -> None:
 
 def needs_of_change() -> list[str]:
     """Return the targets of make that install what the parts of this change need."""
-    return sorted({need for part in PARTS if is_touched(part, _changes()) for need in part.needs})
+    changed = _changes()
+    parts = [part for part in PARTS if is_touched(part, changed) or is_everywhere(changed)]
+    return sorted({need for part in parts for need in part.needs})
 
 
 if __name__ == "__main__":

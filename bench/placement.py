@@ -14,18 +14,18 @@ from itertools import pairwise
 import click
 import numpy as np
 
-from ethosgen.mesh.adjacency import adjacency_of
-from ethosgen.mesh.bisection import bisect
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.placer import place
-from ethosgen.mesh.ports import pulls_of
-from ethosgen.mesh.replication import lanes
-from ethosgen.mesh.simulation import simulate_steadily
-from ethosgen.mesh.system import Element, Mesh, System
-from ethosgen.mesh.traffic import Ints
+from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.watch import Watch
+from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.bisection import bisect
+from ethosgen_place.bound import bound_of
+from ethosgen_place.layout import Layout
+from ethosgen_place.placer import place
+from ethosgen_place.ports import pulls_of
+from ethosgen_place.replication import lanes
+from ethosgen_place.simulation import simulate_steadily
+from ethosgen_place.system import Element, Mesh, System
+from ethosgen_place.traffic import Ints
 
 MESH = Mesh(width=192, height=38)
 

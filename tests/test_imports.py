@@ -38,7 +38,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "aot",
         "applications",
         "board",
-        "mesh",
         "metrics",
         "quantization",
         "stages",
@@ -80,10 +79,10 @@ OWNERS = {
     "pyarrow": "ethosgen_sweep",
     "pydantic": "board",
     "pydantic_core": "toml",  # pydantic's own part, with the class of its errors
-    "pymetis": "mesh",
+    "pymetis": "ethosgen_place",
     "rich": "commands",
     "serial": "targets",
-    "simpy": "mesh",
+    "simpy": "ethosgen_place",
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
     "torch": "frontend.torch",
@@ -101,12 +100,14 @@ SHARED = {
     ("torch", "quantization"),  # so is a PT2E program
     ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
+    ("click", "ethosgen_place"),
     ("click", "ethosgen_sweep"),
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes
     ("pydantic", "toml"),  # reads board files and others, and describes what is wrong
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
-    ("pydantic", "mesh"),  # so are its task graphs, mappings and elements files
+    ("pydantic", "stages"),  # so are task graphs
+    ("pydantic", "ethosgen_place"),  # mappings and elements files
     ("pydantic", "ethosgen_sweep"),  # and studies
     ("jinja2", "report"),  # the page of `ethosgen report` is a template too
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them

@@ -103,7 +103,7 @@ def test_make_installs_what_parts_need() -> None:
         (["pyproject.toml", "pyproject.toml: ethos-u-vela"], FOLLOWING | {"corpus"}, {"targets"}),
         (["pyproject.toml", "pyproject.toml: numpy"], FOLLOWING, ALL - FOLLOWING),
         (["pyproject.toml"], {"distribution"}, {"corpus", "kernels", "torch"}),
-        (["generator/ethosgen/mesh/simulation.py"], {"meshes"}, {"pages", "torch"}),
+        (["generator/ethosgen_place/simulation.py"], {"meshes"}, {"pages", "torch"}),
         (["tests/frontend/torch/test_torch_network.py"], {"torch"}, {"onnx"}),
         (["templates/kernels/ethosgen_helium.c"], {"kernels", "boards"}, {"meshes"}),
         (["generator/ethosgen/values/network.py"], set(), ALL),
@@ -120,7 +120,7 @@ def test_a_helper_runs_what_imports_it() -> None:
     reached = importers(["tests/support/recurrent_networks.py"])
     assert {"tests/frontend/test_writer.py", "bench/shapes/shape.py"} <= {*reached}
     assert "tests/corpus/wild/test_wild.py" in reached, "through fragments.py"
-    assert "tests/mesh/test_files.py" not in reached
+    assert "tests/place/test_files.py" not in reached
     assert "tests/conftest.py" not in importers(["tests/support/parts.py"])
 
 

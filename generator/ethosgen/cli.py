@@ -23,7 +23,6 @@ from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
 from ethosgen.commands.ops import ops
 from ethosgen.commands.pipeline import pipeline
-from ethosgen.commands.place import place
 from ethosgen.commands.project import project
 from ethosgen.commands.quantize import quantize
 from ethosgen.commands.report import report
@@ -59,7 +58,7 @@ def cli(verbose: bool) -> None:
 
 cli.add_section("Firmware", verify, project, build, run, flash, attach, weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
-cli.add_section("Several elements", pipeline, place)
+cli.add_section("Several elements", pipeline, "place")
 cli.add_section("Setup", demo, doctor, boards, accelerators)
 cli.add_command(serve_npu)
 

@@ -9,10 +9,10 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.flow.planning import read
-from ethosgen.mesh.files import write_graph
-from ethosgen.systems.placement import task_graph
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
+from ethosgen_place.files import write_graph
+from ethosgen_place.placement import task_graph
 from tests.stages.test_bad_pipelines import small
 from tests.support.networks import NetworkBuilder
 

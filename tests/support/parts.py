@@ -165,7 +165,7 @@ PARTS = (
         needs=(TORCH,),
     ),
     Part("hosts", ("tests/host/",), (*_of("host/", "targets/"), "generator/ethosgen_sweep/")),
-    Part("meshes", ("tests/mesh/",), _of("mesh/")),
+    Part("meshes", ("tests/place/",), (*_of("stages/"), "generator/ethosgen_place/")),
     Part(
         "studies",
         ("tests/studies/", "tests/sweep/", "tests/flow/test_profiling.py"),

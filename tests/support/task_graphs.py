@@ -1,4 +1,4 @@
-"""Task graphs and systems for tests of `ethosgen.mesh`."""
+"""Task graphs and systems for tests of `ethosgen_place`."""
 
 import itertools
 import random
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.mesh.buffers import depths
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.system import System
-from ethosgen.mesh.traffic import Replication
+from ethosgen.stages.task_graph import TaskGraph
+from ethosgen_place.buffers import depths
+from ethosgen_place.layout import Layout
+from ethosgen_place.system import System
+from ethosgen_place.traffic import Replication
 
 CLOCK_HZ = 1000.0
 """The clock of `system`: a cycle takes a millisecond."""

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from ethosgen.mesh.files import read_graph
-from ethosgen.mesh.graph import Task
 from ethosgen.stages.cuts import positions
+from ethosgen.stages.task_graph import Task, read_graph
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network

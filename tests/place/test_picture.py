@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 import pytest
 import simpy  # noqa: F401 - the tests are skipped without it
 
-from ethosgen.mesh.picture import draw
-from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import simulate
 from ethosgen.values.watch import Watch
+from ethosgen_place.picture import draw
+from ethosgen_place.report import report_of
+from ethosgen_place.simulation import simulate
 from tests.support.task_graphs import chain, graph, layout, system, with_ports
 
 RUN = re.compile(r"M\d+ \d+h(\d+)v1h-(\d+)z")

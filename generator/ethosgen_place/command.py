@@ -44,7 +44,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
     """Print a format's schema and end."""
     if value is None or context.resilient_parsing:
         return
-    from ethosgen.mesh.files import format_schema
+    from ethosgen_place.files import format_schema
 
     click.echo(format_schema(value), nl=False)
     context.exit()
@@ -144,9 +144,9 @@ def place(
         ethosgen place graph.json --mesh 192x38 --picture placement.svg
         ethosgen place graph.json --mesh 192x38 --mapping mine.json     judge another mapper's
     """
-    from ethosgen.mesh.files import mesh_of
-    from ethosgen.systems.placement import PlacementRequest
-    from ethosgen.systems.placement import place as run
+    from ethosgen_place.files import mesh_of
+    from ethosgen_place.placement import PlacementRequest
+    from ethosgen_place.placement import place as run
 
     asked = PlacementRequest(source, mesh=mesh_of(*mesh) if mesh else None, **options)
     with Progress() as progress:

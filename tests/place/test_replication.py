@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ethosgen.mesh.replication import Demand, balance, balance_in_lanes, lanes, slowest
+from ethosgen_place.replication import Demand, balance, balance_in_lanes, lanes, slowest
 
 
 def every_choice(demand: Demand) -> list[tuple[int, ...]]:

@@ -8,7 +8,7 @@ shorter way waits, and takes as many more buffers as samples are on the longer w
 import math
 from collections.abc import Sequence
 
-from ethosgen.mesh.graph import Task, TaskGraph
+from ethosgen.stages.task_graph import Task, TaskGraph
 
 LEAST = 2
 """The buffers of an input, and of an output."""

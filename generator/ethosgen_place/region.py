@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ethosgen.mesh.system import Mesh
-from ethosgen.mesh.traffic import Ints
+from ethosgen_place.system import Mesh
+from ethosgen_place.traffic import Ints
 
 
 def compact(usable: Ints, count: int, mesh: Mesh) -> Ints:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ethosgen.mesh.stages import cut
+from ethosgen_place.stages import cut
 
 
 def every_cut(cycles: list[int], stages: int) -> list[list[int]]:

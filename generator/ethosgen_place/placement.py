@@ -10,25 +10,9 @@ from ethosgen.backend.protocol import Offer, Task
 from ethosgen.flow.planning import read
 from ethosgen.host.extras import EXTRAS
 from ethosgen.host.storage import require_writable
-from ethosgen.mesh.files import (
-    read_graph,
-    read_mapping,
-    read_system,
-    write_all,
-    write_graph,
-    write_mapping,
-)
-from ethosgen.mesh.graph import Edge, TaskGraph
-from ethosgen.mesh.graph import Task as Stage
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.mapping import laid_out, mapped
-from ethosgen.mesh.picture import draw
-from ethosgen.mesh.placer import place as place_graph
-from ethosgen.mesh.report import PlacementReport, report_of
-from ethosgen.mesh.simulation import simulate, simulate_steadily
-from ethosgen.mesh.stages import cut
-from ethosgen.mesh.system import Mesh, System
 from ethosgen.stages.cuts import positions
+from ethosgen.stages.task_graph import Edge, TaskGraph, read_graph
+from ethosgen.stages.task_graph import Task as Stage
 from ethosgen.values.allocation import FREE, OperatorIndex
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -36,6 +20,21 @@ from ethosgen.values.network import ABSENT, Graph, Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
+from ethosgen_place.files import (
+    read_mapping,
+    read_system,
+    write_all,
+    write_graph,
+    write_mapping,
+)
+from ethosgen_place.layout import Layout
+from ethosgen_place.mapping import laid_out, mapped
+from ethosgen_place.picture import draw
+from ethosgen_place.placer import place as place_graph
+from ethosgen_place.report import PlacementReport, report_of
+from ethosgen_place.simulation import simulate, simulate_steadily
+from ethosgen_place.stages import cut
+from ethosgen_place.system import Mesh, System
 
 GRAPH_SUFFIX = ".json"
 """The suffix of a task graph's file; any other file is a network."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.system import Mesh
+from ethosgen.stages.task_graph import TaskGraph
+from ethosgen_place.system import Mesh
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

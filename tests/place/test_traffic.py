@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.system import Mesh
-from ethosgen.mesh.traffic import (
+from ethosgen.stages.task_graph import TaskGraph
+from ethosgen_place.system import Mesh
+from ethosgen_place.traffic import (
     EAST,
     MOST_PAIRS,
     NORTH,

@@ -13,20 +13,20 @@ from itertools import product
 
 import numpy as np
 
-from ethosgen.mesh.adjacency import adjacency_of
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.buffers import base_bytes, depths, describe_need
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.ports import gates_of, pulls_of
-from ethosgen.mesh.refinement import refine
-from ethosgen.mesh.region import compact, fitted
-from ethosgen.mesh.replication import Demand, balance, balance_in_lanes, slowest
-from ethosgen.mesh.system import System
-from ethosgen.mesh.traffic import Ints, Replication
+from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
+from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.bound import bound_of
+from ethosgen_place.buffers import base_bytes, depths, describe_need
+from ethosgen_place.layout import Layout
+from ethosgen_place.ports import gates_of, pulls_of
+from ethosgen_place.refinement import refine
+from ethosgen_place.region import compact, fitted
+from ethosgen_place.replication import Demand, balance, balance_in_lanes, slowest
+from ethosgen_place.system import System
+from ethosgen_place.traffic import Ints, Replication
 
 TOLERANCES = (0.02, 0.1, 0.3)
 """The shares by which lanes may make the slowest stage slower, tried while links are slower."""
@@ -183,7 +183,7 @@ def _merit(layout: Layout) -> tuple[float, float]:
 def _placed(
     graph: TaskGraph, system: System, counts: Sequence[int], choice: _Choice, seed: int
 ) -> Layout:
-    from ethosgen.mesh.bisection import bisect  # pymetis
+    from ethosgen_place.bisection import bisect  # pymetis
 
     replication = Replication(graph, counts)
     memories = [choice.memory_of(task) for task in range(len(graph.tasks))]

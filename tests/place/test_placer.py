@@ -7,21 +7,21 @@ import numpy as np
 import pymetis  # noqa: F401 - the tests are skipped without it
 import pytest
 
-from ethosgen.mesh.adjacency import adjacency_of
-from ethosgen.mesh.bisection import bisect
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.graph import TaskGraph
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.placer import place
-from ethosgen.mesh.ports import gates_of, pulls_of
-from ethosgen.mesh.refinement import _Exchange, refine
-from ethosgen.mesh.region import compact, fitted
-from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import simulate, simulate_steadily
-from ethosgen.mesh.system import Mesh, System
-from ethosgen.mesh.traffic import Replication, hop_bytes
+from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.watch import Watch
+from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.bisection import bisect
+from ethosgen_place.bound import bound_of
+from ethosgen_place.layout import Layout
+from ethosgen_place.placer import place
+from ethosgen_place.ports import gates_of, pulls_of
+from ethosgen_place.refinement import _Exchange, refine
+from ethosgen_place.region import compact, fitted
+from ethosgen_place.report import report_of
+from ethosgen_place.simulation import simulate, simulate_steadily
+from ethosgen_place.system import Mesh, System
+from ethosgen_place.traffic import Replication, hop_bytes
 from tests.support.task_graphs import chain, graph, random_graph, system, with_ports
 
 QUIET = Watch()

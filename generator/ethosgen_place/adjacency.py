@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.mesh.traffic import Floats, Flows, Ints
+from ethosgen_place.traffic import Floats, Flows, Ints
 
 
 @dataclass(frozen=True)

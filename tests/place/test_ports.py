@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.mesh.ports import gates_of
+from ethosgen_place.ports import gates_of
 from tests.support.task_graphs import chain, layout, system, with_ports
 
 

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ethosgen.mesh.adjacency import Adjacency
-from ethosgen.mesh.ports import Pulls
-from ethosgen.mesh.system import Mesh
-from ethosgen.mesh.traffic import Ints
+from ethosgen_place.adjacency import Adjacency
+from ethosgen_place.ports import Pulls
+from ethosgen_place.system import Mesh
+from ethosgen_place.traffic import Ints
 
 _MOST_PASSES = 40
 _MOST_EFFORT = 10_000_000

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.mesh.buffers import LEAST
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.traffic import STEPS, hops
+from ethosgen_place.buffers import LEAST
+from ethosgen_place.layout import Layout
+from ethosgen_place.traffic import STEPS, hops
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.mesh.system import Mesh, PortPlaces, System
-from ethosgen.mesh.traffic import Floats, Flows, Ints, Replication
+from ethosgen_place.system import Mesh, PortPlaces, System
+from ethosgen_place.traffic import Floats, Flows, Ints, Replication
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.report import PlacementReport
-from ethosgen.mesh.traffic import EAST, NORTH, SOUTH, WEST, Floats
+from ethosgen_place.layout import Layout
+from ethosgen_place.report import PlacementReport
+from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
 
 _WIDTH = 960
 _MARGIN = 20

@@ -1,4 +1,4 @@
-"""Reads and writes the files: task graphs and placements as JSON, systems as TOML or JSON.
+"""Reads and writes the files: placements as JSON, systems as TOML or JSON; writes task graphs.
 
 An error is one sentence with the file and the place in it. Nothing half-written is left.
 """
@@ -13,14 +13,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ethosgen.mesh.graph import Table, TaskGraph
-from ethosgen.mesh.mapping import Mapped
-from ethosgen.mesh.system import Mesh, System
-from ethosgen.toml.faults import describe_error, shortened
-from ethosgen.toml.files import Model, check_tables, read_text, read_toml, schema_text
+from ethosgen.stages.task_graph import KIND, Table, TaskGraph
+from ethosgen.toml.faults import describe_error
+from ethosgen.toml.files import check_tables, read_toml, schema_text
+from ethosgen.toml.json_files import load_json, read_json
 from ethosgen.values.errors import InputError, cannot_write
+from ethosgen_place.mapping import Mapped
+from ethosgen_place.system import Mesh, System
 
-_GRAPH, _MAPPING, _ELEMENTS = "task graph", "mapping", "elements file"
+_GRAPH, _MAPPING, _ELEMENTS = KIND, "mapping", "elements file"
 SCHEMAS: Mapping[str, tuple[type[Table], str]] = {
     "graph": (TaskGraph, _GRAPH),
     "mapping": (Mapped, _MAPPING),
@@ -29,15 +30,9 @@ SCHEMAS: Mapping[str, tuple[type[Table], str]] = {
 """The formats by name, each with what such a file is called."""
 
 
-def read_graph(path: Path) -> TaskGraph:
-    """Read a task graph; its name is the file's unless it has one."""
-    graph = _load_json(path, _GRAPH, TaskGraph)
-    return graph if graph.name else graph.model_copy(update={"name": path.stem})
-
-
 def read_mapping(path: Path) -> Mapped:
     """Read a placement that ethosgen or another mapper wrote."""
-    return _load_json(path, _MAPPING, Mapped)
+    return load_json(path, _MAPPING, Mapped)
 
 
 def read_system(path: Path | None, mesh: Mesh | None) -> System:
@@ -49,7 +44,7 @@ def read_system(path: Path | None, mesh: Mesh | None) -> System:
     if path.suffix == ".toml":
         text, content = read_toml(path, _ELEMENTS)
     else:
-        text, content = "", _json(path, _ELEMENTS)
+        text, content = "", read_json(path, _ELEMENTS)
     if isinstance(content, dict) and mesh is not None:
         asked = mesh.model_dump()
         if content.setdefault("mesh", asked) != asked:
@@ -127,28 +122,3 @@ def _lines(content: Mapping[str, Any], long: Sequence[str]) -> str:
             text = json.dumps(value)
         parts.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _load_json(path: Path, kind: str, model: type[Model]) -> Model:
-    return check_tables(_json(path, kind), model, f"{kind} '{path}'")
-
-
-def _json(path: Path, kind: str) -> Any:
-    text = read_text(path, kind)
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{kind} '{path}' is not JSON: {error}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in table:
-            raise ValueError(f"'{shortened(name)}' occurs twice in one object")
-        table[name] = value
-    return table
-
-
-def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number of JSON")

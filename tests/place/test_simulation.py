@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import simpy
 
-from ethosgen.commands.place import report_lines
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import Simulated, _Event, _Run, simulate, simulate_steadily
-from ethosgen.mesh.traffic import Floats, link_bytes, route
 from ethosgen.values.errors import InternalError
 from ethosgen.values.watch import Watch
+from ethosgen_place.bound import bound_of
+from ethosgen_place.command import report_lines
+from ethosgen_place.layout import Layout
+from ethosgen_place.report import report_of
+from ethosgen_place.simulation import Simulated, _Event, _Run, simulate, simulate_steadily
+from ethosgen_place.traffic import Floats, link_bytes, route
 from tests.support.task_graphs import (
     BYTES_PER_S,
     CLOCK_HZ,

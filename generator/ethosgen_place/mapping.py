@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ethosgen.mesh.buffers import base_bytes, depths, describe_need
-from ethosgen.mesh.graph import Name, Table, TaskGraph
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.system import Mesh, Place, System
-from ethosgen.mesh.traffic import Replication
+from ethosgen.stages.task_graph import Name, Table, TaskGraph
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.grammar import counted, unknown
+from ethosgen_place.buffers import base_bytes, depths, describe_need
+from ethosgen_place.layout import Layout
+from ethosgen_place.system import Mesh, Place, System
+from ethosgen_place.traffic import Replication
 
 
 class Mapped(Table):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ethosgen.mesh.graph import MOST, MOST_ELEMENTS, Figure, Table
+from ethosgen.stages.task_graph import MOST, MOST_ELEMENTS, Figure, Table
 from ethosgen.values.grammar import counted
 
 Rate = Annotated[float, Field(gt=0, le=1e15)]

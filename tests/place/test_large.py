@@ -7,13 +7,13 @@ import pytest
 import simpy  # noqa: F401
 
 from bench.placement import MESH, pipeline
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.picture import draw
-from ethosgen.mesh.placer import place
-from ethosgen.mesh.report import report_of
-from ethosgen.mesh.simulation import simulate_steadily
-from ethosgen.mesh.system import System
 from ethosgen.values.watch import Watch
+from ethosgen_place.bound import bound_of
+from ethosgen_place.picture import draw
+from ethosgen_place.placer import place
+from ethosgen_place.report import report_of
+from ethosgen_place.simulation import simulate_steadily
+from ethosgen_place.system import System
 
 MOST_S = 60.0
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from ethosgen.mesh.files import (
+from ethosgen.stages.task_graph import read_graph
+from ethosgen.values.errors import CapacityError, EthosgenError, InputError
+from ethosgen_place.files import (
     SCHEMAS,
     format_schema,
     mesh_of,
-    read_graph,
     read_mapping,
     read_system,
     write_all,
     write_graph,
     write_mapping,
 )
-from ethosgen.mesh.mapping import Mapped, laid_out, mapped
-from ethosgen.mesh.ports import gates_of
-from ethosgen.mesh.system import Element, Link, Mesh, Ports
-from ethosgen.values.errors import CapacityError, EthosgenError, InputError
+from ethosgen_place.mapping import Mapped, laid_out, mapped
+from ethosgen_place.ports import gates_of
+from ethosgen_place.system import Element, Link, Mesh, Ports
 from tests import ROOT
 from tests.support.task_graphs import chain, graph_json, layout, random_graph, system
 

@@ -6,11 +6,16 @@ It is a file that other partitioners read and write, so every figure is checked.
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ethosgen.toml.json_files import load_json
 from ethosgen.values.grammar import unknown
+
+KIND = "task graph"
+"""What such a file is called."""
 
 MOST = 10**15
 """The greatest figure of cycles and bytes: sums of them stay exact."""
@@ -141,6 +146,12 @@ class TaskGraph(Table):
         for number, ends in enumerate(self.ends):
             edges[ends[end]].append(number)
         return edges
+
+
+def read_graph(path: Path) -> TaskGraph:
+    """Read a task graph; its name is the file's unless it has one."""
+    graph = load_json(path, KIND, TaskGraph)
+    return graph if graph.name else graph.model_copy(update={"name": path.stem})
 
 
 def _check_edges(edges: Sequence[Edge], names: Mapping[str, int]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.mesh.ports import Gate, gates_of, port_flows
-from ethosgen.mesh.system import System
-from ethosgen.mesh.traffic import Floats, Flows, Ints, Replication, hops, link_bytes
+from ethosgen_place.ports import Gate, gates_of, port_flows
+from ethosgen_place.system import System
+from ethosgen_place.traffic import Floats, Flows, Ints, Replication, hops, link_bytes
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pymetis
 
-from ethosgen.mesh.adjacency import Adjacency
-from ethosgen.mesh.ports import Pulls
-from ethosgen.mesh.system import Mesh
-from ethosgen.mesh.traffic import Floats, Ints
+from ethosgen_place.adjacency import Adjacency
+from ethosgen_place.ports import Pulls
+from ethosgen_place.system import Mesh
+from ethosgen_place.traffic import Floats, Ints
 
 _LARGEST_WEIGHT = 1 << 20
 """METIS counts in integers of 32 bits."""

@@ -13,10 +13,10 @@ from ethosgen.cli import cli
 from ethosgen.flow.planning import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host import extras
-from ethosgen.mesh.files import read_graph
-from ethosgen.systems.placement import task_graph
+from ethosgen.stages.task_graph import read_graph
 from ethosgen.values.errors import EthosgenError, InputError, ToolError, UnsupportedError
 from ethosgen.values.watch import Watch
+from ethosgen_place.placement import task_graph
 from tests import ROOT
 from tests.support.networks import NetworkBuilder
 from tests.support.task_graphs import graph_json

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.mesh.bound import Bound, bound_of, link_title
-from ethosgen.mesh.buffers import wanted_depths
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.replication import lanes
-from ethosgen.mesh.simulation import Simulated
-from ethosgen.mesh.traffic import Floats
+from ethosgen_place.bound import Bound, bound_of, link_title
+from ethosgen_place.buffers import wanted_depths
+from ethosgen_place.layout import Layout
+from ethosgen_place.replication import lanes
+from ethosgen_place.simulation import Simulated
+from ethosgen_place.traffic import Floats
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,13 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.mesh.bound import bound_of
-from ethosgen.mesh.buffers import LEAST
-from ethosgen.mesh.layout import Layout
-from ethosgen.mesh.traffic import Floats, route
 from ethosgen.values.errors import InternalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
+from ethosgen_place.bound import bound_of
+from ethosgen_place.buffers import LEAST
+from ethosgen_place.layout import Layout
+from ethosgen_place.traffic import Floats, route
 
 _MOST_EVENTS = 5_000_000
 """About 20 s; fewer samples are simulated rather than more events, unless the user asks."""

@@ -1,5 +1,7 @@
 """The registry of platforms: what each says of itself, and a platform that is registered there."""
 
+import re
+
 import pytest
 
 from ethosgen.board import board_names, load_board
@@ -19,6 +21,7 @@ from ethosgen.platforms import (
 from ethosgen.project import LAYOUTS, render
 from ethosgen.toolchain import TOOLCHAINS, toolchain_of
 from ethosgen.values.errors import InputError
+from tests import ROOT
 from tests.support.programs import make_program
 
 
@@ -67,3 +70,11 @@ def test_a_platform_without_files_or_build_is_named(monkeypatch: pytest.MonkeyPa
         render(make_program(), board, platform="toy")
     with pytest.raises(InputError, match=r"platform 'toy' has no build: .* ethosgen\.toolchains"):
         toolchain_of("toy")
+
+
+def test_no_template_compares_the_name_of_a_platform() -> None:
+    compares = re.compile(r"{[{%][^}]*\bplatform(?:\.name)? (?:[!=]=|in|not in) ")
+    for path in sorted((ROOT / "templates").rglob("*")):
+        if path.is_file() and path.suffix != ".woff2":
+            text = path.read_text(errors="replace")
+            assert not compares.search(text), f"{path}: ask a fact of Platform"

@@ -52,6 +52,18 @@ class Platform:
     """The variant of accelerators' drivers that it builds; "" for the usual one."""
     has_kernel_heap: bool = False
     """Whether drivers take the objects of its kernel from a heap."""
+    has_locks: bool = False
+    """Whether threads wait their turn for a network, by a mutex of Zephyr's kernel."""
+    has_cache_calls: bool = False
+    """Whether the data cache is reached by Zephyr's calls; else by CMSIS's registers."""
+    starts_devices: bool = False
+    """Whether its own drivers start the devices, before main()."""
+    has_npu_drivers: bool = False
+    """Whether its own drivers hold the NPUs and their counters."""
+    elf: str = "build/application.elf"
+    """The program of an application that stands beside the one that serves inferences."""
+    globs_sources: bool = False
+    """Whether its build takes each source in the application's folder."""
     templates: Mapping[str, str] = field(default_factory=dict)
     """Templates of files in model/ that differ from the usual ones."""
     ci_remedy: str = ""

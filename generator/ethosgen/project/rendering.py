@@ -233,7 +233,7 @@ def _facts(
     extras: tuple[Sequence[Device], Handover | None, str],
 ) -> dict[str, Any]:
     """Return the templates' values for the whole project."""
-    npu, (devices, *_) = programs[0].plan.accelerator, extras
+    npu, (devices, _, platform) = programs[0].plan.accelerator, extras
     emulated = board.on_qemu
     stand_in = emulated if emulated is not board else None
     rest = (memory_mode, npu is not None, *extras)
@@ -245,6 +245,7 @@ def _facts(
         "names": names,
         "is_shared": is_shared,
         "apart": programs[0].plan.apart,
+        "platform": find_platform(platform),
         "title": " and ".join(names),
         "project": joined_name(names),
         "version": __version__,

@@ -28,7 +28,6 @@ def zephyr_facts(board: Board, driver: Mapping[str, Any]) -> dict[str, Any]:
         )
     objects = driver.get("kernel_objects", ())
     return {
-        "platform": "zephyr",
         "zephyr_targets": [known.target for known in board.run.zephyr],
         "qemu_targets": [known.target for known in board.run.zephyr if "qemu" in known.ways],
         # k_malloc stores a pointer to the heap before each block.

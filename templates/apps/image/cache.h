@@ -11,7 +11,7 @@
 
 #define CACHE_LINE_BYTES 32
 
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_cache_calls %}
 #include <zephyr/cache.h>
 
 /* Drop lines, so that the next read comes from memory. */

@@ -101,7 +101,7 @@ void ethosgen_npu_begin(uintptr_t base_addr)
 /* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is the network's own work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_npu_drivers %}
     if (base_addr != 0) { /* native_sim's NPU has no registers */
         ethosgen_npu_pmu_add(base_addr, &pmu);
     }
@@ -199,7 +199,7 @@ static ethosgen_status init(void)
 #if ETHOSGEN_HAS_NPU
     status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
 #endif
-{% for device in devices if platform is not defined or platform != "zephyr" %}
+{% for device in devices if not platform.starts_devices %}
     ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
 {% endfor %}
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {

@@ -8,7 +8,7 @@
 
 #include "ethosgen_npu.h"
 {% endif %}
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 
 #include <zephyr/kernel.h>
 {% endif %}
@@ -24,7 +24,7 @@ _Alignas(ETHOSGEN_ARENA_ALIGNMENT) SECTION("arena") int8_t ethosgen_arena[ETHOSG
 
 _Alignas(ETHOSGEN_NPU_ALIGNMENT) SECTION("fast") int8_t ethosgen_fast[ETHOSGEN_FAST_BYTES];
 {% endif %}
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 
 /* The threads share one arena: only one at a time runs a network. */
 K_MUTEX_DEFINE(ethosgen_arena_mutex);

@@ -27,7 +27,7 @@ extern int8_t ethosgen_arena[ETHOSGEN_ARENA_BYTES];
 #define ETHOSGEN_FAST_BYTES {{ most_fast_bytes }}
 extern int8_t ethosgen_fast[ETHOSGEN_FAST_BYTES];
 {% endif %}
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 
 /* Lock and unlock the arena. The lock is recursive; every network's run takes it. */
 void ethosgen_arena_lock(void);

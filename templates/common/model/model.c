@@ -12,7 +12,7 @@
 
 #include <assert.h>
 #include <stddef.h>
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 #include <zephyr/kernel.h>
 {% endif %}
 {% if variables %}
@@ -88,7 +88,7 @@ extern const uint32_t {{ stream.symbol }}[];
 {% include "npu/invoke.c" ignore missing %}
 {% endif %}
 
-{% set lock = platform is defined and platform == "zephyr" %}
+{% set lock = platform.has_locks %}
 {% if lock %}
 {% if is_shared %}
 void {{ name }}_lock(void)

@@ -44,7 +44,7 @@
  * The NPU's part of the state is in the arena, which nothing else may use between two runs.
 {% endif %}
 {% endif %}
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
  * Several threads may call all functions; {{ name }}_run() waits its turn. {{ "Nothing else" if kept_bytes else "Nothing" }} is copied, and there is
  * no heap.
 {% else %}
@@ -209,7 +209,7 @@ ethosgen_status {{ name }}_run(
 {%- for port in inputs %}const {{ port.ctype }} *{{ port.c_name }}, {% endfor %}
 {%- for port in outputs %}{{ port.ctype }} *{{ port.c_name }}{{ ", " if not loop.last }}{% endfor %});
 {% endif %}
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 
 /*
  * Lock and unlock {{ "the arena and all networks" if is_shared else "the network" }}. The lock is recursive; {{ name }}_run() takes it too.

@@ -86,7 +86,7 @@ public:
 private:
     ethosgen_status status_;
 };
-{% if platform is defined and platform == "zephyr" %}
+{% if platform.has_locks %}
 
 /* Holds the network's lock for a scope: from writing inputs to reading outputs. */
 class lock {

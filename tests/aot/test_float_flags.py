@@ -7,7 +7,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.aot.code.float_flags import computes_floats
+from ethosgen.aot.code.csource import computes_floats
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.tools import CMAKE, NINJA, QEMU
 from ethosgen.values.plan import IoStyle

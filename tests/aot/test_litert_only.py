@@ -29,8 +29,7 @@ def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     net = Bench(5)
     network = parse_network(net.build(*build(net, dtype)), "net.tflite")
     samples = net.samples(3)
-    wanted = LITERT.opinion(network, samples)
-    assert wanted is not None
+    wanted = LITERT.run(network, samples)
     generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):
         status, made = generated.run(sample)

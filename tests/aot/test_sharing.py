@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ethosgen.aot import compile_program
-from ethosgen.aot.code.sharing import call_shared, share
+from ethosgen.aot.code.csource import call_shared, share
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder

@@ -22,7 +22,7 @@ from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.exactness import draw, exact_plan
-from ethosgen.verdict.judgement import question_of
+from ethosgen.verdict.trial import question_of
 from tests.corpus.oracles import Answer, Question, ask
 from tests.corpus.settings import Setting
 from tests.corpus.trial import Key, case_of, make_samples, setting_of

@@ -89,14 +89,12 @@ def measured_by_litert() -> frozenset[tuple[str, str]]:
 
 def is_exact(network: Network) -> bool:
     """Return whether all operators of a network have tolerance 0."""
-    from ethosgen.aot.registry import code_of, deciding_dtype
+    from ethosgen.aot.registry import registration_of
 
-    tolerances = cpu_operators()
-    return not any(
-        tolerances.get(code_of(op), {}).get(deciding_dtype(op, graph.tensors))
-        for graph in network.graphs
-        for op in graph.operators
+    known = (
+        registration_of(op, graph.tensors) for graph in network.graphs for op in graph.operators
     )
+    return not any(registration is not None and registration.ulp for registration in known)
 
 
 def decided_by_litert(graph: Graph) -> list[int]:
@@ -113,9 +111,9 @@ def decided_by_litert(graph: Graph) -> list[int]:
 
 def table_of(operator: Operator, graph: Graph) -> Table | None:
     """Return an int8 operator's outputs for all 256 inputs, None if it has no lookup table."""
-    from ethosgen.aot.registry import code_of, deciding_dtype, registry
+    from ethosgen.aot.registry import registration_of
 
-    found = registry().get((code_of(operator), deciding_dtype(operator, graph.tensors)))
+    found = registration_of(operator, graph.tensors)
     if found is None or not can_run(operator, graph):
         return None
     tables = [a for a in found.build(operator, graph.tensors).arrays if a.dtype == np.int8]

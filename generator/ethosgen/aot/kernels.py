@@ -12,7 +12,7 @@ from ethosgen.aot.graph.states import with_states
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.aot.libraries import cheapest
 from ethosgen.aot.libraries.framework.library import Library
-from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, registry
+from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, registration_of, registry
 from ethosgen.aot.schedule.schedule import Schedule
 from ethosgen.aot.schedule.twins import has_twin, twin
 from ethosgen.aot.tir.kernel import Kernel
@@ -110,10 +110,9 @@ def build_kernel(schedule: Schedule, operator: Operator, libraries: Sequence[Lib
     tensors = schedule.graph.tensors
     if is_hybrid(operator, tensors):
         raise _error(schedule, operator, DYNAMIC_RANGE)
-    dtype = deciding_dtype(operator, tensors)
-    found = registry().get((code_of(operator), dtype))
+    found = registration_of(operator, tensors)
     if found is None:
-        raise _error(schedule, operator, _what_is_missing(schedule, operator, dtype))
+        raise _error(schedule, operator, _what_is_missing(schedule, operator))
     try:
         among = () if goes_in_place(operator) else libraries
         kernel = cheapest(schedule.graph, operator, among)
@@ -127,8 +126,9 @@ def build_kernel(schedule: Schedule, operator: Operator, libraries: Sequence[Lib
         raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
 
 
-def _what_is_missing(schedule: Schedule, operator: Operator, dtype: str) -> str:
+def _what_is_missing(schedule: Schedule, operator: Operator) -> str:
     """Return the reason why an operator has no kernel, and the remedy."""
+    dtype = deciding_dtype(operator, schedule.graph.tensors)
     is_custom = operator.code == "CUSTOM"
     foreign = _FOREIGN.get(code_of(operator))
     if foreign:
@@ -161,7 +161,7 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     if is_widened(operator, tensors):
         return True
     operator, tensors = prepared(operator, tensors)
-    found = registry().get((code_of(operator), deciding_dtype(operator, tensors)))
+    found = registration_of(operator, tensors)
     try:
         return found is not None and bool(_checked(found.build(operator, tensors), tensors))
     except (UnsupportedError, *_MISFIT):

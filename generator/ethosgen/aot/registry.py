@@ -7,7 +7,7 @@ from importlib import import_module
 
 from ethosgen.aot import operators
 from ethosgen.aot.cost import Cycles, TwoForms, total
-from ethosgen.aot.operators import OUTPUT, Registration
+from ethosgen.aot.operators import OUTPUT, Registered, Registration
 from ethosgen.values.errors import InternalError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
@@ -42,7 +42,6 @@ FAMILIES = (
     "tosa.moves",
     "tosa.pointwise",
     "tosa.windows",
-    "variable",
     "weighted",
 )
 """Modules of `ethosgen.aot.operators`. Importing one imports tvm, so the first lookup does it."""
@@ -81,8 +80,14 @@ def registry() -> dict[tuple[str, str], Registration]:
     return {
         (one.code, one.dtype): one
         for function in functions
-        for one in getattr(function, "registrations", ())
+        if isinstance(function, Registered)
+        for one in function.registrations
     }
+
+
+def registration_of(op: Operator, tensors: Sequence[Tensor]) -> Registration | None:
+    """Return the registration of an operator for its dtype, None without one."""
+    return registry().get((code_of(op), deciding_dtype(op, tensors)))
 
 
 def goes_in_place(op: Operator) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         run_project,
         verify,
     )
-    from ethosgen.flow.npu_model import attach_model, serve_npu
+    from ethosgen.flow.models import attach_model, serve_npu
     from ethosgen.flow.planning import (
         PlanSettings,
         choose_accelerator,
@@ -55,7 +55,7 @@ _NAMES_OF = {
     "application": ("Feed",),
     "creation": ("Written", "create_project"),
     "firmware": ("build_project", "flash_project", "run_app", "run_project", "verify"),
-    "npu_model": ("attach_model", "serve_npu"),
+    "models": ("attach_model", "serve_npu"),
     "planning": (
         "PlanSettings",
         "choose_accelerator",

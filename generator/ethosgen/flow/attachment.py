@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ethosgen.board import Board, load_board
-from ethosgen.flow.npu_model import attach_model
+from ethosgen.flow.models import attach_model
 from ethosgen.host.tools import QEMU
 from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
 from ethosgen.targets.attach.npu import NO_TROUBLES, Log, Troubles

@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from ethosgen.backend import find_accelerator, load_wrapped
-from ethosgen.flow.npu_model import attach_model
-from ethosgen.values.accelerator import NO_NPU
+from ethosgen.backend import (
+    backends,
+    default_accelerator,
+    find_accelerator,
+    load_wrapped,
+    require_simulator,
+    simulation_of,
+)
+from ethosgen.backend.protocol import Attach
+from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.device import Device, unite
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
 
 if TYPE_CHECKING:
     from ethosgen.board import Board
     from ethosgen.project.info import ProjectInfo
-    from ethosgen.targets import Attach
 
 
 def devices_of(info: "ProjectInfo", on: str) -> tuple[Device, ...]:
@@ -62,10 +69,31 @@ def _why_not(devices: Sequence[Device], board: "Board", on: str) -> str | None:
     return None
 
 
-def simulator_for(info: "ProjectInfo", on: str) -> "Attach | None":
+def simulator_for(info: "ProjectInfo", on: str) -> Attach | None:
     """Return a function that attaches the functional model, None without NPU or on a real one."""
     from ethosgen.targets import require_target
 
     if info.npu == NO_NPU or require_target(on).has_own_npu:
         return None
     return attach_model(find_accelerator(info.npu))
+
+
+def attach_model(accelerator: Accelerator) -> Attach:
+    """Return a function that attaches the NPU model to a target's register page.
+
+    UnsupportedError if it lacks this NPU, or its registers.
+    """
+    require_simulator(accelerator)
+    return simulation_of(accelerator).attach(accelerator)
+
+
+def serve_npu(name: str | None, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Run a backend's simulator for a Zephyr application on native_sim, until the application ends.
+
+    Older applications do not name the backend; InputError for an unknown one.
+    """
+    known = {backend.name: backend for backend in backends()}
+    chosen = default_accelerator().family if name is None else name
+    if chosen not in known:
+        raise InputError(unknown("backend", chosen, known))
+    known[chosen].serve(requests, answers)

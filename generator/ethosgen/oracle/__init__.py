@@ -5,18 +5,14 @@ network or the user names another; SECOND gives the second opinion. TOSA decides
 TOSA's operators, without a second opinion; `own_oracle` is the only place that says so.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
-from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
-
-_LOG = logging.getLogger(__name__)
 
 
 class RunSamples(Protocol):
@@ -63,14 +59,6 @@ class Oracle:
         from importlib.metadata import version  # it imports email's packages
 
         return " and ".join(map(version, self.packages))
-
-    def opinion(self, network: Network, samples: Sequence[Arrays]) -> list[Arrays] | None:
-        """Run samples; None for a network that the oracle cannot run."""
-        try:
-            return self.run(network, samples)
-        except UnsupportedError as error:
-            _LOG.info("%s", error)
-            return None
 
 
 TFLM = Oracle(tflm.NAME, "TensorFlow Lite Micro", ("tflite-micro",), tflm.golden_outputs)

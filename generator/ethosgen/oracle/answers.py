@@ -104,7 +104,8 @@ def answer(question: Question) -> Answer:
     except UnsupportedError as refusal:
         if asked:
             raise
-        return _instead(question, refusal, _opinion(question, SECOND))
+        second = _opinion(question, SECOND)
+        return _instead(question, refusal, second)
 
 
 def answer_twice(question: Question) -> tuple[Answer, Opinion]:
@@ -139,8 +140,11 @@ def _run(
 
 def _opinion(question: Question, oracle: Oracle) -> Answer | None:
     """Return an oracle's answer, None for a network that it cannot run."""
-    outputs = oracle.opinion(question.network, question.samples)
-    return None if outputs is None else Answer(question, oracle, outputs)
+    try:
+        return _run(question, oracle)
+    except UnsupportedError as error:
+        _LOG.info("%s", error)
+        return None
 
 
 def _second_opinion(question: Question) -> Opinion:

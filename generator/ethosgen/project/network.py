@@ -19,7 +19,7 @@ SHARED_FAST = "ethosgen_fast"
 """C name of the memory that several networks share."""
 
 _GUARD = "FP_CONTRACT"
-"""The placeholder in a graph's C code with floating point (see aot.code.float_flags)."""
+"""The placeholder in a graph's C code with floating point (see aot.code.csource)."""
 _UNTOLD = ("-Wno-conversion", "-Wno-sign-conversion")
 _EXACT = ("-ffp-contract=off", "-fno-fast-math", "-fno-tree-vectorize", "-fno-tree-slp-vectorize")
 """Options of GCC and Clang for a graph's C: TVM narrows integers where its passes prove that they

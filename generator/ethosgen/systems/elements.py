@@ -10,8 +10,7 @@ import numpy as np
 from ethosgen import frontend
 from ethosgen.backend import find_accelerator
 from ethosgen.flow.firmware import build_project, find_firmware
-from ethosgen.flow.models import devices_of
-from ethosgen.flow.npu_model import attach_model
+from ethosgen.flow.models import attach_model, devices_of
 from ethosgen.frontend import source_of
 from ethosgen.samples.files import save_samples
 from ethosgen.samples.fitting import fitting

@@ -50,10 +50,15 @@ def single_operator(network: Network, index: int, with_states: bool = False) -> 
 
 @dataclass(frozen=True)
 class Bouquet:
-    """The network; `origins` has its operators' indices in the network that they come from."""
+    """The network, and each of its operators `alone`, by its index where it comes from."""
 
     network: Network
-    origins: tuple[OperatorIndex, ...]
+    alone: Mapping[OperatorIndex, Network]
+
+    @property
+    def origins(self) -> tuple[OperatorIndex, ...]:
+        """The operators' indices in the network that they come from, in their order."""
+        return tuple(self.alone)
 
     @cached_property
     def origin_of(self) -> Mapping[str, OperatorIndex]:
@@ -72,7 +77,7 @@ def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
     operators: list[Operator] = []
     inputs: list[int] = []
     outputs: list[int] = []
-    origins: list[OperatorIndex] = []
+    singles: dict[OperatorIndex, Network] = {}
     for index in indices:
         alone = single_operator(network, index)
         if alone is None or not alone.graph.inputs:
@@ -94,11 +99,11 @@ def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
         )
         inputs += _moved(alone.graph.inputs, first)
         outputs += _moved(alone.graph.outputs, first)
-        origins.append(OperatorIndex(index))
+        singles[OperatorIndex(index)] = alone
     if not operators:
         return None
     graph = Graph("ends", tuple(tensors), tuple(operators), tuple(inputs), tuple(outputs))
-    return Bouquet(Network(network.name, (graph,)), tuple(origins))
+    return Bouquet(Network(network.name, (graph,)), singles)
 
 
 def _moved(indices: tuple[int, ...], by: int) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ def differing_at_ends(
         return 0, {}
     ends = _Ends(make, oracle, most_work)
     try:
-        return len(bouquet.origins), ends.differing(network, bouquet)
+        return len(bouquet.origins), ends.differing(bouquet)
     except (EthosgenError, InputError) as error:
         _log.info("the operators of '%s' were not tried alone: %s", network.name, error)
         return 0, {}
@@ -63,20 +63,18 @@ class _Ends:
     oracle: str | None
     most_work: int
 
-    def differing(self, network: Network, bouquet: Bouquet) -> dict[OperatorIndex, str]:
+    def differing(self, bouquet: Bouquet) -> dict[OperatorIndex, str]:
         """Return the operators that differ alone too, each with how much."""
         differing: dict[OperatorIndex, str] = {}
         for index in self._suspects(bouquet):
-            alone = gather(network, [index])
-            assert alone is not None, "it has been gathered before"
-            how_much = self._difference(alone)
+            how_much = self._difference(bouquet.alone[index])
             if how_much:
                 differing[index] = how_much
         return differing
 
     def _suspects(self, bouquet: Bouquet) -> list[OperatorIndex]:
         """Return the operators on accelerators with other outputs than the oracle's."""
-        trial = self._trial(bouquet)
+        trial = self._trial(bouquet.network)
         if trial.fault is not None:
             raise trial.fault
         on_cpu = {bouquet.origins[cpu.operator] for cpu in trial.plan.cpu_operators}
@@ -88,7 +86,7 @@ class _Ends:
         }
         return sorted({bouquet.origin_of[name] for name in names} - on_cpu)
 
-    def _difference(self, alone: Bouquet) -> str:
+    def _difference(self, alone: Network) -> str:
         """Return how much an operator differs alone, "" if only where C++ leaves it undefined."""
         compared = self._trial(alone).comparison
         if not compared.mismatches:
@@ -96,6 +94,6 @@ class _Ends:
         outputs = f"{compared.mismatches} of {counted(compared.elements, 'output')}"
         return f"{outputs}, by at most {compared.max_abs_diff:g}"
 
-    def _trial(self, bouquet: Bouquet) -> Trial:
-        samples = drive_to_ends(bouquet.network, self.most_work)
-        return try_out(bouquet.network, samples, self.make, self.oracle)
+    def _trial(self, network: Network) -> Trial:
+        samples = drive_to_ends(network, self.most_work)
+        return try_out(network, samples, self.make, self.oracle)

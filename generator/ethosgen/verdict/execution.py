@@ -26,8 +26,6 @@ def simulate_samples(
     """
     from ethosgen.aot import make_evaluator
 
-    if plan.accelerator is not None:
-        require_simulator(plan.accelerator)
     what = "running the NPU model" if plan.accelerator else "running on this machine"
     with watch.stage("load", "preparing the NPU model"):
         runner = PlanRunner(plan, trace)
@@ -56,6 +54,7 @@ class PlanRunner:
         self._programs: list[ProgramRunner] = []
         self._runners: dict[str, Invoke] = {}
         if plan.accelerator is not None:
+            require_simulator(plan.accelerator)
             self._runners[""] = simulation_of(plan.accelerator).runner(plan, trace)
         for accelerator in wrapped_of(plan):
             if accelerator.is_simulated:

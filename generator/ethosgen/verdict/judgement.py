@@ -8,7 +8,7 @@ from typing import Any
 from ethosgen.backend import is_compiled
 from ethosgen.frontend import read
 from ethosgen.oracle import DEFAULT, ORACLES, SECOND, own_oracle
-from ethosgen.oracle.answers import Answer, Question, answer, answer_twice
+from ethosgen.oracle.answers import Answer, answer, answer_twice
 from ethosgen.oracle.oddities import oddities
 from ethosgen.samples.drawing import SAMPLES, count_distributions, default_samples, draw_samples
 from ethosgen.samples.files import load_samples, samples_of
@@ -18,6 +18,7 @@ from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.given import compare_given, holds_outputs
+from ethosgen.verdict.trial import question_of
 
 
 @dataclass(frozen=True)
@@ -121,17 +122,6 @@ def _titled(answer: Answer, outputs: Sequence[Arrays], steps: float, note: str) 
 def golden_answer(network: Network, samples: Sequence[Arrays], oracle: str | None = None) -> Answer:
     """Return the answer of the oracle that decides: the named one, else the usual one."""
     return answer(question_of(network, samples, oracle))
-
-
-def question_of(network: Network, samples: Sequence[Arrays], oracle: str | None = None) -> Question:
-    """Return the question for the oracles; our kernels' declarations say what is exact."""
-
-    def is_exact(asked: Network) -> bool:
-        from ethosgen import aot
-
-        return aot.is_exact(asked)
-
-    return Question(network, samples, oracle, is_exact)
 
 
 def tolerance_of(network: Network, oracle: str) -> float:

@@ -18,7 +18,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import question_of
+from ethosgen.verdict.trial import question_of
 from tests.corpus.choices import Choices, seeded
 from tests.corpus.wild.fragments import draw_values
 from tests.corpus.wild.golden import golden

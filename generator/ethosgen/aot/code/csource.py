@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import tvm
 
-from ethosgen.aot.code.float_flags import GUARD, computes_floats
 from ethosgen.aot.code.passes import STEP, EntrySignature
-from ethosgen.aot.code.sharing import call_shared, share
 from ethosgen.aot.tir.primfunc import READS, STRUCTS, is_void_pointer
 from ethosgen.aot.tir.structs import definition
 from ethosgen.backend.calling import INLINE, function_around
@@ -23,6 +21,26 @@ from ethosgen.version import __version__
 
 LONGEST_LINE = 100
 """Most characters per line of a function head; of bodies only constants and addresses change."""
+
+_FLOATS = re.compile(r"\b(?:float|double)\b")
+
+GUARD = """\
+/*
+ * Results must not depend on the compiler's options: no a * b + c in one rounding, nothing of
+ * -ffast-math, and no vectors, since Helium's take subnormal numbers for zero.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off", "no-fast-math", "no-single-precision-constant")
+#pragma GCC optimize("no-tree-vectorize")
+#else
+#ifdef __FAST_MATH__
+#error "compile this file with -fno-fast-math: its results would differ"
+#endif
+#pragma STDC FP_CONTRACT OFF
+#endif
+"""
+"""Inserted at the start of a file. Clang supports only the last pragma for Arm targets, and
+-ffp-contract=fast overrides it, so the build must pass the options, as the generated CMake does."""
 
 _SYMBOL_MARK = "__tvm_param__"
 """The prefix of an external symbol in TVM's generated code (tirx.lookup_param)."""
@@ -257,3 +275,25 @@ def _declaration(function: Function, name: str) -> str:
     kind = "int32_t" if function.returns_status else "void"
     head = _head(f"{kind} {function.symbol.format(name=name)}", list(function.parameters))
     return f"/* {function.comment} */\n{head};\n\n"
+
+
+def computes_floats(source: str) -> bool:
+    """Return whether C code computes with floating-point numbers."""
+    return _FLOATS.search(source) is not None
+
+
+def share(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return the function that stands for each: the first with the same text but for its name.
+
+    Layers of one kind call the same micro-kernel; their weights, scales and sizes are arguments.
+    """
+    first: dict[str, str] = {}
+    return {
+        symbol: first.setdefault(re.sub(rf"\b{symbol}\b", "", text), symbol)
+        for symbol, text in texts.items()
+    }
+
+
+def call_shared(text: str, shared: Mapping[str, str]) -> str:
+    """Return C in which calls of functions are calls of those that stand for them."""
+    return re.sub(r"\b\w+(?=\()", lambda match: shared.get(match[0], match[0]), text)

@@ -10,7 +10,7 @@ from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes
 from ethosgen.aot.schedule.schedule import Schedule, Step
 from ethosgen.values.errors import InternalError
-from ethosgen.values.lives import outgrows, times
+from ethosgen.values.lives import outgrows
 
 
 def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
@@ -66,7 +66,7 @@ def check_lives(schedule: Schedule) -> None:
 def _check_life(
     schedule: Schedule, name: str, values: Iterable[int], steps: frozenset[int]
 ) -> None:
-    clock = times(step.on_npu for step in schedule.steps)
+    clock = schedule.clock
     known = [schedule.plan.lives[i] for i in values if i in schedule.plan.lives]
     life = clock[min(steps)], clock[max(steps)]
     planned = min((a for a, _ in known), default=0), max((b for _, b in known), default=-1)

@@ -32,6 +32,18 @@ class Registration:
     in_place: bool
 
 
+@dataclass(frozen=True)
+class Registered:
+    """A build function, and its registrations."""
+
+    build: Build
+    registrations: tuple[Registration, ...]
+
+    def __call__(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel:
+        """Build the kernel of an operator."""
+        return self.build(operator, tensors)
+
+
 def operator(
     *codes: str,
     dtypes: tuple[str, ...],
@@ -40,7 +52,7 @@ def operator(
     decided_by: int | None = None,
     cycles: Cycles | None = None,
     in_place: bool = False,
-) -> Callable[[Build], Build]:
+) -> Callable[[Build], Registered]:
     """Register the decorated function for these operators and dtypes.
 
     The dtype is that of the first input, of the present input number `decided_by`, or of the first
@@ -52,14 +64,14 @@ def operator(
     apply to all dtypes of a code; one of its registrations declares them.
     """
 
-    def declare(build: Build) -> Build:
-        found = [
-            Registration(code, dtype, build, ulp, litert, decided_by, cycles, in_place)
+    def declare(build: Build) -> Registered:
+        known = build if isinstance(build, Registered) else Registered(build, ())
+        more = tuple(
+            Registration(code, dtype, known.build, ulp, litert, decided_by, cycles, in_place)
             for code in codes
             for dtype in dtypes
-        ]
-        build.registrations = [*getattr(build, "registrations", ()), *found]  # type: ignore[attr-defined]
-        return build
+        )
+        return Registered(known.build, (*known.registrations, *more))
 
     return declare
 

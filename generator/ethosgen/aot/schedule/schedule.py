@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ethosgen.aot.graph.fusion import fuse_paddings
 from ethosgen.aot.graph.halves import widen_constants
@@ -10,6 +11,7 @@ from ethosgen.aot.graph.storage import COPY
 from ethosgen.aot.graph.subgraphs import lift
 from ethosgen.aot.schedule.twins import sign
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.lives import times
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, Partition, Plan
 
@@ -48,6 +50,11 @@ class Schedule:
     steps: tuple[Step, ...]
     place: str = ""
     waits: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def clock(self) -> list[int]:
+        """The time of each step, then the time of the end, as backends count it."""
+        return times(step.on_npu for step in self.steps)
 
     def reads(self, step: Step) -> tuple[int, ...]:
         """Return the tensors that a step reads, without constants and variables."""

@@ -8,7 +8,7 @@ bit-identical to TFLite Micro's reference kernels.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Protocol
 
 from ethosgen.aot.cost import Cycles, TwoForms, total
@@ -63,12 +63,24 @@ class _Packing:
     for_helium: bool | Condition
 
 
+@dataclass(frozen=True)
+class Packed:
+    """A function that packs operators, and what `packed` declares of it by operator and type."""
+
+    pack: Pack
+    packings: Mapping[tuple[str, str], _Packing]
+
+    def __call__(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+        """Pack an operator."""
+        return self.pack(operator, tensors)
+
+
 def packed(
     *codes: str,
     dtype: str = "int8",
     cycles: Cycles | None = None,
     for_helium: bool | Condition = False,
-) -> Callable[[Pack], Pack]:
+) -> Callable[[Pack], Packed]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
     `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
@@ -76,10 +88,10 @@ def packed(
     on other processors; that can depend on the operator.
     """
 
-    def declare(pack: Pack) -> Pack:
-        packs = {(code, dtype): _Packing(pack, cycles, for_helium) for code in codes}
-        pack.packs = {**getattr(pack, "packs", {}), **packs}  # type: ignore[attr-defined]
-        return pack
+    def declare(pack: Pack) -> Packed:
+        known = pack if isinstance(pack, Packed) else Packed(pack, {})
+        packing = _Packing(known.pack, cycles, for_helium)
+        return Packed(known.pack, {**known.packings, **{(code, dtype): packing for code in codes}})
 
     return declare
 
@@ -89,7 +101,10 @@ NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
 
 @dataclass(frozen=True)
 class Source:
-    """Where a library of micro-kernels is: modules of a Python package, and a folder of C."""
+    """Where a library of micro-kernels is: in a Python package, and a folder of C.
+
+    The families are the package's modules, or "module:NAME" for a tuple of functions in one.
+    """
 
     package: str
     families: tuple[str, ...]
@@ -199,10 +214,7 @@ class MicroKernels(Library):
 
 @cache
 def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
-    values = [
-        value
-        for family in source.families
-        for value in vars(import_module(f"{source.package}.{family}")).values()
-    ]
-    functions = [f for value in values for f in (value if isinstance(value, tuple) else (value,))]
-    return {key: one for f in functions for key, one in getattr(f, "packs", {}).items()}
+    families = [resolve_name(f"{source.package}.{family}") for family in source.families]
+    values = [one for f in families for one in (f if isinstance(f, tuple) else vars(f).values())]
+    functions = [one for one in values if isinstance(one, Packed)]
+    return {key: packing for one in functions for key, packing in one.packings.items()}

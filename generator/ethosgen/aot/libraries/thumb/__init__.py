@@ -6,12 +6,12 @@ Weights are packed for an architecture. The innermost loops are in assembly, and
 from ethosgen.aot.libraries.framework.library import MicroKernels, Source
 
 
-def _kernels(name: str, module: str) -> MicroKernels:
-    """Return the library of an architecture, whose operators a module declares."""
+def _kernels(name: str, layers: str) -> MicroKernels:
+    """Return the library of an architecture."""
     headers = ("ethosgen_thumb.h", "ethosgen_core.h", "ethosgen_thumb_math.h")
-    source = Source(__name__, (module, "pool", "product"), "kernels/thumb", headers, shared="dsp")
+    source = Source(__name__, (layers, "pool"), "kernels/thumb", headers, shared="dsp")
     return MicroKernels(name, source, has_helium=False)
 
 
-ARMV7M_KERNELS = _kernels("Armv7-M kernels", "armv7m")
-ARMV6M_KERNELS = _kernels("Armv6-M kernels", "armv6m")
+ARMV7M_KERNELS = _kernels("Armv7-M kernels", "layers:ARMV7M_LAYERS")
+ARMV6M_KERNELS = _kernels("Armv6-M kernels", "layers:ARMV6M_LAYERS")

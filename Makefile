@@ -16,9 +16,8 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 	@tools/setup.sh
 
 environments: extras  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
-	@$(MAKE) --no-print-directory --jobs 3 setup $(if $(findstring --changed,$(OPTIONS)),\
-		$$($(BIN)/python -m tests.support.parts --needs),\
-		environment-torch environment-tosa library-acl browser)
+	@needs=$$($(BIN)/python -m tests.support.parts --needs $(OPTIONS)) && \
+		$(MAKE) --no-print-directory --jobs 3 setup $$needs
 
 extras: setup  ## install the packages of all extras that .venv can hold
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[onnx,quantize,place,plot,sweep,convert,images,docs]'

@@ -305,15 +305,14 @@ def note_tested() -> None:
         print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
 
 
-def needs_of_change() -> list[str]:
-    """Return the targets of make that install what the parts of this change need."""
-    changed = _changes()
+def needs_of(changed: Sequence[str] | None) -> list[str]:
+    """Return the targets of make that install what the parts that a change runs need."""
     parts = [part for part in PARTS if is_touched(part, changed) or is_everywhere(changed)]
     return sorted({need for part in parts for need in part.needs})
 
 
 if __name__ == "__main__":
     if "--needs" in sys.argv:
-        print(*needs_of_change())
+        print(*needs_of(_changes() if "--changed" in sys.argv else None))
     else:
         note_tested()

@@ -1,5 +1,6 @@
 """The register face, driven as Arm's core driver drives it (ethosu_device_u55_u65.c)."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -261,6 +262,11 @@ def test_a_bus_fault_tells_its_channel_and_interface(
     assert status & 0xFF == reg.STATUS_BUS_STATUS | reg.STATUS_IRQ_RAISED, driver.file.last_fault
     assert status >> 12 & 0xF == channel
     assert status >> 11 & 1 == (ports != 0)
+    assert driver.reset()  # as drivers do, before the firmware reports the failure
+    region = 0 if channel in (Channel.WEIGHTS, Channel.SCALES, Channel.DMA_READ) else 1
+    said = rf"{channel.title} in region {region}: (read|write) outside the memories"
+    assert driver.file.last_fault is not None
+    assert re.search(said, str(driver.file.last_fault))
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,13 @@ from ethosgen.backend.ethosu.simulator.operation import (
 from ethosgen.values.errors import NpuFault
 
 
-def find(bus: Bus, bases: Sequence[int], operation: Operation) -> tuple[Channel, int] | None:
-    """Return channel and region of the first access that the bus refuses, None if none."""
-    refused = refusal(bus, bases, operation)
-    return refused[:2] if refused else None
-
-
 def refusal(
     bus: Bus, bases: Sequence[int], operation: Operation
 ) -> tuple[Channel, int, NpuFault] | None:
-    """Return channel, region and fault of the first access that the bus refuses."""
+    """Return channel, region and fault of the first access that the bus refuses.
+
+    The fault names the operand, for whoever knows the network but not the addresses.
+    """
     for access in operation.accesses():
         if access.region is None:
             continue  # SHRAM is not on the bus
@@ -38,7 +35,9 @@ def refusal(
             _attempt(bus, bases[access.region], access)
         except NpuFault as fault:
             if fault.kind == "bus":
-                return access.channel, access.region, fault
+                operand = f"{access.channel.title} in region {access.region}"
+                named = NpuFault("bus", f"{operand}: {fault.reason}")
+                return access.channel, access.region, named
     return None
 
 

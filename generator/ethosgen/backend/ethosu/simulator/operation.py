@@ -145,6 +145,22 @@ class Channel(IntEnum):
         """Whether the channel writes."""
         return self >= Channel.OFM
 
+    @property
+    def title(self) -> str:
+        """The operand that passes through it, for messages."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Channel.COMMANDS: "the commands",
+    Channel.IFM: "the input",
+    Channel.WEIGHTS: "the weights",
+    Channel.SCALES: "the scales and biases",
+    Channel.DMA_READ: "the source of the copy",
+    Channel.OFM: "the output",
+    Channel.DMA_WRITE: "the destination of the copy",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class MapAccess:

@@ -139,8 +139,9 @@ class RegisterFile:
         return acted
 
     def _reset(self, request: int) -> None:
-        """Soft reset: apply the security and privilege level, and clear state and faults.
+        """Soft reset: apply the security and privilege level, and clear state and STATUS.
 
+        `last_fault` stays until the next run: a driver resets before the firmware reports it.
         The driver may already have set up its next job when the page is polled, so the registers
         that it owns (QBASE, QSIZE, BASEP, …) keep their values.
         """
@@ -148,7 +149,6 @@ class RegisterFile:
         self._prot = request & 3
         self._status = 0
         self._queue_read = 0
-        self.last_fault = None
         self._pmu.reset()
         self._write(RESET, RESET_IDLE)
         self._publish()
@@ -215,10 +215,11 @@ class RegisterFile:
             steps = load(stream, machine.accelerator).steps
             # A stream that has overwritten itself now has other steps, or none at this offset.
             step = next((step for step in steps if step.offset == fault.offset), None)
-            address = culprit.find(machine.bus, bases, step.operation) if step else None
-            if address is None:
+            refused = culprit.refusal(machine.bus, bases, step.operation) if step else None
+            if refused is None:
                 return 0
-            channel, region = address
+            channel, region, named = refused
+            self.last_fault = NpuFault("bus", named.reason, fault.offset, fault.command)
             port = self._port(region)
         return port << STATUS_FAULTING_INTERFACE_LSB | channel << STATUS_FAULTING_CHANNEL_LSB
 

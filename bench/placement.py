@@ -19,7 +19,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
 from ethosgen_place.bisection import bisect
 from ethosgen_place.bound import bound_of
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.placer import place
 from ethosgen_place.ports import pulls_of
 from ethosgen_place.replication import lanes
@@ -93,7 +93,7 @@ def snake() -> Ints:
     return columns.ravel()
 
 
-def others(found: Layout) -> Iterator[tuple[str, Callable[[], Ints]]]:
+def others(found: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
     """Yield other ways to place the same replicas."""
     replication = found.replication
     total, graph = replication.total, replication.graph

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen_place.buffers import LEAST
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.traffic import STEPS, hops
 
 
@@ -23,7 +23,7 @@ class Bound:
     is_link: bool = False
 
 
-def bound_of(layout: Layout) -> Bound:
+def bound_of(layout: Placement) -> Bound:
     """Return the least period that any simulation of a placement can reach."""
     kinds = (_of_elements, _of_links, _of_hand_overs, _of_inputs)
     return max((kind(layout) for kind in kinds), key=_period)
@@ -33,7 +33,7 @@ def _period(bound: Bound) -> float:
     return bound.period_s
 
 
-def _of_elements(layout: Layout) -> Bound:
+def _of_elements(layout: Placement) -> Bound:
     counts = np.array(layout.replication.counts)[layout.replication.task_of]
     periods = layout.seconds / counts
     worst = int(np.argmax(periods))
@@ -41,7 +41,7 @@ def _of_elements(layout: Layout) -> Bound:
     return Bound(float(periods[worst]), f"task '{name}'")
 
 
-def _of_links(layout: Layout) -> Bound:
+def _of_links(layout: Placement) -> Bound:
     loads = layout.link_bytes
     hottest = int(np.argmax(loads))
     period = float(loads[hottest]) / layout.system.link.bytes_per_s
@@ -49,7 +49,7 @@ def _of_links(layout: Layout) -> Bound:
     return Bound(period, f"the link {link_title(layout, hottest)}", is_link)
 
 
-def _of_hand_overs(layout: Layout) -> Bound:
+def _of_hand_overs(layout: Placement) -> Bound:
     replication, link = layout.replication, layout.system.link
     flows = replication.flows
     if not len(flows.senders):
@@ -67,7 +67,7 @@ def _of_hand_overs(layout: Layout) -> Bound:
     return Bound(float(periods[worst]), f"the hand-over from {one} to {other}")
 
 
-def _of_inputs(layout: Layout) -> Bound:
+def _of_inputs(layout: Placement) -> Bound:
     replication, link = layout.replication, layout.system.link
     sizes = np.array([task.input_bytes for task in replication.graph.tasks])
     some = np.flatnonzero(sizes[replication.task_of])
@@ -82,7 +82,7 @@ def _of_inputs(layout: Layout) -> Bound:
     return Bound(float(periods[worst]), f"the input of {layout.title(int(some[worst]))}")
 
 
-def link_title(layout: Layout, link: int) -> str:
+def link_title(layout: Placement, link: int) -> str:
     """Return a link's two ends for people."""
     inner = 4 * layout.system.mesh.elements
     if link >= inner:

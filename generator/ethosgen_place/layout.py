@@ -13,7 +13,7 @@ from ethosgen_place.traffic import Floats, Flows, Ints, Replication, hops, link_
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placement:
     """Replicas on elements: replica r, as the replication numbers them, is on `elements[r]`.
 
     `depths[e]` is the number of samples of edge e that a receiving element can hold.

@@ -10,7 +10,7 @@ from ethosgen.stages.task_graph import Name, Table, TaskGraph
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen_place.buffers import base_bytes, depths, describe_need
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.system import Mesh, Place, System
 from ethosgen_place.traffic import Replication
 
@@ -29,7 +29,7 @@ class Mapped(Table):
     samples s with s mod n = r."""
 
 
-def mapped(layout: Layout) -> Mapped:
+def mapped(layout: Placement) -> Mapped:
     """Return a layout as a mapping."""
     replication = layout.replication
     places = [layout.system.place(int(element)) for element in layout.elements]
@@ -46,7 +46,7 @@ def mapped(layout: Layout) -> Mapped:
     )
 
 
-def laid_out(one: Mapped, graph: TaskGraph, system: System, title: str) -> Layout:
+def laid_out(one: Mapped, graph: TaskGraph, system: System, title: str) -> Placement:
     """Return the layout of a mapping; InputError if it does not fit the graph and the system.
 
     `title` names the file.
@@ -77,7 +77,7 @@ def laid_out(one: Mapped, graph: TaskGraph, system: System, title: str) -> Layou
     replication = Replication(graph, [len(one.tasks[task.name]) for task in graph.tasks])
     memories = np.minimum.reduceat(system.memories[elements], replication.first).tolist()
     buffers = depths(graph, replication.counts, memories)
-    return Layout(replication, system, np.array(elements), buffers)
+    return Placement(replication, system, np.array(elements), buffers)
 
 
 def _element(place: tuple[int, int], where: str, used: dict[int, str], system: System) -> int:

@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport
 from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
 
@@ -59,7 +59,7 @@ def _subtitle(report: PlacementReport) -> str:
     return f"Links: the hottest, {hottest[0]}, is busy for {hottest[1]:.1%} of the time"
 
 
-def _names(layout: Layout) -> Iterator[tuple[str, str]]:
+def _names(layout: Placement) -> Iterator[tuple[str, str]]:
     """Yield the colours of tasks and their names, as many as are legible."""
     graph = layout.replication.graph
     colours = _colours(layout)
@@ -76,7 +76,7 @@ def _heat_names() -> list[tuple[str, str]]:
     return [(colour, f"to {100 * (i + 1) / top:.0f}%") for i, colour in enumerate(_HEAT)]
 
 
-def _colours(layout: Layout) -> Sequence[str]:
+def _colours(layout: Placement) -> Sequence[str]:
     """Return a colour for each task: along the rainbow in the order of work."""
     order = layout.replication.graph.order
     colours = [""] * len(order)
@@ -86,7 +86,7 @@ def _colours(layout: Layout) -> Sequence[str]:
     return colours
 
 
-def _tasks(layout: Layout) -> Iterator[str]:
+def _tasks(layout: Placement) -> Iterator[str]:
     """Yield a path for each task, with a rectangle for each run of its elements in a row."""
     mesh = layout.system.mesh
     who = np.full(mesh.elements, -1)
@@ -104,7 +104,7 @@ def _tasks(layout: Layout) -> Iterator[str]:
         yield f'<path fill="{colours[task]}" d="{"".join(some)}"/>'
 
 
-def _links(layout: Layout, loads: Floats) -> Iterator[str]:
+def _links(layout: Placement, loads: Floats) -> Iterator[str]:
     """Yield a path for each colour: a line for each pair of neighbours, a square for each port."""
     mesh = layout.system.mesh
     inner = 4 * mesh.elements

@@ -27,7 +27,7 @@ from ethosgen_place.files import (
     write_graph,
     write_mapping,
 )
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.mapping import laid_out, mapped
 from ethosgen_place.picture import draw
 from ethosgen_place.placer import place as place_graph
@@ -184,7 +184,7 @@ def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGr
     return read_graph(asked.source)
 
 
-def _lay_out(asked: PlacementRequest, graph: TaskGraph, system: System, watch: Watch) -> Layout:
+def _lay_out(asked: PlacementRequest, graph: TaskGraph, system: System, watch: Watch) -> Placement:
     if asked.mapping is None:
         return place_graph(graph, system, asked.replicas, asked.seed, watch)
     if asked.replicas is not None:

@@ -20,7 +20,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import base_bytes, depths, describe_need
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.ports import gates_of, pulls_of
 from ethosgen_place.refinement import refine
 from ethosgen_place.region import compact, fitted
@@ -37,14 +37,14 @@ _FEW, _TRIES = 1024, 4
 
 def place(
     graph: TaskGraph, system: System, replicas: int | None, seed: int, watch: Watch
-) -> Layout:
+) -> Placement:
     """Return a placement with as many replicas as help, or `replicas` of each task.
 
     A task's own number comes first. CapacityError if there are too many tasks or one fits nowhere.
     """
     choice = _Choice(graph, system, replicas)
     choice.check()
-    best: Layout | None = None
+    best: Placement | None = None
     tried: list[list[int]] = []
     for tolerance, with_ways in product(TOLERANCES, (True, False)):
         counts = choice.counts(tolerance, with_ways)
@@ -175,14 +175,14 @@ class _Choice:
         )
 
 
-def _merit(layout: Layout) -> tuple[float, float]:
+def _merit(layout: Placement) -> tuple[float, float]:
     """Return the objective to minimize: the time of each sample, then the traffic."""
     return bound_of(layout).period_s, layout.hop_bytes
 
 
 def _placed(
     graph: TaskGraph, system: System, counts: Sequence[int], choice: _Choice, seed: int
-) -> Layout:
+) -> Placement:
     from ethosgen_place.bisection import bisect  # pymetis
 
     replication = Replication(graph, counts)
@@ -199,5 +199,5 @@ def _placed(
         halved = bisect(links, elements, system.mesh, number, pulls)
         first = fitted(halved, needs, limits, system.mesh)
         better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, number, pulls)
-        layouts += [Layout(replication, system, placed, buffers) for placed in (first, better)]
+        layouts += [Placement(replication, system, placed, buffers) for placed in (first, better)]
     return min(layouts, key=_merit)

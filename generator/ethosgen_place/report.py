@@ -7,7 +7,7 @@ import numpy as np
 
 from ethosgen_place.bound import Bound, bound_of, link_title
 from ethosgen_place.buffers import wanted_depths
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.replication import lanes
 from ethosgen_place.simulation import Simulated
 from ethosgen_place.traffic import Floats
@@ -17,7 +17,7 @@ from ethosgen_place.traffic import Floats
 class PlacementReport:
     """A placement, its bound, and what its simulation measured."""
 
-    layout: Layout
+    layout: Placement
     bound: Bound
     simulated: Simulated
 
@@ -118,6 +118,6 @@ class PlacementReport:
         }
 
 
-def report_of(layout: Layout, simulated: Simulated) -> PlacementReport:
+def report_of(layout: Placement, simulated: Simulated) -> PlacementReport:
     """Return the judgement of a placement that was simulated."""
     return PlacementReport(layout, bound_of(layout), simulated)

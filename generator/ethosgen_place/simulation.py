@@ -35,7 +35,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.traffic import Floats, route
 
 _MOST_EVENTS = 5_000_000
@@ -112,7 +112,7 @@ def _slope(values: Floats) -> float:
     return float(turns @ (values - values[0]) / (turns @ turns)) if len(values) > 1 else 0.0
 
 
-def simulate_steadily(layout: Layout, watch: Watch) -> Simulated:
+def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:
     """Simulate as many samples as fill the mesh and make its period steady, if that is affordable.
 
     What is measured has whole turns of all replicas, since each repeats what is its own, and ends
@@ -129,7 +129,7 @@ def simulate_steadily(layout: Layout, watch: Watch) -> Simulated:
         wanted = 2 * samples
 
 
-def simulate(layout: Layout, samples: int, watch: Watch) -> Simulated:
+def simulate(layout: Placement, samples: int, watch: Watch) -> Simulated:
     """Let samples through; each comes out, once and in order, or it is a bug of ours."""
     run = _Run(layout, samples, watch)
     run.start()
@@ -148,7 +148,7 @@ def simulate(layout: Layout, samples: int, watch: Watch) -> Simulated:
     return Simulated(entered, left, measured, is_full, least, run.link_busy_s, run.events)
 
 
-def _in_flight(layout: Layout) -> int:
+def _in_flight(layout: Placement) -> int:
     """Return the number of samples in the mesh at a time, if none has to wait."""
     graph, link = layout.replication.graph, layout.system.link
     seconds = np.zeros(len(graph.tasks))
@@ -168,7 +168,7 @@ def _in_flight(layout: Layout) -> int:
     return int(np.ceil(max(out) / bound_of(layout).period_s)) + 1
 
 
-def _affordable(layout: Layout) -> int:
+def _affordable(layout: Placement) -> int:
     transfers = float(layout.flows.shares @ layout.hops)
     return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + transfers))
 
@@ -214,7 +214,7 @@ class _Run:
     is gone; `leaving[r]` are these times for those that have all begun to.
     """
 
-    def __init__(self, layout: Layout, samples: int, watch: Watch) -> None:
+    def __init__(self, layout: Placement, samples: int, watch: Watch) -> None:
         self.environment = _environment()
         self.schedule = self.environment.schedule
         self.layout, self.samples, self.watch = layout, samples, watch

@@ -25,7 +25,7 @@ from ethosgen_sweep.division import Shard
 
 
 @dataclass(frozen=True)
-class Runner:
+class ShardRunner:
     """What runs samples: the NPU model for `npu`, or an oracle, which knows neither NPU nor plan.
 
     `on` is the name of either.
@@ -40,7 +40,7 @@ class Runner:
 class ShardRun:
     """A shard of labelled data to run; the network comes with it apart."""
 
-    runner: Runner
+    runner: ShardRunner
     shard: Shard = field(repr=False)
 
 
@@ -76,10 +76,10 @@ class _Prepared:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._key: tuple[Source, Runner] | None = None
+        self._key: tuple[Source, ShardRunner] | None = None
         self._made: tuple[Network, RunSamples] | InputError | None = None
 
-    def get(self, source: Source, runner: Runner) -> tuple[Network, RunSamples]:
+    def get(self, source: Source, runner: ShardRunner) -> tuple[Network, RunSamples]:
         """Return the runner of samples; one that was refused once is refused again at once."""
         if self._key != (source, runner) or self._made is None:
             self._stack.close()
@@ -89,7 +89,9 @@ class _Prepared:
             raise self._made
         return self._made
 
-    def _prepare(self, source: Source, runner: Runner) -> tuple[Network, RunSamples] | InputError:
+    def _prepare(
+        self, source: Source, runner: ShardRunner
+    ) -> tuple[Network, RunSamples] | InputError:
         try:
             network = read_source(source)
             return network, self._stack.enter_context(_maker(network, runner)())
@@ -100,7 +102,7 @@ class _Prepared:
 _PREPARED = _Prepared()
 
 
-def _maker(network: Network, runner: Runner) -> Make:
+def _maker(network: Network, runner: ShardRunner) -> Make:
     if runner.on in ORACLES:
         return OracleMaker(runner.on, network)
     accelerator = choose_accelerator(network, runner.npu, None)

@@ -24,7 +24,7 @@ from ethosgen_sweep.division import Shard, divide
 from ethosgen_sweep.jobs import Batch, Job, JobAnswer
 from ethosgen_sweep.records import read_outputs, read_refusal
 from ethosgen_sweep.report import Tally
-from ethosgen_sweep.shards import Runner, ShardRun, key_of_shard
+from ethosgen_sweep.shards import ShardRun, ShardRunner, key_of_shard
 from ethosgen_sweep.store import Store
 from ethosgen_sweep.study import DataTable, Study, find_networks, networks_of
 
@@ -80,7 +80,7 @@ class StudyData:
     def batches(self) -> Iterator[Batch]:
         """Yield a job for each missing shard, those of a runner one after the other."""
         missing = [key for key in self.runs if key not in self.found]
-        turns: dict[tuple[int, Runner], list[str]] = {}
+        turns: dict[tuple[int, ShardRunner], list[str]] = {}
         for key in missing:
             source, run = self.runs[key]
             turns.setdefault((id(source), run.runner), []).append(key)
@@ -160,7 +160,9 @@ class StudyData:
             ) from None
         keys = {}
         for on in table.on:
-            runner = Runner(on) if on in ORACLES else Runner(on, result.npu, point.options)
+            runner = (
+                ShardRunner(on) if on in ORACLES else ShardRunner(on, result.npu, point.options)
+            )
             runs = [ShardRun(runner, shard) for shard in shards]
             keys[on] = [key_of_shard(source, run) for run in runs]
             self.runs |= {key: (source, run) for key, run in zip(keys[on], runs, strict=True)}

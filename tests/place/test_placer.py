@@ -13,7 +13,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
 from ethosgen_place.bisection import bisect
 from ethosgen_place.bound import bound_of
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.placer import place
 from ethosgen_place.ports import gates_of, pulls_of
 from ethosgen_place.refinement import _Exchange, refine
@@ -27,11 +27,11 @@ from tests.support.task_graphs import chain, graph, random_graph, system, with_p
 QUIET = Watch()
 
 
-def total(layout: Layout) -> float:
+def total(layout: Placement) -> float:
     return hop_bytes(layout.replication.flows, layout.elements, layout.system.mesh)
 
 
-def check(layout: Layout) -> None:
+def check(layout: Placement) -> None:
     """Every replica has a working element of its own, with memory enough."""
     assert len(set(layout.elements.tolist())) == layout.replication.total
     assert layout.system.alive[layout.elements].all()
@@ -179,9 +179,9 @@ def test_the_same_exchanges_save_what_they_are_thought_to() -> None:
     work = _Exchange(links, placed, [0] * 12, [0] * 20, mesh.mesh, pulls)
     for vertex in range(12):
         work.improve(vertex)
-        found = Layout(replication, mesh, work.elements(), [2] * len(tasks.edges))
+        found = Placement(replication, mesh, work.elements(), [2] * len(tasks.edges))
         assert work.cost == pytest.approx(found.hop_bytes)
-    assert work.cost < Layout(replication, mesh, placed, [2] * len(tasks.edges)).hop_bytes
+    assert work.cost < Placement(replication, mesh, placed, [2] * len(tasks.edges)).hop_bytes
 
 
 def test_links_that_limit_get_lanes() -> None:

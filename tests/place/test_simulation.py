@@ -13,7 +13,7 @@ from ethosgen.values.errors import InternalError
 from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.command import report_lines
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.report import report_of
 from ethosgen_place.simulation import Simulated, _Event, _Run, simulate, simulate_steadily
 from ethosgen_place.traffic import Floats, link_bytes, route
@@ -141,7 +141,7 @@ def test_the_shorter_way_has_buffers_for_the_longer_one() -> None:
     placed = layout(tasks, system(2, 2), [(0, 0), (1, 0), (1, 1), (0, 1)])
     assert list(placed.depths) == [2, 2, 2, 4]
     assert simulate(placed, 40, QUIET).period_s == pytest.approx(0.010)
-    tight = Layout(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])
+    tight = Placement(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])
     run = simulate(tight, 40, QUIET)
     assert run.period_s > 0.012
     assert report_of(tight, run).short == ("from 'a' to 'd'", 1, 4)
@@ -228,7 +228,7 @@ def test_a_sample_that_is_lost_or_doubled_is_a_bug(counts: list[int]) -> None:
 class Reference:
     """The rules of the simulation in simpy's own terms; it shares only the routes."""
 
-    def __init__(self, placed: Layout, samples: int) -> None:
+    def __init__(self, placed: Placement, samples: int) -> None:
         self.env = simpy.Environment()
         self.placed, self.samples = placed, samples
         self.graph, self.counts = placed.replication.graph, placed.replication.counts

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen.report.assembly import assemble
-from ethosgen.report.content import Block
+from ethosgen.report.content import MemoryBlock
 from ethosgen.values.accelerator import NO_NPU
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
@@ -14,7 +14,7 @@ from tests.support.reports import CUT, observe, report_of
 from tests.support.small_models import SHARED_MODELS
 
 
-def clashes(blocks: tuple[Block, ...]) -> list[tuple[Block, Block]]:
+def clashes(blocks: tuple[MemoryBlock, ...]) -> list[tuple[MemoryBlock, MemoryBlock]]:
     """Return blocks that share bytes in a slot; in the slot of an operation, its output may
     overwrite its input."""
     return [

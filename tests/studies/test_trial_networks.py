@@ -7,7 +7,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.studies.trial_networks import (
     STYLES,
     TooLargeError,
-    Trial,
+    TrialNetwork,
     trial_codes,
     trial_network,
 )
@@ -24,10 +24,10 @@ SIGNED = (
 UNSIGNED = ("ADD", "MUL", "CONCATENATION", "MAX_POOL_2D", "MEAN", "PAD", "LOGISTIC")
 
 
-def first_trial(code: str, dtype: str) -> Trial:
+def first_trial(code: str, dtype: str) -> TrialNetwork:
     """Return the first trial of an operator that is not too large."""
     for seed in range(50):
-        trial = Trial((code,), dtype, STYLES[seed % len(STYLES)], seed)
+        trial = TrialNetwork((code,), dtype, STYLES[seed % len(STYLES)], seed)
         try:
             trial_network([trial])
         except TooLargeError:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen_place.buffers import depths
-from ethosgen_place.layout import Layout
+from ethosgen_place.layout import Placement
 from ethosgen_place.system import System
 from ethosgen_place.traffic import Replication
 
@@ -60,12 +60,12 @@ def system(width: int, height: int, latency_s: float = 0.0, **more: Any) -> Syst
 
 def layout(
     tasks: TaskGraph, mesh: System, places: Sequence[tuple[int, int]], counts: Sequence[int] = ()
-) -> Layout:
+) -> Placement:
     """Return a layout of replicas at these places."""
     numbers = list(counts) or [1] * len(tasks.tasks)
     elements = np.array([y * mesh.mesh.width + x for x, y in places])
     buffers = depths(tasks, numbers, [1 << 20] * len(numbers))
-    return Layout(Replication(tasks, numbers), mesh, elements, buffers)
+    return Placement(Replication(tasks, numbers), mesh, elements, buffers)
 
 
 def with_ports(one: TaskGraph, inputs: dict[str, int], outputs: dict[str, int]) -> TaskGraph:

@@ -14,12 +14,12 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import Source
 from ethosgen_sweep.division import Shard, divide
-from ethosgen_sweep.shards import Runner, ShardRun, key_of_shard, run_shard
+from ethosgen_sweep.shards import ShardRun, ShardRunner, key_of_shard, run_shard
 from tests.support.small_models import image_net, recurrent_net
 
 NPU = "ethos-u55-128"
 UNCHECKED = OffloadOptions(check=False)
-ON_NPU = Runner("simulate", NPU, UNCHECKED)
+ON_NPU = ShardRunner("simulate", NPU, UNCHECKED)
 
 
 def shard_of(network: Network, count: int, length: int = 1) -> Shard:
@@ -37,12 +37,12 @@ def source(tmp_path: Path) -> Source:
     return frontend.open_source(image_net(tmp_path / "image_net.tflite"))
 
 
-@pytest.mark.parametrize("runner", [ON_NPU, Runner("simulate", "none", UNCHECKED)])
-def test_every_runner_gives_the_oracles_outputs(source: Source, runner: Runner) -> None:
+@pytest.mark.parametrize("runner", [ON_NPU, ShardRunner("simulate", "none", UNCHECKED)])
+def test_every_runner_gives_the_oracles_outputs(source: Source, runner: ShardRunner) -> None:
     network = frontend.read_source(source)
     shard = shard_of(network, 5)
     golden = DEFAULT.run(network, [steps[0] for steps in shard.samples()])
-    for one in (runner, Runner(DEFAULT.name)):
+    for one in (runner, ShardRunner(DEFAULT.name)):
         _, outputs = run_shard(source, ShardRun(one, shard))
         assert len(outputs) == 5
         for made, wanted in zip(outputs, golden, strict=True):
@@ -55,7 +55,7 @@ def test_the_state_is_initial_before_each_sample(tmp_path: Path) -> None:
     network = frontend.read_source(source)
     shard = shard_of(network, 3, length=2)
     wanted = [DEFAULT.run(network, steps)[-1] for steps in shard.samples()]
-    for runner in (ON_NPU, Runner(DEFAULT.name)):
+    for runner in (ON_NPU, ShardRunner(DEFAULT.name)):
         for _ in range(2):  # nor does anything stay from a shard to the next
             _, outputs = run_shard(source, ShardRun(runner, shard))
             for made, right in zip(outputs, wanted, strict=True):
@@ -69,7 +69,7 @@ def test_a_refusal_is_the_next_shards_too(source: Source) -> None:
         with pytest.raises(InputError):
             run_shard(damaged, ShardRun(ON_NPU, shard))
     with pytest.raises(InputError, match="unknown NPU"):
-        run_shard(source, ShardRun(Runner("simulate", "ethos-u85-3"), shard))
+        run_shard(source, ShardRun(ShardRunner("simulate", "ethos-u85-3"), shard))
     assert len(run_shard(source, ShardRun(ON_NPU, shard))[1]) == 2
 
 
@@ -81,7 +81,7 @@ def test_a_key_is_of_what_outputs_depend_on(source: Source) -> None:
     runners = [
         replace(ON_NPU, npu="none"),
         replace(ON_NPU, options=replace(UNCHECKED, cpu_ops=("CONV_2D",))),
-        *map(Runner, choices()),
+        *map(ShardRunner, choices()),
     ]
     keys = [
         key,

@@ -11,11 +11,11 @@ from ethosgen.report.content import (
     ESTIMATED,
     MEASURED,
     NANOSECONDS,
-    Costs,
+    CostSummary,
     Event,
-    Layer,
     NetworkReport,
     PortFacts,
+    ReportLayer,
     Setting,
     Subject,
     Verdict,
@@ -81,7 +81,7 @@ def assemble(observed: Observed) -> NetworkReport:
     )
 
 
-def _subject(network: Network, layers: tuple[Layer, ...]) -> Subject:
+def _subject(network: Network, layers: tuple[ReportLayer, ...]) -> Subject:
     source = network.source
     data = source.data if source else b""
     tensors = {t.index: t for t in network.graph.tensors if t.data is not None}
@@ -107,8 +107,8 @@ def _costs(
     observed: Observed,
     calls: tuple[CallFacts, ...],
     timeline: tuple[Event, ...],
-    layers: tuple[Layer, ...],
-) -> Costs:
+    layers: tuple[ReportLayer, ...],
+) -> CostSummary:
     program, plan, report = observed.program, observed.program.plan, observed.report
     profile, clock = report.profile, observed.setting.clock_hz
     npu = [call.timeline.cycles for call in calls if call.timeline]
@@ -118,7 +118,7 @@ def _costs(
     seconds = cycles / clock if clock and is_ticking and not unknown else None
     if profile is not None and profile.unit == NANOSECONDS and not npu:
         seconds = cycles / 1e9
-    return Costs(
+    return CostSummary(
         npu_cycles=sum(npu) if npu else None,
         unassigned_cycles=_unassigned(calls) if npu else None,
         compiler_cycles=plan.npu_cycles if npu else None,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from ethosgen.backend.timeline import DMA_UNIT, NPU_UNIT
 from ethosgen.report.content import (
     Area,
-    Block,
     Event,
-    Layer,
+    MemoryBlock,
     NetworkReport,
+    ReportLayer,
     Roofline,
     Slot,
 )
@@ -223,11 +223,11 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
     return MemoryChart(area, tuple(boxes), ticks, 100 - _part(area.scratch_bytes, size))
 
 
-def _during(block: Block, slots: Sequence[Slot]) -> Sequence[Slot]:
+def _during(block: MemoryBlock, slots: Sequence[Slot]) -> Sequence[Slot]:
     return slots[block.first : block.last + 1]
 
 
-def make_roof_chart(roofline: Roofline, layers: Sequence[Layer]) -> RoofChart | None:
+def make_roof_chart(roofline: Roofline, layers: Sequence[ReportLayer]) -> RoofChart | None:
     """Return the chart; None without a layer that has products."""
     if not roofline.points:
         return None

@@ -72,7 +72,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Layer:
+class ReportLayer:
     """An operator of the network.
 
     `on` is "npu", "cpu", a user's accelerator, or "" if it disappears in others or needs no code;
@@ -135,7 +135,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Block:
+class MemoryBlock:
     """Bytes in use from slot `first` to slot `last`, both included.
 
     `kind` is "input", "output", "tensor", "variable" (keeps its value), "weights" (copied from
@@ -163,7 +163,7 @@ class Area:
     scratch_bytes: int
     peak_slot: int
     peak_bytes: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[MemoryBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class Roofline:
 
 
 @dataclass(frozen=True)
-class Costs:
+class CostSummary:
     """Time and memory of one inference.
 
     `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own;
@@ -283,9 +283,9 @@ class NetworkReport:
     ethosgen: str
     subject: Subject
     setting: Setting
-    costs: Costs
+    costs: CostSummary
     verdict: Verdict
-    layers: tuple[Layer, ...]
+    layers: tuple[ReportLayer, ...]
     partitions: tuple[PartitionFacts, ...]
     timeline: tuple[Event, ...]
     memory: MemoryUse

@@ -8,7 +8,7 @@ from typing import Any
 
 from ethosgen.backend.timeline import DMA_UNIT
 from ethosgen.report.charts import LANES, short, style_of
-from ethosgen.report.content import CYCLES, NANOSECONDS, Area, Event, Layer, NetworkReport
+from ethosgen.report.content import CYCLES, NANOSECONDS, Area, Event, NetworkReport, ReportLayer
 from ethosgen.report.memory import covered
 from ethosgen.values.accelerator import NO_NPU
 
@@ -106,7 +106,9 @@ def _about(what: str, thread: int, **args: str | int) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": _PROCESS, "tid": thread, "args": args}
 
 
-def _event(event: Event, thread: int, clock: _Clock, layers: Sequence[Layer]) -> dict[str, Any]:
+def _event(
+    event: Event, thread: int, clock: _Clock, layers: Sequence[ReportLayer]
+) -> dict[str, Any]:
     layer = layers[event.operator] if event.operator is not None else None
     of = {"operator": layer.operator, "code": layer.code, "output": layer.output} if layer else {}
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ethosgen.report.content import Area, Block, Layer, NetworkReport
+from ethosgen.report.content import Area, MemoryBlock, NetworkReport, ReportLayer
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.plan import CPU
 
@@ -17,11 +17,11 @@ class CpuShare:
     """Operators that run on the CPU for the same reason, and their share of the time."""
 
     reason: str
-    layers: tuple[Layer, ...]
+    layers: tuple[ReportLayer, ...]
     share: float
 
 
-def longest_layers(report: NetworkReport) -> Sequence[Layer]:
+def longest_layers(report: NetworkReport) -> Sequence[ReportLayer]:
     """Return the layers that take most of the time, the longest first."""
     known = [layer for layer in report.layers if layer.share]
     return sorted(known, key=lambda layer: -(layer.share or 0))[:_LONGEST]
@@ -37,7 +37,7 @@ def left_out(report: NetworkReport) -> Sequence[CpuShare]:
     """Return why operators are not on the NPU, the costliest reason first; none without an NPU."""
     if report.setting.npu == NO_NPU:
         return []
-    reasons: dict[str, list[Layer]] = {}
+    reasons: dict[str, list[ReportLayer]] = {}
     for layer in report.layers:
         if layer.on == CPU:
             reasons.setdefault(layer.reason, []).append(layer)
@@ -48,7 +48,7 @@ def left_out(report: NetworkReport) -> Sequence[CpuShare]:
     return sorted(groups, key=lambda one: -one.share)[:_REASONS]
 
 
-def largest_at_peak(area: Area) -> Sequence[Block]:
+def largest_at_peak(area: Area) -> Sequence[MemoryBlock]:
     """Return the largest blocks of the slot in which most bytes are in use."""
     live = [block for block in area.blocks if block.first <= area.peak_slot <= block.last]
     return sorted(live, key=lambda one: -one.bytes)[:_LARGEST]

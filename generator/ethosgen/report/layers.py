@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
-from ethosgen.report.content import Erratum, Layer, PartitionFacts
+from ethosgen.report.content import Erratum, PartitionFacts, ReportLayer
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
@@ -13,7 +13,7 @@ from ethosgen.values.profile import NPU
 _NO_CODE = "it needs no code: others use its bytes as they are"
 
 
-def make_layers(plan: Plan, calls: Sequence[CallFacts]) -> tuple[Layer, ...]:
+def make_layers(plan: Plan, calls: Sequence[CallFacts]) -> tuple[ReportLayer, ...]:
     """Return the network's operators in order; shares are of all cycles and counts together."""
     figures = _Figures(plan, calls)
     return tuple(figures.layer(operator) for operator in plan.network.graph.operators)
@@ -70,7 +70,7 @@ class _Figures:
             self._cpu[first] = (self._cpu.get(first) or 0) + (call.cpu or 0)
             self._cpu_cycles[first] += call.cpu_cycles
 
-    def layer(self, operator: Operator) -> Layer:
+    def layer(self, operator: Operator) -> ReportLayer:
         """Return one operator with its figures."""
         index, tensors = operator.index, self._graph.tensors
         output = tensors[operator.outputs[0]] if operator.outputs else None
@@ -81,7 +81,7 @@ class _Figures:
         known = (cycles or 0) + self._cpu_cycles[index]
         is_unknown = (cycles is None and cpu is None) or not self._total
         makers = (self._makers.get(i) for i in operator.inputs if i != ABSENT)
-        return Layer(
+        return ReportLayer(
             operator=index,
             code=operator.title,
             output=output.name if output else "",
@@ -145,7 +145,7 @@ def make_partitions(
     return tuple(facts)
 
 
-def make_errata(layers: Sequence[Layer]) -> tuple[Erratum, ...]:
+def make_errata(layers: Sequence[ReportLayer]) -> tuple[Erratum, ...]:
     """Return the errata that keep operators off the NPU, in the operators' order."""
     concerned: dict[tuple[str, str], list[int]] = {}
     for layer in layers:

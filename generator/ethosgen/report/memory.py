@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.backend.timeline import ARENA, FAST, BufferUse
 from ethosgen.report.calls import CallFacts
-from ethosgen.report.content import Area, Block, MemoryUse, Slot
+from ethosgen.report.content import Area, MemoryBlock, MemoryUse, Slot
 from ethosgen.values.program import ArenaTensor, Program, Variable
 
 _FAST_AREA = "fast scratch"
@@ -42,9 +42,9 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     others = [other for other in others if not any(_overlap(other, variable) for variable in held)]
     blocks += [replace(other, offset=base + other.offset) for other in others]
     always = 0, len(slots) - 1
-    blocks += [Block(v.name, "variable", v.offset, v.bytes, *always, None) for v in held]
+    blocks += [MemoryBlock(v.name, "variable", v.offset, v.bytes, *always, None) for v in held]
     blocks += [
-        Block(place.name, "workspace", place.offset, place.bytes, *_life(spans, place), None)
+        MemoryBlock(place.name, "workspace", place.offset, place.bytes, *_life(spans, place), None)
         for place in program.workspaces
         if place.name not in scratches
     ]
@@ -65,7 +65,7 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     return MemoryUse(slots, (whole, *areas))
 
 
-def _area(name: str, size: int, scratch_bytes: int, blocks: Sequence[Block]) -> Area:
+def _area(name: str, size: int, scratch_bytes: int, blocks: Sequence[MemoryBlock]) -> Area:
     ordered = _ordered(blocks)
     used = {
         slot: bytes_in_use(ordered, slot) for slot in sorted({block.first for block in ordered})
@@ -74,7 +74,7 @@ def _area(name: str, size: int, scratch_bytes: int, blocks: Sequence[Block]) -> 
     return Area(name, size, scratch_bytes, peak, used.get(peak, 0), ordered)
 
 
-def bytes_in_use(blocks: Iterable[Block], slot: int) -> int:
+def bytes_in_use(blocks: Iterable[MemoryBlock], slot: int) -> int:
     """Return the number of bytes that are in any block in a slot."""
     live = [block for block in blocks if block.first <= slot <= block.last]
     return covered((block.offset, block.offset + block.bytes) for block in live)
@@ -89,7 +89,7 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
     return total
 
 
-def _ordered(blocks: Iterable[Block]) -> tuple[Block, ...]:
+def _ordered(blocks: Iterable[MemoryBlock]) -> tuple[MemoryBlock, ...]:
     return tuple(sorted(blocks, key=lambda one: (one.first, one.offset, one.last, one.name)))
 
 
@@ -129,7 +129,7 @@ def _life(spans: Sequence[_Span], place: ArenaTensor) -> tuple[int, int]:
     return min(first, last), max(first, last)
 
 
-def _inner(program: Program, spans: Sequence[_Span], memory: str) -> Iterator[Block]:
+def _inner(program: Program, spans: Sequence[_Span], memory: str) -> Iterator[MemoryBlock]:
     """Yield the NPU's own buffers in a memory."""
     graph = program.plan.network.graph
     for span in spans:
@@ -143,7 +143,7 @@ def _inner(program: Program, spans: Sequence[_Span], memory: str) -> Iterator[Bl
                 name = graph.tensors[graph.operators[buffer.operator].outputs[0]].name
             life = span.first + buffer.first, span.first + buffer.last
             kind = "weights" if buffer.is_copy else _kind(buffer)
-            yield Block(name, kind, buffer.offset, buffer.bytes, *life, buffer.operator)
+            yield MemoryBlock(name, kind, buffer.offset, buffer.bytes, *life, buffer.operator)
 
 
 def _kind(buffer: BufferUse) -> str:
@@ -151,8 +151,8 @@ def _kind(buffer: BufferUse) -> str:
 
 
 def _placed(
-    program: Program, spans: Sequence[_Span], inner: Sequence[Block]
-) -> tuple[list[Block], set[Block]]:
+    program: Program, spans: Sequence[_Span], inner: Sequence[MemoryBlock]
+) -> tuple[list[MemoryBlock], set[MemoryBlock]]:
     """Return the planned tensors, and the NPU's buffers that are the same bytes.
 
     In a partition, its operations say from when until when a tensor is in use.
@@ -163,8 +163,8 @@ def _placed(
     }
     graph = program.plan.network.graph
     makers = {graph.tensors[i].name: op.index for op in graph.operators for i in op.outputs}
-    blocks: list[Block] = []
-    used: set[Block] = set()
+    blocks: list[MemoryBlock] = []
+    used: set[MemoryBlock] = set()
     for place in program.placements:
         first, last = _life(spans, place)
         kind, maker = ends.get(place.name, "tensor"), makers.get(place.name)
@@ -179,18 +179,18 @@ def _placed(
         used.update(inputs, written)
         last = next((o.last for o in inputs if kind != "output" and _ends(spans, last, o)), last)
         first = min((block.first for block in written), default=first)
-        blocks.append(Block(place.name, kind, place.offset, place.bytes, first, last, maker))
+        blocks.append(MemoryBlock(place.name, kind, place.offset, place.bytes, first, last, maker))
     return blocks, used
 
 
-def _is_whole(one: Block, place: ArenaTensor) -> bool:
+def _is_whole(one: MemoryBlock, place: ArenaTensor) -> bool:
     """Return whether a buffer has a tensor's bytes; Vela may name another operator for it."""
     return one.offset <= place.offset and place.offset + place.bytes <= one.offset + one.bytes
 
 
-def _latest(blocks: Sequence[Block]) -> list[Block]:
+def _latest(blocks: Sequence[MemoryBlock]) -> list[MemoryBlock]:
     """Return the blocks with final values: of those that share bytes, the latest."""
-    latest: list[Block] = []
+    latest: list[MemoryBlock] = []
     for block in sorted(blocks, key=lambda block: -block.first):
         ends = block.offset + block.bytes
         if all(ends <= o.offset or o.offset + o.bytes <= block.offset for o in latest):
@@ -198,10 +198,10 @@ def _latest(blocks: Sequence[Block]) -> list[Block]:
     return latest
 
 
-def _overlap(one: Block, place: ArenaTensor | Variable) -> bool:
+def _overlap(one: MemoryBlock, place: ArenaTensor | Variable) -> bool:
     return one.offset < place.offset + place.bytes and place.offset < one.offset + one.bytes
 
 
-def _ends(spans: Sequence[_Span], last: int, buffer: Block) -> bool:
+def _ends(spans: Sequence[_Span], last: int, buffer: MemoryBlock) -> bool:
     """Return whether a tensor's life ends in the call in which the buffer is."""
     return any(s.first <= buffer.last <= s.last and s.last == last for s in spans)

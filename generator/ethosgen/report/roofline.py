@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.report.calls import CallFacts
-from ethosgen.report.content import Layer, Roofline, RooflinePoint
+from ethosgen.report.content import ReportLayer, Roofline, RooflinePoint
 
 MACS = "MACs"
 """The limit of a layer that no memory limits."""
 
 
-def make_roofline(layers: Sequence[Layer], calls: Sequence[CallFacts]) -> Roofline | None:
+def make_roofline(layers: Sequence[ReportLayer], calls: Sequence[CallFacts]) -> Roofline | None:
     """Return the limits and a point for each layer with products; None without an NPU's work.
 
     A layer's bytes are those of all its operations and copies, each operand once. Its roof is the

@@ -13,7 +13,7 @@ from ethosgen.samples.drawing import draw_samples
 from ethosgen.studies.trial_networks import (
     STYLES,
     TooLargeError,
-    Trial,
+    TrialNetwork,
     trial_codes,
     trial_network,
 )
@@ -116,7 +116,7 @@ def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
     if unknown:
         note = f"there are no trials of {unknown[0]}; verify a network that has it"
         return replace(empty, notes=(note,))
-    trials: list[Trial] = []
+    trials: list[TrialNetwork] = []
     notes: list[str] = []
     for codes, dtype in itertools.product(_variants(chain), chain.dtypes):
         found, why = _allowed(one, codes, dtype, seed)
@@ -139,12 +139,12 @@ def _variants(chain: Chain) -> list[tuple[str, ...]]:
 
 def _allowed(
     one: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
-) -> tuple[list[Trial], str]:
+) -> tuple[list[TrialNetwork], str]:
     """Return trials that an accelerator takes, and the most frequent reason why not."""
-    trials: list[Trial] = []
+    trials: list[TrialNetwork] = []
     reasons: Counter[str] = Counter()
     for number in range(ATTEMPTS):
-        trial = Trial(codes, dtype, STYLES[number % len(STYLES)], seed + number)
+        trial = TrialNetwork(codes, dtype, STYLES[number % len(STYLES)], seed + number)
         try:
             network = trial_network([trial])
         except TooLargeError:
@@ -159,7 +159,9 @@ def _allowed(
     return trials, reasons.most_common(1)[0][0] if reasons else "it is not one chain for it"
 
 
-def _compared(one: Wrapped, result: Acceptance, trials: Sequence[Trial], seed: int) -> Acceptance:
+def _compared(
+    one: Wrapped, result: Acceptance, trials: Sequence[TrialNetwork], seed: int
+) -> Acceptance:
     """Run all trials side by side, and compare each one's output."""
     network = trial_network(trials)
     plain = plan_cpu_only(network, IoStyle.ARENA)
@@ -230,7 +232,7 @@ _NAMES = {_by_kernels: OURS, _by_oracle: "the oracle"}
 def _differences(
     network: Network,
     place: int,
-    trial: Trial,
+    trial: TrialNetwork,
     against: str,
     outputs: tuple[list[Arrays], list[Arrays]],
     tolerance: float,

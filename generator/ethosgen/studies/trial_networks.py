@@ -32,7 +32,7 @@ class TooLargeError(Exception):
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialNetwork:
     """One network of a chain; `codes` are its members."""
 
     codes: tuple[str, ...]
@@ -46,7 +46,7 @@ def trial_codes() -> frozenset[str]:
     return frozenset(_BUILD)
 
 
-def trial_network(trials: Sequence[Trial]) -> Network:
+def trial_network(trials: Sequence[TrialNetwork]) -> Network:
     """Return a network of several trials side by side; output number i is that of trial i."""
     maker = _Maker()
     outputs = tuple(maker.add(trial) for trial in trials)
@@ -62,10 +62,10 @@ class _Maker:
         self.tensors: list[Tensor] = []
         self.operators: list[Operator] = []
         self.inputs: list[int] = []
-        self.trial = Trial((), "int8", "plain", 0)
+        self.trial = TrialNetwork((), "int8", "plain", 0)
         self.random = np.random.default_rng(0)
 
-    def add(self, trial: Trial) -> int:
+    def add(self, trial: TrialNetwork) -> int:
         """Add a chain and return its output."""
         self.trial = trial
         self.random = np.random.default_rng([trial.seed, STYLES.index(trial.style)])

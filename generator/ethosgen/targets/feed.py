@@ -14,7 +14,7 @@ from ethosgen.targets.console import Console
 from ethosgen.targets.frames import Decoder
 from ethosgen.targets.kinds import Firmware, Line, TargetKind, require_target
 from ethosgen.targets.profiling import unit_of
-from ethosgen.targets.session import Request, RestartError, Session
+from ethosgen.targets.session import RestartError, Session, SessionRequest
 from ethosgen.values.application import ApplicationWork
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
@@ -75,7 +75,9 @@ class FeedSession(Session):
 
     def start(self, info: ProjectInfo, item_bytes: int, timeout_s: float) -> None:
         """Begin an input; TargetError if the firmware is not the project's application."""
-        body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S)
+        body = self._ask(
+            SessionRequest.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S
+        )
         if len(body) != _HELLO.size:
             raise ProtocolError(
                 "the target does not run the project's application, but another firmware; build "
@@ -106,11 +108,11 @@ class FeedSession(Session):
         chunk = self._body_max - _PLACE.size
         for offset in range(0, len(item), chunk):
             body = _PLACE.pack(number, offset) + item[offset : offset + chunk]
-            self._ask(Request.DATA, body, timeout_s, "take its input")
+            self._ask(SessionRequest.DATA, body, timeout_s, "take its input")
 
     def finish(self, timeout_s: float) -> Ending:
         """End the input, when the application has worked on all of it."""
-        body = self._ask(Request.END, b"", timeout_s, "end its work")
+        body = self._ask(SessionRequest.END, b"", timeout_s, "end its work")
         if len(body) != _ENDING.size:
             raise ProtocolError("the application's end marker is invalid; build it again")
         return Ending(*_ENDING.unpack(body))

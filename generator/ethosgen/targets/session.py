@@ -39,7 +39,7 @@ _WAIT_SLICE_S = 0.05
 """The interval, in seconds, at which a waiting session checks that the target is alive."""
 
 
-class Request(IntEnum):
+class SessionRequest(IntEnum):
     """Frame types of requests."""
 
     HELLO = 1
@@ -178,7 +178,9 @@ class Session:
     def hello(self, timeout_s: float) -> Hello:
         """Ask for the firmware's identity; ProtocolError if it uses another protocol version."""
         # A request sent before the firmware listens is lost, so this one is repeated soon.
-        body = self._ask(Request.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S)
+        body = self._ask(
+            SessionRequest.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S
+        )
         hello = _read_hello(body)
         if hello.protocol != PROTOCOL:
             raise ProtocolError(
@@ -195,13 +197,13 @@ class Session:
         chunk = self._body_max - _PLACE.size
         for offset in range(0, len(data), chunk):
             body = _PLACE.pack(port, network, offset) + data[offset : offset + chunk]
-            self._ask(Request.INPUT, body, timeout_s, "accept the input")
+            self._ask(SessionRequest.INPUT, body, timeout_s, "accept the input")
 
     def run(self, timeout_s: float, network: int = 0) -> RunReply:
         """Run one inference of a network on the inputs that were written."""
         number = next(self._run_numbers)
         request = _RUN_REQUEST.pack(number, network)
-        body = self._ask(Request.RUN, request, timeout_s, "end its inference")
+        body = self._ask(SessionRequest.RUN, request, timeout_s, "end its inference")
         if len(body) not in (_RUN.size, _RUN.size + _PMU.size):
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
         echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
@@ -217,7 +219,7 @@ class Session:
         while len(data) < size:
             wanted = min(self._body_max, size - len(data))
             body = _PLACE.pack(port, network, len(data)) + wanted.to_bytes(4, "little")
-            answer = self._ask(Request.OUTPUT, body, timeout_s, "send its output")
+            answer = self._ask(SessionRequest.OUTPUT, body, timeout_s, "send its output")
             if len(answer) != wanted:
                 raise ProtocolError(
                     f"the firmware sent {counted(len(answer), 'byte')} of an output "
@@ -228,7 +230,7 @@ class Session:
 
     def report(self, timeout_s: float) -> ElementReport:
         """Ask an element of a pipeline for its report."""
-        body = self._ask(Request.REPORT, b"", timeout_s, "answer on its console")
+        body = self._ask(SessionRequest.REPORT, b"", timeout_s, "answer on its console")
         if len(body) != _REPORT.size:
             raise ProtocolError("the firmware's report is invalid; build it again")
         report = ElementReport(*_REPORT.unpack(body))
@@ -240,7 +242,7 @@ class Session:
         counts: list[Count] = []
         while len(counts) < steps + 1:  # place 0 is outside of all steps
             request = len(counts).to_bytes(4, "little")
-            body = self._ask(Request.PROFILE, request, timeout_s, "send its profile")
+            body = self._ask(SessionRequest.PROFILE, request, timeout_s, "send its profile")
             head, rest = body[: _PROFILE.size], body[_PROFILE.size :]
             if len(head) < _PROFILE.size or not rest or len(rest) % _COUNT.size:
                 raise ProtocolError("the firmware's profile is invalid; build it again")
@@ -252,14 +254,14 @@ class Session:
 
     def end(self, timeout_s: float) -> EndMarker:
         """Request the end marker."""
-        body = self._ask(Request.END, b"", timeout_s, "send its end marker")
+        body = self._ask(SessionRequest.END, b"", timeout_s, "send its end marker")
         if len(body) != _END.size:
             raise ProtocolError("the firmware's end marker is invalid; build it again")
         return EndMarker(*_END.unpack(body))
 
     def bye(self) -> None:
         """Acknowledge the end marker; the firmware may end without an answer."""
-        self._console.write(Frame(Request.BYE, self._next_sequence()).encode())
+        self._console.write(Frame(SessionRequest.BYE, self._next_sequence()).encode())
 
     def _next_sequence(self) -> int:
         self._sequence = (self._sequence + 1) % 256
@@ -267,7 +269,7 @@ class Session:
 
     def _ask(
         self,
-        request: Request,
+        request: SessionRequest,
         body: bytes,
         timeout_s: float,
         what: str,
@@ -300,8 +302,8 @@ class Session:
                     raise RestartError("the target restarted and lost the session")
                 if frame.type == Reply.REFUSED:
                     raise ProtocolError(
-                        f"the firmware refused a request ({Request(asked.type).name}); it was "
-                        "built from another network, or its server was changed"
+                        f"the firmware refused a request ({SessionRequest(asked.type).name}); it "
+                        "was built from another network, or its server was changed"
                     )
                 if frame.type == asked.type | _ANSWER:
                     return frame.body

@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.pte.builder import GraphBuilder
-from ethosgen.frontend.pte.kernels import KERNELS, Call
+from ethosgen.frontend.pte.kernels import KERNELS, KernelCall
 from ethosgen.frontend.pte.program import DTYPES, Items, TensorValue, Value
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
@@ -42,7 +42,7 @@ def compute(name: str, before: TensorValue, after: TensorValue, array: Array, *m
     graph = GraphBuilder()
     source = graph.tensor("x", before.shape, before.dtype)
     target = graph.tensor("y", after.shape, after.dtype)
-    KERNELS[name](Call(graph, values, tuple(arguments), source, target, before, after))
+    KERNELS[name](KernelCall(graph, values, tuple(arguments), source, target, before, after))
     network = Network("one", (graph.graph("one", [source], [target]),))
     plan = make_plan(network, PlanSettings(None), Watch())
     return simulate_samples(plan, [{"x": array}], Watch())[0]["y"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.backend.wrapped.declaration import Operation
 from ethosgen.backend.wrapped.expressions import AbsentError
-from ethosgen.backend.wrapped.site import CLAMPS, PAD, Member, Site, keeps_values, source_of
+from ethosgen.backend.wrapped.site import CLAMPS, PAD, ChainSite, Member, keeps_values, source_of
 from ethosgen.values.network import Graph, Operator
 
 
@@ -15,7 +15,7 @@ class Match:
 
     number: int
     operation: Operation
-    site: Site
+    site: ChainSite
 
 
 class Graphs:
@@ -43,7 +43,7 @@ class Graphs:
         return maker if maker is not None and self.after(maker) is operator else None
 
 
-def find_site(operation: Operation, graphs: Graphs, main: Operator) -> Site | None:
+def find_site(operation: Operation, graphs: Graphs, main: Operator) -> ChainSite | None:
     """Return the longest chain of an operation around its main operator, None without one."""
     codes, place = operation.codes, operation.main
     if main.code != codes[place]:
@@ -68,7 +68,7 @@ def find_site(operation: Operation, graphs: Graphs, main: Operator) -> Site | No
             first = preceding
         else:
             absent.append(code)
-    return Site(graphs.graph, tuple(members), tuple(absent))
+    return ChainSite(graphs.graph, tuple(members), tuple(absent))
 
 
 def _joins(graph: Graph, operator: Operator) -> bool:
@@ -93,7 +93,7 @@ def keeps_scale(graph: Graph, operator: Operator) -> bool:
     return source.quantization == target.quantization
 
 
-def refusal_of(operation: Operation, site: Site, where: Mapping[str, str]) -> str:
+def refusal_of(operation: Operation, site: ChainSite, where: Mapping[str, str]) -> str:
     """Return the first predicate that is not true for a chain, in words; "" if all are.
 
     `where` maps a predicate to its place in the file.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethosgen.backend.wrapped.site import Site
+from ethosgen.backend.wrapped.site import ChainSite
 from ethosgen.values.errors import InputError
 
 
@@ -30,30 +30,30 @@ class Engine:
         if spec:
             self._object = _make(spec, files or {})
 
-    def takes(self, site: Site) -> str:
+    def takes(self, site: ChainSite) -> str:
         """Return the reason for refusing a chain, "" if it takes it."""
         return str(self._ask("takes", site) or "")
 
-    def terms(self, site: Site) -> dict[str, Any]:
+    def terms(self, site: ChainSite) -> dict[str, Any]:
         """Return more terms."""
         return dict(self._ask("terms", site) or {})
 
-    def arrays(self, site: Site) -> dict[str, NDArray[Any]]:
+    def arrays(self, site: ChainSite) -> dict[str, NDArray[Any]]:
         """Return more constant arrays."""
         answer = self._ask("arrays", site) or {}
         return {str(name): np.asarray(array) for name, array in dict(answer).items()}
 
-    def scratch(self, site: Site, declared: int) -> int:
+    def scratch(self, site: ChainSite, declared: int) -> int:
         """Return the bytes of scratch."""
         answer = self._ask("scratch", site)
         return declared if answer is None else int(answer)
 
-    def cycles(self, site: Site) -> int | None:
+    def cycles(self, site: ChainSite) -> int | None:
         """Return the cycles of a call, None if the class does not say."""
         answer = self._ask("cycles", site)
         return None if answer is None else int(answer)
 
-    def pack(self, method: str, site: Site, weights: NDArray[Any]) -> NDArray[Any]:
+    def pack(self, method: str, site: ChainSite, weights: NDArray[Any]) -> NDArray[Any]:
         """Return weights as a method packs them; InputError if there is none."""
         if not hasattr(self._object, method):
             raise InputError(f"{self._spec} has no method {method}, which weights name")

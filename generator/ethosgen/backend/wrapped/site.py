@@ -70,7 +70,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Site:
+class ChainSite:
     """A chain of operators in a graph. `optional` are the codes of optional members not there."""
 
     graph: Graph
@@ -261,7 +261,7 @@ def _attributes(tensor: Tensor) -> Iterator[tuple[str, Value]]:
             yield "zero_point", points.pop()
 
 
-def _geometry(site: Site) -> dict[str, Value]:
+def _geometry(site: ChainSite) -> dict[str, Value]:
     """Return kernel sizes and paddings of the main operator."""
     main = site.main
     options: Mapping[str, Any] = main.options
@@ -291,7 +291,7 @@ def _geometry(site: Site) -> dict[str, Value]:
     return terms
 
 
-def _bounds(site: Site) -> dict[str, Value]:
+def _bounds(site: ChainSite) -> dict[str, Value]:
     """Return the bounds of the output, of fused activations and clamps in the chain."""
     target = site.graph.tensors[site.main.outputs[0]]
     if target.dtype not in ("int8", "int16") or not target.quantization:
@@ -309,10 +309,10 @@ def _bounds(site: Site) -> dict[str, Value]:
     return {"activation_min": low, "activation_max": high}
 
 
-def _rescaling(site: Site) -> dict[str, Value]:
+def _rescaling(site: ChainSite) -> dict[str, Value]:
     """Return multipliers and shifts as TFLite computes them."""
     code = site.main.code
-    rescale: Callable[[Site], dict[str, float]] | None = None
+    rescale: Callable[[ChainSite], dict[str, float]] | None = None
     terms: dict[str, Value] = {}
     if code in (*LAYERS, TRANSPOSED):
         weights = site.graph.tensors[site.main.inputs[1]]
@@ -343,23 +343,23 @@ def _rescaling(site: Site) -> dict[str, Value]:
     return terms
 
 
-def _scales(site: Site) -> list[float]:
+def _scales(site: ChainSite) -> list[float]:
     return [scale_of(site.graph.tensors[i]) for i in (*site.main.inputs, *site.main.outputs)]
 
 
-def _sum_ratios(site: Site) -> dict[str, float]:
+def _sum_ratios(site: ChainSite) -> dict[str, float]:
     first, second, output = _scales(site)
     twice = 2.0 * max(first, second)
     left = 1 << _ADD_SHIFT[site.graph.tensors[site.main.outputs[0]].dtype]
     return {"input": first / twice, "input2": second / twice, "output": twice / (left * output)}
 
 
-def _product_ratios(site: Site) -> dict[str, float]:
+def _product_ratios(site: ChainSite) -> dict[str, float]:
     first, second, output = _scales(site)
     return {"output": first * second / output}
 
 
-def _only_ratio(site: Site) -> dict[str, float]:
+def _only_ratio(site: ChainSite) -> dict[str, float]:
     source, *_, output = _scales(site)
     return {"output": source / output}
 

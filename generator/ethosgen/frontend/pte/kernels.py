@@ -21,7 +21,7 @@ _INTEGERS = ("int8", "uint8", "int16", "int32")
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """One call: the operator's arguments without its output, and the tensors of graph and program.
 
     `source` and `target` are the graph's tensors of the first argument and of the output.
@@ -71,7 +71,7 @@ def is_scale(number: float) -> bool:
     return bool(np.finfo(np.float32).tiny <= number <= np.finfo(np.float32).max)
 
 
-def _quantization(call: Call, stored: TensorValue) -> tuple[float, int, int, int]:
+def _quantization(call: KernelCall, stored: TensorValue) -> tuple[float, int, int, int]:
     """Return scale, zero point and the bounds, after checking them against the stored type."""
     scale, zero_point, low, high = (call.number(1), *(call.integer(i) for i in (2, 3, 4)))
     if stored.dtype not in _INTEGERS:
@@ -88,7 +88,7 @@ def _quantization(call: Call, stored: TensorValue) -> tuple[float, int, int, int
     return scale, zero_point, low, high
 
 
-def _quantize(call: Call) -> None:
+def _quantize(call: KernelCall) -> None:
     scale, zero_point, low, high = _quantization(call, call.after)
     if call.before.dtype != "float32" or call.after.dtype == "int32":
         raise UnsupportedError(f"it quantizes {call.before.dtype} to {call.after.dtype}")
@@ -112,7 +112,7 @@ def _quantize(call: Call) -> None:
     graph.quantize(call.target, scale, zero_point)
 
 
-def _dequantize(call: Call) -> None:
+def _dequantize(call: KernelCall) -> None:
     scale, zero_point, _, _ = _quantization(call, call.before)
     if call.after.dtype != "float32" or call.before.dtype == "int32":
         raise UnsupportedError(f"it dequantizes {call.before.dtype} to {call.after.dtype}")
@@ -126,7 +126,7 @@ def _dequantize(call: Call) -> None:
     graph.operator("DEQUANTIZE", [call.source], [call.target])
 
 
-def _view(call: Call) -> None:
+def _view(call: KernelCall) -> None:
     _require_same(call, call.before.dtype == call.after.dtype, "type")
     _require_same(call, math.prod(call.before.shape) == math.prod(call.after.shape), "elements")
     if not (call.before.is_contiguous and call.after.is_contiguous):
@@ -134,11 +134,11 @@ def _view(call: Call) -> None:
     call.graph.reshape(call.source, call.target)
 
 
-def _permute(call: Call) -> None:
+def _permute(call: KernelCall) -> None:
     _permuted(call, call.integers(1))
 
 
-def _swap(call: Call) -> None:
+def _swap(call: KernelCall) -> None:
     rank = len(call.before.sizes)
     axes = list(range(rank))
     first, second = (call.integer(i) for i in (1, 2))
@@ -148,7 +148,7 @@ def _swap(call: Call) -> None:
     _permuted(call, tuple(axes))
 
 
-def _permuted(call: Call, axes: tuple[int, ...]) -> None:
+def _permuted(call: KernelCall, axes: tuple[int, ...]) -> None:
     """Let dimension i of the output be dimension axes[i] of the input, in torch's sizes."""
     rank = len(call.before.sizes)
     axes = tuple(axis + rank if axis < 0 else axis for axis in axes)
@@ -161,11 +161,11 @@ def _permuted(call: Call, axes: tuple[int, ...]) -> None:
     call.graph.transpose(call.source, moves, call.target)
 
 
-def _copy(call: Call) -> None:
+def _copy(call: KernelCall) -> None:
     _permuted(call, tuple(range(len(call.before.sizes))))
 
 
-def _average_pool(call: Call) -> None:
+def _average_pool(call: KernelCall) -> None:
     """Pool without padding: torch and TFLite sum the rows of a window and divide by its size."""
     _require_same(call, call.before.dtype == call.after.dtype == "float32", "type")
     kernel, stride = _pair(call, 1), _pair(call, 2) or _pair(call, 1)
@@ -192,23 +192,23 @@ def _average_pool(call: Call) -> None:
 _NHWC = (0, 2, 3, 1)
 
 
-def _pair(call: Call, place: int) -> tuple[int, ...]:
+def _pair(call: KernelCall, place: int) -> tuple[int, ...]:
     """Return a list of one or two integers as two, () if it is empty."""
     pair = call.integers(place)
     return pair * 2 if len(pair) == 1 else pair
 
 
-def _require_same(call: Call, same: bool, what: str) -> None:
+def _require_same(call: KernelCall, same: bool, what: str) -> None:
     if not same:
         ends = ", ".join(f"{end.dtype} {list(end.sizes)}" for end in (call.before, call.after))
         raise UnsupportedError(f"its input and output differ in {what}: {ends}")
 
 
-def _name(call: Call) -> str:
+def _name(call: KernelCall) -> str:
     return call.graph.tensors[call.target].name
 
 
-KERNELS: Mapping[str, Callable[[Call], None]] = {
+KERNELS: Mapping[str, Callable[[KernelCall], None]] = {
     "aten::alias_copy.out": _copy,
     "aten::avg_pool2d.out": _average_pool,
     "aten::clone.out": _copy,

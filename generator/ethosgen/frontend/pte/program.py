@@ -120,7 +120,7 @@ class Delegate:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One instruction.
 
     `name` is the operator ("aten::view_copy.out"); for a call of a delegate, `delegate` is its
@@ -143,7 +143,7 @@ class Method:
     values: tuple[Value, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     delegates: tuple[Delegate, ...]
 
 
@@ -259,21 +259,23 @@ class ProgramDecoder:
         specs = {_name(spec, 0): spec.data(1) or b"" for spec in fields.tables(2)}
         return Delegate(_name(fields, 0), data, specs)
 
-    def _step(self, instruction: Fields, operators: list[str], delegates: int) -> Step | None:
+    def _step(
+        self, instruction: Fields, operators: list[str], delegates: int
+    ) -> ProgramStep | None:
         kind, call = instruction.number(0, "uint8", 0), instruction.table(1)
         if call is None:
             raise self._bad("an instruction is empty")
         if kind == _KERNEL:
             name = self._at(operators, call.number(0, "int32", 0), "operator")
-            return Step(name, call.numbers(1, "int32"))
+            return ProgramStep(name, call.numbers(1, "int32"))
         if kind == _DELEGATE:
             index = call.number(0, "int32", 0)
             self._at(tuple(range(delegates)), index, "delegate")
-            return Step("delegate", call.numbers(1, "int32"), index)
+            return ProgramStep("delegate", call.numbers(1, "int32"), index)
         if kind == _MOVE:
-            return Step(MOVE, (call.number(0, "int32", 0), call.number(1, "int32", 0)))
+            return ProgramStep(MOVE, (call.number(0, "int32", 0), call.number(1, "int32", 0)))
         if kind == _JUMP:
-            return Step(JUMP, ())
+            return ProgramStep(JUMP, ())
         if kind == _FREE:
             return None
         raise self._bad(f"an instruction has the kind {kind}")

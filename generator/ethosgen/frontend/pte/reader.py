@@ -21,7 +21,7 @@ from ethosgen.frontend.integrity import check
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.delegate import BACKENDS, DelegatePort, VelaStream, read_stream
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
-from ethosgen.frontend.pte.kernels import KERNELS, Call, is_scale
+from ethosgen.frontend.pte.kernels import KERNELS, KernelCall, is_scale
 from ethosgen.frontend.pte.program import (
     DTYPES,
     JUMP,
@@ -29,8 +29,8 @@ from ethosgen.frontend.pte.program import (
     Items,
     Method,
     ProgramDecoder,
+    ProgramStep,
     PteProgram,
-    Step,
     TensorValue,
     Value,
 )
@@ -243,7 +243,7 @@ class _Translation:
         same = (base.dtype, base.bytes) == (value.dtype, value.bytes)
         return index if same else None
 
-    def _translate(self, number: int, step: Step) -> None:
+    def _translate(self, number: int, step: ProgramStep) -> None:
         where = f"instruction {number} ({step.name}) reads"
         if step.name == JUMP:
             raise UnsupportedError(
@@ -258,7 +258,7 @@ class _Translation:
         else:
             self._compute(number, step, where)
 
-    def _compute(self, number: int, step: Step, where: str) -> None:
+    def _compute(self, number: int, step: ProgramStep, where: str) -> None:
         """Add an operator of the CPU."""
         kernel = KERNELS.get(step.name)
         if kernel is None or len(step.arguments) < 2:
@@ -271,7 +271,9 @@ class _Translation:
         before, after = (self._tensor_of(i, f"value {i}") for i in (given, output))
         source = self._read(given, where)
         target = self._write(output, f"instruction {number} ({step.name}) writes")
-        call = Call(self._graph, self._method.values, step.arguments, source, target, before, after)
+        call = KernelCall(
+            self._graph, self._method.values, step.arguments, source, target, before, after
+        )
         try:
             kernel(call)
         except UnsupportedError as error:

@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
 )
 from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
-from ethosgen.backend.ethosu.simulator.ops.output import Target
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget
 from ethosgen.backend.ethosu.simulator.state import Registers
 from ethosgen.backend.ethosu.simulator.u85 import cycles as u85_cycles
 from ethosgen.backend.ethosu.simulator.u85 import effort, summary
@@ -98,7 +98,7 @@ def inner_bytes(accelerator: EthosU) -> int:
     return accelerator.shram_kib * 1024 // accelerator.cores
 
 
-def target_of(context: Context, output: Output | None) -> Target | None:
+def target_of(context: Context, output: Output | None) -> OutputTarget | None:
     """Return an operation's target, None for a copy; NpuFault if it is out of bounds."""
     if output is None:
         return None

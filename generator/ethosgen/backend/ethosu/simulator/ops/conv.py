@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ethosgen.backend.ethosu.isa import IfmUpscaleMode
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Constants, Context
-from ethosgen.backend.ethosu.simulator.ops.output import Target
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget
 from ethosgen.backend.ethosu.simulator.ops.quantize import Exact, Factors, Quantize, exact, integers
 from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
 from ethosgen.backend.ethosu.simulator.ops.window import Padded, padder, place_ifm, windows
@@ -41,7 +41,7 @@ _KEPT_BYTES = 1 << 12
 Floating = type[np.floating[Any]]
 
 
-def prepare(context: Context, operation: Convolution, ofm: Target) -> Action:
+def prepare(context: Context, operation: Convolution, ofm: OutputTarget) -> Action:
     """Return a function that executes a convolution.
 
     The order of arithmetic: sum of (ifm - zero point) * weight, bias, scale, zero point, clip.
@@ -97,7 +97,7 @@ class _Task:
     """The data of one convolution that its functions share."""
 
     operation: Convolution
-    ofm: Target
+    ofm: OutputTarget
     source: _Source
     matrix: NDArray[Any]
     dtype: Floating
@@ -127,7 +127,9 @@ class _Task:
             yield top, min(top + step, height)
 
 
-def _build(context: Context, operation: Convolution, ofm: Target, constants: Constants) -> Action:
+def _build(
+    context: Context, operation: Convolution, ofm: OutputTarget, constants: Constants
+) -> Action:
     found, records = constants.decode()
     info = np.iinfo(operation.ifm.dtype)
     zero_point = operation.ifm.zero_point
@@ -150,7 +152,7 @@ def _build(context: Context, operation: Convolution, ofm: Target, constants: Con
     return _folded(task, stage) if stage and fits else lambda: _dense(task)
 
 
-def _source(context: Context, operation: Convolution, ofm: Target, reach: int) -> _Source:
+def _source(context: Context, operation: Convolution, ofm: OutputTarget, reach: int) -> _Source:
     ifm = place_ifm(context, operation)
     zero_point = operation.ifm.zero_point
     info = np.iinfo(operation.ifm.dtype)

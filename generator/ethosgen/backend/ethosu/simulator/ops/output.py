@@ -34,7 +34,7 @@ _LUT16_FRACTION_BITS = 7
 Finish = Callable[[Ints], None]
 
 
-class Target(Protocol):
+class OutputTarget(Protocol):
     """Where an operation's results go: a feature map in memory, or in U85 a chaining buffer."""
 
     @property
@@ -66,7 +66,7 @@ def _unchanged(values: Ints) -> Ints:
     return values
 
 
-def finisher(context: Context, ofm: Output, placed: Target) -> Finish:
+def finisher(context: Context, ofm: Output, placed: OutputTarget) -> Finish:
     """Return a function that adds the zero point to scaled values, activates, and writes the OFM.
 
     It accepts (height, width, depth) or a shape that broadcasts to it, and can modify its argument.

@@ -17,7 +17,7 @@ from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import (
-    Target,
+    OutputTarget,
     clip_limits,
     curve_of,
     effective_zero_point,
@@ -245,7 +245,7 @@ class Nowhere:
         """Store nothing."""
 
 
-def destination(context: Context, ofm: U85Output) -> Target:
+def destination(context: Context, ofm: U85Output) -> OutputTarget:
     """Return an operation's target; NpuFault if it is outside the memories."""
     if not ofm.enabled:
         return Nowhere()

@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap
 from ethosgen.backend.ethosu.simulator.ops import conv
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.ops.output import Target, activation
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget, activation
 from ethosgen.backend.ethosu.simulator.ops.quantize import Factors
 from ethosgen.backend.ethosu.simulator.ops.window import padder, place_ifm, windows
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale
@@ -28,7 +28,7 @@ _Sums = Callable[[], tuple[Ints, _Scale]]
 """Returns an operation's sums, and how accumulators are scaled."""
 
 
-def prepare(context: Context, operation: U85Convolution, ofm: Target) -> Action:
+def prepare(context: Context, operation: U85Convolution, ofm: OutputTarget) -> Action:
     """Return a function that executes a convolution."""
     assert isinstance(operation.ofm, U85Output)
     is_plain = operation.matrix is None and operation.accumulators.source is AccInput.RESET
@@ -40,7 +40,9 @@ def prepare(context: Context, operation: U85Convolution, ofm: Target) -> Action:
     return _accumulate(context, operation, ofm, _convolution(context, operation))
 
 
-def _accumulate(context: Context, operation: U85Convolution, ofm: Target, summed: _Sums) -> Action:
+def _accumulate(
+    context: Context, operation: U85Convolution, ofm: OutputTarget, summed: _Sums
+) -> Action:
     """Add sums of products to what the accumulators start with."""
     start = starts(context, operation.accumulators, operation.ofm.shape)
     activate = activation(context, operation.ofm)

@@ -19,7 +19,7 @@ from ethosgen.backend.ethosu.simulator.ops.elementwise import (
     reader,
     shift_right,
 )
-from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scaler
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget, finisher, scaler
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale, scalar
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Chained,
@@ -44,7 +44,7 @@ _UNSCALED = (
 """Operations whose result Regor never scales."""
 
 
-def prepare(context: Context, operation: U85Elementwise, ofm: Target) -> Action:
+def prepare(context: Context, operation: U85Elementwise, ofm: OutputTarget) -> Action:
     """Return a function that executes an elementwise operation."""
     finish = finisher(context, operation.ofm, ofm)
     scale = _result_scale(operation)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ethosgen.backend.ethosu.isa import PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import AccInput, U85PoolingMode
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher, scaler
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget, finisher, scaler
 from ethosgen.backend.ethosu.simulator.ops.pool import (
     FAR,
     Pooled,
@@ -35,7 +35,7 @@ _UNSCALED = (PoolingMode.AVERAGE, U85PoolingMode.ARGMAX_X, U85PoolingMode.ARGMAX
 """OFM_SCALE is about something else: see _average; 1/2**16 selects ARGMAX's index."""
 
 
-def prepare(context: Context, operation: U85Pool, ofm: Target) -> Action:
+def prepare(context: Context, operation: U85Pool, ofm: OutputTarget) -> Action:
     """Return a function that executes a pooling operation."""
     check_work(operation, operation.mode is PoolingMode.REDUCE_SUM)
     pooled = _MODES[operation.mode](context, operation)

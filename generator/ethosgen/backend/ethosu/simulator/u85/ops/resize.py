@@ -5,7 +5,7 @@ import numpy as np
 from ethosgen.backend.ethosu.isa_u85 import ResizeMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.ops.output import Target, finisher
+from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget, finisher
 from ethosgen.backend.ethosu.simulator.scaling import Ints, Rescale
 from ethosgen.backend.ethosu.simulator.u85.operation import Resize, ResizeAxis
 from ethosgen.values.errors import NpuFault
@@ -14,7 +14,7 @@ _FRACTION_BITS = 16
 """OFM_SCALE shifts the result by so many bits more than TOSA's RESIZE needs."""
 
 
-def prepare(context: Context, operation: Resize, ofm: Target) -> Action:
+def prepare(context: Context, operation: Resize, ofm: OutputTarget) -> Action:
     """Return a function that resizes."""
     if operation.mode is ResizeMode.REPLICATE:
         raise NpuFault("parse", "RESIZE with mode REPLICATE is not modelled for Ethos-U85")

@@ -107,11 +107,15 @@ def test_what_the_table_does_not_know_is_found_by_the_check_and_kept_to_report(
     assert (case / "README.txt").stat().st_mtime_ns == before
 
 
-def lowest_inside() -> Network:
-    """A mean of int16 that is wrong only where every value is the lowest, behind a table."""
-    net = NetworkBuilder("lowest", seed=3)
+def _lowest(net: NetworkBuilder) -> int:
+    """Add a mean of int16 that is wrong only where every value is the lowest, behind a table."""
     x = net.input((1, 256, 256, 1), "int16", 1 / 32768, 0)
-    return parse_network(net.build(net.average_pool(net.tanh(x), (256, 256))), "lowest")
+    return net.average_pool(net.tanh(x), (256, 256))
+
+
+def lowest_inside() -> Network:
+    net = NetworkBuilder("lowest", seed=3)
+    return parse_network(net.build(_lowest(net)), "lowest")
 
 
 def test_an_operator_is_driven_to_ends_that_no_sample_of_the_network_reaches(
@@ -127,6 +131,22 @@ def test_an_operator_is_driven_to_ends_that_no_sample_of_the_network_reaches(
     (case,) = map(Path, plan.check.cases)
     alone = read(case / "network.tflite")
     assert [op.code for op in alone.graph.operators] == ["AVERAGE_POOL_2D"]
+
+
+def test_an_operator_that_the_oracle_lacks_does_not_hide_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """TFLite Micro has no GELU; LiteRT answers for the whole network instead."""
+    monkeypatch.setattr("ethosgen.backend.ethosu.offload.errata.ERRATA", ())
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    net = NetworkBuilder("lacking", seed=5)
+    outputs = _lowest(net), net.unary("GELU", net.input((1, 4), "int8", 0.04, 26), scale=0.03)
+    network = parse_network(net.build(*outputs), "lacking")
+    plan = plan_of(network, OffloadOptions(oracle="tflm"), ask=lambda *q: ask_oracles(*q[:2], None))
+    assert ("AVERAGE_POOL_2D", "found-by-check") in [
+        (cpu.code, cpu.erratum) for cpu in plan.cpu_operators
+    ]
+    assert plan.check is not None and plan.check.driven == 2
 
 
 def test_a_plan_for_the_cpu_alone_is_checked_too() -> None:

@@ -7,7 +7,8 @@ fuses.
 """
 
 import logging
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,15 +34,19 @@ def differing_at_ends(
     multiplications of all samples.
     """
     offloaded = sorted(i for partition in plan.partitions for i in partition.operators)
-    bouquet = gather(network, [i for i in offloaded if _has_known_ends(network, i)])
-    if bouquet is None:
-        return 0, {}
+    tested = [i for i in offloaded if _has_known_ends(network, i)]
     ends = _Ends(make, oracle, most_work)
-    try:
-        return len(bouquet.origins), ends.differing(bouquet)
-    except (EthosgenError, InputError) as error:
-        _log.info("the operators of '%s' were not tried alone: %s", network.name, error)
-        return 0, {}
+    together = ends.tried(network, tested)
+    if together is not None:
+        return together
+    # An operator that the oracle lacks, or that faults, must not hide the others.
+    groups: dict[str, list[int]] = {}
+    for index in tested:
+        groups.setdefault(network.graph.operators[index].code, []).append(index)
+    trials = [ends.tried(network, group) or (0, {}) for group in groups.values()]
+    return sum(count for count, _ in trials), dict(
+        ChainMap(*(differing for _, differing in trials))
+    )
 
 
 def _has_known_ends(network: Network, index: int) -> bool:
@@ -63,7 +68,20 @@ class _Ends:
     oracle: str | None
     most_work: int
 
-    def differing(self, bouquet: Bouquet) -> dict[OperatorIndex, str]:
+    def tried(
+        self, network: Network, operators: Sequence[int]
+    ) -> tuple[int, dict[OperatorIndex, str]] | None:
+        """Return how many operators were tried side by side, and which differ; None if none was."""
+        bouquet = gather(network, operators)
+        if bouquet is None:
+            return 0, {}
+        try:
+            return len(bouquet.origins), self._differing(bouquet)
+        except (EthosgenError, InputError) as error:
+            _log.info("the operators of '%s' were not tried alone: %s", network.name, error)
+            return None
+
+    def _differing(self, bouquet: Bouquet) -> dict[OperatorIndex, str]:
         """Return the operators that differ alone too, each with how much."""
         differing: dict[OperatorIndex, str] = {}
         for index in self._suspects(bouquet):

@@ -5,14 +5,17 @@ Of pyproject.toml, each requirement whose line differs is listed too, as "pyproj
 
 import re
 import subprocess
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
 from tests import ROOT
 
 PYPROJECT = "pyproject.toml"
 CHOOSER = "tests/conftest.py"
 """It imports helpers of every process; the table of parts names those that may break a test."""
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from|import) ((?:tests|bench)[\w.]*)(?: import (\([^)]*\)|[^\n]*))?", re.MULTILINE
+)
 _REQUIREMENT = re.compile(r'^[-+]\s+"([A-Za-z][\w.-]*)[^"]*",', re.MULTILINE)
 
 
@@ -44,31 +47,24 @@ def requirements(lines: str) -> list[str]:
 
 def importers(files: Iterable[str]) -> list[str]:
     """Return the files of tests and of the bench that import these, by however many steps."""
-    pending = [path for path in files if path.startswith(("tests/", "bench/"))]
-    folders = (ROOT / "tests", ROOT / "bench")
-    sources = {
-        path.relative_to(ROOT).as_posix(): path.read_text()
-        for folder in folders
-        for path in folder.rglob("*.py")
-    }
+    users: dict[str, set[str]] = {}
+    for folder in ("tests", "bench"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            for module in _imports_of(path.read_text()) if name != CHOOSER else ():
+                users.setdefault(module, set()).add(name)
     reached: dict[str, None] = {}
+    pending = [path for path in files if path.startswith(("tests/", "bench/"))]
     while pending:
-        statement = _import_of(pending.pop())
-        new = [
-            path
-            for path, text in sources.items()
-            if path not in reached and path != CHOOSER and statement.search(text)
-        ]
-        reached |= dict.fromkeys(new)
+        module = pending.pop().removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        new = users.get(module, set()) - reached.keys()
+        reached |= dict.fromkeys(sorted(new))
         pending += new
     return [*reached]
 
 
-def _import_of(path: str) -> re.Pattern[str]:
-    """Return what finds an import of a module: `a.b.c`, or `c` from `a.b`."""
-    package, _, name = ".".join(Path(path).with_suffix("").parts).rpartition(".")
-    if name == "__init__":
-        package, _, name = package.rpartition(".")
-    package, name = re.escape(package), re.escape(name)
-    from_package = rf"from {package} import (?:\([^)]*|[^(\n]*)\b{name}\b"
-    return re.compile(rf"^\s*(?:from|import) {package}\.{name}\b|^\s*{from_package}", re.MULTILINE)
+def _imports_of(text: str) -> Iterator[str]:
+    """Yield the modules that a file imports, the packages around them, and names from them."""
+    for module, names in _IMPORT.findall(text):
+        yield from accumulate(module.split("."), "{}.{}".format)
+        yield from (f"{module}.{name}" for name in re.findall(r"\w+", names))

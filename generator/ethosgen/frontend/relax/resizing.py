@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ _LINEAR = {
     "asymmetric": (False, False),
 }
 """align_corners and half_pixel_centers of TFLite by the coordinates' name in ONNX."""
+_MOST_STEPS = 255
+"""The largest difference of two elements in int8."""
 _FLAGS = ((False, False), (False, True), (True, False))
 
 
@@ -27,9 +30,8 @@ def resize(site: Site) -> Value:
     """Translate to RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; GATHER for other neighbours.
 
     In int8, TensorFlow Lite rounds the distance between results to 1/1024 of an element, so the
-    error of a position grows along an axis, unless the distance is a fraction with a power of two.
-    With align_corners it seldom is: from 8 x 10 to 34 x 40 elements the last position is off by
-    0.012 elements, and 57 of 32,640 values by 2 or 3 steps.
+    error of a position grows along an axis. Where that could change a result by half a step, the
+    operator stays in float32.
     """
     attributes = site.attributes
     layout = str(attributes.layout)
@@ -44,6 +46,8 @@ def resize(site: Site) -> Value:
     sizes = source.shape[1:3]
     if is_linear:
         flags = _linear(str(attributes.coordinate_transformation_mode), sizes, target)
+        if site.is_quantized and _error(sizes, target, flags[0]) * _MOST_STEPS >= Fraction(1, 2):
+            raise NoIntegerForm("RESIZE_BILINEAR of int8 rounds positions to 10 bits")
         return _resized(site, "RESIZE_BILINEAR", source, target, flags)
     if str(attributes.method) != "nearest_neighbor":
         raise UnsupportedError(f"its interpolation is {attributes.method}")
@@ -63,6 +67,19 @@ def _linear(mode: str, sizes: Sequence[int], target: Sequence[int]) -> tuple[boo
     if tuple(sizes) == tuple(target):
         return False, False
     return _LINEAR[mode]
+
+
+def _error(sizes: Sequence[int], target: Sequence[int], align_corners: bool) -> Fraction:
+    """Return the largest error of a position in int8, both axes together, in elements.
+
+    TensorFlow Lite, kernels/internal/reference/resize_bilinear.h, has distances of 10 bits.
+    """
+    error = Fraction()
+    for size, out in zip(sizes, target, strict=True):
+        few = int(align_corners and out > 1)
+        distance = Fraction(size - few, out - few)
+        error += (out - 1) * abs(distance - Fraction(round(distance * 1024), 1024))
+    return error
 
 
 def _resized(

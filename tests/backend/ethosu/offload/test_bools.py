@@ -86,6 +86,15 @@ def test_bools_between_npu_and_cpu_stay_true(build: Build, left: list[str]) -> N
             assert np.array_equal(value, wanted[name]), name
 
 
+def test_an_input_that_only_velas_leftovers_read_is_not_converted() -> None:
+    """Vela rejects the CAST; a partition that made -1 of its true gave 255 on the CPU."""
+    net = NetworkBuilder("cast")
+    given = net.input(SHAPE, "bool", None, 0)
+    made = net.operator("CAST", [given], [Spec(SHAPE, "int16")])[0]
+    plan = offload(decode_network(net.build(made), "cast"), find_accelerator("ethos-u85-128"))
+    assert _left(plan) == ["CAST"] and not plan.partitions
+
+
 def test_without_bools_on_the_npu_the_networks_ends_stay() -> None:
     graph = _network(_negated).graph
     assert beside_bools(graph, (), computes=False) == {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.offload.bools import beside_bools
+from ethosgen.backend.ethosu.offload.bools import beside_bools, on_bool_ends
 from ethosgen.backend.ethosu.offload.constraints import NpuOperator, npu_operators
 from ethosgen.backend.ethosu.offload.cutting import divide_tosa
 from ethosgen.backend.ethosu.offload.division import Division, Request, accept, compiled_plan
@@ -128,7 +128,8 @@ class _Attempt:
             division = _division(self.network, request, compiled, reasons | request.allocation)
             on_cpu = {**_on_cpu(division), **staying}
             tied = self._tied(on_cpu)
-            if tied.keys() <= staying.keys():
+            converted = on_bool_ends(self.network.graph, on_cpu)
+            if tied.keys() | converted <= staying.keys():
                 request.require(division.plan)
                 return division
             staying = on_cpu

@@ -29,6 +29,19 @@ def hidden_ends(graph: Graph, staying: Collection[int]) -> frozenset[int]:
     return bool_ends(graph) - offered
 
 
+def on_bool_ends(graph: Graph, operators: Collection[OperatorIndex]) -> frozenset[OperatorIndex]:
+    """Return those of the operators that use a bool input or output of the network.
+
+    Where such an operator stays on the CPU without a mark, Vela has converted its bools to -1.
+    """
+    ends = bool_ends(graph)
+    return frozenset(
+        index
+        for index in operators
+        if not ends.isdisjoint((*graph.operators[index].inputs, *graph.operators[index].outputs))
+    )
+
+
 def beside_bools(
     graph: Graph, staying: Collection[int], *, computes: bool
 ) -> dict[OperatorIndex, str]:

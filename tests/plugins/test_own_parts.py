@@ -24,7 +24,7 @@ SENTENCE = "older than its sources, and lacks '{}'; install it again: .* --edita
 
 
 @pytest.fixture(autouse=True)
-def anew() -> Iterator[None]:
+def fresh_entry_points() -> Iterator[None]:
     """Read entry points again in and after each test."""
     plugins._parts.cache_clear()
     yield

@@ -20,7 +20,7 @@ _REQUIREMENT = re.compile(r'^[-+]\s+"([A-Za-z][\w.-]*)[^"]*",', re.MULTILINE)
 
 
 def git(*command: str) -> str | None:
-    """Return what git prints, None if it fails or is not there."""
+    """Return the output of a git command, None if it fails or git is missing."""
     try:
         done = subprocess.run(
             ["git", *command], cwd=ROOT, capture_output=True, text=True, check=False
@@ -31,7 +31,7 @@ def git(*command: str) -> str | None:
 
 
 def changes(commit: str) -> tuple[str, ...] | None:
-    """Return what differs from a commit, None if git does not know it."""
+    """Return the paths that differ from a commit, None if git does not know it."""
     listed = git("diff", "--name-only", "--no-renames", commit, "--")
     if listed is None:
         return None

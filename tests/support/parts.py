@@ -293,7 +293,7 @@ def _commit() -> str:
 
 @cache
 def _changes() -> tuple[str, ...] | None:
-    """Return what differs from the commit where everything passed, None if unknown."""
+    """Return the paths that differ from the last tested commit, None if it is unknown."""
     tested = TESTED.read_text().strip() if TESTED.is_file() else ""
     return changes(tested) if tested else None
 

@@ -79,7 +79,7 @@ def _span(network: Network, tensor: Tensor) -> Span:
     if kind.kind in "iu":
         info = np.iinfo(kind)
         most = min(info.max, np.iinfo(np.int64).max)
-        return Span(info.min, most, _zero_point(tensor), True)
+        return Span(info.min, most, zero_point_of(tensor), True)
     if kind.kind == "b":
         return Span(0, 1, 0, True)
     return _real_span(network.graph, tensor)
@@ -109,8 +109,10 @@ def _real_span(graph: Graph, tensor: Tensor) -> Span:
     return Span(-_FLOAT_REACH, _FLOAT_REACH, 0.0, False)
 
 
-def _zero_point(tensor: Tensor) -> int:
-    return tensor.quantization.zero_point[0] if tensor.quantization else 0
+def zero_point_of(tensor: Tensor) -> int:
+    """Return a tensor's first zero point; 0 if it has none."""
+    known = tensor.quantization
+    return known.zero_point[0] if known and known.zero_point else 0
 
 
 # ---- the operators' bounds -----------------------------------------------------------------------

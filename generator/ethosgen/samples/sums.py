@@ -7,12 +7,12 @@ twice, up or away from zero, or down before a second rounding.
 import numpy as np
 
 from ethosgen.samples.drawing import Array
-from ethosgen.samples.spans import Span
+from ethosgen.samples.spans import Span, zero_point_of
 from ethosgen.samples.windows import Windows
 from ethosgen.values.network import Operator, Tensor
 
 ROUNDS = 4
-"""Samples with sums at ties; a sum is of another kind in each."""
+"""Samples with sums at ties: one for each kind of tie."""
 
 _TYPES = frozenset({"int8", "uint8", "int16"})
 _ACTIVATIONS = {"RELU": (0.0, np.inf), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0)}
@@ -55,7 +55,7 @@ def tie_sums(operator: Operator, y: Tensor, windows: Windows) -> list[Array]:
     targets = _targets(factors, *_result_bounds(operator, y))
     if bias is not None:
         targets -= bias.array().astype(np.int64).reshape(-1)[windows.channels][:, np.newaxis]
-    info, point = np.iinfo(x.dtype), _point(x)
+    info, point = np.iinfo(x.dtype), zero_point_of(x)
     rounds = _inputs(windows.rows(), targets, (info.min - point, info.max - point))
     if not len(rounds):
         return []
@@ -75,16 +75,11 @@ def _factors(x: Tensor, weights: Tensor, y: Tensor) -> Array:
 
 def _result_bounds(operator: Operator, y: Tensor) -> tuple[int, int]:
     """Return the bounds of results without zero point and within the activation."""
-    info, point = np.iinfo(y.dtype), _point(y)
+    info, point = np.iinfo(y.dtype), zero_point_of(y)
     scale = y.quantization.scale[0] if y.quantization else 1.0
     name = str(operator.options.get("fused_activation_function", "NONE"))
     low, high = _ACTIVATIONS.get(name, (-np.inf, np.inf))
     return int(max(info.min - point, low / scale)), int(min(info.max - point, high / scale))
-
-
-def _point(tensor: Tensor) -> int:
-    known = tensor.quantization
-    return known.zero_point[0] if known and known.zero_point else 0
 
 
 def _targets(factors: Array, low: int, high: int) -> Array:

@@ -111,7 +111,7 @@ def _real(tensor: Tensor, values: Array) -> Array:
 
 
 def _distance(reals: Array, y: Tensor) -> Array:
-    """Return how far values are from halfway between two integers; 1 outside the output's range."""
+    """Return the distance of values to a tie of rounding; 1 outside the output's range."""
     known, info = y.quantization, np.iinfo(y.dtype)
     assert known is not None
     steps = reals / known.scale[0]

@@ -111,7 +111,7 @@ def _centred(weights: Tensor, code: str) -> Array:
 
 
 def _tiler(source: Tensor) -> Callable[[Array, int], Array]:
-    """Return what lays windows side by side over an NHWC input."""
+    """Return a function that lays windows side by side over an NHWC input."""
 
     def lay(patterns: Array, turn: int) -> Array:
         _, _, height, width, depth = patterns.shape

@@ -15,7 +15,7 @@ def load_json(path: Path, kind: str, model: type[Model]) -> Model:
 
 
 def read_json(path: Path, kind: str) -> Any:
-    """Return what a file has; InputError if it is not JSON, or has a name twice."""
+    """Read a JSON file; InputError if it is not JSON, or repeats a name."""
     text = read_text(path, kind)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)

@@ -39,10 +39,12 @@ def differing_at_ends(
     together = ends.tried(network, tested)
     if together is not None:
         return together
-    # An operator that the oracle lacks, or that faults, must not hide the others.
+    # An operator that the oracle lacks, or that faults, must not hide those of other codes.
     groups: dict[str, list[int]] = {}
     for index in tested:
         groups.setdefault(network.graph.operators[index].code, []).append(index)
+    if len(groups) == 1:
+        return 0, {}  # the same trial again
     trials = [ends.tried(network, group) or (0, {}) for group in groups.values()]
     return sum(count for count, _ in trials), dict(
         ChainMap(*(differing for _, differing in trials))
@@ -71,7 +73,7 @@ class _Ends:
     def tried(
         self, network: Network, operators: Sequence[int]
     ) -> tuple[int, dict[OperatorIndex, str]] | None:
-        """Return how many operators were tried side by side, and which differ; None if none was."""
+        """Return the number of operators tried side by side, and which differ; None if none ran."""
         bouquet = gather(network, operators)
         if bouquet is None:
             return 0, {}

@@ -30,7 +30,7 @@ def hidden_ends(graph: Graph, staying: Collection[int]) -> frozenset[int]:
 
 
 def on_bool_ends(graph: Graph, operators: Collection[OperatorIndex]) -> frozenset[OperatorIndex]:
-    """Return those of the operators that use a bool input or output of the network.
+    """Return the operators, of the given ones, that use a bool input or output of the network.
 
     Where such an operator stays on the CPU without a mark, Vela has converted its bools to -1.
     """

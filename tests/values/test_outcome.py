@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethosgen.values.outcome import FLOAT_STEP, compare, constant_outputs
+from ethosgen.values.outcome import FLOAT_STEP, Difference, compare, constant_outputs
 
 
 def test_equal_outputs_have_no_mismatch() -> None:
@@ -92,3 +92,13 @@ def test_an_output_that_no_input_changes_is_named() -> None:
     assert constant_outputs(given, [{}, *made[1:]]) == ("y",), "a sample without outputs"
     nan = [{"y": np.array([np.nan], np.float32)}] * 3
     assert constant_outputs(given, nan) == ("y",)
+
+
+def test_true_is_the_byte_1_alone() -> None:
+    """NumPy finds the NPU's -1 and C's 1 equal."""
+    golden = np.array([True, True, False])
+    ours = np.array([1, 255, 0], np.uint8).view(np.bool_)
+    assert np.array_equal(ours, golden)
+    compared = compare("tflm", [{"y": ours}], [{"y": golden}])
+    assert (compared.mismatches, compared.max_abs_diff) == (1, 254.0)
+    assert compared.first == Difference(0, "y", (1,), 1, 255)

@@ -124,10 +124,25 @@ class Outcome:
     ended: bool
 
 
-def _equal(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def equal_elements(
+    actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Return which elements are equal, in a bool array.
+
+    Shapes and dtypes agree. NaN equals NaN, and true is the byte 1 alone.
+    """
+    actual, expected = _bytes_of_bools(actual), _bytes_of_bools(expected)
     if np.issubdtype(expected.dtype, np.floating):
         return np.asarray((actual == expected) | (np.isnan(actual) & np.isnan(expected)))
     return np.asarray(actual == expected)
+
+
+def _bytes_of_bools(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return bools as uint8, other arrays as they are.
+
+    NumPy takes each byte but 0 for true, so it finds the NPU's -1 and C's 1 equal.
+    """
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 def constant_outputs(samples: Sequence[Arrays], outputs: Sequence[Arrays]) -> tuple[str, ...]:
@@ -162,9 +177,10 @@ def compare(
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as
-    a mismatch. NaN equals NaN. Float elements may differ by `tolerance` times the largest finite
-    magnitude expected in their tensor; integers must be equal, unless the user allows `steps`
-    (FLOAT_STEP for floats). Elements in `left_out` are counted and not compared.
+    a mismatch. NaN equals NaN, and true is the byte 1 alone. Float elements may differ by
+    `tolerance` times the largest finite magnitude expected in their tensor; integers must be equal,
+    unless the user allows `steps` (FLOAT_STEP for floats). Elements in `left_out` are counted and
+    not compared.
     """
     mismatches, elements, max_abs_diff, close, omitted = 0, 0, 0.0, 0, 0
     first: Difference | None = None
@@ -186,7 +202,8 @@ def compare(
                 first = first or Difference(index, name, None, None, None)
                 continue
             if expected.size:
-                differs, diff = ~_equal(actual, expected) & taken, _difference(actual, expected)
+                differs = ~equal_elements(actual, expected) & taken
+                diff = _difference(actual, expected)
                 near = differs & (diff <= _allowed(expected, tolerance, steps))
                 mismatches += int(np.count_nonzero(differs & ~near))
                 close += int(np.count_nonzero(near))
@@ -207,13 +224,15 @@ def _first(
     if not differs.any():
         return None
     place = tuple(int(i) for i in np.unravel_index(int(differs.argmax()), differs.shape))
-    return Difference(sample, name, place, expected[place].item(), actual[place].item())
+    wanted, computed = _bytes_of_bools(expected)[place], _bytes_of_bools(actual)[place]
+    return Difference(sample, name, place, wanted.item(), computed.item())
 
 
 def _difference(
     actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
     """Return the absolute difference of each element in float64, inexact for large int64 values."""
+    actual, expected = _bytes_of_bools(actual), _bytes_of_bools(expected)
     with np.errstate(invalid="ignore"):  # infinity minus infinity, which are equal
         diff = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
     # A NaN instead of a number is an infinite difference, not a difference of 0.

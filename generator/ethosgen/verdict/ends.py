@@ -11,14 +11,13 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.excerpt import Bouquet, gather
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network
+from ethosgen.values.outcome import equal_elements
 from ethosgen.values.plan import Plan
 from ethosgen.verdict.trial import Make, Trial, try_out
 
@@ -102,7 +101,7 @@ class _Ends:
             name
             for ours, golden in zip(trial.outputs, trial.golden.outputs, strict=True)
             for name, array in golden.items()
-            if not np.array_equal(ours[name], array, equal_nan=array.dtype.kind == "f")
+            if not equal_elements(ours[name], array).all()
         }
         return sorted({bouquet.origin_of[name] for name in names} - on_cpu)
 

@@ -15,7 +15,7 @@ from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import EthosgenError, InternalError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays
+from ethosgen.values.outcome import Arrays, equal_elements
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.trial import question_of
@@ -178,7 +178,7 @@ def _compare(
             name
             for name in dict.fromkeys(name for one in wanted for name in one)
             if any(
-                name in w and (name not in o or not np.array_equal(o[name], w[name]))
+                name in w and (name not in o or not equal_elements(o[name], w[name]).all())
                 for o, w in zip(outputs, wanted, strict=True)
             )
         ]

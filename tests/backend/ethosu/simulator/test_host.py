@@ -1,4 +1,4 @@
-"""Partitions on the NPU model in process: a fault names the operator and the tensor."""
+"""Partitions on the NPU model in process: faults name operator and tensor, bools are 0 and 1."""
 
 from dataclasses import replace
 
@@ -45,3 +45,18 @@ def test_a_fault_names_the_operator_and_the_tensor(knows_sources: bool) -> None:
     given = {t.name: np.zeros(t.shape, t.dtype) for t in network.inputs}
     with pytest.raises(NpuFault, match=rf"\(NPU_OP_CONV\): {told}"):
         runner(plan.partitions[0], given)
+
+
+def test_a_bool_that_leaves_the_npu_is_0_or_1() -> None:
+    """Vela's true is -1, which NumPy and LLVM's code take for true, and a firmware hands out."""
+    net = NetworkBuilder("less")
+    x = net.input((1, 4, 4, 4))
+    network = parse_network(net.build(net.conv2d(x, 4)), "less")
+    plan = plan_for(network, "ethos-u85-256")
+    (output,) = plan.residual.outputs
+    tensors = [replace(t, dtype="bool") if t.index == output else t for t in plan.residual.tensors]
+    misread = replace(plan, residual=replace(plan.residual, tensors=tuple(tensors)))
+    samples = {t.name: np.full(t.shape, 127, t.dtype) for t in network.inputs}
+    leaves = f"the bool '{tensors[output].name}' leaves the NPU as -[0-9]+ for true"
+    with pytest.raises(NpuFault, match=leaves):
+        PartitionRunner(misread)(misread.partitions[0], samples)

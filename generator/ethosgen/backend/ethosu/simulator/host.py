@@ -19,7 +19,7 @@ from ethosgen.backend.ethosu.stream import (
 )
 from ethosgen.backend.trace import Trace
 from ethosgen.values.errors import NpuFault
-from ethosgen.values.network import Tensor
+from ethosgen.values.network import ABSENT, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
 
@@ -73,6 +73,7 @@ class PartitionRunner:
             if p.on_npu
         }
         self._tensors = self._own_tensors()
+        self._leaving = _leaving(plan)
         self._calls: dict[str, _Call] = {}
         npu = find_accelerator(plan.accelerator.name)
         observer = TraceObserver(trace) if trace is not None else None
@@ -98,6 +99,7 @@ class PartitionRunner:
         except NpuFault as fault:
             raise self._located(fault, partition) from None
         self.reports.append(report)
+        self._check_bools(partition, call)
         return {name: place.copy() for name, place in call.outputs}
 
     def check_accesses(self) -> None:
@@ -108,6 +110,20 @@ class PartitionRunner:
                 self._machine.check_accesses(call.stream_addr, call.stream_bytes, call.bases)
             except NpuFault as fault:
                 raise self._located(fault, partition) from None
+
+    def _check_bools(self, partition: Partition, call: _Call) -> None:
+        """Raise NpuFault for a bool other than 0 and 1 that leaves the NPU.
+
+        Vela computes with -1 for true. The code on the CPU would read it, and NumPy hide it.
+        """
+        for name, place in call.outputs:
+            if (
+                place.dtype == np.bool_
+                and name in self._leaving
+                and np.any(place.view(np.uint8) > 1)
+            ):
+                reason = f"the bool '{name}' leaves the NPU as {place.view(np.int8).min()} for true"
+                raise self._located(NpuFault("bool", reason), partition)
 
     def _located(self, fault: NpuFault, partition: Partition) -> NpuFault:
         """Return a fault with the operator and the tensor that the command is for.
@@ -172,6 +188,15 @@ class PartitionRunner:
             return self._tensors[index].memory[: tensor.bytes]
         offset = self._plan.offsets[index]
         return self._memories[RegionKind.SCRATCH].memory[offset : offset + tensor.bytes]
+
+
+def _leaving(plan: Plan) -> frozenset[str]:
+    """Return the names of tensors that the CPU, another accelerator or the caller reads."""
+    graph = plan.residual
+    on_npu = {p.operator for p in plan.partitions if p.on_npu}
+    others = (op.inputs for op in graph.operators if op.index not in on_npu)
+    indices = {*graph.outputs, *(i for inputs in others for i in inputs if i != ABSENT)}
+    return frozenset(graph.tensors[i].name for i in indices)
 
 
 def _zeros(size: int) -> Array:

@@ -16,7 +16,7 @@ from ethosgen.aot.fuse.chains import fuse_chains
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import plan_memory
-from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.tir.quantization import compose_bounds
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.plan import Plan
@@ -130,11 +130,11 @@ def _plan(build: Build) -> Plan:
     return cpu_plan(net.build(build(net)))
 
 
-def _codes(schedule: Schedule) -> list[str]:
+def _codes(schedule: StepSchedule) -> list[str]:
     return [" ".join(op.code for op in (s.operator, *s.tail)) for s in schedule.steps]
 
 
-def _arena(schedule: Schedule) -> int:
+def _arena(schedule: StepSchedule) -> int:
     kernels, _ = choose_kernels(schedule, "net", libraries())
     return plan_memory(schedule, workspace_bytes(kernels)).arena_bytes
 

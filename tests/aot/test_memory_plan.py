@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes, plan_memory
-from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
@@ -63,7 +63,9 @@ def make_plan(
     )
 
 
-def plan_of(plan: Plan, workspaces: dict[int, int] | None = None) -> tuple[Schedule, MemoryPlan]:
+def plan_of(
+    plan: Plan, workspaces: dict[int, int] | None = None
+) -> tuple[StepSchedule, MemoryPlan]:
     schedule = make_schedule(plan)
     return schedule, plan_memory(schedule, workspaces or {})
 
@@ -71,7 +73,7 @@ def plan_of(plan: Plan, workspaces: dict[int, int] | None = None) -> tuple[Sched
 class Bytes:
     """An arena that knows who wrote each of its bytes last."""
 
-    def __init__(self, schedule: Schedule, memory: MemoryPlan) -> None:
+    def __init__(self, schedule: StepSchedule, memory: MemoryPlan) -> None:
         self.arena = np.full(memory.arena_bytes, -1)
         self._tensors, self._by_tensor = schedule.graph.tensors, memory.by_tensor
 
@@ -97,7 +99,7 @@ class Bytes:
         return self.arena[offset : offset + self._tensors[index].bytes]
 
 
-def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
+def run_on_bytes(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """Execute the schedule on owners of bytes; a copy passes its owner on."""
     held, graph = Bytes(schedule, memory), schedule.graph
     owners: dict[int, int] = {}
@@ -128,7 +130,7 @@ def run_on_bytes(schedule: Schedule, memory: MemoryPlan) -> None:
         held.check(index, owners[index])
 
 
-def run_partition(schedule: Schedule, memory: MemoryPlan, held: Bytes, number: int) -> None:
+def run_partition(schedule: StepSchedule, memory: MemoryPlan, held: Bytes, number: int) -> None:
     """Leave garbage in all of the scratch but in what Vela placed there and a later step reads."""
     spans = lifetimes(schedule)
     kept = [

@@ -7,7 +7,7 @@ import pytest
 from ethosgen.aot import compile_program, make_evaluator, require_places
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
-from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
@@ -30,7 +30,7 @@ def plan() -> Plan:
     return made
 
 
-def planned(plan: Plan) -> tuple[Schedule, MemoryPlan]:
+def planned(plan: Plan) -> tuple[StepSchedule, MemoryPlan]:
     schedule = make_schedule(plan)
     return schedule, plan_memory(schedule, {1: 100})
 

@@ -34,4 +34,4 @@ class FunctionPlanner:
         """Return the operators that errata concern."""
         if self.accelerator is None:
             return FREE
-        return errata_of(Task(network, self.accelerator, self.io, aot.Processor()), oracle)
+        return errata_of(Task(network, self.accelerator, self.io, aot.ProcessorSide()), oracle)

@@ -5,10 +5,8 @@
     cost         estimate the cycles of an operator
     kernels      build a PrimFunc and constants for each CPU operator
     operators/   one module per operator family; arithmetic/ and loops/ hold their common code
-    libraries    choose, operator by operator, the cheapest of a library's kernel and the plain one
-    packed/      micro-kernels, the library of hand-written inner loops for Helium
-    dsp/         the same for the DSP instructions of other cores
-    floats/      the same for float32, on every processor
+    libraries/   choose, operator by operator, the cheapest of the libraries' kernels and the plain
+                 one: helium/, dsp/, thumb/ and floats/, on one framework/
     fuse/        fuse operators into the producers of their inputs
     memory/      plan an address for every tensor, and prove that none is overwritten while live
     code/        build a Relax module, lower it to one entry PrimFunc, run TVM's C generator
@@ -134,7 +132,7 @@ def cpu_cycles(
 
 
 @dataclass(frozen=True)
-class Processor:
+class ProcessorSide:
     """The CPU's side of a plan on a processor; `ethosgen.backend.CpuSide` documents the methods."""
 
     extension: Extension = Extension.HELIUM

@@ -24,7 +24,7 @@ from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
-from ethosgen.aot.schedule.schedule import Schedule, make_schedule
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.schedule.variables import initial_byte, state_bytes
 from ethosgen.aot.schedule.waits import describe_waits
 from ethosgen.values.errors import RefusalError, UnsupportedError
@@ -96,7 +96,7 @@ def require_places(plan: Plan) -> None:
 
 
 def _make_ports(
-    schedule: Schedule, memory: MemoryPlan, symbols: Sequence[str]
+    schedule: StepSchedule, memory: MemoryPlan, symbols: Sequence[str]
 ) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     graph = schedule.graph
     names = name_ports(graph.input_tensors(), graph.output_tensors(), symbols)
@@ -136,7 +136,7 @@ def _blob_parameters(plan: Plan) -> Iterable[str]:
     return dict.fromkeys((READ_ONLY, *(b.parameter for b in plan.blobs if b.parameter)))
 
 
-def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
+def _placements(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
     return tuple(
         ArenaTensor(
             tensor=index,
@@ -151,7 +151,7 @@ def _placements(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ..
     )
 
 
-def _workspaces(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
+def _workspaces(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor, ...]:
     after = len(schedule.steps) - 1
     return tuple(
         ArenaTensor(
@@ -167,7 +167,7 @@ def _workspaces(schedule: Schedule, memory: MemoryPlan) -> tuple[ArenaTensor, ..
     )
 
 
-def _variables(schedule: Schedule, memory: MemoryPlan) -> tuple[Variable, ...]:
+def _variables(schedule: StepSchedule, memory: MemoryPlan) -> tuple[Variable, ...]:
     tensors = schedule.graph.tensors
     return tuple(
         Variable(

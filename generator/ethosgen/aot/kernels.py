@@ -13,7 +13,7 @@ from ethosgen.aot.graph.subgraphs import SUBGRAPHS, SYMBOL
 from ethosgen.aot.libraries import cheapest
 from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.registry import code_of, deciding_dtype, goes_in_place, registration_of, registry
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.twins import has_twin, twin
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import STRUCTS, drop_unused_parameters
@@ -58,7 +58,7 @@ class NamedKernel:
 
 
 def choose_kernels(
-    schedule: Schedule,
+    schedule: StepSchedule,
     name: str,
     libraries: Sequence[Library],
     compile_routine: CompileRoutine | None = None,
@@ -101,7 +101,9 @@ def _c_stem(operator: Operator) -> str:
     return re.sub(r"\W", "_", code_of(operator)).lower()
 
 
-def build_kernel(schedule: Schedule, operator: Operator, libraries: Sequence[Library]) -> Kernel:
+def build_kernel(
+    schedule: StepSchedule, operator: Operator, libraries: Sequence[Library]
+) -> Kernel:
     """Build the kernel of an operator; UnsupportedError if there is none.
 
     An operator with subgraphs needs the options SYMBOL and COMPILE. Elementwise operators use no
@@ -126,7 +128,7 @@ def build_kernel(schedule: Schedule, operator: Operator, libraries: Sequence[Lib
         raise InternalError(f"{_name(schedule, operator)} cannot be compiled ({words})") from error
 
 
-def _what_is_missing(schedule: Schedule, operator: Operator) -> str:
+def _what_is_missing(schedule: StepSchedule, operator: Operator) -> str:
     """Return the reason why an operator has no kernel, and the remedy."""
     dtype = deciding_dtype(operator, schedule.graph.tensors)
     is_custom = operator.code == "CUSTOM"
@@ -200,12 +202,12 @@ class SubgraphError(UnsupportedError):
     """An operator in a subgraph cannot be compiled; the message is complete."""
 
 
-def _error(schedule: Schedule, operator: Operator, what: str) -> UnsupportedError:
+def _error(schedule: StepSchedule, operator: Operator, what: str) -> UnsupportedError:
     kind = SubgraphError if schedule.place else UnsupportedError
     return kind(_explain(schedule, operator, what))
 
 
-def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
+def _explain(schedule: StepSchedule, operator: Operator, what: str) -> str:
     reasons = {int(cpu.operator): cpu.reason for cpu in schedule.plan.cpu_operators}
     reason = reasons.get(operator.index, "")
     return (
@@ -215,7 +217,7 @@ def _explain(schedule: Schedule, operator: Operator, what: str) -> str:
     )
 
 
-def _name(schedule: Schedule, operator: Operator) -> str:
+def _name(schedule: StepSchedule, operator: Operator) -> str:
     """Return the name of an operator in messages."""
     tensors = schedule.graph.tensors
     place = f" in {schedule.place}" if schedule.place else ""
@@ -225,7 +227,7 @@ def _name(schedule: Schedule, operator: Operator) -> str:
 
 
 def _pool_constants(
-    schedule: Schedule, kernel: Kernel, function: str, pool: dict[tuple[str, bytes], Constant]
+    schedule: StepSchedule, kernel: Kernel, function: str, pool: dict[tuple[str, bytes], Constant]
 ) -> tuple[int | str, ...]:
     """Return a kernel's arguments and add its constants to the pool."""
     tensors = [schedule.graph.tensors[i] for i in kernel.inputs]

@@ -96,7 +96,7 @@ def cost_of(program: Program, place: Place) -> Cost:
 
     plan, board = program.plan, place.board
     free = {one.operator for one in plan.cpu_operators}
-    processor = aot.Processor(board.cpu.extension)
+    processor = aot.ProcessorSide(board.cpu.extension)
     residual = plan.residual
     on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
     on_cpu += [share.cycles for share in plan.shares]

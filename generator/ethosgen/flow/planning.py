@@ -134,7 +134,7 @@ class PlanSettings:
             None if is_none else self.accelerator,
             self.io,
             self.memories,
-            UserAccelerators(() if is_none else others, options, aot.Processor(self.extension)),
+            UserAccelerators(() if is_none else others, options, aot.ProcessorSide(self.extension)),
             "you asked for --offload none" if is_none and self.accelerator else NO_NPU_REASON,
         )
 

@@ -39,7 +39,7 @@ class Pointers:
 
 
 @dataclass(frozen=True)
-class Stage:
+class ButterflyStage:
     """One stage: `groups` groups of `span` butterflies of `factor` numbers with stride `span`."""
 
     factor: int
@@ -47,7 +47,7 @@ class Stage:
     groups: int
 
 
-def find_stages(count: int) -> list[Stage]:
+def find_stages(count: int) -> list[ButterflyStage]:
     """Return the stages of a complex transform in the order of kf_factor; the last runs first.
 
     UnsupportedError for factors other than 4, 2, 3 and 5.
@@ -56,7 +56,7 @@ def find_stages(count: int) -> list[Stage]:
     for factor in _FACTORS:
         while rest % factor == 0:
             rest //= factor
-            stages.append(Stage(factor, rest, groups))
+            stages.append(ButterflyStage(factor, rest, groups))
             groups *= factor
     if rest > 1 or not stages:
         raise UnsupportedError(
@@ -66,7 +66,7 @@ def find_stages(count: int) -> list[Stage]:
     return stages
 
 
-def is_by_fours(stage: Stage, stages: Sequence[Stage]) -> bool:
+def is_by_fours(stage: ButterflyStage, stages: Sequence[ButterflyStage]) -> bool:
     """Return whether a stage of an int16 transform has a micro-kernel."""
     if stage.span == 1:
         return len(stages) > 1 and all(other.factor == 4 for other in stages)
@@ -108,7 +108,7 @@ class Transform:
         }
         self.halves_view = self.nest.table("half_twiddles", _twiddles(self.scalar, halves))
 
-    def _factors_of(self, stage: Stage) -> Array:
+    def _factors_of(self, stage: ButterflyStage) -> Array:
         """Return a stage's twiddle factors in order of use."""
         k = np.arange(stage.span) * stage.groups
         return np.concatenate([self.table[q * k] for q in range(1, stage.factor)])
@@ -178,10 +178,12 @@ class Transform:
                     )
 
     @staticmethod
-    def _step(k: Any, q: int, stage: Stage) -> Any:
+    def _step(k: Any, q: int, stage: ButterflyStage) -> Any:
         return k * (q * stage.groups)
 
-    def _first(self, stage: Stage, later: Sequence[Stage], load: Load, write: Store) -> None:
+    def _first(
+        self, stage: ButterflyStage, later: Sequence[ButterflyStage], load: Load, write: Store
+    ) -> None:
         """Emit the first stage, of adjacent numbers, which uses only the first twiddle factor.
 
         Each later stage's digit is a loop; the digits give the input and output indices.
@@ -190,7 +192,13 @@ class Transform:
         self._digits(list(later), source, place, stage, load, write)
 
     def _digits(
-        self, rest: list[Stage], source: Any, place: Any, stage: Stage, load: Load, write: Store
+        self,
+        rest: list[ButterflyStage],
+        source: Any,
+        place: Any,
+        stage: ButterflyStage,
+        load: Load,
+        write: Store,
     ) -> None:
         if rest:
             first, *others = rest
@@ -212,7 +220,7 @@ class Transform:
 
     def _butterfly(
         self,
-        stage: Stage,
+        stage: ButterflyStage,
         values: Sequence[Complex],
         factors: Sequence[Complex],
         places: Sequence[Any],
@@ -227,11 +235,15 @@ class Transform:
         for place, value in zip(places, combine(stage, divided[0], turned), strict=True):
             write(place, value)
 
-    def _two(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+    def _two(
+        self, _stage: ButterflyStage, first: Complex, turned: Sequence[Complex]
+    ) -> list[Complex]:
         add, subtract = self.scalar.add, self.scalar.subtract
         return [add(first, turned[0]), subtract(first, turned[0])]
 
-    def _four(self, _stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+    def _four(
+        self, _stage: ButterflyStage, first: Complex, turned: Sequence[Complex]
+    ) -> list[Complex]:
         add, subtract, bound = self.scalar.add, self.scalar.subtract, self.bound
         even, odd = bound("even", add(first, turned[1])), bound("odd", subtract(first, turned[1]))
         total = bound("total", add(turned[0], turned[2]))
@@ -240,7 +252,9 @@ class Transform:
         second, fourth = ends if self.inverse else ends[::-1]
         return [add(even, total), second, subtract(even, total), fourth]
 
-    def _three(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+    def _three(
+        self, stage: ButterflyStage, first: Complex, turned: Sequence[Complex]
+    ) -> list[Complex]:
         scalar, bound = self.scalar, self.bound
         sine = self.twiddle(stage.groups * stage.span)[1]
         total = bound("total", scalar.add(turned[0], turned[1]))
@@ -254,7 +268,9 @@ class Transform:
             scalar.subtract_turned(middle, cross),
         ]
 
-    def _five(self, stage: Stage, first: Complex, turned: Sequence[Complex]) -> list[Complex]:
+    def _five(
+        self, stage: ButterflyStage, first: Complex, turned: Sequence[Complex]
+    ) -> list[Complex]:
         scalar, bound = self.scalar, self.bound
         near = self.twiddle(stage.groups * stage.span)
         far = self.twiddle(2 * stage.groups * stage.span)

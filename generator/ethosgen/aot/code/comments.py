@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.aot.code.module import partition_name, wait_symbol
 from ethosgen.aot.kernels import NamedKernel
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 
 
 def describe_functions(
-    schedule: Schedule, kernels: Mapping[int, NamedKernel], name: str
+    schedule: StepSchedule, kernels: Mapping[int, NamedKernel], name: str
 ) -> Mapping[str, str]:
     """Return a comment for each static function, in the order of the C file."""
     comments = {}
@@ -27,7 +27,7 @@ def describe_functions(
     return comments
 
 
-def describe_step(schedule: Schedule, index: int) -> str:
+def describe_step(schedule: StepSchedule, index: int) -> str:
     """Return the comment for a CPU operator."""
     step = schedule.steps[index]
 

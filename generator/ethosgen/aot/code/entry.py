@@ -22,7 +22,7 @@ from ethosgen.aot.graph.routine import CompileRoutine
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.values.program import Constant
 
@@ -36,14 +36,14 @@ class Body:
     `name` begins the C names of its functions and constants.
     """
 
-    schedule: Schedule
+    schedule: StepSchedule
     name: str
     kernels: Mapping[int, NamedKernel]
     constants: tuple[Constant, ...]
     memory: MemoryPlan
 
 
-def make_body(schedule: Schedule, name: str, compile_routine: CompileRoutine) -> Body:
+def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine) -> Body:
     """Choose the kernels of a schedule and the waits between them, and plan its memory."""
     kernels, constants = choose_kernels(
         schedule, name, libraries(schedule.plan.extension), compile_routine

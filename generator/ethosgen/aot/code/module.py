@@ -11,7 +11,7 @@ import tvm
 from tvm import ir, relax, tirx
 
 from ethosgen.aot.kernels import NamedKernel
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.primfunc import READS, is_void_pointer, pointer
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
@@ -24,7 +24,7 @@ def value_name(tensor: int) -> str:
     return f"tensor_{tensor}"
 
 
-def partition_name(schedule: Schedule, partition: Partition, name: str) -> str:
+def partition_name(schedule: StepSchedule, partition: Partition, name: str) -> str:
     """Return the name of a partition's C function."""
     return f"{name}_partition_{schedule.plan.partitions.index(partition)}"
 
@@ -34,7 +34,7 @@ def waited_name(step: int) -> str:
     return f"awaited_{step}"
 
 
-def wait_symbol(schedule: Schedule, step: int, name: str) -> str:
+def wait_symbol(schedule: StepSchedule, step: int, name: str) -> str:
     """Return the name of the C function that waits for a started step."""
     partition = schedule.steps[step].partition
     return f"{partition_name(schedule, partition, name)}_wait" if partition else ""
@@ -56,7 +56,7 @@ def variable_name(tensor: int, step: int) -> str:
 
 
 def build_module(
-    schedule: Schedule,
+    schedule: StepSchedule,
     kernels: Mapping[int, NamedKernel],
     constants: Sequence[Constant],
     name: str,
@@ -87,7 +87,7 @@ def build_module(
     return builder.get()
 
 
-def _emit_waits(builder: Any, schedule: Schedule, before: int, name: str) -> None:
+def _emit_waits(builder: Any, schedule: StepSchedule, before: int, name: str) -> None:
     """Call the PrimFunc that awaits a started accelerator, if its wait comes before a step."""
     for started in (s for s, at in schedule.waits.items() if at == before):
         partition, symbol = schedule.steps[started].partition, wait_symbol(schedule, started, name)
@@ -104,7 +104,7 @@ def _emit_waits(builder: Any, schedule: Schedule, before: int, name: str) -> Non
 
 def _emit_step(
     builder: Any,
-    schedule: Schedule,
+    schedule: StepSchedule,
     index: int,
     step: Step,
     named: NamedKernel | None,
@@ -145,7 +145,7 @@ def _emit_step(
 
 
 def partition_function(
-    schedule: Schedule, step: Step, partition: Partition, name: str, is_start: bool = False
+    schedule: StepSchedule, step: Step, partition: Partition, name: str, is_start: bool = False
 ) -> Any:
     """Return the PrimFunc of a partition: its call, or only its start.
 
@@ -202,7 +202,7 @@ def _passes(step: Step, memory: str) -> bool:
     return step.partition is not None and memory in step.partition.call.memories
 
 
-def _partition_reads(schedule: Schedule, step: Step) -> list[str]:
+def _partition_reads(schedule: StepSchedule, step: Step) -> list[str]:
     blobs = map(blob_name, _blobs(schedule.plan, step))
     return [*blobs, *map(value_name, schedule.reads(step))]
 

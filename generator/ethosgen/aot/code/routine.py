@@ -18,7 +18,7 @@ from ethosgen.aot.graph.subgraphs import Subgraph
 from ethosgen.aot.kernels import NamedKernel, by_step
 from ethosgen.aot.memory import plan as memory
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.schedule.schedule import Schedule, schedule_subgraph
+from ethosgen.aot.schedule.schedule import StepSchedule, schedule_subgraph
 from ethosgen.aot.tir.kernel import Callee
 from ethosgen.aot.tir.primfunc import READS, drop_unused_parameters
 from ethosgen.values.program import Constant
@@ -62,7 +62,7 @@ def compile_routine(
 
 
 def _callees(
-    schedule: Schedule, kernels: Mapping[int, NamedKernel], lowered: Any
+    schedule: StepSchedule, kernels: Mapping[int, NamedKernel], lowered: Any
 ) -> Sequence[Callee]:
     """Return the functions that the entry calls directly or indirectly."""
     kept = {var.name_hint: function for var, function in lowered.functions.items()}
@@ -76,7 +76,7 @@ def _callees(
 
 
 def _roles(
-    schedule: Schedule, subgraph: Subgraph, constants: Sequence[Constant], arena_bytes: int
+    schedule: StepSchedule, subgraph: Subgraph, constants: Sequence[Constant], arena_bytes: int
 ) -> dict[EntryParameter, str]:
     """Return the role of each parameter."""
     graph = schedule.graph
@@ -116,7 +116,7 @@ def _addresses(body: Body, subgraph: Subgraph, roles: Mapping[str, str]) -> Mapp
 
 
 def _direct_outputs(
-    schedule: Schedule, plan: memory.MemoryPlan, replaces: Sequence[int]
+    schedule: StepSchedule, plan: memory.MemoryPlan, replaces: Sequence[int]
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the outputs that can overwrite the inputs they replace, and the steps in place.
 
@@ -140,7 +140,7 @@ def _direct_outputs(
     return frozenset(direct), frozenset(steps)
 
 
-def _goes_in_place(schedule: Schedule, index: int, source: int) -> bool:
+def _goes_in_place(schedule: StepSchedule, index: int, source: int) -> bool:
     step, tensors = schedule.steps[index], schedule.graph.tensors
     written = [tensors[i] for i in schedule.writes(step)]
     return (

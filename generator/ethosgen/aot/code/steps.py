@@ -18,7 +18,7 @@ from ethosgen.aot.code.module import (
 )
 from ethosgen.aot.code.passes import mark
 from ethosgen.aot.graph.routine import behind
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.tir.kernel import MarkedStep
 from ethosgen.values.plan import CPU
 from ethosgen.values.profile import NPU, ProgramStep
@@ -65,7 +65,7 @@ def _makers(body: Body) -> Mapping[str, int]:
     return makers
 
 
-def _describe(schedule: Schedule, index: int, is_wait: bool = False) -> ProgramStep:
+def _describe(schedule: StepSchedule, index: int, is_wait: bool = False) -> ProgramStep:
     step = schedule.steps[index]
     partition, tensors = step.partition, schedule.graph.tensors
     made = schedule.writes(step) or schedule.updates(step)

@@ -25,9 +25,9 @@ from ethosgen.aot.libraries.framework.table import is_table, packed_table, with_
 from ethosgen.aot.memory.plan import lifetimes, plan_memory
 from ethosgen.aot.operators.conversion import is_flip
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.twins import FLIP
-from ethosgen.aot.tir.element import Element, read_element
+from ethosgen.aot.tir.element import ElementLoops, read_element
 from ethosgen.aot.tir.graft import graft
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.quantization import BOUNDS, compose_bounds
@@ -45,7 +45,7 @@ Join = Callable[["_Chains", Step, Step, int], Step | None]
 """Fuses a step into the given producer of its input; returns None if that is impossible."""
 
 
-def fuse_chains(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
+def fuse_chains(schedule: StepSchedule, libraries: Sequence[Library]) -> StepSchedule:
     """Return a schedule with fused operators and kernels for the operators on the CPU.
 
     Operators with subgraphs are left unchanged.
@@ -69,7 +69,7 @@ def fuse_chains(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
     return chains.schedule if _arena(chains.schedule) < arena else best
 
 
-def _arena(schedule: Schedule) -> float:
+def _arena(schedule: StepSchedule) -> float:
     """Return the arena size in bytes; infinity if there is no valid memory plan."""
     workspaces = {
         i: step.kernel.workspace_bytes for i, step in enumerate(schedule.steps) if step.kernel
@@ -80,7 +80,7 @@ def _arena(schedule: Schedule) -> float:
         return float("inf")
 
 
-def _built(schedule: Schedule, step: Step, libraries: Sequence[Library]) -> Step:
+def _built(schedule: StepSchedule, step: Step, libraries: Sequence[Library]) -> Step:
     """Return a step with its kernel and its `in_place` flag."""
     if step.partition or SUBGRAPHS in step.operator.options:
         return step
@@ -90,7 +90,7 @@ def _built(schedule: Schedule, step: Step, libraries: Sequence[Library]) -> Step
     return replace(step, kernel=kernel, in_place=in_place)
 
 
-def _finished(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
+def _finished(schedule: StepSchedule, libraries: Sequence[Library]) -> StepSchedule:
     """Return a schedule with the libraries' tables and elementwise kernels."""
     chains = _Chains(schedule, libraries)
     return replace(schedule, steps=tuple(map(chains.finished, schedule.steps)))
@@ -99,11 +99,11 @@ def _finished(schedule: Schedule, libraries: Sequence[Library]) -> Schedule:
 class _Chains:
     """A schedule whose steps are fused one after another."""
 
-    def __init__(self, schedule: Schedule, libraries: Sequence[Library]) -> None:
+    def __init__(self, schedule: StepSchedule, libraries: Sequence[Library]) -> None:
         self.schedule = schedule
         self.libraries = libraries
         self.has_tables = any(library.has_tables for library in libraries)
-        self._known: tuple[Schedule, dict[int, int], dict[int, list[int]]] | None = None
+        self._known: tuple[StepSchedule, dict[int, int], dict[int, list[int]]] | None = None
         self._ends: dict[int, tuple[Step, tuple[int, ...], tuple[int, ...]]] = {}
         """By the id of a step: the step, its different reads, and its writes."""
 
@@ -122,7 +122,7 @@ class _Chains:
     def tabulate(self) -> None:
         """Replace functions of one 8-bit value by lookup tables."""
         tensors = self.schedule.graph.tensors
-        elements: dict[int, Element] = {}
+        elements: dict[int, ElementLoops] = {}
         for position, step in enumerate(self.steps):
             element = read_element(step.kernel) if step.kernel else None
             if element is None or is_table(element.kernel) or self._is_flip(step):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.tir.element import Element
+from ethosgen.aot.tir.element import ElementLoops
 from ethosgen.aot.tir.graft import reshaped
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.lowering import compile_natively
@@ -24,7 +24,7 @@ _TARGET = {"kind": "llvm", "opt-level": 0}
 """Each function runs once for 256 values: optimizing it takes longer."""
 
 
-def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) -> bool:
+def is_of_a_byte(element: ElementLoops, tensors: Sequence[Tensor], target: Tensor) -> bool:
     """Return whether an 8-bit result depends only on one 8-bit value and on constants."""
     read = {i for i in element.kernel.inputs if tensors[i].data is None}
     return (
@@ -36,7 +36,7 @@ def is_of_a_byte(element: Element, tensors: Sequence[Tensor], target: Tensor) ->
     )
 
 
-def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) -> bool:
+def _reads_the_byte_by_place_alone(element: ElementLoops, tensors: Sequence[Tensor]) -> bool:
     """Return whether the byte is read at the output's index, and constants at none.
 
     A SLICE of one element has no loops either, but reads another index.
@@ -50,7 +50,7 @@ def _reads_the_byte_by_place_alone(element: Element, tensors: Sequence[Tensor]) 
 
 
 def tables(
-    elements: Mapping[int, Element], tensors: Sequence[Tensor], targets: Mapping[int, Tensor]
+    elements: Mapping[int, ElementLoops], tensors: Sequence[Tensor], targets: Mapping[int, Tensor]
 ) -> dict[int, Kernel]:
     """Return a lookup kernel for each element; `is_of_a_byte` must hold for all."""
     functions = {
@@ -73,7 +73,11 @@ def tables(
 
 
 def _evaluate(
-    function: object, element: Element, tensors: Sequence[Tensor], source: Tensor, target: Tensor
+    function: object,
+    element: ElementLoops,
+    tensors: Sequence[Tensor],
+    source: Tensor,
+    target: Tensor,
 ) -> Array:
     low, high = limits(source.dtype)
     every = np.arange(low, high + 1).astype(source.dtype)

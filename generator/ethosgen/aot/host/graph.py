@@ -8,7 +8,7 @@ from ethosgen.aot.graph.subgraphs import Subgraph, subgraphs_of
 from ethosgen.aot.host.direct import Invoke
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.memory.overlaps import check_lives
-from ethosgen.aot.schedule.schedule import Schedule, Step, make_schedule, schedule_subgraph
+from ethosgen.aot.schedule.schedule import Step, StepSchedule, make_schedule, schedule_subgraph
 from ethosgen.aot.schedule.variables import find_variables, initial_value
 from ethosgen.samples.fitting import fitting
 from ethosgen.values.network import CONTROL, Tensor
@@ -68,7 +68,7 @@ class HostGraph:
 class HostSteps:
     """Runs the steps of a schedule: operators by LLVM, subgraphs recursively."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: StepSchedule) -> None:
         self.schedule = schedule
         self._functions = _compile(schedule)
         self._inner = {
@@ -144,7 +144,7 @@ def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:
     raise ValueError(f"{step.operator.code} of a subgraph runs on the NPU")
 
 
-def _fused(schedule: Schedule) -> Schedule:
+def _fused(schedule: StepSchedule) -> StepSchedule:
     """Return the fused schedule; tvm is imported only if an operator runs on the CPU."""
     if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return schedule
@@ -153,7 +153,7 @@ def _fused(schedule: Schedule) -> Schedule:
     return fuse_chains(schedule, ())
 
 
-def _compile(schedule: Schedule) -> dict[int, Run]:
+def _compile(schedule: StepSchedule) -> dict[int, Run]:
     """Return a function for each CPU step; tvm is imported only if there is one."""
     if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return {}

@@ -12,7 +12,7 @@ import tvm_ffi
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.registry import code_of
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.lowering import compile_natively
 from ethosgen.aot.tir.nest import NOT_READY
 from ethosgen.values.errors import InputError
@@ -22,7 +22,7 @@ TARGET: Any = "llvm"
 """TVM's target. The corpus sets a lower optimization level, as it runs each kernel only briefly."""
 
 
-def compile_steps(schedule: Schedule) -> dict[int, Run]:
+def compile_steps(schedule: StepSchedule) -> dict[int, Run]:
     """Return a function, by step, for each CPU operator without subgraphs."""
     kernels, constants = choose_kernels(schedule, "host", ())
     functions = {
@@ -56,7 +56,7 @@ def _compiled(structure: _Structure) -> Any:
 
 
 def _bind(
-    function: Any, named: NamedKernel, schedule: Schedule, step: Step, data: Mapping[str, Array]
+    function: Any, named: NamedKernel, schedule: StepSchedule, step: Step, data: Mapping[str, Array]
 ) -> Run:
     workspace = np.empty(named.kernel.workspace_bytes, np.int8)
 

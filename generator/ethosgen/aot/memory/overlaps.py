@@ -8,12 +8,12 @@ from itertools import combinations
 
 from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.errors import InternalError
 from ethosgen.values.lives import outgrows
 
 
-def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
+def check_memory(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """Raise InternalError if two live blocks overlap, or a fixed one outlives its lifetime."""
     variables = {held.tensor for held in memory.variables}
     fixed = [b for b in memory.blocks if b.is_fixed and not variables.intersection(b.values)]
@@ -26,7 +26,7 @@ def check_memory(schedule: Schedule, memory: MemoryPlan) -> None:
     check_waits(schedule, memory)
 
 
-def check_waits(schedule: Schedule, memory: MemoryPlan) -> None:
+def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """Raise InternalError if a step disturbs an accelerator that was started and not awaited.
 
     It looks at final addresses and at the steps alone, not at lifetimes.
@@ -48,7 +48,7 @@ def check_waits(schedule: Schedule, memory: MemoryPlan) -> None:
                 raise InternalError(f"the accelerator that computes '{name}' is disturbed")
 
 
-def _keeps_bytes(schedule: Schedule, memory: MemoryPlan, step: Step) -> bool:
+def _keeps_bytes(schedule: StepSchedule, memory: MemoryPlan, step: Step) -> bool:
     """Return whether a step does nothing: its output is where its input is."""
     if step.operator.code not in SAME_BYTES or step.tail or not schedule.reads(step):
         return False
@@ -56,7 +56,7 @@ def _keeps_bytes(schedule: Schedule, memory: MemoryPlan, step: Step) -> bool:
     return memory.by_tensor[source] is memory.by_tensor[target]
 
 
-def check_lives(schedule: Schedule) -> None:
+def check_lives(schedule: StepSchedule) -> None:
     """Raise InternalError if a tensor is live when a partition could have reused it."""
     for tensor, steps in lifetimes(schedule).items():
         if tensor in schedule.plan.offsets:
@@ -64,7 +64,7 @@ def check_lives(schedule: Schedule) -> None:
 
 
 def _check_life(
-    schedule: Schedule, name: str, values: Iterable[int], steps: frozenset[int]
+    schedule: StepSchedule, name: str, values: Iterable[int], steps: frozenset[int]
 ) -> None:
     clock = schedule.clock
     known = [schedule.plan.lives[i] for i in values if i in schedule.plan.lives]

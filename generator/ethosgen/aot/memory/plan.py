@@ -7,7 +7,7 @@ from itertools import combinations
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.plan import IoStyle
@@ -64,7 +64,7 @@ class MemoryPlan:
     """Variables; those on the CPU are outside the arena and have no block."""
 
 
-def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
+def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
     """Place every tensor, workspace (bytes by step) and scratch.
 
     A scratch with an offset is live from the first partition to the last; tensors that the backend
@@ -99,7 +99,7 @@ def plan_memory(schedule: Schedule, workspace_bytes: Mapping[int, int]) -> Memor
     )
 
 
-def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
+def lifetimes(schedule: StepSchedule) -> dict[int, frozenset[int]]:
     """Return the steps during which each tensor is live.
 
     Inputs are written before the first step. Outputs are read after the last one, which counts as
@@ -119,13 +119,13 @@ def lifetimes(schedule: Schedule) -> dict[int, frozenset[int]]:
     return {i: frozenset(range(first.get(i, 0), last[i] + 1)) for i in sorted(last)}
 
 
-def _ends(schedule: Schedule, index: int) -> tuple[int, ...]:
+def _ends(schedule: StepSchedule, index: int) -> tuple[int, ...]:
     """Return the tensors that a step reads or writes."""
     step = schedule.steps[index]
     return (*schedule.reads(step), *schedule.writes(step))
 
 
-def _in_use(schedule: Schedule) -> dict[int, set[int]]:
+def _in_use(schedule: StepSchedule) -> dict[int, set[int]]:
     """Return, by tensor, the CPU's steps during which a started accelerator uses it."""
     found: dict[int, set[int]] = {}
     for started, before in schedule.waits.items():
@@ -134,7 +134,7 @@ def _in_use(schedule: Schedule) -> dict[int, set[int]]:
     return found
 
 
-def _tensor_blocks(schedule: Schedule) -> list[Block]:
+def _tensor_blocks(schedule: StepSchedule) -> list[Block]:
     graph, plan = schedule.graph, schedule.plan
     ports = {*graph.inputs, *graph.outputs} if plan.io is IoStyle.CALLER else set()
     beside = {i for s in schedule.waits for i in schedule.writes(schedule.steps[s])}
@@ -156,7 +156,7 @@ def _in_lines(block: Block) -> Block:
     return replace(block, bytes=size, alignment=max(LINE_BYTES, block.alignment))
 
 
-def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Block]:
+def _variable_blocks(schedule: StepSchedule, variables: tuple[Held, ...]) -> list[Block]:
     """Return a block that is always live for each variable in a scratch."""
     tensors, always = schedule.graph.tensors, frozenset(range(len(schedule.steps) + 1))
     return [
@@ -173,7 +173,7 @@ def _variable_blocks(schedule: Schedule, variables: tuple[Held, ...]) -> list[Bl
     ]
 
 
-def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
+def _scratch_blocks(schedule: StepSchedule, on_npu: frozenset[int]) -> list[Block]:
     # Tensors that only partitions use are not in the graph, and can be live between partitions.
     throughout = frozenset(range(min(on_npu), max(on_npu) + 1)) if on_npu else on_npu
     blocks = [
@@ -191,7 +191,7 @@ def _scratch_blocks(schedule: Schedule, on_npu: frozenset[int]) -> list[Block]:
     return [_in_lines(b) if b.offset is None and len(b.steps) > 1 else b for b in blocks]
 
 
-def _users(schedule: Schedule, scratch: str) -> frozenset[int]:
+def _users(schedule: StepSchedule, scratch: str) -> frozenset[int]:
     """Return the steps while wrapped accelerators may use a scratch."""
     return frozenset(
         during
@@ -201,7 +201,9 @@ def _users(schedule: Schedule, scratch: str) -> frozenset[int]:
     )
 
 
-def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]) -> list[Block]:
+def _share_bytes(
+    schedule: StepSchedule, blocks: list[Block], on_npu: frozenset[int]
+) -> list[Block]:
     """Merge input and output of each operator that keeps bytes unchanged, if that is safe."""
     for step in schedule.steps:
         reads = schedule.reads(step)
@@ -216,7 +218,9 @@ def _share_bytes(schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
     return blocks
 
 
-def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block], frozenset[int]]:
+def _share_in_place(
+    schedule: StepSchedule, blocks: list[Block]
+) -> tuple[list[Block], frozenset[int]]:
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place, in_use = set(), _in_use(schedule)
     for index, step in enumerate(schedule.steps):
@@ -249,7 +253,7 @@ def _share_in_place(schedule: Schedule, blocks: list[Block]) -> tuple[list[Block
     return blocks, frozenset(in_place)
 
 
-def _is_alike(schedule: Schedule, read: int, written: int) -> bool:
+def _is_alike(schedule: StepSchedule, read: int, written: int) -> bool:
     one, other = schedule.graph.tensors[read], schedule.graph.tensors[written]
     return one.shape == other.shape and one.bytes == other.bytes
 
@@ -295,7 +299,7 @@ def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
 
 
 def _without_clashes(
-    schedule: Schedule, blocks: list[Block], on_npu: frozenset[int]
+    schedule: StepSchedule, blocks: list[Block], on_npu: frozenset[int]
 ) -> list[Block]:
     """Return the blocks; of two that conflict, one that only the CPU uses loses its offset."""
     placed = [p for p in schedule.plan.partitions if p.on_npu]

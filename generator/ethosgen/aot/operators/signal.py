@@ -38,7 +38,7 @@ def expect(tensor: Tensor, dtype: str, shape: Sequence[int]) -> None:
 
 
 @dataclass(frozen=True)
-class Window:
+class SignalWindow:
     """A checked SignalWindow: `rows` rows of the window's length."""
 
     source: Tensor
@@ -49,7 +49,7 @@ class Window:
     shift: int
 
 
-def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
+def read_window(op: Operator, tensors: Sequence[Tensor]) -> SignalWindow:
     """Return a SignalWindow; UnsupportedError if TFLite Micro would read past its end."""
     source, weights, target = read_ends(op, tensors, 2, 1)
     shift = read_integers(op, shift=(0, 31))["shift"]
@@ -61,7 +61,7 @@ def read_window(op: Operator, tensors: Sequence[Tensor]) -> Window:
             f"its input {list(source.shape)} is not a multiple of the window of "
             f"{counted(size, 'sample')}, so TFLite Micro reads past its end"
         )
-    return Window(source, weights, target, source.elements // size, size, shift)
+    return SignalWindow(source, weights, target, source.elements // size, size, shift)
 
 
 def read_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:

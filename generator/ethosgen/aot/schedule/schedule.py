@@ -38,7 +38,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class StepSchedule:
     """The steps, in order. `graph` is the residual graph with COPY operators appended.
 
     `place` names the subgraph for messages; it is empty for the entry graph. `waits` has, for each
@@ -88,7 +88,7 @@ class Schedule:
         return step.partition.outputs if step.partition else last.outputs
 
 
-def make_schedule(plan: Plan) -> Schedule:
+def make_schedule(plan: Plan) -> StepSchedule:
     """Return the plan's operators in order, with variables, states and subgraphs lifted.
 
     Adds a copy for an output that is a constant or a variable. If the caller owns the buffers, it
@@ -99,19 +99,19 @@ def make_schedule(plan: Plan) -> Schedule:
     return schedule_graph(plan, lift(add_states(plan.residual), graphs))
 
 
-def schedule_subgraph(graph: Graph, place: str) -> Schedule:
+def schedule_subgraph(graph: Graph, place: str) -> StepSchedule:
     """Return the schedule of a lifted subgraph, which runs on the CPU in its caller's buffers."""
     plan = Plan(Network(graph.name, (graph,)), IoStyle.CALLER, graph)
     return replace(schedule_graph(plan, graph), place=place)
 
 
-def schedule_graph(plan: Plan, lifted: Graph) -> Schedule:
+def schedule_graph(plan: Plan, lifted: Graph) -> StepSchedule:
     """Return the schedule of a plan whose residual graph is already lifted."""
     ready = _with_output_copies(widen_constants(lifted), plan.io)
     graph = fuse_paddings(sign(ready), plan.offsets)
     partitions = {int(partition.operator): partition for partition in plan.partitions}
     steps = tuple(Step(op, partitions.get(op.index)) for op in graph.operators)
-    return Schedule(plan, graph, steps)
+    return StepSchedule(plan, graph, steps)
 
 
 def _with_output_copies(graph: Graph, io: IoStyle) -> Graph:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 
@@ -29,7 +29,7 @@ class Held:
     aliases: tuple[int, ...] = ()
 
 
-def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
+def find_variables(schedule: StepSchedule, alignment: int) -> tuple[Held, ...]:
     """Return every variable that a step uses, in order of first use.
 
     UnsupportedError if a variable on the NPU has two users, or if the backend breaks the rules
@@ -65,7 +65,7 @@ def find_variables(schedule: Schedule, alignment: int) -> tuple[Held, ...]:
     return (*_held_by_npu(schedule, on_npu), *held)
 
 
-def _readers(schedule: Schedule, index: int) -> int:
+def _readers(schedule: StepSchedule, index: int) -> int:
     """Return the number of operators that read a variable; a backend can split one."""
     graph, name = schedule.plan.network.graph, schedule.graph.tensors[index].name
     return sum(
@@ -73,7 +73,7 @@ def _readers(schedule: Schedule, index: int) -> int:
     )
 
 
-def state_bytes(schedule: Schedule, held: tuple[Held, ...]) -> int:
+def state_bytes(schedule: StepSchedule, held: tuple[Held, ...]) -> int:
     """Return the state size in bytes: the memory for variables of CPU operators."""
     tensors = schedule.graph.tensors
     return max((h.offset + tensors[h.tensor].bytes for h in held if not h.on_npu), default=0)
@@ -96,7 +96,7 @@ def initial_value(tensor: Tensor) -> np.ndarray[tuple[int, ...], np.dtype[np.gen
     return raw.view(tensor.dtype).reshape(tensor.shape)
 
 
-def _held_by_npu(schedule: Schedule, variables: list[int]) -> Iterator[Held]:
+def _held_by_npu(schedule: StepSchedule, variables: list[int]) -> Iterator[Held]:
     offsets, tensors = schedule.plan.offsets, schedule.graph.tensors
     compiler = schedule.plan.compiler
     taken: dict[int, int] = {}

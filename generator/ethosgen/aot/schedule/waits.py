@@ -7,11 +7,11 @@ outputs. So at most one accelerator is running, no run ends before its wait, and
 
 from collections.abc import Collection
 
-from ethosgen.aot.schedule.schedule import Schedule, Step
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.network import Operator
 
 
-def find_waits(schedule: Schedule, may_fail: Collection[int]) -> dict[int, int]:
+def find_waits(schedule: StepSchedule, may_fail: Collection[int]) -> dict[int, int]:
     """Return the step before which to wait, by the step that starts; len(steps) is the end.
 
     `may_fail` are the CPU steps that may end a run. A start whose wait follows at once is omitted.
@@ -32,7 +32,7 @@ def find_waits(schedule: Schedule, may_fail: Collection[int]) -> dict[int, int]:
     return waits
 
 
-def describe_waits(schedule: Schedule) -> tuple[str, ...]:
+def describe_waits(schedule: StepSchedule) -> tuple[str, ...]:
     """Return a line for each started operator: what the CPU runs meanwhile."""
     found = []
     for started, before in sorted(schedule.waits.items()):
@@ -48,7 +48,7 @@ def _operators(step: Step) -> tuple[Operator, ...]:
     return (step.operator, *step.tail)
 
 
-def _is_separate(schedule: Schedule, step: Step) -> bool:
+def _is_separate(schedule: StepSchedule, step: Step) -> bool:
     """Return whether a step is a start with a wait of its own.
 
     The NPU's compiler reuses the bytes of tensors that it placed, by its own order of operators.

@@ -17,7 +17,7 @@ from ethosgen.aot.tir.kernel import Kernel
 
 
 @dataclass(frozen=True)
-class Element:
+class ElementLoops:
     """A kernel's decomposed loop nest.
 
     `loops` are its loop variables and `shape` their extents: the whole output, in order. `views`
@@ -76,7 +76,7 @@ class Element:
         return not any(uses(statement, loop) for statement in rest for loop in self.loops)
 
 
-def read_element(kernel: Kernel) -> Element | None:
+def read_element(kernel: Kernel) -> ElementLoops | None:
     """Return a kernel's element, None if the kernel has another form."""
     function = kernel.function
     if function.ret_type == ir.PrimType("int32") or kernel.workspace_bytes or kernel.variables:
@@ -95,11 +95,11 @@ def read_element(kernel: Kernel) -> Element | None:
         rest = tirx.stmt_list(loop.body)
     if not rest or not isinstance(rest[-1], tirx.BufferStore):
         return None
-    element = Element(kernel, tuple(loops), tuple(shape), views, tuple(rest))
+    element = ElementLoops(kernel, tuple(loops), tuple(shape), views, tuple(rest))
     return element if _is_well_formed(element) else None
 
 
-def _is_well_formed(element: Element) -> bool:
+def _is_well_formed(element: ElementLoops) -> bool:
     """Return whether only the last store is visible outside, and stores every element once."""
     store = element.store
     kept = [s.buffer for s in element.statements if isinstance(s, tirx.AllocBuffer)]

@@ -10,7 +10,7 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 
 from ethosgen.aot.tir.element import (
-    Element,
+    ElementLoops,
     find_loads,
     read_element,
     split_views,
@@ -21,7 +21,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
 
 
-def graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
+def graft(producer: Kernel, tensor: int, element: ElementLoops) -> Kernel | None:
     """Return a kernel that computes both; `tensor` is written by the producer, read by the element.
 
     None if the element reads other indices of the tensor, if some stores of the producer are not
@@ -34,7 +34,7 @@ def graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
     return made
 
 
-def _graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
+def _graft(producer: Kernel, tensor: int, element: ElementLoops) -> Kernel | None:
     output = only_output(producer)
     views, statements = split_views(producer.function.body)
     targets = [buffer for buffer, data in views.items() if data.same_as(output)]
@@ -63,7 +63,7 @@ def _graft(producer: Kernel, tensor: int, element: Element) -> Kernel | None:
     return _join(producer, copy, [*copy.declarations(), *with_views(kept, body)])
 
 
-def reshaped(element: Element, shape: Sequence[int]) -> Kernel:
+def reshaped(element: ElementLoops, shape: Sequence[int]) -> Kernel:
     """Return a kernel with other loops for an element that does not depend on its index."""
     copy = _Copy(element, None, shape, set())
     loops = [tirx.Var(f"i{axis}", "int32") for axis in range(len(shape))]
@@ -141,7 +141,11 @@ class _Copy:
     """
 
     def __init__(
-        self, element: Element, tensor: int | None, shape: Sequence[int], taken: Collection[str]
+        self,
+        element: ElementLoops,
+        tensor: int | None,
+        shape: Sequence[int],
+        taken: Collection[str],
     ) -> None:
         self.element = element
         self._shape = shape

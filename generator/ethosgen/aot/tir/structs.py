@@ -1,6 +1,6 @@
 """C structs as constants of kernels: a class declares one for Python and for C.
 
-    class Axis(Struct, name="ethosgen_axis"):
+    class HeliumAxis(Struct, name="ethosgen_axis"):
         \"\"\"One axis of a convolution's input.\"\"\"
 
         size: Annotated[int, "in pixels"]

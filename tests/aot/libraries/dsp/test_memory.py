@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen.aot import compile_program, libraries
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
-from ethosgen.aot.schedule.schedule import Schedule
+from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.extension import Extension
@@ -75,7 +75,7 @@ def memories(monkeypatch: pytest.MonkeyPatch) -> list[MemoryPlan]:
     """Return a list to which the memory plans of programs are added."""
     found: list[MemoryPlan] = []
 
-    def kept(schedule: Schedule, sizes: dict[int, int]) -> MemoryPlan:
+    def kept(schedule: StepSchedule, sizes: dict[int, int]) -> MemoryPlan:
         found.append(plan_memory(schedule, sizes))
         return found[-1]
 

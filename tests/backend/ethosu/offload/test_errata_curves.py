@@ -42,7 +42,7 @@ def test_what_differs_is_an_erratum_and_nothing_else(code: str, npu: str) -> Non
     values = np.arange(-128, 128, dtype=np.int8).reshape(SHAPE)
     sample = {tensor.name: values for tensor in network.inputs}
     (golden,) = golden_answer(network, [sample]).outputs
-    task = Task(network, accelerator, IoStyle.ARENA, aot.Processor())
+    task = Task(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
     plan = backend_of(accelerator).compile(task, {})
     assert not plan.cpu_operators
     (outputs,) = simulate_samples(plan, [sample], Watch())

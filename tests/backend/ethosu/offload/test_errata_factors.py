@@ -194,7 +194,7 @@ def _differing(network: Network, npu: str) -> Iterator[tuple[str, float, int]]:
     accelerator = find_accelerator(npu)
     samples = drive_to_ends(network)
     golden = golden_outputs(network, samples)
-    task = Task(network, accelerator, IoStyle.ARENA, aot.Processor())
+    task = Task(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
     kept = errata_of(task)
     plan = backend_of(accelerator).compile(task, {})
     outputs = simulate_samples(plan, samples, Watch())

@@ -4,7 +4,7 @@ Weights are packed for them alone, so a library is made for a processor. The C a
 without DSP instructions, with equal results.
 """
 
-from ethosgen.aot.libraries.framework.library import MicroKernels, Source
+from ethosgen.aot.libraries.framework.library import LibrarySource, MicroKernels
 
 _OF_INT16 = tuple(
     f"{family}_s16"
@@ -13,7 +13,7 @@ _OF_INT16 = tuple(
 
 DSP_KERNELS = MicroKernels(
     "DSP kernels",
-    Source(
+    LibrarySource(
         package=__name__,
         families=(
             "depthwise",

@@ -7,7 +7,7 @@ Cortex-M33.
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, STEP = 4, 4
@@ -48,24 +48,24 @@ def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> fl
     return matrix(pixels, rows * size, channels) + pixels * copied
 
 
-def _rows(one: Sizes) -> float:
+def _rows(one: LayerSizes) -> float:
     return matrix(one.pixels, one.depth, one.channels // one.groups)
 
 
-def _patches(one: Sizes) -> float:
+def _patches(one: LayerSizes) -> float:
     taps = one.taps_y, one.taps_x
     return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
 
 
-def _convolution(one: Sizes) -> float:
+def _convolution(one: LayerSizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
-def _averages(one: Sizes) -> float:
+def _averages(one: LayerSizes) -> float:
     return one.pixels * (45 + _up(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
 
 
-def _maxima(one: Sizes) -> float:
+def _maxima(one: LayerSizes) -> float:
     return one.pixels * (45 + _up(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
 
 

@@ -7,7 +7,7 @@ Cortex-M33.
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, WORD, LANES, FOUR = 4, 2, 8, 4
@@ -22,7 +22,7 @@ def one_row(channels: int, depth: int) -> float:
     return 110 + _up(channels, 2) * (40 + 4.7 * _up(depth, WORD))
 
 
-def _products(one: Sizes, depth: int, rows: int) -> float:
+def _products(one: LayerSizes, depth: int, rows: int) -> float:
     """Return the cycles of rows times weights."""
     pairs, words = _up(one.channels // one.groups, 2), _up(depth, WORD)
     blocks, last = divmod(rows, ROWS)
@@ -31,18 +31,18 @@ def _products(one: Sizes, depth: int, rows: int) -> float:
     return blocks * tile + rest
 
 
-def _rows(one: Sizes) -> float:
+def _rows(one: LayerSizes) -> float:
     copies = one.pixels * (40 + 2.7 * _up(one.depth, WORD))
     return _products(one, one.depth, one.pixels) + (copies if one.pixels > WORD else 0)
 
 
-def _patches(one: Sizes) -> float:
+def _patches(one: LayerSizes) -> float:
     copies = 60 + one.taps_y * (60 + 1.35 * one.taps_x * one.depth)
     made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
     return one.groups * made
 
 
-def _convolution(one: Sizes) -> float:
+def _convolution(one: LayerSizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
@@ -58,7 +58,7 @@ def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
     return (70 + _up(one.channels, FOUR) * block) / one.channels
 
 
-def _pool(one: Sizes, block: float, tap: float, pair: float) -> float:
+def _pool(one: LayerSizes, block: float, tap: float, pair: float) -> float:
     """Return the cycles of windows of 8 channels, and of 2: without taps, and for each tap."""
     many, rest = divmod(one.channels, LANES)
     rows = 9 * one.taps_y
@@ -66,11 +66,11 @@ def _pool(one: Sizes, block: float, tap: float, pair: float) -> float:
     return one.pixels * (70 + whole + _up(rest, WORD) * (pair + rows + 8 * one.taps))
 
 
-def _averages(one: Sizes) -> float:
+def _averages(one: LayerSizes) -> float:
     return _pool(one, 110.0, 18.0, 42.0)
 
 
-def _maxima(one: Sizes) -> float:
+def _maxima(one: LayerSizes) -> float:
     return _pool(one, 45.0, 18.0, 30.0)
 
 

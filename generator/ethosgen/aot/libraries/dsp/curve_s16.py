@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from tvm import tirx
 
-from ethosgen.aot.libraries.dsp.shapes import CurveS16
+from ethosgen.aot.libraries.dsp.shapes import DspCurveS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR
@@ -34,7 +34,7 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     heights, slopes = signed_lines(op.code)
     is_tanh = int(op.code == "TANH")
-    curve = CurveS16(factor=factor, half=1 << shift >> 1, shift=shift, is_tanh=is_tanh)
+    curve = DspCurveS16(factor=factor, half=1 << shift >> 1, shift=shift, is_tanh=is_tanh)
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     tables = [

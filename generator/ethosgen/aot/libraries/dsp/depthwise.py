@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.lanes import Lanes
 from ethosgen.aot.libraries.dsp.matrix import convolution
-from ethosgen.aot.libraries.dsp.shapes import Depthwise
+from ethosgen.aot.libraries.dsp.shapes import DspDepthwise
 from ethosgen.aot.libraries.framework.calls import images_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
@@ -105,7 +105,7 @@ class Planes:
         is_dense = across.dilation == 1 and across.stride in (1, 2)
         return is_dense and across.taps == self.down.taps == 3 and not self.is_exchanged
 
-    def shape(self, layer: Layer) -> Depthwise:
+    def shape(self, layer: Layer) -> DspDepthwise:
         """Return the struct of a layer."""
         down, across = self.down, self.across
         _, _, width, depth = layer.source.shape
@@ -114,7 +114,7 @@ class Planes:
             source, target = source[::-1], target[::-1]
         before = min(across.padding, self.columns)
         low, high = layer.whole_bounds
-        return Depthwise(
+        return DspDepthwise(
             height=down.source,
             width=min(across.source, self.columns - before),
             channels=depth,

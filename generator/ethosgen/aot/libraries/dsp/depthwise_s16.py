@@ -7,7 +7,7 @@ from tvm import tirx
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import DEPTHWISE
 from ethosgen.aot.libraries.dsp.matrix_s16 import convolution
-from ethosgen.aot.libraries.dsp.shapes import DepthwiseS16
+from ethosgen.aot.libraries.dsp.shapes import DspDepthwiseS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import layer_s16
 from ethosgen.aot.loops.window import make_window
@@ -34,7 +34,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     vertical, horizontal = make_window(op, weights.shape[1:3], source, target)
     _, _, width, depth = source.shape
     low, high = layer.whole_bounds
-    shape = DepthwiseS16(
+    shape = DspDepthwiseS16(
         channels=layer.channels,
         copies=layer.channels // depth,
         row=vertical.dilation * width * depth,

@@ -86,11 +86,11 @@ class Lanes:
         rows = [[place, to, *doubled[to : to + WIDTH].flat] for place, to in self.blocks]
         return np.array(rows, np.int32).reshape(-1)
 
-    def _shape(self, layer: Layer) -> shapes.Lanes:
+    def _shape(self, layer: Layer) -> shapes.DspLanes:
         """Return the struct of a layer."""
         down, across = self.down, self.across
         low, high = layer.whole_bounds
-        return shapes.Lanes(
+        return shapes.DspLanes(
             height=down.source,
             width=across.source,
             channels=self.channels,

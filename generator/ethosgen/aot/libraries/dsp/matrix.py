@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethosgen.aot.libraries.dsp import cost, order
-from ethosgen.aot.libraries.dsp.shapes import Matrix
+from ethosgen.aot.libraries.dsp.shapes import DspMatrix
 from ethosgen.aot.libraries.framework.calls import (
     is_contiguous,
     rows_kernel,
@@ -92,7 +92,7 @@ def whole_steps(depth: int) -> int:
 
 def matrix_constants(
     layer: Layer, weights: Array, groups: int = 1, stride: int | None = None
-) -> tuple[Array, Array, Matrix] | None:
+) -> tuple[Array, Array, DspMatrix] | None:
     """Return packed weights and scales, group by group, and the struct of the layer.
 
     The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
@@ -104,7 +104,7 @@ def matrix_constants(
     channels, depth = layer.channels // groups, weights.shape[1]
     first, part = order.parts(weights.reshape(groups, channels, depth))
     low, high = layer.whole_bounds
-    matrix = Matrix(
+    matrix = DspMatrix(
         depth=depth,
         first=first,
         part=part,

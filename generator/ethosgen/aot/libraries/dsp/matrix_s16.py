@@ -9,7 +9,7 @@ import numpy as np
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import CONVOLUTION, DENSE
-from ethosgen.aot.libraries.dsp.shapes import MatrixS16
+from ethosgen.aot.libraries.dsp.shapes import DspMatrixS16
 from ethosgen.aot.libraries.framework.calls import (
     is_contiguous,
     rows_kernel,
@@ -80,7 +80,9 @@ def _room(weights: Array) -> int:
     return ROOM * -(-depth // order.PAIR) * order.PAIR
 
 
-def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array, MatrixS16] | None:
+def _constants(
+    layer: Layer, weights: Array, groups: int
+) -> tuple[Array, Array, DspMatrixS16] | None:
     """Return packed weights and scales, group by group, and the struct of the layer.
 
     None if the kernel cannot compute the layer.
@@ -96,10 +98,12 @@ def _constants(layer: Layer, weights: Array, groups: int) -> tuple[Array, Array,
     )
 
 
-def matrix_of(weights: Array, scales: Array, bounds: tuple[int, int], groups: int = 1) -> MatrixS16:
+def matrix_of(
+    weights: Array, scales: Array, bounds: tuple[int, int], groups: int = 1
+) -> DspMatrixS16:
     """Return the struct of weights of (channels, depth)."""
     channels, depth = weights.shape
-    return MatrixS16(
+    return DspMatrixS16(
         depth=depth,
         part=order.part(weights, scales),
         channels=channels // groups,

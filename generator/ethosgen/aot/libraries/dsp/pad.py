@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.libraries.framework.core import Pad
+from ethosgen.aot.libraries.framework.core import CorePad
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.padding import PAD, estimate, moved, padding
 from ethosgen.aot.tir.kernel import Kernel
@@ -15,4 +15,4 @@ _cycles = estimate(moved)
 @packed("PAD", dtype="int16", cycles=_cycles)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
-    return padding("ethosgen_dsp_pad_s8", Pad, PAD, op, tensors)
+    return padding("ethosgen_dsp_pad_s8", CorePad, PAD, op, tensors)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ethosgen.aot.libraries.dsp import cost
-from ethosgen.aot.libraries.framework.core import Pool
+from ethosgen.aot.libraries.framework.core import CorePool
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.pools import windows
 from ethosgen.aot.loops.window import pool_window
@@ -40,4 +40,4 @@ def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def _pool(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if tensors[op.inputs[0]].shape[3] < LEAST_CHANNELS:
         return None
-    return windows(function, Pool, POOL, op, tensors)
+    return windows(function, CorePool, POOL, op, tensors)

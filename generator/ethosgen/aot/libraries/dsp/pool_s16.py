@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ethosgen.aot.libraries.dsp import cost_s16 as cost
-from ethosgen.aot.libraries.dsp.shapes import PoolS16
+from ethosgen.aot.libraries.dsp.shapes import DspPoolS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.pools import windows
 from ethosgen.aot.loops.window import pool_window
@@ -34,4 +34,4 @@ def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def _pool(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if tensors[op.inputs[0]].shape[3] < LEAST_CHANNELS:
         return None
-    return windows(function, PoolS16, POOL, op, tensors)
+    return windows(function, DspPoolS16, POOL, op, tensors)

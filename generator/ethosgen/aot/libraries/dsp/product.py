@@ -8,8 +8,8 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
-from ethosgen.aot.libraries.dsp.shapes import Product
-from ethosgen.aot.libraries.framework.core import Scale
+from ethosgen.aot.libraries.dsp.shapes import DspProduct
+from ethosgen.aot.libraries.framework.core import CoreScale
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
 from ethosgen.aot.libraries.framework.scales import channel_scale
@@ -30,7 +30,7 @@ ROW_BYTES, SCALE_BYTES = 32, 16
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ProductSizes:
     """The sizes of a product, and how its depth is split."""
 
     rows: int
@@ -100,12 +100,12 @@ class Sizes:
         return 250 + 6 * self.panel + packed_steps + panels * (100 + made + self.rows * 90)
 
 
-def _sizes(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], Sizes]:
+def _sizes(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], ProductSizes]:
     """Return the batches, and the sizes of each product."""
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     batches, (rows, columns, depth) = merged_sizes(op, first, second, target)
     is_turned = bool(op.options.get("adj_y"))
-    return batches, Sizes(rows, columns, depth, is_turned, zero_point_of(second) != 0)
+    return batches, ProductSizes(rows, columns, depth, is_turned, zero_point_of(second) != 0)
 
 
 def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -142,7 +142,9 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(VECTOR if sizes.is_vector else PRODUCT)
 
 
-def _shape(op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: Sizes) -> Product | None:
+def _shape(
+    op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: ProductSizes
+) -> DspProduct | None:
     """Return the struct of a product, None if the kernel does not cover it."""
     first, second, target = tensors
     (multiplier,) = multipliers_of(first, second, target)
@@ -153,8 +155,8 @@ def _shape(op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: Sizes) -
     rows = (sizes.rows, 1) if op.options.get("adj_x") else (1, sizes.depth)
     columns = (1, sizes.depth) if sizes.is_turned else (sizes.columns, 1)
     bias, mantissa, addend, shift = scale
-    even = Scale(bias=bias, mantissa=mantissa, addend=addend, shift=shift)
-    return Product(
+    even = CoreScale(bias=bias, mantissa=mantissa, addend=addend, shift=shift)
+    return DspProduct(
         rows=sizes.rows,
         depth=sizes.depth,
         columns=sizes.columns,

@@ -6,7 +6,7 @@ from math import prod
 from tvm import tirx
 
 from ethosgen.aot.libraries.dsp import order_s16 as order
-from ethosgen.aot.libraries.dsp.shapes import ProductS16
+from ethosgen.aot.libraries.dsp.shapes import DspProductS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import leading, merged_sizes
 from ethosgen.aot.loops.layer import multipliers_of
@@ -45,7 +45,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if min(target.elements, depth) == 0 or scale is None or scale[3] < 0:
         return None
     place_step, column_step = (1, depth) if op.options.get("adj_y") else (columns, 1)
-    product = ProductS16(
+    product = DspProductS16(
         rows=rows,
         depth=depth,
         columns=columns,

@@ -8,7 +8,7 @@ from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
-from ethosgen.aot.libraries.framework.recurrent import Sums, lstm_of, svdf_of
+from ethosgen.aot.libraries.framework.recurrent import RowSums, lstm_of, svdf_of
 from ethosgen.aot.operators.recurrent import read_lstm, read_svdf
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
@@ -54,7 +54,7 @@ def _places(block: Array) -> Array:
     return np.concatenate([order.matrix_weights(block[:, p : p + MOST_PLACES]) for p in parts])
 
 
-SUMS = Sums(
+SUMS = RowSums(
     MATRIX | {"ethosgen_dsp_sums.c"},
     _places,
     lambda _, biases: biases,

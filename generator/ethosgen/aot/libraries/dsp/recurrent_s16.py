@@ -8,7 +8,7 @@ from tvm import tirx
 from ethosgen.aot.libraries.dsp import order_s16 as order
 from ethosgen.aot.libraries.dsp.cost_s16 import one_row
 from ethosgen.aot.libraries.dsp.matrix_s16 import MATRIX, matrix_of
-from ethosgen.aot.libraries.dsp.shapes import LstmS16
+from ethosgen.aot.libraries.dsp.shapes import DspLstmS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.libraries.framework.recurrent import cell_of, curve_lines
@@ -41,7 +41,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     forward, back = _forward(layer), _back(layer)
     if forward is None or back is None:
         return None
-    shape = LstmS16(
+    shape = DspLstmS16(
         steps=steps,
         row_step=batch if layer.by_time else 1,
         forward=matrix_of(*forward, limits("int16")),

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from ethosgen.aot.libraries.framework.core import Cell, Multiplier, Scale
+from ethosgen.aot.libraries.framework.core import CoreCell, CoreMultiplier, CoreScale
 from ethosgen.aot.tir.structs import Struct, Unsigned
 
 
-class Matrix(Struct, name="ethosgen_dsp_matrix"):
+class DspMatrix(Struct, name="ethosgen_dsp_matrix"):
     """Rows times weights."""
 
     depth: int
@@ -18,7 +18,7 @@ class Matrix(Struct, name="ethosgen_dsp_matrix"):
     high: int
 
 
-class Depthwise(Struct, name="ethosgen_dsp_depthwise"):
+class DspDepthwise(Struct, name="ethosgen_dsp_depthwise"):
     """A depthwise convolution; rows and columns may be exchanged."""
 
     height: Annotated[int, "of the input, in rows"]
@@ -48,7 +48,7 @@ class Depthwise(Struct, name="ethosgen_dsp_depthwise"):
     high: int
 
 
-class Lanes(Struct, name="ethosgen_dsp_lanes"):
+class DspLanes(Struct, name="ethosgen_dsp_lanes"):
     """A depthwise convolution whose outputs are computed 4 channels at a time, in blocks."""
 
     height: Annotated[int, "of the input"]
@@ -71,7 +71,7 @@ class Lanes(Struct, name="ethosgen_dsp_lanes"):
     high: int
 
 
-class Product(Struct, name="ethosgen_dsp_product"):
+class DspProduct(Struct, name="ethosgen_dsp_product"):
     """The product of two matrices.
 
     A part of the depth has a place more if the second has a zero point.
@@ -90,10 +90,10 @@ class Product(Struct, name="ethosgen_dsp_product"):
     parts: Annotated[int, "of the depth"]
     part_depth: Annotated[int, "places in each part but the last"]
     part: Annotated[int, "steps of 4 places in each part"]
-    scales: Annotated[tuple[Scale, Scale], "of an even column, and of an odd one"]
+    scales: Annotated[tuple[CoreScale, CoreScale], "of an even column, and of an odd one"]
 
 
-class MatrixS16(Struct, name="ethosgen_dsp_matrix_s16"):
+class DspMatrixS16(Struct, name="ethosgen_dsp_matrix_s16"):
     """Rows times weights."""
 
     depth: int
@@ -106,7 +106,7 @@ class MatrixS16(Struct, name="ethosgen_dsp_matrix_s16"):
     high: int
 
 
-class DepthwiseS16(Struct, name="ethosgen_dsp_depthwise_s16"):
+class DspDepthwiseS16(Struct, name="ethosgen_dsp_depthwise_s16"):
     """A depthwise convolution; steps are between values."""
 
     channels: Annotated[int, "of the outputs"]
@@ -118,7 +118,7 @@ class DepthwiseS16(Struct, name="ethosgen_dsp_depthwise_s16"):
     high: int
 
 
-class PoolS16(Struct, name="ethosgen_dsp_pool_s16"):
+class DspPoolS16(Struct, name="ethosgen_dsp_pool_s16"):
     """A pool over pixels of at least 2 `channels`, and the bounds of its outputs."""
 
     row_step: Annotated[int, "values from a row of the input to the next"]
@@ -127,17 +127,17 @@ class PoolS16(Struct, name="ethosgen_dsp_pool_s16"):
     high: int
 
 
-class LstmS16(Struct, name="ethosgen_dsp_lstm_s16"):
+class DspLstmS16(Struct, name="ethosgen_dsp_lstm_s16"):
     """An LSTM: the gates of all units from the features, and from the hidden state."""
 
     steps: int
     row_step: Annotated[int, "rows from a time step to the next, in the input and in the output"]
-    forward: Annotated[MatrixS16, "from the features"]
-    back: Annotated[MatrixS16, "from the hidden state"]
-    cell: Cell
+    forward: Annotated[DspMatrixS16, "from the features"]
+    back: Annotated[DspMatrixS16, "from the hidden state"]
+    cell: CoreCell
 
 
-class ProductS16(Struct, name="ethosgen_dsp_product_s16"):
+class DspProductS16(Struct, name="ethosgen_dsp_product_s16"):
     """A product of matrices. A sum becomes an output as with a struct ethosgen_dsp_scale_s16."""
 
     rows: int
@@ -151,7 +151,7 @@ class ProductS16(Struct, name="ethosgen_dsp_product_s16"):
     shift: int
 
 
-class CurveS16(Struct, name="ethosgen_dsp_curve_s16"):
+class DspCurveS16(Struct, name="ethosgen_dsp_curve_s16"):
     """The logistic function or tanh of (value * factor + half) / 2^shift, rounded down."""
 
     factor: int
@@ -160,8 +160,8 @@ class CurveS16(Struct, name="ethosgen_dsp_curve_s16"):
     is_tanh: int
 
 
-class SoftmaxS16(Struct, name="ethosgen_dsp_softmax_s16"):
+class DspSoftmaxS16(Struct, name="ethosgen_dsp_softmax_s16"):
     """Rows of a SOFTMAX of int16; `scale` is from distances to the argument of exp."""
 
     depth: int
-    scale: Multiplier
+    scale: CoreMultiplier

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ethosgen.aot.libraries.dsp.shapes import SoftmaxS16
+from ethosgen.aot.libraries.dsp.shapes import DspSoftmaxS16
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.recurrent import multiplier_of
 from ethosgen.aot.operators.softmax import read_softmax_s16
@@ -37,7 +37,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     tables = [
         nest.table("exponentials", found.exponentials),
         nest.table("reciprocals", found.reciprocals),
-        nest.table("shape", SoftmaxS16(depth=depth, scale=scale)),
+        nest.table("shape", DspSoftmaxS16(depth=depth, scale=scale)),
     ]
     y = nest.write("output", target, (source.elements,))
     places = tirx.address_of(y[0]), tirx.address_of(x[0])

@@ -5,9 +5,9 @@ the same roundings as in TFLite Micro's reference kernels on a computer, bit for
 that are subnormal in float32 are zero for Helium (docs/builds.md).
 """
 
-from ethosgen.aot.libraries.framework.library import MicroKernels, Source
+from ethosgen.aot.libraries.framework.library import LibrarySource, MicroKernels
 
-_SOURCE = Source(
+_SOURCE = LibrarySource(
     package=__name__,
     families=(
         "binary",

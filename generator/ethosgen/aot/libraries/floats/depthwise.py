@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import convolution, sizes_of, two_forms, whole_convolution
-from ethosgen.aot.libraries.floats.shapes import Depthwise
+from ethosgen.aot.libraries.floats.shapes import FloatDepthwise
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import padded
 from ethosgen.aot.loops.window import make_window
@@ -47,7 +47,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     vertical, horizontal = make_window(op, (height, width), source, target)
     steps = horizontal.dilation * depth, vertical.dilation * source.shape[2] * depth
     is_column = width == 1
-    layer_shape = Depthwise(
+    layer_shape = FloatDepthwise(
         channels=channels,
         tap_floats=steps[is_column],
         row_floats=steps[1],

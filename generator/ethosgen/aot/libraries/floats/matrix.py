@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.cost import Cycles, TwoForms
 from ethosgen.aot.libraries.floats import cost, order, shapes
-from ethosgen.aot.libraries.floats.strips import Rows, Sizes, Strips, cheapest
+from ethosgen.aot.libraries.floats.strips import ConvolutionSizes, FloatStrips, Rows, cheapest
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
@@ -47,20 +47,20 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     weights = layer.weights.array()
     weights = weights.reshape(-1, weights.shape[-1])
     count, depth, channels = layer.target.elements // layer.channels, weights.shape[1], len(weights)
-    sizes = Sizes(_POINT, _POINT, depth, depth, channels)
+    sizes = ConvolutionSizes(_POINT, _POINT, depth, depth, channels)
     return _multiply(layer, weights, sizes, Rows(1, count, 0, 0, depth, channels), batches=1)
 
 
 _POINT = Axis(taps=1, stride=1, dilation=1, padding=0, source=1, target=1)
 
 
-def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> Sizes:
+def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> ConvolutionSizes:
     """Return the sizes of a convolution, also of a depthwise one of one channel."""
     source, weights, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     _, height, width, depth = weights.shape
     depth = depth if op.code == "CONV_2D" else 1
     window = make_window(op, (height, width), source, target)
-    return Sizes(*window, source.shape[3], depth, target.shape[3])
+    return ConvolutionSizes(*window, source.shape[3], depth, target.shape[3])
 
 
 def whole_convolution(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -78,7 +78,7 @@ def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return convolution(layer, layer.weights.array(), sizes_of(op, tensors))
 
 
-def convolution(layer: Layer, weights: Array, sizes: Sizes) -> Kernel:
+def convolution(layer: Layer, weights: Array, sizes: ConvolutionSizes) -> Kernel:
     """Return a layer's kernel with weights of (output channel, row, column, input channel)."""
     form = cheapest(sizes)
     if isinstance(form, Rows):
@@ -107,14 +107,16 @@ def packed_groups(layer: Layer, weights: Array, groups: int) -> list[Array]:
     ]
 
 
-def strip_shape(strips: Strips, steps: tuple[int, int], group_weights: int) -> shapes.Convolution:
+def strip_shape(
+    strips: FloatStrips, steps: tuple[int, int], group_weights: int
+) -> shapes.FloatConvolution:
     """Return the struct of a convolution.
 
     `steps` has the floats from an output to the one below it, and to the next in its row.
     """
     sizes = strips.sizes
     channels = sizes.source_channels
-    return shapes.Convolution(
+    return shapes.FloatConvolution(
         vertical=_windows(sizes.vertical, sizes.horizontal.source * channels, steps[0]),
         horizontal=_windows(sizes.horizontal, channels, steps[1]),
         depth=sizes.depth,
@@ -126,9 +128,9 @@ def strip_shape(strips: Strips, steps: tuple[int, int], group_weights: int) -> s
     )
 
 
-def _windows(axis: Axis, source_step: int, target_step: int) -> shapes.Windows:
+def _windows(axis: Axis, source_step: int, target_step: int) -> shapes.FloatWindows:
     """Return the struct of an axis."""
-    return shapes.Windows(
+    return shapes.FloatWindows(
         source=axis.source,
         source_step=source_step,
         taps=axis.taps,
@@ -140,13 +142,15 @@ def _windows(axis: Axis, source_step: int, target_step: int) -> shapes.Windows:
     )
 
 
-def _multiply(layer: Layer, weights: Array, sizes: Sizes, rows: Rows, batches: int) -> Kernel:
+def _multiply(
+    layer: Layer, weights: Array, sizes: ConvolutionSizes, rows: Rows, batches: int
+) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
     source, target = layer.source.elements // batches, layer.target.elements // batches
     count, groups = rows.count, sizes.groups
     if rows.pieces == 1 and source == count * rows.step:
         count, batches = count * batches, 1
-    matrix = shapes.Matrix(
+    matrix = shapes.FloatMatrix(
         rows=count,
         depth=weights.shape[1],
         channels=sizes.group_channels,

@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import two_forms
-from ethosgen.aot.libraries.floats.shapes import Pool
+from ethosgen.aot.libraries.floats.shapes import FloatPool
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.loops.window import pool_window
 from ethosgen.aot.operators.layout import constant
@@ -47,8 +47,8 @@ def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _windows("ethosgen_max_pool_f32", op, tensors)
 
 
-def _shape(width: int, channels: int) -> Pool:
-    return Pool(channels=channels, tap_floats=channels, row_floats=width * channels)
+def _shape(width: int, channels: int) -> FloatPool:
+    return FloatPool(channels=channels, tap_floats=channels, row_floats=width * channels)
 
 
 def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:

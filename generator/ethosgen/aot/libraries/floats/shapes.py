@@ -5,7 +5,7 @@ from typing import Annotated
 from ethosgen.aot.tir.structs import Struct
 
 
-class Matrix(Struct, name="ethosgen_matrix_f32"):
+class FloatMatrix(Struct, name="ethosgen_matrix_f32"):
     """Rows times weights; the steps are numbers of floats from a row to the next."""
 
     rows: int
@@ -15,12 +15,14 @@ class Matrix(Struct, name="ethosgen_matrix_f32"):
     output_step: int
 
 
-def contiguous(rows: int, depth: int, channels: int) -> Matrix:
+def contiguous(rows: int, depth: int, channels: int) -> FloatMatrix:
     """Return the struct for rows that follow each other."""
-    return Matrix(rows=rows, depth=depth, channels=channels, input_step=depth, output_step=channels)
+    return FloatMatrix(
+        rows=rows, depth=depth, channels=channels, input_step=depth, output_step=channels
+    )
 
 
-class Windows(Struct, name="ethosgen_windows_f32"):
+class FloatWindows(Struct, name="ethosgen_windows_f32"):
     """Windows along an axis."""
 
     source: Annotated[int, "elements of the input"]
@@ -33,7 +35,7 @@ class Windows(Struct, name="ethosgen_windows_f32"):
     target_step: Annotated[int, "floats from one of them to the next"]
 
 
-class Convolution(Struct, name="ethosgen_convolution_f32"):
+class FloatConvolution(Struct, name="ethosgen_convolution_f32"):
     """A convolution.
 
     A column of outputs is computed from a strip: the rows of the input below
@@ -41,8 +43,8 @@ class Convolution(Struct, name="ethosgen_convolution_f32"):
     of a window follow one another in their order.
     """
 
-    vertical: Windows
-    horizontal: Windows
+    vertical: FloatWindows
+    horizontal: FloatWindows
     depth: Annotated[int, "channels of the input in a group"]
     groups: int
     group_weights: Annotated[int, "floats of a group's weights"]
@@ -51,7 +53,7 @@ class Convolution(Struct, name="ethosgen_convolution_f32"):
     channels: Annotated[int, "channels of the output in a group"]
 
 
-class Depthwise(Struct, name="ethosgen_depthwise_f32"):
+class FloatDepthwise(Struct, name="ethosgen_depthwise_f32"):
     """A depthwise convolution; the steps are numbers of floats."""
 
     channels: Annotated[int, "of the output"]
@@ -60,7 +62,7 @@ class Depthwise(Struct, name="ethosgen_depthwise_f32"):
     weight_row: Annotated[int, "the same for the weights, in which taps are `channels` apart"]
 
 
-class Pool(Struct, name="ethosgen_pool_f32"):
+class FloatPool(Struct, name="ethosgen_pool_f32"):
     """A pool; the steps are numbers of floats."""
 
     channels: int

@@ -13,7 +13,7 @@ ROOM, MOST_ROOM = 2048, 4096
 
 
 @dataclass(frozen=True)
-class Sizes:
+class ConvolutionSizes:
     """A convolution: its axes, and the channels of its input, of a window and of its output."""
 
     vertical: Axis
@@ -49,13 +49,13 @@ class Rows:
     step: int
     target_step: int
 
-    def cycles(self, by: Figures, sizes: Sizes) -> float:
+    def cycles(self, by: Figures, sizes: ConvolutionSizes) -> float:
         """Return the estimate of a picture's instructions."""
         rows = cost.rows(by, self.count, sizes.products, sizes.group_channels)
         return sizes.groups * self.pieces * rows
 
 
-def rows_in_place(sizes: Sizes) -> Rows | None:
+def rows_in_place(sizes: ConvolutionSizes) -> Rows | None:
     """Return the windows as rows in the input, None if they are not contiguous there."""
     down, right = sizes.vertical, sizes.horizontal
     is_whole = sizes.depth == sizes.source_channels or right.taps * down.taps == 1
@@ -69,7 +69,7 @@ def rows_in_place(sizes: Sizes) -> Rows | None:
     return None
 
 
-def _pixels(sizes: Sizes, lines: int) -> Rows:
+def _pixels(sizes: ConvolutionSizes, lines: int) -> Rows:
     """Return the windows of one line, `lines` floats apart from those of the next."""
     down, right, outputs = sizes.vertical, sizes.horizontal, sizes.channels
     step = right.stride * sizes.source_channels
@@ -81,10 +81,10 @@ def _pixels(sizes: Sizes, lines: int) -> Rows:
 
 
 @dataclass(frozen=True)
-class Strips:
+class FloatStrips:
     """The strips of a convolution: each has a column of windows."""
 
-    sizes: Sizes
+    sizes: ConvolutionSizes
 
     @property
     def is_shared(self) -> bool:
@@ -123,7 +123,7 @@ class Strips:
     def _lines(self, outputs: int) -> int:
         return (outputs - 1) * self.step + self.sizes.vertical.taps
 
-    def cycles(self, by: Figures, sizes: Sizes) -> float:
+    def cycles(self, by: Figures, sizes: ConvolutionSizes) -> float:
         """Return the estimate of a picture's instructions."""
         whole, rest = divmod(sizes.vertical.target, self.outputs)
         counts = [self.outputs] * whole + [rest] * bool(rest)
@@ -133,6 +133,6 @@ class Strips:
         return sizes.groups * sizes.horizontal.target * column
 
 
-def cheapest(sizes: Sizes) -> Rows | Strips:
+def cheapest(sizes: ConvolutionSizes) -> Rows | FloatStrips:
     """Return the cheapest way to read the windows of a convolution: in place or by strips."""
-    return rows_in_place(sizes) or Strips(sizes)
+    return rows_in_place(sizes) or FloatStrips(sizes)

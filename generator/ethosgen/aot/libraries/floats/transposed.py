@@ -16,7 +16,7 @@ from ethosgen.aot.libraries.floats.matrix import (
     strip_shape,
     two_forms,
 )
-from ethosgen.aot.libraries.floats.strips import Sizes, Strips
+from ethosgen.aot.libraries.floats.strips import ConvolutionSizes, FloatStrips
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.transposed import MOST_PARTS, Phase, phases
 from ethosgen.aot.loops.window import make_transposed_window
@@ -26,7 +26,7 @@ from ethosgen.values.network import Operator, Tensor
 
 CALL = 100
 """Instructions of a part outside its strips."""
-Part = tuple[Phase, Phase, Strips]
+Part = tuple[Phase, Phase, FloatStrips]
 
 
 def _parts(op: Operator, tensors: Sequence[Tensor]) -> list[Part]:
@@ -38,7 +38,7 @@ def _parts(op: Operator, tensors: Sequence[Tensor]) -> list[Part]:
     pairs = list(product(*map(phases, window)))
     depth, channels = source.shape[3], target.shape[3]
     parts = [
-        (down, right, Strips(Sizes(down.axis, right.axis, depth, depth, channels)))
+        (down, right, FloatStrips(ConvolutionSizes(down.axis, right.axis, depth, depth, channels)))
         for down, right in pairs
     ]
     is_covered = all(tap >= 0 for pair in pairs for phase in pair for tap in phase.taps[0])

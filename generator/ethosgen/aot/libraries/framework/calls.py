@@ -55,7 +55,7 @@ def windows_kernel(
     depth: int,
     function: str,
     constants: Constants,
-    window: core.Window,
+    window: core.CoreWindow,
     room_bytes: int,
     sources: frozenset[str],
 ) -> Kernel:
@@ -102,13 +102,13 @@ def images_kernel(
 
 def window_of(
     layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
-) -> core.Window:
+) -> core.CoreWindow:
     """Return the window that covers `depth` channels of each pixel.
 
     A row of outputs and the next are `row_step` apart, or else adjacent.
     """
     _, height, width, channels = layer.source.shape
-    return core.Window(
+    return core.CoreWindow(
         height=height,
         width=width,
         pixel=channels,

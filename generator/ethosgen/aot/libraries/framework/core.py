@@ -5,7 +5,7 @@ from typing import Annotated
 from ethosgen.aot.tir.structs import Struct
 
 
-class Scale(Struct, name="ethosgen_core_scale"):
+class CoreScale(Struct, name="ethosgen_core_scale"):
     """How the sums of a channel become outputs."""
 
     bias: Annotated[
@@ -16,7 +16,7 @@ class Scale(Struct, name="ethosgen_core_scale"):
     shift: Annotated[int, "to the right"]
 
 
-class Window(Struct, name="ethosgen_core_window"):
+class CoreWindow(Struct, name="ethosgen_core_window"):
     """A window over `height` x `width` pixels, for each of `rows` x `columns` outputs."""
 
     height: int
@@ -37,7 +37,7 @@ class Window(Struct, name="ethosgen_core_window"):
     row_step: Annotated[int, "bytes between a row of outputs and the next"]
 
 
-class Pool(Struct, name="ethosgen_core_pool"):
+class CorePool(Struct, name="ethosgen_core_pool"):
     """A pool over pixels of `channels` bytes, and the bounds of its outputs."""
 
     row_step: Annotated[int, "from a row of the input to the next"]
@@ -46,7 +46,7 @@ class Pool(Struct, name="ethosgen_core_pool"):
     high: int
 
 
-class Pad(Struct, name="ethosgen_dsp_pad"):
+class CorePad(Struct, name="ethosgen_dsp_pad"):
     """Rows with padding around them, in bytes."""
 
     rows: int
@@ -57,7 +57,7 @@ class Pad(Struct, name="ethosgen_dsp_pad"):
     value: Annotated[int, "of each byte of the padding"]
 
 
-class Multiplier(Struct, name="ethosgen_dsp_multiplier"):
+class CoreMultiplier(Struct, name="ethosgen_dsp_multiplier"):
     """A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds."""
 
     left: int
@@ -67,24 +67,24 @@ class Multiplier(Struct, name="ethosgen_dsp_multiplier"):
     right: int
 
 
-class Svdf(Struct, name="ethosgen_dsp_svdf"):
+class CoreSvdf(Struct, name="ethosgen_dsp_svdf"):
     """An SVDF: the filters of a unit are adjacent, `rank` for each."""
 
     depth: int
     filters: int
     rank: int
     memory: Annotated[int, "time steps in the state of each filter"]
-    into: Annotated[Multiplier, "from sums of features to the state"]
-    out: Annotated[Multiplier, "its `left` is that of the totals, not doubled"]
+    into: Annotated[CoreMultiplier, "from sums of features to the state"]
+    out: Annotated[CoreMultiplier, "its `left` is that of the totals, not doubled"]
     zero_point: int
 
 
-class Cell(Struct, name="ethosgen_dsp_cell"):
+class CoreCell(Struct, name="ethosgen_dsp_cell"):
     """How the gates of an LSTM change its cell's state, and make its output."""
 
-    kept: Multiplier
-    added: Multiplier
-    made: Multiplier
+    kept: CoreMultiplier
+    added: CoreMultiplier
+    made: CoreMultiplier
     low: Annotated[int, "the bounds of the state"]
     high: int
     factor: Annotated[int, "with the right shift, from the state to the argument of tanh"]
@@ -93,7 +93,7 @@ class Cell(Struct, name="ethosgen_dsp_cell"):
     zero_point: int
 
 
-class Lstm(Struct, name="ethosgen_dsp_lstm"):
+class CoreLstm(Struct, name="ethosgen_dsp_lstm"):
     """An LSTM. Its gates are in the order input, forget, cell, output."""
 
     steps: int
@@ -101,10 +101,11 @@ class Lstm(Struct, name="ethosgen_dsp_lstm"):
     features: int
     units: int
     forward: Annotated[
-        tuple[Multiplier, Multiplier, Multiplier, Multiplier],
+        tuple[CoreMultiplier, CoreMultiplier, CoreMultiplier, CoreMultiplier],
         "from the sums of each gate with the input to 2^-12",
     ]
     back: Annotated[
-        tuple[Multiplier, Multiplier, Multiplier, Multiplier], "the same with the hidden state"
+        tuple[CoreMultiplier, CoreMultiplier, CoreMultiplier, CoreMultiplier],
+        "the same with the hidden state",
     ]
-    cell: Cell
+    cell: CoreCell

@@ -100,7 +100,7 @@ NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
 
 
 @dataclass(frozen=True)
-class Source:
+class LibrarySource:
     """Where a library of micro-kernels is: in a Python package, and a folder of C.
 
     The families are the package's modules, or "module:NAME" for a tuple of functions in one.
@@ -121,7 +121,7 @@ class MicroKernels(Library):
     has_tables = True
 
     def __init__(
-        self, name: str, source: Source, has_helium: bool = True, is_portable: bool = False
+        self, name: str, source: LibrarySource, has_helium: bool = True, is_portable: bool = False
     ) -> None:
         """Make a library; without Helium its offers are those of its plain C.
 
@@ -213,7 +213,7 @@ class MicroKernels(Library):
 
 
 @cache
-def _registry(source: Source) -> dict[tuple[str, ...], _Packing]:
+def _registry(source: LibrarySource) -> dict[tuple[str, ...], _Packing]:
     families = [resolve_name(f"{source.package}.{family}") for family in source.families]
     values = [one for f in families for one in (f if isinstance(f, tuple) else vars(f).values())]
     functions = [one for one in values if isinstance(one, Packed)]

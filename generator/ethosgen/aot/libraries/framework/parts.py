@@ -30,7 +30,7 @@ CALL = 120
 """Instructions of a call outside its loops."""
 NAMES = ("weights", "scales", "shape", "window")
 """The constants of a part."""
-PartConstants = tuple[Array, Array, Struct, core.Window]
+PartConstants = tuple[Array, Array, Struct, core.CoreWindow]
 MakeConstants = Callable[[Layer, Array, int], Constants | None]
 """Packs a layer's weights (channel, products), for outputs of rows that are so far apart."""
 WindowCycles = Callable[[int, tuple[int, int], int, int], float]
@@ -38,7 +38,7 @@ WindowCycles = Callable[[int, tuple[int, int], int, int], float]
 
 
 @dataclass(frozen=True)
-class Part:
+class ConvolutionPart:
     """An ordinary convolution of the input, and the outputs that it computes."""
 
     down: Phase
@@ -57,24 +57,26 @@ class Part:
 
 def cheapest_parts(
     op: Operator, tensors: Sequence[Tensor], windows: WindowCycles
-) -> tuple[tuple[Part, ...], float]:
+) -> tuple[tuple[ConvolutionPart, ...], float]:
     """Return the parts with the fewest instructions, and these for each image; () if too many."""
     _, weights, source = (tensors[i] for i in op.inputs[:3])
     target = tensors[op.outputs[0]]
     taps = weights.shape[1], weights.shape[2]
     vertical, horizontal = make_transposed_window(op, taps, source, target)
     whole = horizontal.source % horizontal.stride == 0
-    best: tuple[tuple[Part, ...], float] = (), 0.0
+    best: tuple[tuple[ConvolutionPart, ...], float] = (), 0.0
     for merged in sorted({1, horizontal.stride} if whole else {1}):
         pairs = product(phases(vertical), phases(horizontal, merged))
-        parts = tuple(Part(*pair) for pair in pairs)
+        parts = tuple(ConvolutionPart(*pair) for pair in pairs)
         cycles = sum(part.cycles(windows, source.shape[3], target.shape[3]) for part in parts)
         if len(parts) <= MOST_PARTS and (not best[0] or cycles < best[1]):
             best = parts, cycles
     return best
 
 
-def part_constants(layer: Layer, part: Part, make: MakeConstants) -> PartConstants | None:
+def part_constants(
+    layer: Layer, part: ConvolutionPart, make: MakeConstants
+) -> PartConstants | None:
     """Return packed weights, scales, and the structs of a part, None if it has no form."""
     down, across = part.down, part.across
     _, _, width, channels = layer.target.shape
@@ -89,7 +91,7 @@ def part_constants(layer: Layer, part: Part, make: MakeConstants) -> PartConstan
 
 def parts_kernel(
     layer: Layer,
-    parts: Sequence[Part],
+    parts: Sequence[ConvolutionPart],
     make: MakeConstants,
     function: str,
     room_bytes: int,
@@ -115,6 +117,6 @@ def parts_kernel(
     return nest.kernel(sources)
 
 
-def most_products(layer: Layer, parts: Sequence[Part]) -> int:
+def most_products(layer: Layer, parts: Sequence[ConvolutionPart]) -> int:
     """Return the products of an output in the part that has most."""
     return max(part.taps[0] * part.taps[1] for part in parts) * layer.source.shape[3]

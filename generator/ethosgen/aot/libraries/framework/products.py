@@ -21,7 +21,7 @@ MOST_TURNED = 8192
 """Bytes of a row in a matrix that can be turned: 8 rows of them are within an offset of 16 bits."""
 
 
-class Output(Struct, name="ethosgen_output"):
+class OutputRange(Struct, name="ethosgen_output"):
     """The zero point and the bounds of a layer's outputs."""
 
     zero_point: int
@@ -29,7 +29,7 @@ class Output(Struct, name="ethosgen_output"):
     high: int
 
 
-class Product(Struct, name="ethosgen_product"):
+class MatrixProduct(Struct, name="ethosgen_product"):
     """The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes.
 
     Byte k of column c of the second is at c * column_step + k * step.
@@ -44,7 +44,7 @@ class Product(Struct, name="ethosgen_product"):
     second_zero_point: int
     mantissa: int
     shift: Annotated[int, "0 or negative"]
-    output: Output
+    output: OutputRange
 
 
 def merged_sizes(
@@ -77,7 +77,7 @@ def product_kernel(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if multiplier.shift > 0 or min(target.elements, depth) == 0 or widest > MOST_TURNED:
         return None
     low, high = limits("int8")
-    product = Product(
+    product = MatrixProduct(
         rows=rows,
         depth=depth,
         columns=columns,
@@ -87,7 +87,7 @@ def product_kernel(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         second_zero_point=zero_point_of(second),
         mantissa=multiplier.mantissa,
         shift=multiplier.shift,
-        output=Output(zero_point=zero_point_of(target), low=low, high=high),
+        output=OutputRange(zero_point=zero_point_of(target), low=low, high=high),
     )
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()

@@ -44,7 +44,7 @@ MOST_SHIFT = 30
 
 
 @dataclass(frozen=True)
-class Sums:
+class RowSums:
     """A library's C for the sums of a row, which SVDF and LSTM call."""
 
     sources: frozenset[str]
@@ -82,7 +82,7 @@ def curve_lines() -> Array:
     return np.concatenate([starts, slopes]).astype(np.int16)
 
 
-def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: RowSums) -> Kernel | None:
     """Return the kernel of an SVDF with a library's sums."""
     layer = read_svdf(op, tensors)
     types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
@@ -117,7 +117,7 @@ def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | Non
     return nest.kernel(SVDF | sums.sources)
 
 
-def _svdf_shape(layer: Svdf) -> core.Svdf | None:
+def _svdf_shape(layer: Svdf) -> core.CoreSvdf | None:
     """Return the struct of a layer, None if the kernel does not cover the layer."""
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
@@ -127,7 +127,7 @@ def _svdf_shape(layer: Svdf) -> core.Svdf | None:
     last = multiplier_of(out, 0)
     if first is None or last is None:
         return None
-    return core.Svdf(
+    return core.CoreSvdf(
         depth=layer.source.shape[1],
         filters=layer.time.shape[0],
         rank=layer.rank,
@@ -138,12 +138,12 @@ def _svdf_shape(layer: Svdf) -> core.Svdf | None:
     )
 
 
-def multiplier_of(by: Multiplier, most: int) -> core.Multiplier | None:
+def multiplier_of(by: Multiplier, most: int) -> core.CoreMultiplier | None:
     """Return a multiplier for sums of at most `most`, None if they overflow."""
     left, right = max(by.shift, 0), max(-by.shift, 0)
     if left + 1 > MOST_SHIFT or right > MOST_SHIFT or most << left >= MOST_SUM:
         return None
-    return core.Multiplier(
+    return core.CoreMultiplier(
         left=1 + left,
         mantissa=by.mantissa,
         sign=-1 if right else 0,
@@ -157,7 +157,7 @@ def _most(weights: Tensor) -> int:
     return MOST_INPUT * int(np.abs(weights.array().astype(np.int64)).sum(axis=1).max(initial=0))
 
 
-def _blocks(matrices: Sequence[Array], sums: Sums) -> Array:
+def _blocks(matrices: Sequence[Array], sums: RowSums) -> Array:
     """Pack matrices of (filter, depth) by blocks of filters; each matrix's follow one another."""
     filters = len(matrices[0])
     return np.concatenate(
@@ -169,7 +169,7 @@ def _blocks(matrices: Sequence[Array], sums: Sums) -> Array:
     )
 
 
-def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: Sums) -> Kernel | None:
+def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: RowSums) -> Kernel | None:
     """Return the kernel of an LSTM with a library's sums."""
     layer = read_lstm(op, tensors)
     shape = _lstm_shape(layer)
@@ -206,7 +206,7 @@ def _by_block(gates: Sequence[Array]) -> list[Array]:
     ]
 
 
-def _lstm_weights(layer: Lstm, sums: Sums) -> Array:
+def _lstm_weights(layer: Lstm, sums: RowSums) -> Array:
     """Return the weights of each block: those of the input, then those of the hidden state."""
     forward, back = (
         _by_block([weights.array() for weights in side]) for side in (layer.inputs, layer.recurrent)
@@ -215,7 +215,7 @@ def _lstm_weights(layer: Lstm, sums: Sums) -> Array:
     return np.concatenate([sums.weights(block) for pair in pairs for block in pair])
 
 
-def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
+def _lstm_biases(layer: Lstm, sums: RowSums) -> Array:
     """Return the biases in the order of the weights; those of the hidden state are 0."""
     biases = [b for bias in layer.biases for b in (bias.array().astype(np.int64), 0)]
     folded = [
@@ -226,7 +226,7 @@ def _lstm_biases(layer: Lstm, sums: Sums) -> Array:
     return np.concatenate([block for pair in pairs for block in pair])
 
 
-def _lstm_shape(layer: Lstm) -> core.Lstm | None:
+def _lstm_shape(layer: Lstm) -> core.CoreLstm | None:
     """Return the struct of a layer, None if the kernel does not cover the layer."""
     batch, steps, features, units = layer.sizes
     pairs, cell = gate_matrices(layer), cell_of(layer)
@@ -242,7 +242,7 @@ def _lstm_shape(layer: Lstm) -> core.Lstm | None:
     multipliers = [gate for gate in gates if gate is not None]
     if len(multipliers) < len(gates):
         return None
-    return core.Lstm(
+    return core.CoreLstm(
         steps=steps,
         row_step=batch if layer.by_time else 1,
         features=features,
@@ -253,7 +253,7 @@ def _lstm_shape(layer: Lstm) -> core.Lstm | None:
     )
 
 
-def cell_of(layer: Lstm) -> core.Cell | None:
+def cell_of(layer: Lstm) -> core.CoreCell | None:
     """Return the struct of a layer's cell, None if the kernels do not cover the cell."""
     factor, shift = cell_shift(scale_of(layer.cell))
     # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
@@ -263,7 +263,7 @@ def cell_of(layer: Lstm) -> core.Cell | None:
     if factor > MOST_FACTOR or shift > MOST_SHIFT:
         return None
     low, high = cell_clip(layer)
-    return core.Cell(
+    return core.CoreCell(
         kept=kept,
         added=added,
         made=made,

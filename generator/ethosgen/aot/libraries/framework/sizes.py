@@ -8,7 +8,7 @@ from ethosgen.values.network import Operator, Tensor
 
 
 @dataclass(frozen=True)
-class Sizes:
+class LayerSizes:
     """The sizes of a layer or a pool that its loops depend on."""
 
     pixels: int
@@ -27,16 +27,16 @@ class Sizes:
         return self.taps_y * self.taps_x
 
 
-def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> Sizes:
+def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> LayerSizes:
     """Return the sizes of a convolution, a dense layer or a pool."""
     source, target = tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape
     channels, total = target[-1], tensors[op.outputs[0]].elements
     if op.code == "FULLY_CONNECTED":
         depth = tensors[op.inputs[1]].shape[-1]
-        return Sizes(total // channels, channels, depth, 1, 1, 1, True, False)
+        return LayerSizes(total // channels, channels, depth, 1, 1, 1, True, False)
     taps_y, taps_x, depth = _window(op, tensors)
     step_y, step_x = int(op.options["stride_h"]), int(op.options["stride_w"])
-    return Sizes(
+    return LayerSizes(
         total // channels, channels, depth, taps_y, taps_x,
         groups=max(1, source[-1] // depth),
         is_point=taps_y == taps_x == step_y == step_x == 1,
@@ -53,7 +53,7 @@ def _window(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int, int]:
     return height, width, 1 if op.code == "DEPTHWISE_CONV_2D" else depth
 
 
-def estimate_of(whole: Callable[[Sizes], float]) -> Cycles:
+def estimate_of(whole: Callable[[LayerSizes], float]) -> Cycles:
     """Return an estimate for each element from that of a whole layer."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:

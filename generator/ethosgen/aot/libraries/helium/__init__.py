@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.libraries.framework.library import MicroKernels, Source
+from ethosgen.aot.libraries.framework.library import LibrarySource, MicroKernels
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
@@ -53,7 +53,7 @@ class HeliumKernels(MicroKernels):
         return residual.in_bands(layer, addition, tensors)
 
 
-_SOURCE = Source(__name__, _FAMILIES, _FOLDER, _HEADERS)
+_SOURCE = LibrarySource(__name__, _FAMILIES, _FOLDER, _HEADERS)
 MICRO_KERNELS = HeliumKernels("micro-kernels", _SOURCE)
 MICRO_KERNELS_IN_C = HeliumKernels("micro-kernels in C", _SOURCE, has_helium=False)
 """The same for processors with DSP instructions."""

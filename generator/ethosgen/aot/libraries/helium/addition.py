@@ -6,9 +6,9 @@ from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.products import Output
+from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.libraries.helium import cost
-from ethosgen.aot.libraries.helium.shapes import Add, Mul, Scaled
+from ethosgen.aot.libraries.helium.shapes import Add, Mul, ScaledInput
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
 from ethosgen.aot.tir.quantization import (
@@ -104,13 +104,13 @@ def sum_of(
     )
 
 
-def _scaled(tensor: Tensor, by: Multiplier) -> Scaled:
-    return Scaled(zero_point=zero_point_of(tensor), mantissa=by.mantissa, shift=by.shift)
+def _scaled(tensor: Tensor, by: Multiplier) -> ScaledInput:
+    return ScaledInput(zero_point=zero_point_of(tensor), mantissa=by.mantissa, shift=by.shift)
 
 
-def _output(op: Operator, target: Tensor) -> Output:
+def _output(op: Operator, target: Tensor) -> OutputRange:
     low, high = activation_range(op, target)
-    return Output(zero_point=zero_point_of(target), low=low, high=high)
+    return OutputRange(zero_point=zero_point_of(target), low=low, high=high)
 
 
 def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Mul | None:

@@ -7,7 +7,7 @@ channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions
 """
 
 from ethosgen.aot.cost import TwoForms, per_element
-from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of
 
 LANES, BLOCK, HALF = 16, 4, 8
 """Bytes of a vector; channels of a block of the matrix kernel, and of an average pool."""
@@ -28,16 +28,16 @@ def multiplied(rows: int, depth: int, channels: int) -> float:
     return 40 + (pairs and 110 + blocks * (62 + pairs * pair)) + rest * single
 
 
-def _rows(one: Sizes) -> float:
+def _rows(one: LayerSizes) -> float:
     """Rows that are contiguous in the input."""
     return multiplied(one.pixels, one.depth, one.channels)
 
 
-def _rows_in_c(one: Sizes) -> float:
+def _rows_in_c(one: LayerSizes) -> float:
     return one.pixels * (19.0 + one.channels * (50.0 + 10.0 * one.depth))
 
 
-def _patches(one: Sizes) -> float:
+def _patches(one: LayerSizes) -> float:
     """Rows that are copies of windows."""
     blocks = _up(one.channels // one.groups, BLOCK)
     products = blocks * (25.2 + 9.9 * _up(one.taps * one.depth, LANES))
@@ -45,18 +45,18 @@ def _patches(one: Sizes) -> float:
     return one.pixels * one.groups * (108.8 + products + copies)
 
 
-def _patches_in_c(one: Sizes) -> float:
+def _patches_in_c(one: LayerSizes) -> float:
     row = LANES * _up(one.taps * one.depth, LANES)
     products = one.channels // one.groups * (50.1 + 10.0 * row)
     copies = one.taps_y * (14.0 + 3.42 * one.taps_x * one.depth)
     return one.pixels * one.groups * (107.5 + products + copies)
 
 
-def _convolution(one: Sizes) -> float:
+def _convolution(one: LayerSizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
-def _convolution_in_c(one: Sizes) -> float:
+def _convolution_in_c(one: LayerSizes) -> float:
     return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
 
 
@@ -64,37 +64,37 @@ MOST_TAPS = 256
 """The most int8 values whose sum always fits in 16 bits, as an average over a window needs."""
 
 
-def _mean(one: Sizes) -> float:
+def _mean(one: LayerSizes) -> float:
     """An average over the whole picture, channel by channel."""
     return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
 
 
-def _window_averages(one: Sizes) -> float:
+def _window_averages(one: LayerSizes) -> float:
     return one.pixels * (39.4 + _up(one.channels, HALF) * (55.7 + 6.42 * one.taps))
 
 
-def is_mean(one: Sizes) -> bool:
+def is_mean(one: LayerSizes) -> bool:
     """Return whether channel by channel is the better form, or the only one."""
     if not one.is_whole or one.taps > MOST_TAPS:
         return one.is_whole
     return _mean(one) < _window_averages(one)
 
 
-def _averages(one: Sizes) -> float:
+def _averages(one: LayerSizes) -> float:
     return _mean(one) if is_mean(one) else _window_averages(one)
 
 
-def _averages_in_c(one: Sizes) -> float:
+def _averages_in_c(one: LayerSizes) -> float:
     if is_mean(one):
         return one.pixels * one.channels * (22.1 + 6.0 * one.taps)
     return one.pixels * (26.1 + one.channels * (25.9 + 9.02 * one.taps))
 
 
-def _maxima(one: Sizes) -> float:
+def _maxima(one: LayerSizes) -> float:
     return one.pixels * (27.5 + _up(one.channels, LANES) * (29.4 + 6.1 * one.taps))
 
 
-def _maxima_in_c(one: Sizes) -> float:
+def _maxima_in_c(one: LayerSizes) -> float:
     return one.pixels * (22.6 + one.channels * (21.0 + 11.0 * one.taps))
 
 

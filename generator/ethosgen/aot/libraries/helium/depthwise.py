@@ -83,7 +83,7 @@ def _kernel(layer: Layer, lines: Lines) -> Kernel:
     return nest.kernel(LINES | LIMIT)
 
 
-def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.Depthwise]:
+def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.HeliumDepthwise]:
     """Return packed weights, scales, and the struct of a layer."""
     channels, depth = layer.channels, layer.source.shape[3]
     weights = layer.weights.array()[0]
@@ -94,7 +94,7 @@ def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.Depthwi
     if not lines.is_turned:
         weights = weights.reshape(lines.across.taps, lines.along.taps, -1).transpose(1, 0, 2)
     steps = output_steps(layer)
-    shape = shapes.Depthwise(
+    shape = shapes.HeliumDepthwise(
         channels=channels,
         copies=channels // depth,
         zero_point=zero_point_of(layer.source),

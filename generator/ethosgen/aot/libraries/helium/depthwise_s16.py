@@ -17,7 +17,7 @@ from ethosgen.aot.libraries.helium.matrix_s16 import (
     narrow_table,
 )
 from ethosgen.aot.libraries.helium.shapes import output_of
-from ethosgen.aot.libraries.helium.shapes_s16 import DepthwiseS16
+from ethosgen.aot.libraries.helium.shapes_s16 import HeliumDepthwiseS16
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -63,7 +63,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     _, height, width, channels = layer.weights.shape
     vertical, horizontal = make_window(op, (height, width), source, target)
     row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels
-    shape_of_layer = DepthwiseS16(
+    shape_of_layer = HeliumDepthwiseS16(
         channels=channels,
         row_elements=row,
         tap_elements=tap,

@@ -9,7 +9,7 @@ from ethosgen.aot.cost import Cycles
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
 from ethosgen.aot.libraries.helium.addition import LEAST_ROW
-from ethosgen.aot.libraries.helium.shapes_s16 import AddS16, CurveS16, MulS16
+from ethosgen.aot.libraries.helium.shapes_s16 import AddS16, HeliumCurveS16, MulS16
 from ethosgen.aot.operators.activation import argument_scale
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
@@ -113,7 +113,7 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     x, y = nest.read("input", source, (source.elements,)), nest.write("output", target)
     lines = nest.table("lines", curve_lines())
-    curve = CurveS16(factor=factor, shift=shift, is_tanh=int(op.code == "TANH"))
+    curve = HeliumCurveS16(factor=factor, shift=shift, is_tanh=int(op.code == "TANH"))
     shape = nest.table("shape", curve)
     places = tirx.address_of(y[(0,) * len(target.shape)]), tirx.address_of(x[0])
     nest.call("ethosgen_curve_s16", *places, source.elements, lines.data, shape.data)

@@ -164,7 +164,7 @@ def output_steps(layer: Layer) -> tuple[int, int]:
 
 def strip_constants(
     layer: Layer, weights: Array, strips: Strips, steps: tuple[int, int]
-) -> tuple[Array, Array, shapes.Convolution]:
+) -> tuple[Array, Array, shapes.HeliumConvolution]:
     """Return packed weights, scales, and the struct of a convolution.
 
     `steps` has the bytes from an output to the one below it, and to the next in its row.
@@ -183,10 +183,10 @@ def strip_order(weights: Array, strips: Strips) -> Array:
 
 
 def strip_shape(
-    layer: Layer, strips: Strips, steps: tuple[int, int], matrix: shapes.Matrix
-) -> shapes.Convolution:
+    layer: Layer, strips: Strips, steps: tuple[int, int], matrix: shapes.HeliumMatrix
+) -> shapes.HeliumConvolution:
     """Return the struct of a convolution, with that of its products."""
-    return shapes.Convolution(
+    return shapes.HeliumConvolution(
         depth=strips.depth,
         zero_point=zero_point_of(layer.source),
         along=axis_of(strips.along, layer, strips.is_turned, steps),
@@ -218,11 +218,13 @@ def _short(layer: Layer, depth: int) -> str:
     return "_short" if is_short else ""
 
 
-def axis_of(axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]) -> shapes.Axis:
+def axis_of(
+    axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]
+) -> shapes.HeliumAxis:
     """Return the struct of an axis; `steps` are those of outputs down and to the right."""
     _, _, width, channels = layer.source.shape
     pixel = channels * np.dtype(layer.source.dtype).itemsize
-    return shapes.Axis(
+    return shapes.HeliumAxis(
         size=axis.source,
         input_step=width * pixel if is_vertical else pixel,
         padding=axis.padding,
@@ -246,7 +248,9 @@ def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     return nest.kernel(MATRIX)
 
 
-def matrix_constants(layer: Layer, weights: Array, rows: int) -> tuple[Array, Array, shapes.Matrix]:
+def matrix_constants(
+    layer: Layer, weights: Array, rows: int
+) -> tuple[Array, Array, shapes.HeliumMatrix]:
     """Return packed weights, scales, and the struct for rows in the input."""
     return _constants(layer, weights, 1, rows, weights.shape[1])
 
@@ -297,11 +301,11 @@ def _patches(
     return nest.kernel(MATRIX | ROWS)
 
 
-def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> shapes.Window:
+def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> shapes.HeliumWindow:
     """Return the struct of windows that copies `depth` channels of each pixel."""
     _, height, width, channels = source.shape
     size = np.dtype(source.dtype).itemsize
-    return shapes.Window(
+    return shapes.HeliumWindow(
         height=height,
         width=width,
         channels=depth * size,
@@ -316,9 +320,9 @@ def _window(source: Tensor, depth: int, vertical: Axis, horizontal: Axis) -> sha
 
 def _constants(
     layer: Layer, weights: Array, groups: int, rows: int, depth: int
-) -> tuple[Array, Array, shapes.Matrix]:
+) -> tuple[Array, Array, shapes.HeliumMatrix]:
     """Return packed weights and scales, group by group, and the struct of the products."""
-    matrix = shapes.Matrix(
+    matrix = shapes.HeliumMatrix(
         rows=rows,
         depth=depth,
         channels=layer.channels // groups,

@@ -60,7 +60,7 @@ PRODUCTS: dict[str, Products] = {"": _products_s32, "_wide": _products_s64}
 
 
 @dataclass(frozen=True)
-class Matrix:
+class MatrixS16:
     """A layer with its weights as (output channel, row, column, input channel).
 
     `table` has the bias, mantissa and shift of each channel if 32-bit sums suffice, else None.
@@ -85,13 +85,13 @@ class Matrix:
         """The rows of outputs."""
         return self.layer.target.elements // self.layer.channels
 
-    def constants(self, weights: Array, rows: int) -> tuple[Array, Array, shapes.Matrix]:
+    def constants(self, weights: Array, rows: int) -> tuple[Array, Array, shapes.HeliumMatrix]:
         """Return packed weights, scales, and the struct of the products."""
         table, layer = self.table, self.layer
         scales = (
             order.scales_s64(layer).reshape(-1) if table is None else order.matrix_scales(table)
         )
-        matrix = shapes.Matrix(
+        matrix = shapes.HeliumMatrix(
             rows=rows,
             depth=weights.shape[1],
             channels=layer.channels,
@@ -120,7 +120,7 @@ def narrow_factor(mantissa: int, shift: int) -> tuple[int, int] | None:
     return (mantissa << 16, 16 - shift) if 16 < shift <= 16 + 31 else None
 
 
-def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> Matrix | None:
+def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> MatrixS16 | None:
     """Return a layer as a matrix, None if no micro-kernel computes it."""
     layer = layer_s16(op, tensors)
     if layer is None:
@@ -134,7 +134,7 @@ def matrix_of(op: Operator, tensors: Sequence[Tensor]) -> Matrix | None:
         if weights.size * depth // weights.shape[3] > MOST_SPREAD_BYTES:
             return None
         weights = _spread(weights, depth)
-    return Matrix(layer, weights, narrow_table(layer, weights.reshape(len(weights), -1)))
+    return MatrixS16(layer, weights, narrow_table(layer, weights.reshape(len(weights), -1)))
 
 
 def is_spread(op: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -181,13 +181,13 @@ def layer_of_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return None if matrix is None else kernel_of(op, matrix)
 
 
-def kernel_of(op: Operator, matrix: Matrix) -> Kernel:
+def kernel_of(op: Operator, matrix: MatrixS16) -> Kernel:
     """Return the kernel of a matrix."""
     strips = _strips_of(op, matrix)
     return _product(matrix) if strips is None else _convolution(matrix, strips)
 
 
-def _strips_of(op: Operator, matrix: Matrix) -> Strips | None:
+def _strips_of(op: Operator, matrix: MatrixS16) -> Strips | None:
     """Return the strips of a layer, None if its rows are in the input."""
     if op.code == "FULLY_CONNECTED":
         return None
@@ -199,7 +199,7 @@ def _strips_of(op: Operator, matrix: Matrix) -> Strips | None:
     return cheapest_strips(*window, weights.shape[3] * BYTES, layer.channels, products=products)
 
 
-def _product(matrix: Matrix) -> Kernel:
+def _product(matrix: MatrixS16) -> Kernel:
     layer, flat = matrix.layer, matrix.weights.reshape(len(matrix.weights), -1)
     nest = Nest()
     x = nest.read("input", layer.source, (layer.source.elements,))
@@ -211,7 +211,7 @@ def _product(matrix: Matrix) -> Kernel:
     return nest.kernel(ROWS[matrix.form])
 
 
-def _convolution(matrix: Matrix, strips: Strips) -> Kernel:
+def _convolution(matrix: MatrixS16, strips: Strips) -> Kernel:
     layer = matrix.layer
     packs, scales, struct = matrix.constants(strip_order(matrix.weights, strips), 1)
     shape = strip_shape(layer, strips, output_steps(layer), struct)

@@ -8,7 +8,7 @@ from ethosgen.aot.cost import Cycles, TwoForms
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.padding import PLAIN_CYCLES, Slab, padding, slab_of
 from ethosgen.aot.libraries.helium.cost import LANES
-from ethosgen.aot.libraries.helium.shapes import Pad
+from ethosgen.aot.libraries.helium.shapes import HeliumPad
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
@@ -46,4 +46,4 @@ CYCLES = TwoForms(_estimate(_helium), _estimate(_in_c))
 @packed("PAD", dtype="int16", cycles=CYCLES)
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
-    return padding("ethosgen_pad_s8", Pad, PAD, op, tensors)
+    return padding("ethosgen_pad_s8", HeliumPad, PAD, op, tensors)

@@ -8,7 +8,7 @@ from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.pools import windows
 from ethosgen.aot.libraries.framework.sizes import sizes_of
 from ethosgen.aot.libraries.helium import cost
-from ethosgen.aot.libraries.helium.shapes import Pool
+from ethosgen.aot.libraries.helium.shapes import HeliumPool
 from ethosgen.aot.loops.window import pool_bounds, pool_window
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -29,13 +29,13 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return _mean(op, tensors)
     if sizes.taps > cost.MOST_TAPS:
         return None
-    return windows("ethosgen_average_pool_s8", Pool, POOL, op, tensors)
+    return windows("ethosgen_average_pool_s8", HeliumPool, POOL, op, tensors)
 
 
 @packed("MAX_POOL_2D", cycles=cost.MAXIMA)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Find the maximum of the pixels of a window, 16 channels at a time."""
-    return windows("ethosgen_max_pool_s8", Pool, POOL, op, tensors)
+    return windows("ethosgen_max_pool_s8", HeliumPool, POOL, op, tensors)
 
 
 def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:

@@ -14,7 +14,7 @@ from ethosgen.aot.libraries.framework.products import (
 )
 from ethosgen.aot.libraries.framework.recurrent import four
 from ethosgen.aot.libraries.helium.order import scale_s64
-from ethosgen.aot.libraries.helium.shapes_s16 import ProductS16
+from ethosgen.aot.libraries.helium.shapes_s16 import HeliumProductS16
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, broadcast
@@ -48,7 +48,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     (multiplier,) = multipliers_of(first, second, target)
     scale = four(scale_s64(0, *shorten(multiplier)))
-    product = ProductS16(rows=rows, depth=depth, columns=columns, scale=scale)
+    product = HeliumProductS16(rows=rows, depth=depth, columns=columns, scale=scale)
     leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
     a = nest.read("first", first, (*leads[0], rows * depth))

@@ -7,7 +7,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
-from ethosgen.aot.libraries.framework.products import Output
+from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, four, gate_matrices
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.operators.recurrent import (
@@ -93,12 +93,12 @@ def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(SVDF)
 
 
-def _svdf_shape(layer: Svdf) -> shapes.Svdf:
+def _svdf_shape(layer: Svdf) -> shapes.HeliumSvdf:
     """Return the struct of a layer."""
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
-    return shapes.Svdf(
+    return shapes.HeliumSvdf(
         depth=layer.source.shape[1],
         units=layer.target.shape[1],
         rank=layer.rank,
@@ -109,14 +109,16 @@ def _svdf_shape(layer: Svdf) -> shapes.Svdf:
     )
 
 
-def _output(target: Tensor) -> Output:
+def _output(target: Tensor) -> OutputRange:
     low, high = limits(target.dtype)
-    return Output(zero_point=zero_point_of(target), low=low, high=high)
+    return OutputRange(zero_point=zero_point_of(target), low=low, high=high)
 
 
-def multiplier_of(by: Multiplier) -> shapes.Multiplier:
+def multiplier_of(by: Multiplier) -> shapes.HeliumMultiplier:
     """Return the struct of a factor."""
-    return shapes.Multiplier(mantissa=by.mantissa, left=max(by.shift, 0), right=min(by.shift, 0))
+    return shapes.HeliumMultiplier(
+        mantissa=by.mantissa, left=max(by.shift, 0), right=min(by.shift, 0)
+    )
 
 
 @packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=lstm_cycles, for_helium=True)
@@ -136,7 +138,7 @@ def lstm_kernel(
     layer: Lstm,
     weights: Array,
     biases: Array,
-    shape: shapes.Lstm,
+    shape: shapes.HeliumLstm,
 ) -> Kernel:
     """Return a kernel that calls a micro-kernel for each batch."""
     batch, _, _, units = layer.sizes
@@ -183,7 +185,7 @@ def _lstm_biases(layer: Lstm) -> Array:
     return np.concatenate(folded, axis=1).reshape(-1)
 
 
-def _lstm_shape(layer: Lstm) -> shapes.Lstm | None:
+def _lstm_shape(layer: Lstm) -> shapes.HeliumLstm | None:
     """Return the struct of a layer, None if the micro-kernel does not cover the layer."""
     if not is_covered(layer):
         return None
@@ -200,13 +202,13 @@ def is_covered(layer: Lstm) -> bool:
     return all(tensor.data is not None for tensor in constants) and factor <= MOST_FACTOR
 
 
-def lstm_shape(layer: Lstm, gates: Sequence[shapes.Multiplier]) -> shapes.Lstm:
+def lstm_shape(layer: Lstm, gates: Sequence[shapes.HeliumMultiplier]) -> shapes.HeliumLstm:
     """Return the struct of a layer, with the multipliers of `gate_matrices`."""
     batch, steps, features, units = layer.sizes
     kept, added, made = map(multiplier_of, cell_multipliers(layer))
     low, high = cell_clip(layer)
     factor, shift = cell_shift(scale_of(layer.cell))
-    return shapes.Lstm(
+    return shapes.HeliumLstm(
         steps=steps,
         row_step=batch if layer.by_time else 1,
         features=features,

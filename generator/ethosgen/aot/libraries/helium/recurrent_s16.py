@@ -42,12 +42,12 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return lstm_kernel("ethosgen_lstm_s16", LSTM, layer, weights, biases, shape)
 
 
-def _multiplier_of(multiplier: Multiplier) -> shapes.Multiplier:
+def _multiplier_of(multiplier: Multiplier) -> shapes.HeliumMultiplier:
     """Return the struct of a factor for sums that are rounded once."""
     mantissa, shift = shorten(multiplier)
     left = max(LEAST_SHIFT - shift, 0)
     right = max(16 - shift - left, -MOST_SHIFT)
-    return shapes.Multiplier(mantissa=mantissa << 16, left=left, right=right)
+    return shapes.HeliumMultiplier(mantissa=mantissa << 16, left=left, right=right)
 
 
 def _biases(layer: Lstm) -> Array | None:

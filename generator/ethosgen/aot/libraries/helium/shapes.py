@@ -2,28 +2,28 @@
 
 from typing import Annotated
 
-from ethosgen.aot.libraries.framework.products import Output
+from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.aot.tir.structs import Struct
 
 
-def output_of(layer: Layer) -> Output:
+def output_of(layer: Layer) -> OutputRange:
     """Return the zero point and the bounds of a layer's outputs."""
     low, high = layer.whole_bounds
-    return Output(zero_point=zero_point_of(layer.target), low=low, high=high)
+    return OutputRange(zero_point=zero_point_of(layer.target), low=low, high=high)
 
 
-class Matrix(Struct, name="ethosgen_matrix"):
+class HeliumMatrix(Struct, name="ethosgen_matrix"):
     """Rows of `depth` bytes; each is multiplied by `channels` weight vectors."""
 
     rows: int
     depth: int
     channels: int
-    output: Output
+    output: OutputRange
 
 
-class Axis(Struct, name="ethosgen_axis"):
+class HeliumAxis(Struct, name="ethosgen_axis"):
     """One axis of a convolution's input and output."""
 
     size: Annotated[int, "of the input, in pixels"]
@@ -35,7 +35,7 @@ class Axis(Struct, name="ethosgen_axis"):
     output_step: Annotated[int, "bytes from an output to the next"]
 
 
-class Convolution(Struct, name="ethosgen_convolution"):
+class HeliumConvolution(Struct, name="ethosgen_convolution"):
     """A convolution, and its strip: a copy of some rows of the input, as columns.
 
     Pixel x of row y is at (x * height + y) * depth, so that each window is one piece of the strip:
@@ -46,15 +46,15 @@ class Convolution(Struct, name="ethosgen_convolution"):
 
     depth: Annotated[int, "bytes of a pixel"]
     zero_point: Annotated[int, "of the input"]
-    along: Axis
-    across: Axis
+    along: HeliumAxis
+    across: HeliumAxis
     phases: int
     pixels: Annotated[int, "at most, outputs of a row that are computed from the same strip"]
     columns: Annotated[int, "of the strip"]
     height: Annotated[int, "rows of a window"]
     window_step: Annotated[int, "bytes from a window to the next"]
     bytes: Annotated[int, "of the strip, or of the input in place"]
-    matrix: Matrix
+    matrix: HeliumMatrix
 
 
 class Two(Struct, name="ethosgen_two"):
@@ -68,10 +68,10 @@ class Two(Struct, name="ethosgen_two"):
     tap_step: Annotated[int, "from a row of a window to the next"]
     tap_bytes: int
     channels: int
-    output: Output
+    output: OutputRange
 
 
-class Window(Struct, name="ethosgen_window"):
+class HeliumWindow(Struct, name="ethosgen_window"):
     """A window over an input of `height` x `width` pixels.
 
     It also works on the bytes of int16 values, whose zero point is 0.
@@ -88,7 +88,7 @@ class Window(Struct, name="ethosgen_window"):
     pixel: Annotated[int, "bytes in a pixel"]
 
 
-class Depthwise(Struct, name="ethosgen_depthwise"):
+class HeliumDepthwise(Struct, name="ethosgen_depthwise"):
     """A depthwise convolution, and its lines: each has one channel of some rows of the input.
 
     Its columns are the input's: byte (x * height + y) is pixel x of row y. So a window is one piece
@@ -103,8 +103,8 @@ class Depthwise(Struct, name="ethosgen_depthwise"):
     channels: int
     copies: Annotated[int, "adjacent outputs for each channel of the input"]
     zero_point: Annotated[int, "of the input"]
-    along: Axis
-    across: Axis
+    along: HeliumAxis
+    across: HeliumAxis
     phases: int
     pixels: Annotated[int, "at most, outputs of a row that are computed from the same lines"]
     block: Annotated[int, "channels that have a line; a multiple of 8"]
@@ -116,10 +116,10 @@ class Depthwise(Struct, name="ethosgen_depthwise"):
     window_step: Annotated[int, "bytes from a window to the next in its line"]
     taps: Annotated[int, "bytes of a window, of which some have weight 0"]
     vectors: Annotated[int, "vectors of 16 bytes in a window"]
-    output: Output
+    output: OutputRange
 
 
-class Pad(Struct, name="ethosgen_pad"):
+class HeliumPad(Struct, name="ethosgen_pad"):
     """Rows of an input, and the padding around them, in bytes; all of it has one value."""
 
     rows: int
@@ -139,7 +139,7 @@ class Transpose(Struct, name="ethosgen_transpose"):
     output_step: Annotated[int, "bytes from a row of the output to the next"]
 
 
-class Pool(Struct, name="ethosgen_pool"):
+class HeliumPool(Struct, name="ethosgen_pool"):
     """A pool over pixels of `channels` bytes, and the bounds of its outputs."""
 
     row_step: Annotated[int, "from a row of the input to the next"]
@@ -148,7 +148,7 @@ class Pool(Struct, name="ethosgen_pool"):
     high: int
 
 
-class Scaled(Struct, name="ethosgen_scaled"):
+class ScaledInput(Struct, name="ethosgen_scaled"):
     """An input of a sum: its zero point, and its scale divided by twice the larger scale."""
 
     zero_point: int
@@ -159,13 +159,13 @@ class Scaled(Struct, name="ethosgen_scaled"):
 class Add(Struct, name="ethosgen_add"):
     """A sum or a difference; each sign is 1 or -1."""
 
-    first: Scaled
-    second: Scaled
+    first: ScaledInput
+    second: ScaledInput
     first_sign: int
     second_sign: int
     mantissa: int
     shift: Annotated[int, "0 or negative"]
-    output: Output
+    output: OutputRange
 
 
 class Mul(Struct, name="ethosgen_mul"):
@@ -175,10 +175,10 @@ class Mul(Struct, name="ethosgen_mul"):
     second_zero_point: int
     mantissa: int
     shift: Annotated[int, "0 or negative"]
-    output: Output
+    output: OutputRange
 
 
-class Multiplier(Struct, name="ethosgen_multiplier"):
+class HeliumMultiplier(Struct, name="ethosgen_multiplier"):
     """A factor of any size: value * 2^left * mantissa / 2^31 * 2^right, rounded twice."""
 
     mantissa: int
@@ -186,19 +186,19 @@ class Multiplier(Struct, name="ethosgen_multiplier"):
     right: Annotated[int, "0 or negative"]
 
 
-class Svdf(Struct, name="ethosgen_svdf"):
+class HeliumSvdf(Struct, name="ethosgen_svdf"):
     """An SVDF: the filters of a unit are adjacent, `rank` for each."""
 
     depth: int
     units: int
     rank: int
     memory: Annotated[int, "time steps in the state of each filter"]
-    into: Annotated[Multiplier, "from sums of features to the state"]
-    out: Multiplier
-    output: Output
+    into: Annotated[HeliumMultiplier, "from sums of features to the state"]
+    out: HeliumMultiplier
+    output: OutputRange
 
 
-class Lstm(Struct, name="ethosgen_lstm"):
+class HeliumLstm(Struct, name="ethosgen_lstm"):
     """An LSTM. Its gates are in the order input, forget, cell, output."""
 
     steps: int
@@ -206,17 +206,18 @@ class Lstm(Struct, name="ethosgen_lstm"):
     features: int
     units: int
     forward: Annotated[
-        tuple[Multiplier, Multiplier, Multiplier, Multiplier],
+        tuple[HeliumMultiplier, HeliumMultiplier, HeliumMultiplier, HeliumMultiplier],
         "from the sums of each gate with the input to 2^-12",
     ]
     back: Annotated[
-        tuple[Multiplier, Multiplier, Multiplier, Multiplier], "the same with the hidden state"
+        tuple[HeliumMultiplier, HeliumMultiplier, HeliumMultiplier, HeliumMultiplier],
+        "the same with the hidden state",
     ]
-    kept: Multiplier
-    added: Multiplier
-    made: Multiplier
+    kept: HeliumMultiplier
+    added: HeliumMultiplier
+    made: HeliumMultiplier
     cell_low: int
     cell_high: int
     cell_factor: Annotated[int, "with the right shift, from the cell state to the argument of tanh"]
     cell_shift: int
-    output: Output
+    output: OutputRange

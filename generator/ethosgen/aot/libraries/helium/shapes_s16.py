@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from ethosgen.aot.libraries.framework.products import Output
-from ethosgen.aot.libraries.helium.shapes import Multiplier
+from ethosgen.aot.libraries.framework.products import OutputRange
+from ethosgen.aot.libraries.helium.shapes import HeliumMultiplier
 from ethosgen.aot.tir.structs import Struct
 
 
-class DepthwiseS16(Struct, name="ethosgen_depthwise_s16"):
+class HeliumDepthwiseS16(Struct, name="ethosgen_depthwise_s16"):
     """A depthwise convolution of int16; elements count int16_t values."""
 
     channels: int
     row_elements: Annotated[int, "between a tap and the one below"]
     tap_elements: Annotated[int, "between a tap and the next in its row"]
     weight_row: Annotated[int, "weights between a tap and the one below"]
-    output: Output
+    output: OutputRange
 
 
 class AddS16(Struct, name="ethosgen_add_s16"):
@@ -43,7 +43,7 @@ class MulS16(Struct, name="ethosgen_mul_s16"):
     high: int
 
 
-class PoolS16(Struct, name="ethosgen_pool_s16"):
+class HeliumPoolS16(Struct, name="ethosgen_pool_s16"):
     """A pool over pixels of `channels` elements; the steps are in elements, too."""
 
     row_step: int
@@ -52,7 +52,7 @@ class PoolS16(Struct, name="ethosgen_pool_s16"):
     high: int
 
 
-class CurveS16(Struct, name="ethosgen_curve_s16"):
+class HeliumCurveS16(Struct, name="ethosgen_curve_s16"):
     """A logistic function or tanh. The argument is input * factor / 2^shift / (3 * 4096)."""
 
     factor: int
@@ -60,7 +60,7 @@ class CurveS16(Struct, name="ethosgen_curve_s16"):
     is_tanh: int
 
 
-class ProductS16(Struct, name="ethosgen_product_s16"):
+class HeliumProductS16(Struct, name="ethosgen_product_s16"):
     """The product of two matrices from run time: `rows` x `columns` vectors of `depth` elements."""
 
     rows: int
@@ -69,9 +69,9 @@ class ProductS16(Struct, name="ethosgen_product_s16"):
     scale: Annotated[tuple[int, int, int, int], "as one channel's of ethosgen_matrix_wide_s16"]
 
 
-class SoftmaxS16(Struct, name="ethosgen_softmax_s16"):
+class HeliumSoftmaxS16(Struct, name="ethosgen_softmax_s16"):
     """A softmax of rows, and the factor from a distance to the largest element to the curve."""
 
     rows: int
     depth: Annotated[int, "below 65536"]
-    scale: Multiplier
+    scale: HeliumMultiplier

@@ -6,7 +6,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.helium.recurrent import multiplier_of
-from ethosgen.aot.libraries.helium.shapes_s16 import SoftmaxS16
+from ethosgen.aot.libraries.helium.shapes_s16 import HeliumSoftmaxS16
 from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
@@ -35,7 +35,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     tables = [
         nest.table("exponentials", found.exponentials),
         nest.table("reciprocals", found.reciprocals),
-        nest.table("shape", SoftmaxS16(rows=rows, depth=depth, scale=scale)),
+        nest.table("shape", HeliumSoftmaxS16(rows=rows, depth=depth, scale=scale)),
     ]
     y = nest.write("output", tensors[op.outputs[0]], found.shape)
     places = tirx.address_of(y[0, 0]), tirx.address_of(x[0, 0])

@@ -31,7 +31,7 @@ from ethosgen.aot.libraries.helium.matrix import (
     convolution_function,
     strip_constants,
 )
-from ethosgen.aot.libraries.helium.shapes import Convolution
+from ethosgen.aot.libraries.helium.shapes import HeliumConvolution
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_transposed_window
@@ -44,7 +44,7 @@ CALL = 60
 
 
 @dataclass(frozen=True)
-class Part:
+class HeliumPart:
     """An ordinary convolution of the input, and the outputs that it computes."""
 
     vertical: Phase
@@ -55,10 +55,10 @@ class Part:
 @cache
 def _parts(
     vertical: Axis, horizontal: Axis, depth: int, channels: int, merged: int
-) -> tuple[Part, ...]:
+) -> tuple[HeliumPart, ...]:
     pairs = product(phases(vertical), phases(horizontal, merged))
     return tuple(
-        Part(
+        HeliumPart(
             down,
             right,
             cheapest_strips(down.axis, right.axis, depth, channels * merged, is_adjacent=False),
@@ -67,13 +67,13 @@ def _parts(
     )
 
 
-def _cycles(parts: Sequence[Part]) -> float:
+def _cycles(parts: Sequence[HeliumPart]) -> float:
     return sum(CALL + part.strips.cycles for part in parts)
 
 
 def cheapest_parts(
     vertical: Axis, horizontal: Axis, depth: int, channels: int
-) -> tuple[Part, ...] | None:
+) -> tuple[HeliumPart, ...] | None:
     """Return the parts with the fewest instructions, None if all choices have too many parts."""
     merged = {1, horizontal.stride} if horizontal.source % horizontal.stride == 0 else {1}
     choices = [_parts(vertical, horizontal, depth, channels, count) for count in sorted(merged)]
@@ -81,7 +81,7 @@ def cheapest_parts(
     return min(few, key=_cycles, default=None)
 
 
-def _parts_of(op: Operator, tensors: Sequence[Tensor]) -> tuple[Part, ...] | None:
+def _parts_of(op: Operator, tensors: Sequence[Tensor]) -> tuple[HeliumPart, ...] | None:
     _, weights, source = (tensors[i] for i in op.inputs[:3])
     target = tensors[op.outputs[0]]
     taps = weights.shape[1], weights.shape[2]
@@ -123,7 +123,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     return nest.kernel(MATRIX | CONVOLUTION)
 
 
-def _constants(layer: Layer, part: Part) -> tuple[Array, Array, Convolution]:
+def _constants(layer: Layer, part: HeliumPart) -> tuple[Array, Array, HeliumConvolution]:
     """Return packed weights, scales, and the struct of a part."""
     down, right = part.vertical, part.horizontal
     _, _, width, channels = layer.target.shape

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import Sizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators.recurrent import read_lstm, read_svdf
 from ethosgen.values.network import Operator, Tensor
@@ -38,7 +38,7 @@ def _row(depth: int, channels: int) -> float:
     return 50 + eights * (40 + 26 * ROW_CHANNELS + 17.5 * depth) + sums
 
 
-def _rows(one: Sizes) -> float:
+def _rows(one: LayerSizes) -> float:
     return _products(one.pixels, one.depth, one.channels)
 
 
@@ -49,12 +49,12 @@ def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> fl
     return _products(pixels, down * across * depth, channels) + pixels * copies
 
 
-def _patches(one: Sizes) -> float:
+def _patches(one: LayerSizes) -> float:
     taps = one.taps_y, one.taps_x
     return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
 
 
-def _convolution(one: Sizes) -> float:
+def _convolution(one: LayerSizes) -> float:
     return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
@@ -102,12 +102,12 @@ def _inside(axis: Axis) -> int:
     return max(min(last, axis.target - 1) - first + 1, 0)
 
 
-def _averages(one: Sizes) -> float:
+def _averages(one: LayerSizes) -> float:
     blocks = _blocks(one.channels)
     return one.pixels * (60 + one.channels * 17 + blocks * (24 + 6 * one.taps_y + 11 * one.taps))
 
 
-def _maxima(one: Sizes) -> float:
+def _maxima(one: LayerSizes) -> float:
     blocks = _blocks(one.channels)
     return one.pixels * (60 + one.channels * 2 + blocks * (24 + 6 * one.taps_y + 19 * one.taps))
 

@@ -7,7 +7,7 @@ from ethosgen.aot.libraries.framework.calls import images_kernel
 from ethosgen.aot.libraries.framework.order import packable_layer
 from ethosgen.aot.libraries.thumb import cost, order
 from ethosgen.aot.libraries.thumb.matrix import Form, convolution
-from ethosgen.aot.libraries.thumb.shapes import Depthwise
+from ethosgen.aot.libraries.thumb.shapes import ThumbDepthwise
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -98,7 +98,7 @@ class Plane:
         """
         return self.bytes + 2 * self.across.stride
 
-    def shape(self, layer: Layer) -> Depthwise:
+    def shape(self, layer: Layer) -> ThumbDepthwise:
         """Return the struct of a layer."""
         down, across = self.down, self.across
         _, _, width, depth = layer.source.shape
@@ -107,7 +107,7 @@ class Plane:
             source, target = source[::-1], target[::-1]
         before = min(across.padding, self.row)
         low, high = layer.whole_bounds
-        return Depthwise(
+        return ThumbDepthwise(
             height=down.source,
             width=min(across.source, self.row - before),
             channels=depth,

@@ -13,7 +13,7 @@ from ethosgen.aot.libraries.framework.calls import (
 )
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.thumb import order
-from ethosgen.aot.libraries.thumb.shapes import Matrix
+from ethosgen.aot.libraries.thumb.shapes import ThumbMatrix
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -107,7 +107,7 @@ def room_bytes(depth: int, form: Form) -> int:
 
 def constants(
     layer: Layer, weights: Array, form: Form, groups: int = 1, stride: int | None = None
-) -> tuple[Array, Array, Matrix] | None:
+) -> tuple[Array, Array, ThumbMatrix] | None:
     """Return packed weights and scales, group by group, and the struct of the layer.
 
     The outputs of a row and those of the next are `stride` apart, or else adjacent. None if the
@@ -120,7 +120,7 @@ def constants(
         scales, weights = order.lowered(scales, weights), order.raised(weights)
     channels, depth = layer.channels // groups, weights.shape[1]
     low, high = layer.whole_bounds
-    matrix = Matrix(
+    matrix = ThumbMatrix(
         depth=depth,
         channels=channels,
         stride=stride or layer.channels,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ethosgen.aot.libraries.framework.core import Pad
+from ethosgen.aot.libraries.framework.core import CorePad
 from ethosgen.aot.libraries.framework.padding import BLOCK, PAD, WORD, padding
 from ethosgen.aot.libraries.thumb.recurrent import HEADERS
 from ethosgen.aot.tir.kernel import Kernel
@@ -20,4 +20,4 @@ def moved_armv6m(size: int, is_aligned: bool) -> float:
 
 def pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
-    return padding("ethosgen_dsp_pad_s8", Pad, SOURCES, op, tensors)
+    return padding("ethosgen_dsp_pad_s8", CorePad, SOURCES, op, tensors)

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from ethosgen.aot.libraries.framework.order import Array, padded
-from ethosgen.aot.libraries.framework.recurrent import Sums
+from ethosgen.aot.libraries.framework.recurrent import RowSums
 from ethosgen.aot.libraries.thumb import order
 from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
 
@@ -28,8 +28,8 @@ def _row_bytes(depth: int, form: Form) -> int:
     return WORD * (depth if form.is_raised else -(-depth // WORD))
 
 
-def _sums(form: Form) -> Sums:
-    return Sums(
+def _sums(form: Form) -> RowSums:
+    return RowSums(
         form.sources | HEADERS | {"ethosgen_thumb_sums.c"},
         partial(_weights, form=form),
         partial(_biases, form=form),

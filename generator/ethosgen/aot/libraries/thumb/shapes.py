@@ -5,7 +5,7 @@ from typing import Annotated
 from ethosgen.aot.tir.structs import Struct
 
 
-class Matrix(Struct, name="ethosgen_thumb_matrix"):
+class ThumbMatrix(Struct, name="ethosgen_thumb_matrix"):
     """Rows times weights."""
 
     depth: int
@@ -16,7 +16,7 @@ class Matrix(Struct, name="ethosgen_thumb_matrix"):
     words: Annotated[int, "of temporary memory that the product needs: none on Armv7-M"]
 
 
-class Depthwise(Struct, name="ethosgen_thumb_depthwise"):
+class ThumbDepthwise(Struct, name="ethosgen_thumb_depthwise"):
     """A depthwise convolution; rows and columns may be exchanged."""
 
     height: Annotated[int, "of the input, in rows"]

@@ -8,7 +8,7 @@ from ethosgen.aot.libraries.framework.calls import Constants
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.framework.parts import (
     NAMES,
-    Part,
+    ConvolutionPart,
     cheapest_parts,
     most_products,
     part_constants,
@@ -45,7 +45,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kerne
     return parts_kernel(layer, parts, constants, function, room, form.convolution_sources)
 
 
-def _single(layer: Layer, part: Part) -> Kernel | None:
+def _single(layer: Layer, part: ConvolutionPart) -> Kernel | None:
     """Convolve the input to one channel in one call for each image, without copies."""
     made = part_constants(layer, part, _single_constants)
     if made is None:

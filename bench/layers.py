@@ -17,13 +17,13 @@ from bench.shapes.shape import add_product, add_transposed
 from ethosgen import aot, frontend
 from ethosgen.backend import load_wrapped
 from ethosgen.flow.firmware import build_project
+from ethosgen.oracle.excerpt import single_operator
 from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.targets import run
 from ethosgen.toolchain.sizes import Built
 from ethosgen.values.device import unite
-from ethosgen.values.excerpt import single_operator
 from ethosgen.values.network import Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays, Sample
 from ethosgen.values.watch import Watch

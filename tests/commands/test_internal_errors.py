@@ -11,9 +11,10 @@ from ethosgen import cli
 from ethosgen.aot import kernels
 from ethosgen.frontend.tflite import reader
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
-from ethosgen.values.plan import IoStyle, Plan
-from ethosgen.verdict.blame import blaming
+from ethosgen.values.plan import IoStyle
+from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support.networks import NetworkBuilder, Spec
 
@@ -69,15 +70,16 @@ def test_a_file_that_nobody_runs_is_damaged(run: Run, tmp_path: Path) -> None:
     assert "TFLite Micro" in said and "convert it again" in said and len(said.splitlines()) == 1
 
 
-def plan_of(data: bytes) -> Plan:
-    return plan_cpu_only(parse_network(data, "sum"), IoStyle.ARENA)
+def blame(data: bytes) -> None:
+    network = parse_network(data, "sum")
+    samples = random_samples(network, 1, seed=0)
+    blame_file(InternalError("ours"), plan_cpu_only(network, IoStyle.ARENA), samples)
 
 
 def test_blame_needs_an_interpreter_that_refuses() -> None:
-    with pytest.raises(InternalError), blaming(plan_of(_network())):
-        raise InternalError("ours")
-    with pytest.raises(InputError, match="damaged"), blaming(plan_of(_network(1))):
-        raise InternalError("theirs")
+    blame(_network())
+    with pytest.raises(InputError, match="damaged"):
+        blame(_network(1))
 
 
 def test_a_bug_of_the_reader_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.excerpt import gather
 from ethosgen.samples.ends import COUNT, drive_to_ends
-from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support.networks import NetworkBuilder, Spec

@@ -14,10 +14,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.oracle.excerpt import first_operators
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
-from ethosgen.values.excerpt import first_operators
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Comparison, Difference
 from ethosgen.values.plan import Plan

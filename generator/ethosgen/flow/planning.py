@@ -18,9 +18,10 @@ from ethosgen.backend import (
 from ethosgen.backend.protocol import Memories, Task, Wrapped
 from ethosgen.flow.choice import faster_plan
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, InternalError
 from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Graph, Network, Operator
@@ -37,7 +38,7 @@ from ethosgen.values.plan import (
 from ethosgen.values.program import Program
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import REASON as NO_NPU_REASON
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from ethosgen.verdict.errata import errata_of
@@ -300,8 +301,11 @@ def make_program(plan: Plan, watch: Watch) -> Program:
     with watch.stage("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 
-        with blaming(plan):
+        try:
             return compile_program(plan, plan.network.name)
+        except InternalError as error:
+            blame_file(error, plan, random_samples(plan.network, 1, seed=0))
+            raise
 
 
 def compile_placed(plan: Plan, placement: "Placement", watch: Watch) -> Program:

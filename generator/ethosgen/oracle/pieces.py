@@ -9,6 +9,7 @@ import numpy as np
 
 from ethosgen.host.child import ChildError
 from ethosgen.oracle import litert, tflm, tosa
+from ethosgen.oracle.excerpt import single_operator
 from ethosgen.oracle.interpreters import Array, ask_child, file_of
 from ethosgen.oracle.oddities import (
     answers_by_chance,
@@ -18,7 +19,6 @@ from ethosgen.oracle.oddities import (
 )
 from ethosgen.samples.fitting import fitting
 from ethosgen.values.errors import InternalError, UnsupportedError
-from ethosgen.values.excerpt import single_operator
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
 
@@ -118,11 +118,12 @@ def take_apart(network: Network, samples: Sequence[Arrays], within_s: float = _W
     operators = network.graph.operators
     if len(network.graphs) > 1 or network.compression:
         raise UnsupportedError(f"'{network.name}' cannot be taken apart")
+    arrays = [{tensor.index: fitting(s, tensor) for tensor in network.inputs} for s in samples]
     pieces = [single_operator(network, op.index, with_states=True) for op in operators]
     whole = [piece for piece in pieces if piece is not None]
     if len(whole) < len(operators):
         raise UnsupportedError(f"'{network.name}' cannot be taken apart: it keeps resources")
-    return Pieces(network, *outputs_in_pieces(network, whole, samples, within_s))
+    return Pieces(network, *_run_pieces(network, whole, arrays, within_s))
 
 
 def run(
@@ -135,8 +136,8 @@ def run(
     return [outputs for part in runs for outputs in part]
 
 
-def outputs_in_pieces(
-    network: Network, pieces: Sequence[Network], samples: Sequence[Arrays], within_s: float
+def _run_pieces(
+    network: Network, pieces: Sequence[Network], samples: list[dict[int, Array]], within_s: float
 ) -> tuple[list[dict[int, Array]], list[str]]:
     """Run a network operator by operator, each by TFLite Micro if it has it, else by LiteRT.
 
@@ -146,9 +147,8 @@ def outputs_in_pieces(
     """
     indices = {tensor.name: tensor.index for tensor in network.graph.tensors}
     parts = [_part(piece, indices) for piece in pieces]
-    arrays = [{tensor.index: fitting(s, tensor) for tensor in network.inputs} for s in samples]
     try:
-        answer = ask_child(Path(__file__), "run_pieces", parts, arrays, limit_s=within_s)
+        answer = ask_child(Path(__file__), "run_pieces", parts, samples, limit_s=within_s)
     except ChildError as error:
         why = f"'{network.name}' cannot be run piece by piece: {error}"
         if error.how == "raised":  # what an interpreter raises is in the answer

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ethosgen.backend import is_compiled
+from ethosgen.oracle.excerpt import first_operators
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.excerpt import first_operators
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Culprit, Diagnosis

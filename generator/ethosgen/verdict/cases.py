@@ -15,11 +15,11 @@ from ethosgen.backend import compiler_of
 from ethosgen.frontend import suffix_of, written
 from ethosgen.oracle import Oracle
 from ethosgen.oracle.answers import Answer
+from ethosgen.oracle.excerpt import single_operator
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.samples.files import save_samples
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.excerpt import single_operator
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays

@@ -11,10 +11,10 @@ from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ethosgen.oracle.excerpt import Bouquet, gather
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import EthosgenError, InputError
-from ethosgen.values.excerpt import Bouquet, gather
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.outcome import equal_elements

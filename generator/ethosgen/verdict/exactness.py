@@ -17,15 +17,16 @@ from ethosgen.oracle.interpreters import awaited
 from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import FREE
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Check, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.accesses import require_within
 from ethosgen.verdict.errata import known_errata
 from ethosgen.verdict.judgement import golden_answer
-from ethosgen.verdict.mending import MOST_WORK, Driven, Mending, Unanswered, access_fault
+from ethosgen.verdict.mending import MOST_WORK, Driven, Mending, Unanswered
 from ethosgen.verdict.planner import Planner
 
 SAMPLES = 5
@@ -68,7 +69,8 @@ def exact_plan(
     if options.trust_compiler or is_compiled(network):
         with watch.stage("offload", compiling):
             plan = planner.plan(network, FREE)
-        return _required_within(plan)
+        require_within(plan)
+        return plan
     golden = _asked(network, planner.accelerator, options, watch, ask)
     with watch.stage("offload", compiling):
         allocation = known_errata(network, planner, options.oracle or _deciding(golden, network))
@@ -110,18 +112,6 @@ def _asked(
         return Unanswered(f"there is no functional model of {accelerator.name}")
     with watch.stage("check", "asking the oracle"):
         return _answered_meanwhile(network, ask, options.oracle)
-
-
-def _required_within(plan: Plan) -> Plan:
-    """Return the plan; UnsupportedError if it accesses memory that is not its own."""
-    fault = access_fault(plan)
-    if fault:
-        raise UnsupportedError(
-            f"the command stream of '{plan.network.name}' accesses memory that is not its own "
-            f"({fault}); nothing was written; pass the network before {plan.compiler}, without "
-            "--trust-compiler"
-        )
-    return plan
 
 
 def draw(network: Network) -> list[Arrays]:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from ethosgen.backend import require_simulator, simulation_of, wrapped_of
 from ethosgen.backend.protocol import ProgramRunner
 from ethosgen.backend.trace import Trace
+from ethosgen.values.errors import InternalError
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Partition, Plan
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.blame import blaming
+from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import plan_cpu_only
 
 Invoke = Callable[[Partition, Arrays], Arrays]
@@ -26,20 +27,20 @@ def simulate_samples(
     """
     from ethosgen.aot import make_evaluator
 
-    what = "running the NPU model" if plan.accelerator else "running on this machine"
     with watch.stage("load", "preparing the NPU model"):
         runner = PlanRunner(plan, trace)
     outputs = []
     try:
-        with watch.stage("simulate", what):
-            with blaming(plan):
-                evaluate = make_evaluator(plan)
+        with watch.stage("simulate", "running on this machine"):
+            evaluate = make_evaluator(plan)
             for index, sample in enumerate(samples):
-                watch.say(f"{what}: sample {index + 1} of {len(samples)}")
+                watch.say(f"running on this machine: sample {index + 1} of {len(samples)}")
                 if trace is not None:
                     trace.begin_sample()
-                with blaming(plan):
-                    outputs.append(evaluate(sample, runner))
+                outputs.append(evaluate(sample, runner))
+    except InternalError as error:
+        blame_file(error, plan, samples[:1])
+        raise
     finally:
         runner.close()
     if trace is not None:

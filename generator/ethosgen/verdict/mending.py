@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ethosgen.backend import simulation_of
 from ethosgen.oracle import DEFAULT, MIXED, SECOND
 from ethosgen.oracle.answers import Answer
 from ethosgen.values.allocation import FREE, Allocation, Kept, OperatorIndex
@@ -19,6 +18,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut, compare
 from ethosgen.values.plan import Check, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.accesses import access_fault
 from ethosgen.verdict.cases import keep_case
 from ethosgen.verdict.ends import differing_at_ends
 from ethosgen.verdict.execution import simulate_samples
@@ -229,17 +229,6 @@ class Mending:
             return not self._fault_of(self._planner.plan(self._network, allocation))
         except RefusalError:
             return False
-
-
-def access_fault(plan: Plan) -> str:
-    """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
-    if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
-        return ""
-    try:
-        simulation_of(plan.accelerator).runner(plan).check_accesses()
-    except NpuFault as fault:
-        return str(fault)
-    return ""
 
 
 def _count(golden: Answer, left_out: LeftOut | None) -> Check:

@@ -15,9 +15,9 @@ from ethosgen import aot
 from ethosgen.backend import backend_of, find_accelerator
 from ethosgen.backend.protocol import Task
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.excerpt import gather
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.ends import drive_to_ends
-from ethosgen.values.excerpt import gather
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch

@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tests.support import recurrent_networks
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import product as product_layer
+from tests.support.product_networks import transposed as transposed_layer
 
 Pair = tuple[int, int]
 Image = tuple[int, int, int]
@@ -18,6 +18,8 @@ Build = Callable[[NetworkBuilder, str], int]
 
 INT8, INT16, FLOAT = "int8", "int16", "float32"
 FIRST_LAYER_CHANNELS = 4
+_STEP = 0.05
+"""The scale of inputs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _window(kernel: Pair, stride: Pair, padding: str, dilation: Pair) -> str:
 
 def image(net: NetworkBuilder, size: Sequence[int], dtype: str) -> int:
     """Add an input; floats have no scale."""
-    return net.input(size, dtype, None if dtype == FLOAT else 0.05)
+    return net.input(size, dtype, None if dtype == FLOAT else _STEP)
 
 
 # ---- windows -------------------------------------------------------------------------------------
@@ -162,36 +164,15 @@ def add_transposed(
     net: NetworkBuilder, source: int, channels: int, kernel: Pair, stride: Pair, padding: str
 ) -> int:
     """Add a TRANSPOSE_CONV that grows its input by the strides, or by as much as VALID allows."""
-    batch, height, width, depth = net.tensors[source].shape
-    dtype = net.tensors[source].dtype
-    grown = [
+    _, height, width, depth = net.tensors[source].shape
+    rows, columns = (
         n * s if padding == "SAME" else (n - 1) * s + k
         for n, s, k in zip((height, width), stride, kernel, strict=True)
-    ]
-    shape = net.constant([batch, *grown, channels], "int32")
-    taken = (channels, *kernel, depth)
-    made: dict[str, float | int] = {}
-    if dtype == FLOAT:
-        weights = net.constant(net.random.normal(size=taken).astype(np.float32))
-        bias = net.constant(net.random.normal(size=channels).astype(np.float32))
-    else:
-        drawn = net.random.uniform(0.004, 0.008, channels).astype(np.float32)
-        scales = tuple(map(float, drawn))
-        points = (0,) * channels
-        weights = net.constant(net.random_integers(taken), None, scales, points)
-        values = net.random.integers(-2000, 2000, channels)
-        wide = "int64" if dtype == INT16 else "int32"
-        bias = net.constant(values, wide, tuple(0.05 * s for s in scales), points)
-        reach = math.prod(kernel) ** 0.5
-        made = {"scale": 0.05 * reach * depth**0.5, "zero_point": 0 if dtype == INT16 else 3}
-    (out,) = net.operator(
-        "TRANSPOSE_CONV",
-        [shape, weights, source, bias],
-        [Spec((batch, *grown, channels), dtype, **made)],  # type: ignore[arg-type]
-        {"stride_h": stride[0], "stride_w": stride[1], "padding": padding},
-        version=3,
     )
-    return out
+    scale = _STEP * math.prod(kernel) ** 0.5 * depth**0.5
+    return transposed_layer(
+        net, source, (rows, columns), channels, kernel, stride, padding=padding, scale=scale
+    )
 
 
 def pool(
@@ -238,11 +219,7 @@ def add_product(
     batch, rows, depth, columns = sizes
     x = image(net, (batch, rows, depth), dtype)
     y = image(net, (batch, columns, depth) if is_turned else (batch, depth, columns), dtype)
-    shape = (batch, rows, columns)
-    spec = Spec(shape, dtype)
-    if dtype != FLOAT:
-        spec = Spec(shape, dtype, 0.05 * depth**0.5, 0 if dtype == INT16 else 3)
-    return net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_x": False, "adj_y": is_turned})[0]
+    return product_layer(net, x, y, adj_y=is_turned, scale=_STEP * depth**0.5)
 
 
 def lstm(steps: int, features: int, units: int) -> Layer:
@@ -334,11 +311,8 @@ def resized(kind: str, size: Image, height: int, width: int, is_centred: bool = 
 
     def build(net: NetworkBuilder, dtype: str) -> int:
         x = image(net, (1, *size), dtype)
-        target = net.constant([height, width], "int32")
-        source = net.tensors[x]
-        spec = Spec((1, height, width, size[2]), dtype, source.scale, source.zero_point)
-        options = {"half_pixel_centers": is_centred, "align_corners": False}
-        return net.operator(f"RESIZE_{kind}", [x, target], [spec], options)[0]
+        target = height, width
+        return net.apply(f"RESIZE_{kind}", x, target, half_pixel_centers=is_centred)
 
     types = (INT8, FLOAT) if kind == "BILINEAR" else (INT8, INT16, FLOAT)
     name = f"{kind.partition('_')[0].lower()}_{_text(*size)}_{_text(height, width)}"

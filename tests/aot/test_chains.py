@@ -45,13 +45,13 @@ def _chain_of_tables(net: NetworkBuilder) -> int:
 def _clamp(net: NetworkBuilder) -> int:
     """RELU6 with the layer's own scale: nothing is left of it."""
     x = net.conv2d(net.input(SHAPE), 8)
-    return net.operator("RELU6", [x], [net._like(x)])[0]
+    return net.operator("RELU6", [x], [net.like(x)])[0]
 
 
 def _clamp_behind_add(net: NetworkBuilder) -> int:
     x, y = net.input(SHAPE), net.input(SHAPE, scale=0.07)
     z = net.add(x, y)
-    return net.operator("RELU6", [z], [net._like(z)])[0]
+    return net.operator("RELU6", [z], [net.like(z)])[0]
 
 
 def _sum_and_tables(net: NetworkBuilder) -> int:
@@ -93,7 +93,7 @@ def _by_channel(net: NetworkBuilder) -> int:
 
 def _narrowed(net: NetworkBuilder) -> int:
     x, axis = net.input(SHAPE, "int16", 0.001, 0), net.constant(np.array([2], np.int32))
-    (y,) = net.operator("REVERSE_V2", [x, axis], [net._like(x)])
+    (y,) = net.operator("REVERSE_V2", [x, axis], [net.like(x)])
     return net.quantize(y, "int8", 0.2, 1)
 
 
@@ -106,7 +106,7 @@ def _constant_by_place(net: NetworkBuilder) -> int:
 def _two_tables_behind_a_sum(net: NetworkBuilder) -> int:
     """An operator that reads the first lookup twice is also a function of one byte."""
     z = net.logistic(net.sub(net.input(SHAPE), net.input(SHAPE, scale=0.07)))
-    return net.sub(net.operator("RELU6", [z], [net._like(z)])[0], z)
+    return net.sub(net.operator("RELU6", [z], [net.like(z)])[0], z)
 
 
 SEVEN = "QUANTIZE LOGISTIC QUANTIZE ADD TANH DEQUANTIZE QUANTIZE"
@@ -236,7 +236,7 @@ def test_what_somebody_else_reads_is_stored() -> None:
 def test_what_has_several_outputs_stays() -> None:
     net = NetworkBuilder("split", seed=7)
     x = net.relu(net.input((1, 4)))
-    parts = [net._like(x, (1, 2))] * 2
+    parts = [net.like(x, (1, 2))] * 2
     made = net.operator("SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2})
     assert not compile_program(cpu_plan(net.build(*made)), "net").fused
 
@@ -252,7 +252,7 @@ def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     """REVERSE_V2 is as large as what it reads, but does not read where it writes."""
     net = NetworkBuilder("network", seed=4)
     x = net.relu(net.input((4, 8)))
-    y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net._like(x)])[0]
+    y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net.like(x)])[0]
     schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), libraries())
     assert _codes(schedule) == ["RELU", "REVERSE_V2"]
     assert [step.in_place for step in schedule.steps] == [True, False]

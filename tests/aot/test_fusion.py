@@ -65,7 +65,7 @@ def _padded_by(net: NetworkBuilder, x: int, value: int) -> int:
     shape = [n + sum(pair) for n, pair in zip(net.tensors[x].shape, SPATIAL, strict=True)]
     amounts = net.constant(np.array(SPATIAL, np.int32))
     number = net.constant(np.array([value], np.int8), None, 0.05, net.tensors[x].zero_point)
-    return net.operator("PADV2", [x, amounts, number], [net._like(x, shape)])[0]
+    return net.operator("PADV2", [x, amounts, number], [net.like(x, shape)])[0]
 
 
 def test_a_padding_that_somebody_else_reads_stays() -> None:

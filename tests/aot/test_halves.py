@@ -18,7 +18,7 @@ from tests.support.operator_bench import Bench
 @needs_gcc
 def test_a_layer_with_float16_weights_equals_litert(tmp_path: Path) -> None:
     net = Bench(3)
-    x = net.given((2, 5), "float32")
+    x = net.feed((2, 5), "float32")
     weights = net.constant(net.random.uniform(-2, 2, (4, 5)), "float16")
     bias = net.constant(net.random.uniform(-2, 2, (4,)), "float16")
     ready = [

@@ -47,7 +47,7 @@ def test_a_pool_between_scales_pools_the_stored_values(
     """TFLite Micro refuses it, and LiteRT rescales nothing, but bounds the output."""
     net = Bench(3)
     point = {"int8": 5, "uint8": 120, "int16": 0}[dtype]
-    x = net.given((1, 4, 6, 3), dtype, scale=0.5, zero_point=point)
+    x = net.feed((1, 4, 6, 3), dtype, scale=0.5, zero_point=point)
     options = {
         "padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2,
         "fused_activation_function": "RELU",
@@ -71,7 +71,7 @@ def test_a_value_that_litert_refuses_ends_the_network(
     code: str, dtype: str, tmp_path: Path
 ) -> None:
     net = Bench(2)
-    a, b = net.given((2, 3), dtype), net.given((2, 3), dtype, name="b")
+    a, b = net.feed((2, 3), dtype), net.feed((2, 3), dtype, name="b")
     y = net.make(code, [a, b], net.to(dtype, (2, 3)))
     generated = GeneratedC(compile_program(cpu_plan(net.build(y)), "net"), tmp_path)
     good = net.samples(1)[0] | {"b": np.full((2, 3), 2, dtype)}

@@ -108,7 +108,7 @@ def _moved() -> Part:
     net = Bench(SEED)
     made: dict[int, int] = {}
     for dtype in MOVED:
-        x = net.given((2, 1, 3), dtype)
+        x = net.feed((2, 1, 3), dtype)
         for code, shape, more, options in (
             ("RESHAPE", (3, 2), [net.constant([3, 2], "int32")], None),
             ("SQUEEZE", (2, 3), [], {"squeeze_dims": [1]}),

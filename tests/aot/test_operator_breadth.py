@@ -142,22 +142,22 @@ def _unused(*_: object) -> dict[str, object]:
 
 
 def _gather(net: Bench) -> int:
-    x, places = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    x, places = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
     return net.make("GATHER", [x, places], net.to("int8", (2, 5), x), {"axis": 0})
 
 
 def _gather_nd(net: Bench) -> int:
-    x, places = net.given((4, 5), "int8"), net.given((1, 2), "int32", name="places")
+    x, places = net.feed((4, 5), "int8"), net.feed((1, 2), "int32", name="places")
     return net.make("GATHER_ND", [x, places], net.to("int8", (1,), x))
 
 
 def _lookup(net: Bench) -> int:
-    x, places = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    x, places = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
     return net.make("EMBEDDING_LOOKUP", [places, x], net.to("int8", (2, 5), x))
 
 
 def _slice(net: Bench) -> int:
-    x, begin = net.given((4, 5), "int8"), net.given((2,), "int32", name="places")
+    x, begin = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
     size = net.constant([1, 1], "int32")
     return net.make("SLICE", [x, begin, size], net.to("int8", (1, 1), x))
 
@@ -182,7 +182,7 @@ def test_places_outside_a_tensor_end_the_network_with_a_status(build: Any, tmp_p
 def test_a_missing_type_is_named() -> None:
     """No integer type has code either, so quantizing it would not help."""
     net = Bench(1)
-    y = net.make("MATRIX_DIAG", [net.given((4, 3), "float32")], Spec((4, 3, 3), "float32"))
+    y = net.make("MATRIX_DIAG", [net.feed((4, 3), "float32")], Spec((4, 3, 3), "float32"))
     with pytest.raises(UnsupportedError, match=r"MATRIX_DIAG.*no CPU code for float32; change"):
         compile_program(cpu_plan(net.build(y)), "net")
 
@@ -190,7 +190,7 @@ def test_a_missing_type_is_named() -> None:
 @pytest.mark.parametrize("part", [(2, 6), (3,)])
 def test_a_part_that_does_not_fit_is_refused(part: tuple[int, ...]) -> None:
     net = Bench(1)
-    x, update = net.given((4, 5), "int8"), net.given(part, "int8")
-    y = net.make("DYNAMIC_UPDATE_SLICE", [x, update, net.given((2,), "int32")], net._like(x))
+    x, update = net.feed((4, 5), "int8"), net.feed(part, "int8")
+    y = net.make("DYNAMIC_UPDATE_SLICE", [x, update, net.feed((2,), "int32")], net.like(x))
     with pytest.raises(UnsupportedError, match="does not fit into"):
         compile_program(cpu_plan(net.build(y)), "net")

@@ -151,13 +151,9 @@ class Draft(NetworkBuilder):
         assert name is not None
         self.ranges[name] = (low, high)
 
-    def integers(self, values: Any, dtype: str = "int32") -> int:
-        """Add a constant for parameters, which has no quantization."""
-        return self.constant(np.array(values), dtype, name=self._next("values"))
-
-    def shaped(self, x: int, shape: Sequence[int], **changes: Any) -> Spec:
-        """Describe a tensor with x's dtype and quantization, and another shape."""
-        return self._like(x, shape, **changes)
+    def integers(self, values: Any, stem: str = "values") -> int:
+        """Add a constant of int32 for parameters, always with a name."""
+        return super().integers(values, stem)
 
     # ---- neighbours ------------------------------------------------------------------------------
 

@@ -51,13 +51,13 @@ def _kept_operand(net: NetworkBuilder) -> list[int]:
     """
     wide = net.quantize(net.input((4, 21, 9), "int8", 0.002665157, 0), "int8", 0.012437931, -104)
     begin, size = net.constant([2, 10, 1], "int32"), net.constant([1, 5, 8], "int32")
-    x = net.operator("SLICE", [wide, begin, size], [net._like(wide, (1, 5, 8))])[0]
+    x = net.operator("SLICE", [wide, begin, size], [net.like(wide, (1, 5, 8))])[0]
     values = net.quantize(x, "int8", 0.015511926, 89)
     operands = x, net.input((1, 5, 8), "int8", 0.005869867, -26)
     target = Spec((1, 5, 5), "int8", 0.015074547, 0)
     scores = net.operator("BATCH_MATMUL", operands, [target], {"adj_y": True})[0]
     operands = net.softmax(scores), values
-    return [x, scores, net.operator("BATCH_MATMUL", operands, [net._like(values)])[0]]
+    return [x, scores, net.operator("BATCH_MATMUL", operands, [net.like(values)])[0]]
 
 
 def _one(net: NetworkBuilder) -> list[int]:

@@ -132,7 +132,7 @@ def _mixed() -> bytes:
     net = NetworkBuilder("mixed", seed=3)
     x = net.relu(net.fully_connected(net.input((1, 6)), 4))
     many = net.constant(np.array([1, 3], np.int32))
-    (tiled,) = net.operator("TILE", [x, many], [net._like(x, (1, 12))])
+    (tiled,) = net.operator("TILE", [x, many], [net.like(x, (1, 12))])
     return net.build(tiled, window(net, plain(net, (1, 32), "int16"), 32, 12))
 
 

@@ -14,15 +14,13 @@ import numpy as np
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from tests import ROOT
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
 FOLDER = ROOT / "tests" / "errata"
 PAGE = "README.md"
 MANY = (1, 32, 32, 16)
 """A shape with enough elements to show errors that concern few int16 values."""
-
-KEPT = {"keep_dims": True}
 
 Build = Callable[[NetworkBuilder], int]
 
@@ -38,20 +36,17 @@ def _unary(
 ) -> Build:
     def build(net: NetworkBuilder) -> int:
         x = net.input(shape, dtype, scale, point)
-        spec = net._like(x, scale=out_scale)
-        return net.operator(code, (x,), (spec,), options)[0]
+        return net.unary(code, x, options, scale=out_scale)
 
     return build
 
 
 def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) -> Build:
     def build(net: NetworkBuilder) -> int:
-        one, other, out = scales or (None, None, None)
-        x = net.input((1, 4, 4, 4), dtype, one, 0)
-        y = net.input((1, 4, 4, 4), dtype, other, 0)
-        spec = net._like(x, (1, 4, 4, 4), scale=out)
+        *operands, out = scales or (None, None, None)
+        x, y = (net.input((1, 4, 4, 4), dtype, scale, 0) for scale in operands)
         options = {"fused_activation_function": "NONE"} if code in ("ADD", "SUB", "MUL") else {}
-        return net.operator(code, (x, y), (spec,), options)[0]
+        return net.apply(code, x, y, scale=out, **options)
 
     return build
 
@@ -59,8 +54,7 @@ def _binary(code: str, dtype: str, scales: tuple[float, float, float] | None) ->
 def _rescaled_pack(net: NetworkBuilder) -> int:
     """Pack inputs of two quantizations into a tensor of a third."""
     parts = [net.input((1, 4, 4, 4), "int8", scale, 0) for scale in (0.5, 0.2)]
-    spec = Spec((2, 1, 4, 4, 4), "int8", 0.25, 0)
-    return net.operator("PACK", parts, [spec], {"axis": 0, "values_count": 2})[0]
+    return net.apply("PACK", *parts, axis=0, values_count=2, scale=0.25)
 
 
 def _whole_pool(net: NetworkBuilder) -> int:
@@ -73,15 +67,15 @@ def _quotient(net: NetworkBuilder) -> int:
     """Divide by a constant: the NPU model faults where a divisor is 0."""
     x = net.input((1, 4, 4, 4), "int8", 0.05, 0)
     y = net.constant(np.full((1, 4, 4, 4), 3, np.int8), scale=0.5)
-    return net.operator("DIV", (x, y), (net._like(x, scale=0.1),))[0]
+    return net.apply("DIV", x, y, scale=0.1)
 
 
-def _order(dtype: str, one: float, other: float) -> Build:
+def _order(dtype: str, first: float, second: float) -> Build:
     """Compare each element of one input with each of another."""
 
     def build(net: NetworkBuilder) -> int:
-        x, y = net.input((64, 1), dtype, one, 0), net.input((1, 64), dtype, other, 0)
-        return net.operator("LESS", (x, y), (Spec((64, 64), "bool"),))[0]
+        x, y = net.input((64, 1), dtype, first, 0), net.input((1, 64), dtype, second, 0)
+        return net.apply("LESS", x, y)
 
     return build
 
@@ -91,31 +85,21 @@ def _with_constant(
     dtype: str,
     shape: Sequence[int],
     values: Any,
-    made: Sequence[int],
     options: dict[str, Any] | None = None,
     scale: float | None = 0.05,
     out_scale: float | None = None,
 ) -> Build:
     def build(net: NetworkBuilder) -> int:
         x = net.input(shape, dtype, scale, 0)
-        y = net.constant(np.array(values, np.int32))
-        spec = net._like(x, made, scale=out_scale or scale)
-        return net.operator(code, (x, y), (spec,), options)[0]
+        return net.apply(code, x, values, scale=out_scale or scale, **(options or {}))
 
     return build
 
 
-def _transposed(net: NetworkBuilder, x: int, order: Sequence[int]) -> int:
-    shape = net.tensors[x].shape
-    by = net.constant(np.array(order, np.int32))
-    return net.operator("TRANSPOSE", (x, by), (net._like(x, [shape[i] for i in order]),))[0]
-
-
 def _table_behind_transpose(dtype: str) -> Build:
     def build(net: NetworkBuilder) -> int:
-        x = _transposed(net, net.input((1, 3, 5, 8), dtype, 0.05, 0), (0, 2, 1, 3))
-        spec = net._like(x, net.tensors[x].shape, scale=0.04)
-        return net.operator("HARD_SWISH", (x,), (spec,))[0]
+        x = net.apply("TRANSPOSE", net.input((1, 3, 5, 8), dtype, 0.05, 0), (0, 2, 1, 3))
+        return net.unary("HARD_SWISH", x, scale=0.04)
 
     return build
 
@@ -123,32 +107,24 @@ def _table_behind_transpose(dtype: str) -> Build:
 def _high_rank(net: NetworkBuilder) -> int:
     x = net.input((2, 3, 2, 4, 5), "int8", 0.05, 0)
     y = net.input((3, 2, 4, 5), "int8", 0.05, 0)
-    spec = net._like(x, (2, 3, 2, 4, 5))
-    return net.operator("MAXIMUM", (x, y), (spec,))[0]
+    return net.maximum(x, y)
 
 
 def _pack_seven(net: NetworkBuilder) -> int:
     inputs = [net.input((2, 2, 1, 2, 2, 3), "int8", 0.05, 0) for _ in range(2)]
-    spec = net._like(inputs[0], (2, 2, 1, 2, 2, 3, 2))
-    options = {"axis": 6, "values_count": 2}
-    return net.operator("PACK", inputs, (spec,), options)[0]
+    return net.apply("PACK", *inputs, axis=6, values_count=2)
 
 
 def _groups(net: NetworkBuilder) -> int:
     x = net.input((2, 6, 6, 4), "int8", 0.05, 0)
     weights = net.constant(net.random_integers((4, 3, 3, 2)), None, (0.01,) * 4, (0,) * 4)
     bias = net.constant(np.zeros(4, np.int32), None, (0.0005,) * 4, (0,) * 4)
-    spec = net._like(x, (2, 6, 6, 4), scale=0.05)
-    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
-    return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
+    return net.apply("CONV_2D", x, weights, bias, padding="SAME", stride_w=1, stride_h=1)
 
 
 def _rescaling_pool(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 8), "int8", 0.05, 0)
-    spec = net._like(x, (1, 2, 2, 8), scale=0.02)
-    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
-    options |= {"filter_width": 2, "filter_height": 2}
-    return net.operator("AVERAGE_POOL_2D", (x,), (spec,), options)[0]
+    return net.average_pool(x, (2, 2), scale=0.02)
 
 
 def _large_scale(net: NetworkBuilder) -> int:
@@ -161,25 +137,24 @@ def _one_step(net: NetworkBuilder) -> int:
 
 def _squeeze_of_scaled_integers(net: NetworkBuilder) -> int:
     x = net.input((1, 5, 6, 8), "int32", 48.5, 0)
-    return net.operator("SQUEEZE", (x,), (Spec((5, 6, 8), "int32"),), {"squeeze_dims": (0,)})[0]
+    return net.apply("SQUEEZE", x, squeeze_dims=(0,), scale=None)
+
+
+_DEPTHWISE = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
 
 
 def _large_bias(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 2), "int16", 0.001, 0)
     weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.01,) * 2, (0,) * 2, 3)
     bias = net.constant(np.array([-(1 << 34), 0]), "int64", (0.00001,) * 2, (0,) * 2)
-    spec = net._like(x, (1, 4, 4, 2), scale=0.00006)
-    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
-    return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
+    return net.apply("DEPTHWISE_CONV_2D", x, weights, bias, scale=0.00006, **_DEPTHWISE)
 
 
 def _shifted_sum(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 2), "int8", 10.0, 0)
     weights = net.constant(net.random_integers((1, 3, 3, 2)), None, (0.1,) * 2, (0,) * 2, 3)
     bias = net.constant(np.array([1 << 25, 0]), "int32", (1.0,) * 2, (0,) * 2)
-    spec = net._like(x, (1, 4, 4, 2), scale=0.01)
-    options = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "depth_multiplier": 1}
-    return net.operator("DEPTHWISE_CONV_2D", (x, weights, bias), (spec,), options)[0]
+    return net.apply("DEPTHWISE_CONV_2D", x, weights, bias, scale=0.01, **_DEPTHWISE)
 
 
 def _clipped_lstm(net: NetworkBuilder) -> int:
@@ -189,24 +164,18 @@ def _clipped_lstm(net: NetworkBuilder) -> int:
 def _deepened(net: NetworkBuilder) -> int:
     """Return a resized input with two channels, which the output declares as four."""
     x, size = net.input((1, 4, 4, 2)), net.constant(np.array([8, 8], np.int32))
-    spec = net._like(x, (1, 8, 8, 4))
+    spec = net.like(x, (1, 8, 8, 4))
     options = {"align_corners": False, "half_pixel_centers": False}
     return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
 
 
 def _column(net: NetworkBuilder) -> int:
     x = net.max_pool(net.input((1, 4, 1, 1), "int8", 0.05, 0), (1, 1))
-    size = net.constant(np.array([25, 1], np.int32))
-    options = {"align_corners": True, "half_pixel_centers": False}
-    spec = net._like(x, (1, 25, 1, 1))
-    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+    return net.apply("RESIZE_NEAREST_NEIGHBOR", x, (25, 1), align_corners=True)
 
 
 def _nearest(net: NetworkBuilder) -> int:
-    x, size = net.input((1, 5, 4, 2)), net.constant(np.array([3, 6], np.int32))
-    options = {"align_corners": False, "half_pixel_centers": False}
-    spec = net._like(x, (1, 3, 6, 2))
-    return net.operator("RESIZE_NEAREST_NEIGHBOR", (x, size), (spec,), options)[0]
+    return net.apply("RESIZE_NEAREST_NEIGHBOR", net.input((1, 5, 4, 2)), (3, 6))
 
 
 def _padded_transpose(net: NetworkBuilder) -> int:
@@ -221,7 +190,7 @@ def _unsigned_layer(net: NetworkBuilder) -> int:
 
 def _unsigned_product(net: NetworkBuilder) -> int:
     product = net.fully_connected(net.input((4, 8), "int8", 0.05, 0), 16, scale=0.05, zero_point=0)
-    return net.operator("QUANTIZE", (product,), (Spec((4, 16), "uint8", 0.05, 128),))[0]
+    return net.quantize(product, "uint8", 0.05, 128)
 
 
 def _quantized_constant(net: NetworkBuilder) -> int:
@@ -234,9 +203,7 @@ def _part(net: NetworkBuilder, rows: int, step: int = 1) -> int:
     """Add an input, and a part of it: all rows from row 2, or every second row."""
     x = net.input((1, 8, 6, 8), "int8", 0.05, 0)
     limits = ([0, 2, 0, 0], [1, 2 + rows * step, 6, 8], [1, step, 1, 1])
-    begin, end, steps = (net.constant(np.array(v, np.int32)) for v in limits)
-    spec = net._like(x, (1, rows, 6, 8))
-    return net.operator("STRIDED_SLICE", (x, begin, end, steps), (spec,))[0]
+    return net.apply("STRIDED_SLICE", x, *limits)
 
 
 def _padded_part(net: NetworkBuilder) -> int:
@@ -252,33 +219,29 @@ def _stepped_operand(net: NetworkBuilder) -> int:
 
 
 def _reduced_part(net: NetworkBuilder) -> int:
-    x, axis = _part(net, 4), net.constant(np.array([3], np.int32))
-    return net.operator("REDUCE_MAX", (x, axis), (net._like(x, (1, 4, 6, 1)),), KEPT)[0]
+    return net.apply("REDUCE_MAX", _part(net, 4), [3], keep_dims=True)
 
 
 def _product(net: NetworkBuilder, x: int) -> int:
     """Multiply with a matrix that is an input too."""
-    *before, rows, depth = net.tensors[x].shape
+    *before, _, depth = net.tensors[x].shape
     y = net.input((*before, depth, 5), "int8", 0.4, 7)
-    spec = net._like(x, (*before, rows, 5), scale=1.8, zero_point=3)
-    return net.operator("BATCH_MATMUL", (x, y), (spec,))[0]
+    return net.apply("BATCH_MATMUL", x, y, scale=1.8, zero_point=3)
 
 
 def _multiplied_part(net: NetworkBuilder) -> int:
     x = net.input((1, 1, 8, 14), "int8", 0.05, 7)
-    begin, size = (net.constant(np.array(v, np.int32)) for v in ([0, 0, 2, 0], [1, 1, 3, 14]))
-    return _product(net, net.operator("SLICE", (x, begin, size), (net._like(x, (1, 1, 3, 14)),))[0])
+    return _product(net, net.apply("SLICE", x, [0, 0, 2, 0], [1, 1, 3, 14]))
 
 
 def _product_into_part(net: NetworkBuilder) -> int:
-    made = _product(net, net.input((1, 2, 3, 14), "int8", 0.05, 7))
-    return net.pad(made, ((0, 0), (1, 0), (0, 0), (0, 0)))
+    product = _product(net, net.input((1, 2, 3, 14), "int8", 0.05, 7))
+    return net.pad(product, ((0, 0), (1, 0), (0, 0), (0, 0)))
 
 
 def _flattened_product(net: NetworkBuilder) -> int:
     x, weights = net.input((2, 2, 7), "int8", 0.05, 7), net.input((5, 14), "int8", 0.4, 7)
-    spec = net._like(x, (2, 5), scale=1.8, zero_point=3)
-    return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
+    return net.apply("FULLY_CONNECTED", x, weights, scale=1.8, zero_point=3)
 
 
 _ONE, _OTHER, _OF_BOTH = 0.08050999790430069, 0.06768999993801117, 0.05813036486506462
@@ -287,27 +250,26 @@ _ONE, _OTHER, _OF_BOTH = 0.08050999790430069, 0.06768999993801117, 0.05813036486
 
 def _single_product(net: NetworkBuilder) -> int:
     x, y = net.input((1, 32, 1), scale=_ONE, zero_point=0), net.input((1, 1, 32), scale=_OTHER)
-    return net.operator("BATCH_MATMUL", (x, y), (Spec((1, 32, 32), "int8", _OF_BOTH, 0),))[0]
+    return net.apply("BATCH_MATMUL", x, y, scale=_OF_BOTH)
 
 
 def _single_layer(net: NetworkBuilder) -> int:
     x, weights = net.input((32, 1), scale=_ONE, zero_point=0), net.input((32, 1), scale=_OTHER)
-    return net.operator("FULLY_CONNECTED", (x, weights), (Spec((32, 32), "int8", _OF_BOTH, 0),))[0]
+    return net.apply("FULLY_CONNECTED", x, weights, scale=_OF_BOTH)
 
 
 def _clipped_quotient(net: NetworkBuilder) -> int:
     """Divide by a constant: the NPU model faults where a divisor is 0."""
     divisors = net.constant(np.array([3, -2, 7, 1], np.int32))
     x = net.input((1, 4, 4, 4), "int32", None)
-    options = {"fused_activation_function": "RELU"}
-    return net.operator("DIV", (x, divisors), (net._like(x, (1, 4, 4, 4)),), options)[0]
+    return net.apply("DIV", x, divisors, fused_activation_function="RELU")
 
 
 def _narrow_bias(net: NetworkBuilder) -> int:
     x = net.input((3, 12), "int16", 1e-3, 0)
     weights = net.constant(net.random.integers(-127, 128, (4, 12)).astype(np.int8), scale=6e-3)
     bias = net.constant(np.array([100, -20000, 3, 4], np.int32), scale=6e-6)
-    return net.operator("FULLY_CONNECTED", (x, weights, bias), (net._like(x, (3, 4)),))[0]
+    return net.apply("FULLY_CONNECTED", x, weights, bias)
 
 
 def _chained_tables(net: NetworkBuilder) -> int:
@@ -318,24 +280,22 @@ def _chained_tables(net: NetworkBuilder) -> int:
 
 NETWORKS: dict[str, Build] = {
     "mirror-pad-axes": _with_constant(
-        "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]], (1, 2, 2, 6)
+        "MIRROR_PAD", "int8", (1, 2, 2, 4), [[0, 0], [0, 0], [0, 0], [1, 1]]
     ),
     "reduce-dropped-axis": _with_constant(
-        "REDUCE_MAX", "int8", (1, 4, 6, 8), [3], (1, 4, 6), {"keep_dims": False}
+        "REDUCE_MAX", "int8", (1, 4, 6, 8), [3], {"keep_dims": False}
     ),
     "mean-five-dimensions": _with_constant(
-        "MEAN", "int8", (4, 1, 1, 3, 4), [0], (1, 1, 3, 4), {"keep_dims": False}
+        "MEAN", "int8", (4, 1, 1, 3, 4), [0], {"keep_dims": False}
     ),
-    "sum-several-axes": _with_constant(
-        "SUM", "int8", (1, 4, 5, 8), [1, 2], (1, 1, 1, 8), {"keep_dims": True}
-    ),
-    "sum-last-axis": _with_constant("SUM", "int16", (4, 5, 8), [2], (4, 5), {"keep_dims": False}),
+    "sum-several-axes": _with_constant("SUM", "int8", (1, 4, 5, 8), [1, 2], {"keep_dims": True}),
+    "sum-last-axis": _with_constant("SUM", "int16", (4, 5, 8), [2], {"keep_dims": False}),
     "sum-rounding": _with_constant(
-        "SUM", "int8", (1, 16, 8, 8), [1], (1, 1, 8, 8), {"keep_dims": True}, 0.05, 0.11
+        "SUM", "int8", (1, 16, 8, 8), [1], {"keep_dims": True}, 0.05, 0.11
     ),
     "copy-rescales": _rescaled_pack,
-    "transpose-uint8": lambda net: _transposed(
-        net, net.input((1, 3, 5, 8), "uint8", 0.05, 0), (0, 2, 1, 3)
+    "transpose-uint8": lambda net: net.apply(
+        "TRANSPOSE", net.input((1, 3, 5, 8), "uint8", 0.05, 0), (0, 2, 1, 3)
     ),
     "table-uint8": _table_behind_transpose("uint8"),
     "lut-beyond-shram": _table_behind_transpose("int8"),
@@ -387,7 +347,7 @@ NETWORKS: dict[str, Build] = {
     "bias-32-bits": _narrow_bias,
     "div-relu": _clipped_quotient,
     "chained-tables": _chained_tables,
-    "int64-copies": _with_constant("REVERSE_V2", "int64", (3, 5, 5), [1], (3, 5, 5), {}, None),
+    "int64-copies": _with_constant("REVERSE_V2", "int64", (3, 5, 5), [1], {}, None),
 }
 """Builders by the erratum's name."""
 

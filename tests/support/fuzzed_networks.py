@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tests.backend.ethosu.simulator.test_npu_networks import block
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.thin_networks import ThinBuilder
 
@@ -37,34 +36,22 @@ def _weighty(net: NetworkBuilder) -> None:
 def _stretched(net: NetworkBuilder) -> Sequence[int]:
     """Resize, gather, transpose, reverse, sum."""
     x = net.input((1, 6, 5, 20))
-    size = net.constant(np.array((12, 20)), "int32")
-    options = {"align_corners": False, "half_pixel_centers": True}
-    y = net.operator("RESIZE_BILINEAR", [x, size], [net._like(x, (1, 12, 20, 20))], options)[0]
-    turned = net.transpose(x, (0, 3, 2, 1))
-    axis = net.constant(np.array([2]), "int32")
-    z = net.operator("REVERSE_V2", [turned, axis], [net._like(turned)], {})[0]
-    rows = net.constant(np.array([3, 1, 5, 0]), "int32")
-    table = net.input((6, 20))
-    (chosen,) = net.operator("GATHER", [table, rows], [net._like(table, (4, 20))], {"axis": 0})
+    y = net.apply("RESIZE_BILINEAR", x, (12, 20), half_pixel_centers=True)
+    z = net.apply("REVERSE_V2", net.transpose(x, (0, 3, 2, 1)), [2])
+    chosen = net.apply("GATHER", net.input((6, 20)), [3, 1, 5, 0], axis=0)
     return net.mean(y), net.add(z, z), chosen
 
 
 def _chosen(net: NetworkBuilder) -> Sequence[int]:
     """Compare, select, find a maximum, multiply matrices and 32-bit numbers."""
     x, y = net.input((1, 8, 9, 20)), net.input((1, 8, 9, 20))
-    larger = net.operator("GREATER", [x, y], [Spec((1, 8, 9, 20), "bool")], {})[0]
-    z = net.operator("SELECT_V2", [larger, x, y], [net._like(x)], {})[0]
-    axis = net.constant(np.array(3), "int32")
-    indices = Spec((1, 8, 9), "int32")
-    (found,) = net.operator("ARG_MAX", [z, axis], [indices], {"output_type": "int32"})
-    one, other = net.input((1, 12, 24)), net.input((1, 24, 10))
-    options = {"adj_x": False, "adj_y": False, "asymmetric_quantize_inputs": False}
-    spec = Spec((1, 12, 10), "int8", 0.3)
-    (product,) = net.operator("BATCH_MATMUL", [one, other], [spec], options)
+    z = net.apply("SELECT_V2", net.apply("GREATER", x, y), x, y)
+    largest = net.apply("ARG_MAX", z, np.array(3), output_type="int32")
+    matrices = net.input((1, 12, 24)), net.input((1, 24, 10))
+    product = net.apply("BATCH_MATMUL", *matrices, scale=0.3, zero_point=0)
     wide = net.input((1, 8, 9, 20), "int32", None)
-    plain = {"fused_activation_function": "NONE"}
-    (square,) = net.operator("MUL", [wide, wide], [net._like(wide)], plain)
-    return found, product, square
+    square = net.apply("MUL", wide, wide, fused_activation_function="NONE")
+    return largest, product, square
 
 
 def _thin(net: ThinBuilder) -> None:

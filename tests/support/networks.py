@@ -1,6 +1,6 @@
 """Small quantized networks, built in a test through TFLite's flatbuffer schema.
 
-    net = Network("two_layers", seed=1)
+    net = NetworkBuilder("two_layers", seed=1)
     x = net.input((1, 8, 8, 4))
     x = net.conv2d(x, channels=8, kernel=(3, 3), activation="RELU")
     x = net.average_pool(x, (2, 2), (2, 2))
@@ -8,7 +8,8 @@
 
 Every method returns the index of the tensor that it adds. Weights are random from the network's
 seed, and the output scale of a layer is chosen so that most values neither saturate nor vanish;
-`scale=` and `zero_point=` override it. `operator` builds what has no method of its own.
+`scale=` and `zero_point=` override it. `apply` adds what has no method of its own, and `operator`
+what no rule of `catalogue.results` describes.
 """
 
 import dataclasses
@@ -18,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.catalogue import results
+from tests.support.catalogue.results import window
 from tests.support.network_file import Layout, OperatorSpec, write
 from tests.support.network_file import Spec as Spec  # noqa: PLC0414 - exported
 
@@ -26,6 +29,8 @@ Pair = tuple[int, int]
 
 WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 """The axis of the weights for an operator's scales."""
+
+_FIELDS = ("dtype", "scale", "zero_point", "name")
 
 
 class NetworkBuilder:
@@ -80,6 +85,10 @@ class NetworkBuilder:
         spec = Spec(shape, str(array.dtype), scale, zero_point, axis, name, array.tobytes())
         return self.tensor(spec)
 
+    def integers(self, values: Any, stem: str = "") -> int:
+        """Add a constant of int32 for parameters."""
+        return self.constant(np.array(values), "int32", name=self._next(stem) if stem else None)
+
     def variable(self, spec: Spec) -> int:
         """Add a state tensor (SVDF, LSTM), which TFLite keeps between calls."""
         return self.tensor(dataclasses.replace(spec, is_variable=True))
@@ -115,17 +124,40 @@ class NetworkBuilder:
             self.tensor(dataclasses.replace(spec, name=spec.name or self._next(code.lower())))
             for spec in outputs
         )
-        made = OperatorSpec(
+        self.operators.append(OperatorSpec(
             code, tuple(inputs), indices, dict(options or {}), custom_code, custom_options, version,
             tuple(intermediates),
-        )  # fmt: skip
-        self.operators.append(made)
+        ))  # fmt: skip
         return indices
+
+    def apply(self, code: str, *operands: int | Array | Sequence[Any], **more: Any) -> int:
+        """Add an operator and return its first output; see `apply_all`."""
+        return self.apply_all(code, *operands, **more)[0]
+
+    def apply_all(
+        self, code: str, *operands: int | Array | Sequence[Any], **more: Any
+    ) -> tuple[int, ...]:
+        """Add an operator whose outputs have the shapes, types and quantization that follow.
+
+        An operand is a tensor's index, or the integers of a constant. In `more`, dtype, scale,
+        zero_point and name describe the output, version is the operator's; the rest are options.
+        """
+        inputs = [x if isinstance(x, int) else self.integers(x) for x in operands]
+        specs = [self.tensors[i] for i in inputs if i >= 0]
+        fields = {key: more.pop(key) for key in _FIELDS if key in more}
+        version = more.pop("version", 1)
+        plain = results.plain_type(code, more)
+        if plain:
+            fields = {"dtype": plain, "scale": None, "zero_point": 0} | fields
+        source = inputs[results.data_operand(code)]
+        shapes = results.shapes(code, specs, more)
+        outputs = [self.like(source, shape, **fields) for shape in shapes]
+        return self.operator(code, inputs, outputs, more, version=version)
 
     def _next(self, stem: str) -> str:
         return f"{stem}_{len(self.tensors)}"
 
-    def _like(self, x: int, shape: Sequence[int] | None = None, **changes: Any) -> Spec:
+    def like(self, x: int, shape: Sequence[int] | None = None, **changes: Any) -> Spec:
         """Describe a tensor with x's dtype and quantization."""
         source = self.tensors[x]
         clean = Spec(source.shape, source.dtype, source.scale, source.zero_point)
@@ -137,12 +169,12 @@ class NetworkBuilder:
         """Describe a tensor with x's dtype, whose real values are about `gain` times as large."""
         source = self.tensors[x]
         if source.scale is None:
-            return self._like(x, shape, **changes)
+            return self.like(x, shape, **changes)
         defaults = {
             "scale": _first(source.scale) * gain,
             "zero_point": _default_zero_point(source.dtype, -5),
         }
-        return self._like(x, shape, **(defaults | changes))
+        return self.like(x, shape, **(defaults | changes))
 
     # ---- layers with weights -------------------------------------------------------------------
 
@@ -163,7 +195,7 @@ class NetworkBuilder:
         """Add CONV_2D over NHWC; kernel, stride and dilation are (height, width)."""
         batch, height, width, depth = self.tensors[x].shape
         weights = self._weights(x, (channels, *kernel, depth // groups))
-        rows, columns = _window((height, width), kernel, stride, padding, dilation)
+        rows, columns = window((height, width), kernel, stride, padding, dilation)
         return self._weighted(
             "CONV_2D", x, weights, (batch, rows, columns, channels), channels, bias, per_channel,
             _conv_options(stride, padding, activation, dilation), output,
@@ -186,7 +218,7 @@ class NetworkBuilder:
         batch, height, width, depth = self.tensors[x].shape
         channels = depth * multiplier
         weights = self._weights(x, (1, *kernel, channels))
-        rows, columns = _window((height, width), kernel, stride, padding, dilation)
+        rows, columns = window((height, width), kernel, stride, padding, dilation)
         options = _conv_options(stride, padding, activation, dilation)
         options["depth_multiplier"] = multiplier
         return self._weighted(
@@ -239,7 +271,7 @@ class NetworkBuilder:
             parts = [x, self.constant(weights, name=self._next("weights"))]
             if bias:
                 parts.append(self.constant(self.random.normal(size=channels), source.dtype))
-            return self.operator(code, parts, [self._like(x, out_shape, **output)], options)[0]
+            return self.operator(code, parts, [self.like(x, out_shape, **output)], options)[0]
         in_scale = _first(source.scale)
         count = channels if per_channel else 1
         scales = tuple(float(np.float32(s)) for s in self.random.uniform(0.004, 0.008, count))
@@ -280,41 +312,23 @@ class NetworkBuilder:
         activation: str = "NONE",
         **output: Any,
     ) -> int:
-        batch, height, width, depth = self.tensors[x].shape
-        rows, columns = _window((height, width), kernel, stride, padding, (1, 1))
-        options = {
-            "padding": padding,
-            "stride_h": stride[0],
-            "stride_w": stride[1],
-            "filter_height": kernel[0],
-            "filter_width": kernel[1],
-            "fused_activation_function": activation,
-        }
-        (out,) = self.operator(
-            code, [x], [self._like(x, (batch, rows, columns, depth), **output)], options
-        )
-        return out
+        (height, width), (rows, columns) = kernel, stride
+        return self.apply(
+            code, x, padding=padding, stride_h=rows, stride_w=columns, filter_height=height,
+            filter_width=width, fused_activation_function=activation, **output,
+        )  # fmt: skip
 
     def mean(
         self, x: int, axes: Sequence[int] = (1, 2), keep_dims: bool = True, **output: Any
     ) -> int:
         """Add MEAN over `axes`."""
-        shape = self.tensors[x].shape
-        chosen = {axis % len(shape) for axis in axes}
-        reduced = tuple(
-            1 if axis in chosen else size
-            for axis, size in enumerate(shape)
-            if keep_dims or axis not in chosen
-        )
-        where = self.constant(np.array(axes), "int32", name=self._next("axes"))
-        spec = self._like(x, reduced, **output)
-        return self.operator("MEAN", [x, where], [spec], {"keep_dims": keep_dims})[0]
+        return self.apply("MEAN", x, self.integers(axes, "axes"), keep_dims=keep_dims, **output)
 
     def unary(
         self, code: str, x: int, options: Mapping[str, Any] | None = None, **output: Any
     ) -> int:
         """Add any operator with one input that keeps the shape: RELU, RELU6, ABS, HARD_SWISH, …"""
-        return self.operator(code, [x], [self._like(x, **output)], options)[0]
+        return self.operator(code, [x], [self.like(x, **output)], options)[0]
 
     def relu(self, x: int, **output: Any) -> int:
         """Add RELU as a separate operator."""
@@ -365,59 +379,39 @@ class NetworkBuilder:
 
     def minimum(self, x: int, y: int) -> int:
         """Add MINIMUM; both inputs and the output share one quantization."""
-        return self._binary(
-            "MINIMUM", x, y, None, {"scale": self.tensors[x].scale} | self._point(x)
-        )
+        return self.apply("MINIMUM", x, y)
 
     def maximum(self, x: int, y: int) -> int:
         """Add MAXIMUM; both inputs and the output share one quantization."""
-        return self._binary(
-            "MAXIMUM", x, y, None, {"scale": self.tensors[x].scale} | self._point(x)
-        )
+        return self.apply("MAXIMUM", x, y)
 
-    def _point(self, x: int) -> dict[str, Any]:
-        return {"zero_point": self.tensors[x].zero_point}
-
-    def _binary(
-        self, code: str, x: int, y: int, activation: str | None, output: dict[str, Any]
-    ) -> int:
+    def _binary(self, code: str, x: int, y: int, activation: str, output: dict[str, Any]) -> int:
         shape = np.broadcast_shapes(self.tensors[x].shape, self.tensors[y].shape)
         other = _first(self.tensors[y].scale)
         wide = self.tensors[x].dtype == "int16"
         gain = other * (20000 if wide else 80) if code == "MUL" else 1.5
-        options = {} if activation is None else {"fused_activation_function": activation}
         spec = self._scaled(x, shape, gain, output)
-        return self.operator(code, [x, y], [spec], options)[0]
+        return self.operator(code, [x, y], [spec], {"fused_activation_function": activation})[0]
 
     # ---- shapes --------------------------------------------------------------------------------
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
         """Add RESHAPE."""
-        target = self.constant(np.array(shape), "int32", name=self._next("shape"))
-        spec = self._like(x, shape)
-        return self.operator("RESHAPE", [x, target], [spec], {"new_shape": list(shape)})[0]
+        return self.apply("RESHAPE", x, self.integers(shape, "shape"), new_shape=list(shape))
 
     def transpose(self, x: int, order: Sequence[int]) -> int:
         """Add TRANSPOSE."""
-        shape = [self.tensors[x].shape[axis] for axis in order]
-        permutation = self.constant(np.array(order), "int32", name=self._next("order"))
-        return self.operator("TRANSPOSE", [x, permutation], [self._like(x, shape)])[0]
+        return self.apply("TRANSPOSE", x, self.integers(order, "order"))
 
     def pad(self, x: int, paddings: Sequence[Pair]) -> int:
         """Add PAD with the input's zero point; `paddings` is (before, after) for each dimension."""
-        shape = [
-            size + sum(pair) for size, pair in zip(self.tensors[x].shape, paddings, strict=True)
-        ]
-        amounts = self.constant(np.array(paddings), "int32", name=self._next("paddings"))
-        return self.operator("PAD", [x, amounts], [self._like(x, shape)])[0]
+        return self.apply("PAD", x, self.integers(paddings, "paddings"))
 
     def concat(self, parts: Sequence[int], axis: int = -1, **output: Any) -> int:
         """Add CONCATENATION along `axis`."""
-        shape = list(self.tensors[parts[0]].shape)
-        shape[axis] = sum(self.tensors[part].shape[axis] for part in parts)
-        spec = self._like(parts[0], shape, **output)
-        options = {"axis": axis % len(shape), "fused_activation_function": "NONE"}
-        return self.operator("CONCATENATION", parts, [spec], options)[0]
+        axis %= len(self.tensors[parts[0]].shape)
+        none = {"fused_activation_function": "NONE"}
+        return self.apply("CONCATENATION", *parts, axis=axis, **none, **output)
 
     # ---- the file ------------------------------------------------------------------------------
 
@@ -449,15 +443,6 @@ def _first(scale: float | tuple[float, ...] | None) -> float:
 
 def _default_zero_point(dtype: str, int8: int = 3) -> int:
     return {"int8": int8, "uint8": 128 + int8}.get(dtype, 0)
-
-
-def _window(size: Pair, kernel: Pair, stride: Pair, padding: str, dilation: Pair) -> Pair:
-    """Return the output's height and width by TFLite's rule for SAME and VALID."""
-    rows, columns = (
-        -(-(extent if padding == "SAME" else extent - (k - 1) * d) // s)
-        for extent, k, s, d in zip(size, kernel, stride, dilation, strict=True)
-    )
-    return rows, columns
 
 
 def _conv_options(stride: Pair, padding: str, activation: str, dilation: Pair) -> dict[str, Any]:

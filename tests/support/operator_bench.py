@@ -8,6 +8,7 @@ import numpy as np
 from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]
+PLAIN = {"fused_activation_function": "NONE"}
 Build = Callable[["Bench", str], Sequence[int]]
 
 RANKS = (4, 3, 2, 5)
@@ -23,7 +24,7 @@ class Bench(NetworkBuilder):
         super().__init__("bench", seed)
         self.ranges: dict[str, tuple[float, float]] = {}
 
-    def given(
+    def feed(
         self,
         shape: Sequence[int],
         dtype: str,
@@ -76,9 +77,6 @@ class Bench(NetworkBuilder):
         scale = round(float(self.random.uniform(0.02, 0.3)), 6)
         return Spec(tuple(shape), dtype, scale, self.point(dtype))
 
-    def shape(self, x: int) -> tuple[int, ...]:
-        return self.tensors[x].shape
-
     def make(
         self, code: str, inputs: Sequence[int], spec: Spec, options: dict[str, Any] | None = None
     ) -> int:
@@ -121,21 +119,20 @@ def unary(
     code: str,
     low: float | None = None,
     high: float | None = None,
-    options: dict[str, Any] | None = None,
     out: dict[str, Any] | None = None,
     same: bool = False,
-    **given: Any,
+    **quantization: Any,
 ) -> Build:
     """Return a case with one input; `out` describes the output, `same` keeps the quantization."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
-        made = []
+        outputs = []
         for rank in RANKS:
             shape = net.sizes(rank, 1)
-            x = net.given(shape, dtype, low, high, **given)
+            x = net.feed(shape, dtype, low, high, **quantization)
             spec = Spec(tuple(shape), **out) if out else net.to(dtype, shape, x if same else None)
-            made.append(net.make(code, [x], spec, options))
-        return made
+            outputs.append(net.make(code, [x], spec))
+        return outputs
 
     return build
 
@@ -152,14 +149,14 @@ def binary(
     """Return a case with two broadcast inputs; the second's elements are between low and high."""
 
     def build(net: Bench, dtype: str) -> Sequence[int]:
-        made = []
+        outputs = []
         for turn, (first, second) in enumerate(net.broadcasts()):
-            a = net.given(first, dtype)
+            a = net.feed(first, dtype)
             spec = net.tensors[a]
             extra: dict[str, Any] = (
                 {"scale": spec.scale, "zero_point": spec.zero_point} if same else {}
             )
-            b = net.given(second, dtype, low, high, **extra)
+            b = net.feed(second, dtype, low, high, **extra)
             pair = [a, b] if turn % 2 == 0 or low is not None else [b, a]
             shape = np.broadcast_shapes(first, second)
             target = net.to(result or dtype, shape, a if same and result is None else None)
@@ -167,98 +164,90 @@ def binary(
                 target = Spec(shape, dtype, scale, target.zero_point)
             fused = activations[turn % len(activations)] if activations else None
             options = {"fused_activation_function": fused} if fused else None
-            made.append(net.make(code, pair, target, options))
-        return made
+            outputs.append(net.make(code, pair, target, options))
+        return outputs
 
     return build
 
 
 def divide_by_anything(net: Bench, _: str) -> Sequence[int]:
     """Add divisors of all 256 values, including 0, and quotients far below the output's step."""
-    made = []
+    quotients = []
     for scale, point in ((0.002, 115), (0.3, -68), (1.7, 0)):
-        a = net.given((3, 200), "int8")
-        b = net.given((3, 200), "int8", scale=scale, zero_point=point)
-        spec = net.to("int8", (3, 200))
-        made.append(net.make("DIV", [a, b], spec, {"fused_activation_function": "NONE"}))
-    return made
+        a = net.feed((3, 200), "int8")
+        b = net.feed((3, 200), "int8", scale=scale, zero_point=point)
+        quotients.append(net.make("DIV", [a, b], net.to("int8", (3, 200)), PLAIN))
+    return quotients
 
 
 def rsqrt_int16(net: Bench, dtype: str) -> Sequence[int]:
     """Add inputs over the whole range from 0, and near 0, with coarse and fine outputs."""
-    made = []
-    for high, scale in ((32767, 0.0001), (40, 0.03), (32767, 0.00003)):
-        x = net.given((4, 100), dtype, 0, high, zero_point=0)
-        made.append(net.make("RSQRT", [x], Spec((4, 100), dtype, scale, 0)))
-    return made
+    return [
+        net.apply("RSQRT", net.feed((4, 100), dtype, 0, high, zero_point=0), scale=scale)
+        for high, scale in ((32767, 0.0001), (40, 0.03), (32767, 0.00003))
+    ]
 
 
 def divide_int8(net: Bench, _: str) -> Sequence[int]:
     """Add divisors on both sides of zero."""
-    made = []
+    quotients = []
     for low, high, point in ((4, 18, 3), (-12, 2, 3), (-127, -113, -128)):
-        a = net.given((2, 4, 5), "int8", scale=0.1)
-        b = net.given((4, 1), "int8", low, high, scale=0.05, zero_point=point)
-        target = Spec((2, 4, 5), "int8", 0.4, 2)
-        made.append(net.make("DIV", [a, b], target, {"fused_activation_function": "RELU6"}))
-        made.append(net.make("DIV", [a, b], target, {"fused_activation_function": "NONE"}))
-    return made
+        a = net.feed((2, 4, 5), "int8", scale=0.1)
+        b = net.feed((4, 1), "int8", low, high, scale=0.05, zero_point=point)
+        for fused in ("RELU6", "NONE"):
+            more = {"fused_activation_function": fused, "scale": 0.4, "zero_point": 2}
+            quotients.append(net.apply("DIV", a, b, **more))
+    return quotients
 
 
 def add_n(net: Bench, dtype: str) -> Sequence[int]:
-    parts = [net.given((2, 3, 4), dtype, scale=0.1, zero_point=7)] if dtype == "int8" else []
-    same: dict[str, Any] = {"scale": 0.1, "zero_point": 7} if parts else {}
-    parts += [net.given((2, 3, 4), dtype, **same) for _ in range(3)]
+    same: dict[str, Any] = {"scale": 0.1, "zero_point": 7} if dtype == "int8" else {}
+    parts = [net.feed((2, 3, 4), dtype, **same) for _ in range(4 if same else 3)]
     return [net.make("ADD_N", parts, net.to(dtype, (2, 3, 4)))]
 
 
 def prelu(net: Bench, dtype: str) -> Sequence[int]:
-    x = net.given((2, 3, 4, 5), dtype)
+    x = net.feed((2, 3, 4, 5), dtype)
     slope = "float32" if dtype == "float32" else "int8"
-    alpha = net.given((1, 1, 5), slope, -3 if slope == "float32" else None, scale=0.01)
+    alpha = net.feed((1, 1, 5), slope, -3 if slope == "float32" else None, scale=0.01)
     return [net.make("PRELU", [x, alpha], net.to(dtype, (2, 3, 4, 5)))]
 
 
 def relu6(net: Bench, dtype: str) -> Sequence[int]:
-    x = net.given((3, 5, 4), dtype, scale=0.05 if dtype == "int8" else 0.001)
-    return [net.make("RELU6", [x], net.to(dtype, (3, 5, 4), x))]
+    scale = 0.05 if dtype == "int8" else 0.001
+    return [net.apply("RELU6", net.feed((3, 5, 4), dtype, scale=scale))]
 
 
 def logistic_or_tanh(code: str) -> Build:
     def build(net: Bench, dtype: str) -> Sequence[int]:
-        made = []
+        if dtype == "float32":
+            return [net.apply(code, net.feed((3, 40, 7), dtype, -20, 20))]
         scales = (0.05, 0.011, 0.3) if dtype == "int8" else (0.0007, 2.0**-12, 2.0**-11, 1e-5)
-        for scale in scales if dtype != "float32" else (None,):
-            x = net.given((3, 40, 7), dtype, -20, 20) if scale is None else -1
-            if scale is not None:
-                x = net.given((3, 40, 7), dtype, scale=scale)
-            steps = {"int8": 256 if code == "LOGISTIC" else 128, "int16": 32768}.get(dtype)
-            point = -128 if (code, dtype) == ("LOGISTIC", "int8") else 0
-            made.append(
-                net.make(code, [x], Spec((3, 40, 7), dtype, 1 / steps if steps else None, point))
-            )
-        return made
+        steps = {"int8": 256 if code == "LOGISTIC" else 128, "int16": 32768}[dtype]
+        to = {"scale": 1 / steps, "zero_point": -128 if steps == 256 else 0}
+        return [net.apply(code, net.feed((3, 40, 7), dtype, scale=s), **to) for s in scales]
 
     return build
 
 
 def leaky_relu(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
+    outputs = []
     for alpha in (0.1, 1.7, -0.3):
-        x = net.given((3, 4, 5), dtype)
-        made.append(net.make("LEAKY_RELU", [x], net.to(dtype, (3, 4, 5)), {"alpha": alpha}))
-    return made
+        x = net.feed((3, 4, 5), dtype)
+        outputs.append(net.make("LEAKY_RELU", [x], net.to(dtype, (3, 4, 5)), {"alpha": alpha}))
+    return outputs
 
 
 def hard_swish(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for scale in (0.05, 0.011, 0.2):
-        x = net.given((3, 40, 5), dtype, -8 if dtype == "float32" else None, scale=scale)
-        if dtype == "float32":
-            made.append(net.make("HARD_SWISH", [x], Spec((3, 40, 5), dtype)))
-            continue
-        made.append(net.make("HARD_SWISH", [x], Spec((3, 40, 5), dtype, 0.03, -60)))
-    return made
+    is_float = dtype == "float32"
+    to = {} if is_float else {"scale": 0.03, "zero_point": -60}
+    low = -8 if is_float else None
+    return [
+        net.apply(
+            "HARD_SWISH", net.feed((3, 40, 5), dtype, low, scale=None if is_float else s), **to
+        )
+        for s in (0.05, 0.011, 0.2)
+    ]
 
 
 # ---- types ---------------------------------------------------------------------------------------
@@ -273,84 +262,77 @@ QUANTIZE_PAIRS = {
 
 
 def quantize(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
+    outputs = []
     for target in QUANTIZE_PAIRS[dtype]:
         for scale in (0.02, 0.31):
             wide: dict[str, Any] = {"low": -(1 << 20), "high": 1 << 20} if dtype == "int32" else {}
-            x = net.given((3, 41), dtype, **wide, scale=None if dtype == "float32" else 0.05)
-            out = scale / 100 if target in ("int16", "int32") else scale
+            x = net.feed((3, 41), dtype, **wide, scale=None if dtype == "float32" else 0.05)
+            step = scale / 100 if target in ("int16", "int32") else scale
             point = net.point(target) if target in ("int8", "uint8") else 0
-            made.append(net.make("QUANTIZE", [x], Spec((3, 41), target, out, point)))
+            outputs.append(net.quantize(x, target, step, point))
     if dtype == "int8":  # a scale so fine that the lower end saturates: LLVM once lost this clamp
-        x = net.given((300,), dtype, scale=0.05, zero_point=59)
-        made.append(net.make("QUANTIZE", [x], Spec((300,), "int16", 0.0002, 0)))
-    return made
+        x = net.feed((300,), dtype, scale=0.05, zero_point=59)
+        outputs.append(net.quantize(x, "int16", 0.0002, 0))
+    return outputs
 
 
 def same_scale_quantize(net: Bench, dtype: str) -> Sequence[int]:
     """Add QUANTIZE from int8 to uint8 and back with the same scale, where TFLite flips a bit."""
     other = "uint8" if dtype == "int8" else "int8"
     points = {"int8": -3, "uint8": 125}
-    x = net.given((300,), dtype, scale=0.05, zero_point=points[dtype])
-    return [net.make("QUANTIZE", [x], Spec((300,), other, 0.05, points[other]))]
+    x = net.feed((300,), dtype, scale=0.05, zero_point=points[dtype])
+    return [net.quantize(x, other, 0.05, points[other])]
 
 
 def cast(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for target in ("int8", "int16", "int32", "uint32", "float32", "bool"):
-        low = {"float32": 0.0, "uint32": 0}.get(dtype)
-        high = 100.0 if dtype == "float32" else 90 if dtype == "uint32" else None
-        x = net.given((3, 21), dtype, low, high, scale=0.1 if dtype == "int8" else None)
-        spec = Spec((3, 21), target)
-        kinds = {"in_data_type": dtype, "out_data_type": target}
-        made.append(net.make("CAST", [x], spec, kinds))
-    return made
+    low = {"float32": 0.0, "uint32": 0}.get(dtype)
+    high = 100.0 if dtype == "float32" else 90 if dtype == "uint32" else None
+    scale = 0.1 if dtype == "int8" else None
+    return [
+        net.apply("CAST", net.feed((3, 21), dtype, low, high, scale=scale), in_data_type=dtype,
+                  out_data_type=target)
+        for target in ("int8", "int16", "int32", "uint32", "float32", "bool")
+    ]  # fmt: skip
 
 
 # ---- places that TFLite Micro hardly knows -------------------------------------------------------
 
 
 def tile(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for shape, times in (((2, 3), (2, 3)), ((2, 1, 4), (1, 3, 2)), ((5,), (1,))):
-        x = net.given(shape, dtype)
-        whole = [size * n for size, n in zip(shape, times, strict=True)]
-        made.append(net.make("TILE", [x, net.constant(times, "int32")], net.to(dtype, whole, x)))
-    return made
+    return [
+        net.apply("TILE", net.feed(shape, dtype), times)
+        for shape, times in (((2, 3), (2, 3)), ((2, 1, 4), (1, 3, 2)), ((5,), (1,)))
+    ]
 
 
 def select_rows(net: Bench, dtype: str) -> Sequence[int]:
     """Add SELECT with a condition for each element, and with one for each row."""
-    made = []
+    outputs = []
     for condition in ((3, 4), (3,)):
-        a = net.given((3, 4), dtype, scale=0.1, zero_point=0)
-        b = net.given((3, 4), dtype, scale=0.1, zero_point=0)
-        made.append(
-            net.make("SELECT", [net.given(condition, "bool"), a, b], net.to(dtype, (3, 4), a))
-        )
-    return made
+        a, b = (net.feed((3, 4), dtype, scale=0.1, zero_point=0) for _ in range(2))
+        outputs.append(net.apply("SELECT", net.feed(condition, "bool"), a, b))
+    return outputs
 
 
 def update_slice(net: Bench, dtype: str) -> Sequence[int]:
     """Add positions inside and outside, both index types, and a part as large as the whole."""
-    made = []
+    outputs = []
     for whole, part, kind in (
         ((4, 5), (2, 3), "int32"),
         ((2, 3, 4), (1, 3, 2), "int64"),
         ((6,), (6,), "int32"),
     ):
-        x = net.given(whole, dtype, scale=0.1, zero_point=0)
-        update = net.given(part, dtype, scale=0.1, zero_point=0)
-        begin = net.given((len(whole),), kind, -2, 6)
-        made.append(net.make("DYNAMIC_UPDATE_SLICE", [x, update, begin], net.to(dtype, whole, x)))
-    return made
+        x, update = (net.feed(shape, dtype, scale=0.1, zero_point=0) for shape in (whole, part))
+        begin = net.feed((len(whole),), kind, -2, 6)
+        outputs.append(net.apply("DYNAMIC_UPDATE_SLICE", x, update, begin))
+    return outputs
 
 
 def gelu(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for approximate in (False, True):
-        low = -1.0 if dtype == "float32" else None
-        x = net.given((400,), dtype, low, scale=0.04 if dtype == "int8" else None)
-        spec = Spec((400,), dtype, 0.03 if dtype == "int8" else None, -20 if dtype == "int8" else 0)
-        made.append(net.make("GELU", [x], spec, {"approximate": approximate}))
-    return made
+    is_float = dtype == "float32"
+    low, scale = (-1.0, None) if is_float else (None, 0.04)
+    to = {} if is_float else {"scale": 0.03, "zero_point": -20}
+    return [
+        net.apply("GELU", net.feed((400,), dtype, low, scale=scale), approximate=approximate, **to)
+        for approximate in (False, True)
+    ]

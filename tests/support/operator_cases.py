@@ -19,6 +19,7 @@ from tests.support.litert_cases import (
 )
 from tests.support.networks import Spec
 from tests.support.operator_bench import (
+    PLAIN,
     QUANTIZE_PAIRS,
     Bench,
     Build,
@@ -66,73 +67,62 @@ from tests.support.place_cases import (
 
 
 def select(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
+    outputs = []
     for shapes in (((2, 3, 4),) * 3, ((4,), (2, 3, 4), (3, 1)), ((2, 1, 1), (3, 4), ())):
-        condition = net.given(shapes[0], "bool")
-        a = net.given(shapes[1], dtype, scale=0.1, zero_point=0)
-        b = net.given(shapes[2], dtype, scale=0.1, zero_point=0)
-        target = net.to(dtype, np.broadcast_shapes(*shapes), a)
-        made.append(net.make("SELECT_V2", [condition, a, b], target))
-    return made
+        condition = net.feed(shapes[0], "bool")
+        a, b = (net.feed(shape, dtype, scale=0.1, zero_point=0) for shape in shapes[1:])
+        outputs.append(net.apply("SELECT_V2", condition, a, b))
+    return outputs
 
 
 def gather(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for axis, batch, indices, shape in (
-        (0, 0, (3, 2), (3, 2, 5, 6)),
-        (1, 0, (4,), (4, 4, 6)),
-        (-1, 0, (2,), (4, 5, 2)),
-        (1, 1, (4, 3), (4, 3, 6)),
-        (2, -1, (4, 3), (4, 5, 3)),
-        (1, 1, (4,), (4, 6)),  # a place for each batch
+    outputs = []
+    for axis, batch, indices in (
+        (0, 0, (3, 2)),
+        (1, 0, (4,)),
+        (-1, 0, (2,)),
+        (1, 1, (4, 3)),
+        (2, -1, (4, 3)),
+        (1, 1, (4,)),  # a place for each batch
     ):
-        x = net.given((4, 5, 6), dtype)
-        places = net.given(indices, "int32", 0, 3)
-        spec = net.to(dtype, shape, x)
-        made.append(net.make("GATHER", [x, places], spec, {"axis": axis, "batch_dims": batch}))
-    x, places = net.given((4, 5), dtype), net.constant([[3, 0], [1, 1]], "int32")
-    made.append(net.make("GATHER", [x, places], net.to(dtype, (2, 2, 5), x), {"axis": 0}))
-    return made
+        x, places = net.feed((4, 5, 6), dtype), net.feed(indices, "int32", 0, 3)
+        outputs.append(net.apply("GATHER", x, places, axis=axis, batch_dims=batch))
+    return [*outputs, net.apply("GATHER", net.feed((4, 5), dtype), ((3, 0), (1, 1)), axis=0)]
 
 
 def gather_nd(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for indices, shape in (((3, 1), (3, 4, 5)), ((2, 2, 2), (2, 2, 5)), ((4, 3), (4,))):
-        x = net.given((3, 4, 5), dtype)
-        places = net.given(indices, "int32", 0, 2)
-        made.append(net.make("GATHER_ND", [x, places], net.to(dtype, shape, x)))
-    return made
+    return [
+        net.apply("GATHER_ND", net.feed((3, 4, 5), dtype), net.feed(indices, "int32", 0, 2))
+        for indices in ((3, 1), (2, 2, 2), (4, 3))
+    ]
 
 
 def embedding_lookup(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
+    outputs = []
     for target in ("float32", "int8") if dtype == "int8" else ("float32",):
-        x = net.given((6, 3, 2), dtype, zero_point=0)
-        places = net.given((4,), "int32", 0, 5)
-        spec = net.to(target, (4, 3, 2), x if target == dtype else None)
-        made.append(net.make("EMBEDDING_LOOKUP", [places, x], spec))
-    return made
+        x = net.feed((6, 3, 2), dtype, zero_point=0)
+        places = net.feed((4,), "int32", 0, 5)
+        plain = {} if target == dtype else {"dtype": target, "scale": None}
+        outputs.append(net.apply("EMBEDDING_LOOKUP", places, x, **plain))
+    return outputs
 
 
 def shape(net: Bench, dtype: str) -> Sequence[int]:
-    x = net.given((2, 3, 4), dtype)
-    return [net.make("SHAPE", [x], Spec((3,), "int32"), {"out_type": "int32"})]
+    return [net.apply("SHAPE", net.feed((2, 3, 4), dtype), out_type="int32")]
 
 
 def fill(net: Bench, dtype: str) -> Sequence[int]:
-    value = net.given((), dtype)
-    sizes = net.constant([2, 3, 4], "int32")
-    return [net.make("FILL", [sizes, value], net.to(dtype, (2, 3, 4), value))]
+    value = net.feed((), dtype)
+    return [net.apply("FILL", (2, 3, 4), value)]
 
 
 def zeros_like(net: Bench, dtype: str) -> Sequence[int]:
-    x = net.given((2, 3, 4), dtype)
-    return [net.make("ZEROS_LIKE", [x], net.to(dtype, (2, 3, 4), x))]
+    return [net.apply("ZEROS_LIKE", net.feed((2, 3, 4), dtype))]
 
 
 def broadcast_args(net: Bench, dtype: str) -> Sequence[int]:
-    a, b = net.constant([3, 1], dtype), net.given((3,), dtype, 4, 4)
-    c, d = net.given((2,), dtype, 1, 1), net.constant([5, 7], dtype)
+    a, b = net.constant([3, 1], dtype), net.feed((3,), dtype, 4, 4)
+    c, d = net.feed((2,), dtype, 1, 1), net.constant([5, 7], dtype)
     return [
         net.make("BROADCAST_ARGS", [c, b], Spec((3,), dtype)),
         net.make("BROADCAST_ARGS", [d, c], Spec((2,), dtype)),
@@ -145,89 +135,77 @@ def broadcast_args(net: Bench, dtype: str) -> Sequence[int]:
 
 def reduction(code: str, same: bool = False) -> Build:
     def build(net: Bench, dtype: str) -> Sequence[int]:
-        made = []
+        outputs = []
         for axes, keep in (((1, 2), True), ((0,), False), ((-1, 1), False), ((0, 1, 2, 3), True)):
-            shape = net.sizes(4)
-            x = net.given(shape, dtype)
-            chosen = {axis % 4 for axis in axes}
-            kept = [
-                1 if axis in chosen else size
-                for axis, size in enumerate(shape)
-                if keep or axis not in chosen
-            ]
-            spec = net.to(dtype, kept, x if same else None)
-            where = net.constant(axes, "int32")
-            made.append(net.make(code, [x, where], spec, {"keep_dims": keep}))
-        return made
+            x = net.feed(net.sizes(4), dtype)
+            drawn = net.to(dtype, (), x if same else None)
+            to = {"scale": drawn.scale, "zero_point": drawn.zero_point}
+            outputs.append(net.apply(code, x, axes, keep_dims=keep, **to))
+        return outputs
 
     return build
 
 
 def arg(code: str) -> Build:
     def build(net: Bench, dtype: str) -> Sequence[int]:
-        made = []
-        for axis in (0, 1, -1):
-            shape = net.sizes(3)
-            x = net.given(shape, dtype)
-            where = net.constant(np.array(axis), "int32")
-            spec = Spec(tuple(np.delete(shape, axis).tolist()), "int32")
-            made.append(net.make(code, [x, where], spec, {"output_type": "int32"}))
-        return made
+        return [
+            net.apply(code, net.feed(net.sizes(3), dtype), np.array(axis), output_type="int32")
+            for axis in (0, 1, -1)
+        ]
 
     return build
 
 
 def cumsum(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
+    outputs = []
     for axis, exclusive, backwards in ((0, False, False), (1, True, False), (-1, True, True)):
-        shape = net.sizes(3)
-        x = net.given(shape, dtype)
-        where = net.constant(np.array(axis), "int32")
+        x = net.feed(net.sizes(3), dtype)
+        drawn = net.to(dtype, ())
+        to = {"scale": drawn.scale, "zero_point": drawn.zero_point}
         options = {"exclusive": exclusive, "reverse": backwards}
-        made.append(net.make("CUMSUM", [x, where], net.to(dtype, shape), options))
-    return made
+        outputs.append(net.apply("CUMSUM", x, np.array(axis), **options, **to))
+    return outputs
 
 
 def log_softmax(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for scale in (0.05, 0.2, 0.011):
-        shape = net.sizes(3)
-        x = net.given(shape, dtype, scale=None if dtype == "float32" else scale)
-        spec = Spec(shape, dtype, *((16 / 256, 127) if dtype == "int8" else ()))
-        made.append(net.make("LOG_SOFTMAX", [x], spec))
-    return made
+    to = {"scale": 16 / 256, "zero_point": 127} if dtype == "int8" else {}
+    return [
+        net.apply("LOG_SOFTMAX", net.feed(net.sizes(3), dtype, scale=scale if to else None), **to)
+        for scale in (0.05, 0.2, 0.011)
+    ]
 
 
 def l2_normalization(net: Bench, dtype: str) -> Sequence[int]:
-    made = []
-    for depth in (1, 3, 70):
-        x = net.given((5, depth), dtype, zero_point=5 if dtype == "int8" else None)
-        spec = Spec((5, depth), dtype, *((1 / 128, 0) if dtype == "int8" else ()))
-        options = {"fused_activation_function": "NONE"}
-        made.append(net.make("L2_NORMALIZATION", [x], spec, options))
-    return made
+    to = {"scale": 1 / 128, "zero_point": 0} if dtype == "int8" else {}
+    return [
+        net.apply(
+            "L2_NORMALIZATION", net.feed((5, depth), dtype, zero_point=5 if to else None), **PLAIN,
+            **to,
+        )
+        for depth in (1, 3, 70)
+    ]  # fmt: skip
 
 
 # ---- all of them ---------------------------------------------------------------------------------
 
-QUANTIZED, PLAIN = ("int8", "int16"), ("int32", "float32")
+QUANTIZED, UNQUANTIZED = ("int8", "int16"), ("int32", "float32")
 NUMBERS = ("int8", "int16", "int32", "float32")
 EVERY = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 FUSED = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 TABLE: list[tuple[str, tuple[str, ...], Build]] = [
-    ("ADD", (*QUANTIZED, *PLAIN), binary("ADD", FUSED)),
-    ("SUB", (*QUANTIZED, *PLAIN), binary("SUB", FUSED)),
-    ("MUL", (*QUANTIZED, *PLAIN), binary("MUL", FUSED)),
+    ("ADD", (*QUANTIZED, *UNQUANTIZED), binary("ADD", FUSED)),
+    ("SUB", (*QUANTIZED, *UNQUANTIZED), binary("SUB", FUSED)),
+    ("MUL", (*QUANTIZED, *UNQUANTIZED), binary("MUL", FUSED)),
     ("DIV", ("int32",), binary("DIV", FUSED, 1, 50)),
     ("DIV", ("float32",), binary("DIV", FUSED, 0.5, 9)),
     ("DIV", ("int8",), divide_int8),
     ("DIV", ("int8",), divide_by_anything),
     ("SQUARED_DIFFERENCE", QUANTIZED, binary("SQUARED_DIFFERENCE", scale=0.9)),
-    ("SQUARED_DIFFERENCE", PLAIN, binary("SQUARED_DIFFERENCE")),
+    ("SQUARED_DIFFERENCE", UNQUANTIZED, binary("SQUARED_DIFFERENCE")),
     ("ADD_N", ("int8", "float32"), add_n),
-    ("MINIMUM", (*QUANTIZED, *PLAIN, "int64"), binary("MINIMUM", same=True)),
-    ("MAXIMUM", (*QUANTIZED, *PLAIN, "int64"), binary("MAXIMUM", same=True)),
+    ("MINIMUM", (*QUANTIZED, *UNQUANTIZED, "int64"), binary("MINIMUM", same=True)),
+    ("MAXIMUM", (*QUANTIZED, *UNQUANTIZED, "int64"), binary("MAXIMUM", same=True)),
     ("FLOOR_DIV", ("float32",), binary("FLOOR_DIV", (), 0.3, 2)),
     ("FLOOR_MOD", ("float32",), binary("FLOOR_MOD", (), -2, -0.3)),
     *(
@@ -309,7 +287,7 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ("CUMSUM", ("int8", "float32"), cumsum),
     ("LOG_SOFTMAX", ("int8", "float32"), log_softmax),
     ("L2_NORMALIZATION", ("int8", "float32"), l2_normalization),
-    ("SIGN", PLAIN, unary("SIGN")),
+    ("SIGN", UNQUANTIZED, unary("SIGN")),
     ("NEG", (*QUANTIZED, "int32", "int64"), unary("NEG")),
     ("ABS", ("int32",), unary("ABS")),
     ("EXP", QUANTIZED, curve("EXP", 0.0004, 0.03)),
@@ -346,7 +324,7 @@ TABLE: list[tuple[str, tuple[str, ...], Build]] = [
     ),
     ("FLOOR_DIV", ("int8", "int16", "int32"), floor_by("FLOOR_DIV")),
     ("FLOOR_MOD", ("int8", "int16", "int32", "int64"), floor_by("FLOOR_MOD")),
-    ("POW", PLAIN, power),
+    ("POW", UNQUANTIZED, power),
     ("ATAN2", ("float32",), atan2),
     ("REDUCE_ANY", ("bool",), reduction("REDUCE_ANY")),
     ("TOPK_V2", ("int8", "uint8", "int16", "int32", "int64", "float32"), top_k),

@@ -1,9 +1,12 @@
-"""Builders of TRANSPOSE_CONV of int8 and of BATCH_MATMUL of int8 and int16."""
+"""Builders of TRANSPOSE_CONV and of BATCH_MATMUL, of int8, int16 and floats."""
+
+import math
 
 import numpy as np
 
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
+
+_STEP = 0.05
 
 
 def transposed(
@@ -21,25 +24,28 @@ def transposed(
 ) -> int:
     """Add a TRANSPOSE_CONV to an output of height and width `size`; weights have many scales."""
     batch, _, _, depth = net.tensors[source].shape
-    out = [batch, *size, channels]
-    scales = tuple(map(float, net.random.uniform(0.004, 0.008, channels).astype(np.float32)))
-    points = (0,) * channels
-    taken = (channels, *kernel, depth)
-    inputs = [
-        net.constant(out, "int32"),
-        net.constant(net.random_integers(taken), None, scales, points),
-    ]
-    inputs.append(source)
-    if bias:
-        values = net.random.integers(-2000, 2000, channels)
-        inputs.append(net.constant(values, "int32", tuple(0.05 * s for s in scales), points))
-    options = {
-        "stride_h": stride[0], "stride_w": stride[1], "padding": padding,
-        "fused_activation_function": activation,
-    }  # fmt: skip
-    spread = 0.05 * float(np.prod(kernel) * depth) ** 0.5
-    spec = Spec(tuple(out), "int8", scale or spread, 3)
-    return net.operator("TRANSPOSE_CONV", inputs, [spec], options, version=3)[0]
+    dtype, shape = net.tensors[source].dtype, (channels, *kernel, depth)
+    target = net.constant((batch, *size, channels), "int32")
+    if dtype == "float32":
+        weights = net.constant(net.random.normal(size=shape).astype(np.float32))
+        parts = [net.constant(net.random.normal(size=channels).astype(np.float32))] if bias else []
+        output = {}
+    else:
+        scales = tuple(map(float, net.random.uniform(0.004, 0.008, channels).astype(np.float32)))
+        points = (0,) * channels
+        weights = net.constant(net.random_integers(shape), None, scales, points)
+        parts = []
+        if bias:
+            values = net.random.integers(-2000, 2000, channels)
+            steps = tuple(_STEP * s for s in scales)
+            wide = "int64" if dtype == "int16" else "int32"
+            parts.append(net.constant(values, wide, steps, points))
+        spread = _STEP * math.sqrt(math.prod(kernel) * depth)
+        output = {"scale": scale or spread, "zero_point": 3 if dtype == "int8" else 0}
+    return net.apply(
+        "TRANSPOSE_CONV", target, weights, source, *parts, stride_h=stride[0], stride_w=stride[1],
+        padding=padding, fused_activation_function=activation, version=3, **output,
+    )  # fmt: skip
 
 
 def product(
@@ -52,13 +58,10 @@ def product(
     scale: float | None = None,
 ) -> int:
     """Add a BATCH_MATMUL of two tensors."""
-    one, other = (net.tensors[i].shape for i in (first, second))
-    rows, depth = one[:-3:-1] if adj_x else one[-2:]
-    columns = other[-2] if adj_y else other[-1]
-    shape = (*np.broadcast_shapes(one[:-2], other[:-2]), rows, columns)
-    dtype = net.tensors[first].dtype
-    # The values of int16 are 256 times as large.
-    spread = 0.05 * float(depth) ** 0.5 * (1 if dtype == "int8" else 256)
-    spec = Spec(shape, dtype, scale or spread, 3 if dtype == "int8" else 0)
-    options = {"adj_x": adj_x, "adj_y": adj_y}
-    return net.operator("BATCH_MATMUL", [first, second], [spec], options)[0]
+    dtype, shape = net.tensors[first].dtype, net.tensors[first].shape
+    output = {}
+    if dtype != "float32":
+        # The values of int16 are 256 times as large.
+        spread = _STEP * math.sqrt(shape[-2 if adj_x else -1]) * (1 if dtype == "int8" else 256)
+        output = {"scale": scale or spread, "zero_point": 3 if dtype == "int8" else 0}
+    return net.apply("BATCH_MATMUL", first, second, adj_x=adj_x, adj_y=adj_y, **output)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from tests import ROOT
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
@@ -46,7 +45,7 @@ def product(path: Path) -> Path:
     """Write a product of two inputs of odd sizes, which the NPU copies 16 bytes at a time."""
     net = NetworkBuilder("product", seed=3)
     x, y = net.input((5, 7), name="left"), net.input((3, 7), name="right", scale=0.03)
-    options = {"adj_x": False, "adj_y": True}
-    out = net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options)
-    path.write_bytes(net.build(*out))
+    path.write_bytes(
+        net.build(net.apply("BATCH_MATMUL", x, y, adj_y=True, scale=0.5, zero_point=1))
+    )
     return path

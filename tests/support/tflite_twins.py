@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm as lstm_operator
 
 SCALE = 0.05
@@ -79,8 +79,7 @@ def _norm(net: NetworkBuilder, x: int) -> int:
     """Add a layer norm as converters write it, in integers."""
     width = net.tensors[x].shape[-1]
     mean = net.mean(x, (-1,))
-    spec = Spec(net.tensors[x].shape, "int8", SCALE, -128)
-    square = net.operator("SQUARED_DIFFERENCE", [x, mean], [spec])[0]
+    square = net.apply("SQUARED_DIFFERENCE", x, mean, scale=SCALE, zero_point=-128)
     variance = net.mean(square, (-1,))
     small = net.constant(np.ones(1, np.int8), "int8", 0.01)
     total = net.add(variance, small, scale=SCALE, zero_point=-128)
@@ -102,8 +101,7 @@ def transformer(tokens: int, width: int, heads: int, norm_first: bool) -> bytes:
         return net.transpose(net.reshape(x, (1, tokens, heads, width // heads)), order)
 
     def product(x: int, y: int) -> int:
-        shape = (*net.tensors[x].shape[:-1], net.tensors[y].shape[-1])
-        return net.operator("BATCH_MATMUL", [x, y], [Spec(shape, "int8", SCALE, 1)])[0]
+        return net.apply("BATCH_MATMUL", x, y, scale=SCALE, zero_point=1)
 
     x = net.input((1, tokens, width))
     y = _norm(net, x) if norm_first else x
@@ -121,16 +119,9 @@ def transformer(tokens: int, width: int, heads: int, norm_first: bool) -> bytes:
 def lstm(steps: int, features: int, cells: int) -> bytes:
     """Return an LSTM by TFLite's operator, and a classifier of its last output."""
     net = NetworkBuilder("lstm", 1)
-    made = lstm_operator(net, net.input((1, steps, features), scale=0.02), cells)
-    begin, end, strides = (
-        net.constant(np.array(place), "int32")
-        for place in ((0, steps - 1, 0), (1, steps, cells), (1, 1, 1))
-    )
-    source = net.tensors[made]
-    last = Spec((1, cells), "int8", source.scale, source.zero_point)
-    options = {"shrink_axis_mask": 2}
-    (x,) = net.operator("STRIDED_SLICE", [made, begin, end, strides], [last], options)
-    net.fully_connected(x, 5)
+    states = lstm_operator(net, net.input((1, steps, features), scale=0.02), cells)
+    limits = (0, steps - 1, 0), (1, steps, cells), (1, 1, 1)
+    net.fully_connected(net.apply("STRIDED_SLICE", states, *limits, shrink_axis_mask=2), 5)
     return net.build()
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.support.network_file import Spec
 from tests.support.networks import Array, NetworkBuilder
 
 _GROUP = 4
@@ -50,5 +49,5 @@ def weights_as_input(dtype: str) -> bytes:
     weights = net.input((12, 3, 3, 8), "int8", 0.01, 0)
     bias = net.constant(np.arange(12) * 50, "int32", (0.0005,), (0,), 0)
     options = {"padding": "VALID", "stride_w": 1, "stride_h": 1}
-    net.operator("CONV_2D", [x, weights, bias], [Spec((1, 4, 4, 12), dtype, 0.3)], options)
+    net.apply("CONV_2D", x, weights, bias, scale=0.3, zero_point=0, **options)
     return net.build()

@@ -19,7 +19,6 @@ from ethosgen.host.worker import run_script
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests import ROOT
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
 HERE = Path(__file__).parent
@@ -138,18 +137,11 @@ def _transformer(tokens: int = 16, width: int = 32) -> bytes:
     net = NetworkBuilder("transformer", seed=1)
     x = net.input((1, tokens, width))
     query, key, value = (_dense(net, x, width) for _ in range(3))
-    scores = Spec((1, tokens, tokens), "int8", 2.0, 2)
-    (scores_index,) = net.operator("BATCH_MATMUL", [query, key], [scores], _product(True))
-    mixed = Spec((1, tokens, width), "int8", 0.03, -1)
-    shares = net.softmax(scores_index)
-    (mixed_index,) = net.operator("BATCH_MATMUL", [shares, value], [mixed], _product(False))
-    x = _norm(net, net.add(x, _dense(net, mixed_index, width)))
+    scores = net.apply("BATCH_MATMUL", query, key, adj_y=True, scale=2.0, zero_point=2)
+    mixed = net.apply("BATCH_MATMUL", net.softmax(scores), value, scale=0.03, zero_point=-1)
+    x = _norm(net, net.add(x, _dense(net, mixed, width)))
     inner = _dense(net, x, 4 * width, "RELU")
     return net.build(_norm(net, net.add(x, _dense(net, inner, width))))
-
-
-def _product(is_adjoint: bool) -> dict[str, Any]:
-    return {"adj_x": False, "adj_y": is_adjoint}
 
 
 def _norm(net: NetworkBuilder, x: int) -> int:

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
 _SHAPE = (1, 8, 9, 20)
@@ -13,28 +10,25 @@ _COMPARE = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS")
 _LOGIC = ("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT")
 
 
-def _pair(code: str, dtype: str, result: str) -> bytes:
+def _pair(code: str, dtype: str) -> bytes:
     """Return a network of one operator on one or two tensors."""
     net = NetworkBuilder(code, seed=1)
     scale = None if dtype in ("int32", "bool") else 0.05
     inputs = [net.input(_SHAPE, dtype, scale) for _ in range(1 if "NOT" in code[-3:] else 2)]
-    spec = Spec(_SHAPE, "bool") if result == "bool" else net._like(inputs[0])
-    net.operator(code, inputs, [spec], {})
+    net.apply(code, *inputs)
     return net.build()
 
 
 def _selected() -> bytes:
     net = NetworkBuilder("select", seed=1)
     x, y = net.input(_SHAPE), net.input(_SHAPE)
-    larger = net.operator("GREATER", [x, y], [Spec(_SHAPE, "bool")], {})[0]
-    net.operator("SELECT_V2", [larger, x, y], [net._like(x)], {})
+    net.apply("SELECT_V2", net.apply("GREATER", x, y), x, y)
     return net.build()
 
 
 def _gathered() -> bytes:
     net = NetworkBuilder("gather", seed=1)
-    rows, table = net.constant(np.array([3, 1, 5, 0]), "int32"), net.input((6, 20))
-    net.operator("GATHER", [table, rows], [net._like(table, (4, 20))], {"axis": 0})
+    net.apply("GATHER", net.input((6, 20)), [3, 1, 5, 0], axis=0)
     return net.build()
 
 
@@ -48,9 +42,9 @@ def transposed(order: Sequence[int]) -> bytes:
 def u85_networks() -> dict[str, bytes]:
     """Return each network's file by its name."""
     return {
-        **{code: _pair(code, "int32", "int32") for code in _WHOLE},
-        **{code: _pair(code, "int8", "bool") for code in _COMPARE},
-        **{code: _pair(code, "bool", "bool") for code in _LOGIC},
+        **{code: _pair(code, "int32") for code in _WHOLE},
+        **{code: _pair(code, "int8") for code in _COMPARE},
+        **{code: _pair(code, "bool") for code in _LOGIC},
         "SELECT_V2": _selected(),
         "GATHER": _gathered(),
         "TRANSPOSE to WCH": transposed((1, 2, 0)),

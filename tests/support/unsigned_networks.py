@@ -1,8 +1,6 @@
 """uint8 networks as TensorFlow 1 trained them: the weights have one zero point per tensor."""
 
-import numpy as np
-
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.operator_bench import Bench
 from tests.support.operator_cases import CASES
 
@@ -33,29 +31,27 @@ def curves() -> tuple[Bench, list[int]]:
     """Return a network with the operators whose output has its own quantization."""
     net, outputs = Bench(12), []
 
-    def make(code: str, x: int, scale: float, point: int, **options: object) -> int:
-        spec = Spec(net.tensors[x].shape, "uint8", scale, point)
-        return net.operator(code, [x], [spec], options)[0]
+    def add(code: str, x: int, scale: float, point: int, **options: object) -> int:
+        return net.apply(code, x, scale=scale, zero_point=point, **options)
 
     for scale, point in ((0.05, 131), (0.011, 0), (0.3, 255)):
-        x = net.given((2, 9, 30), "uint8", scale=scale, zero_point=point)
+        x = net.feed((2, 9, 30), "uint8", scale=scale, zero_point=point)
         outputs += [
-            make("LOGISTIC", x, 1 / 256, 0),
-            make("TANH", x, 1 / 128, 128),
-            make("HARD_SWISH", x, scale * 0.7, 20),
-            make("GELU", x, 0.03, 60, approximate=True),
-            make("GELU", x, 0.03, 60, approximate=False),
-            make("SOFTMAX", x, 1 / 256, 0, beta=1.0),
-            make("LOG_SOFTMAX", x, 16 / 256, 255),
-            make("L2_NORMALIZATION", x, 1 / 128, 128),
-            make("RELU6", x, 0.0235, 3),
+            add("LOGISTIC", x, 1 / 256, 0),
+            add("TANH", x, 1 / 128, 128),
+            add("HARD_SWISH", x, scale * 0.7, 20),
+            add("GELU", x, 0.03, 60, approximate=True),
+            add("GELU", x, 0.03, 60, approximate=False),
+            add("SOFTMAX", x, 1 / 256, 0, beta=1.0),
+            add("LOG_SOFTMAX", x, 16 / 256, 255),
+            add("L2_NORMALIZATION", x, 1 / 128, 128),
+            add("RELU6", x, 0.0235, 3),
         ]
     for low, high, point in ((1, 255, 0), (0, 254, 255)):  # LiteRT refuses to divide by 0
-        x, y = net.given((2, 40), "uint8"), net.given((40,), "uint8", low, high, zero_point=point)
-        outputs += net.operator("DIV", [x, y], [Spec((2, 40), "uint8", 0.03, 77)])
-    x, alpha = net.given((2, 3, 4, 5), "uint8"), net.given((1, 1, 5), "uint8", scale=0.01)
-    spec = Spec((2, 3, 4, 5), "uint8", 0.03, 77)
-    return net, [*outputs, *net.operator("PRELU", [x, alpha], [spec])]
+        x, y = net.feed((2, 40), "uint8"), net.feed((40,), "uint8", low, high, zero_point=point)
+        outputs.append(net.apply("DIV", x, y, scale=0.03, zero_point=77))
+    x, alpha = net.feed((2, 3, 4, 5), "uint8"), net.feed((1, 1, 5), "uint8", scale=0.01)
+    return net, [*outputs, net.apply("PRELU", x, alpha, scale=0.03, zero_point=77)]
 
 
 def layers() -> tuple[Bench, list[int]]:
@@ -63,7 +59,7 @@ def layers() -> tuple[Bench, list[int]]:
     net, outputs = Bench(13), list[int]()
     for index, point in enumerate(POINTS):
         net.unsigned_weights_point = point
-        x = net.given((1, 9, 7, 5), "uint8", scale=0.04, zero_point=(131, 0, 255)[index % 3])
+        x = net.feed((1, 9, 7, 5), "uint8", scale=0.04, zero_point=(131, 0, 255)[index % 3])
         activation = ("NONE", "RELU6")[index % 2]
         outputs += [
             net.conv2d(x, 6, (3, 2), (2, 1), activation=activation, per_channel=False),
@@ -86,11 +82,9 @@ def transpose_conv(net: NetworkBuilder, x: int, channels: int, point: int) -> in
     weights = net.constant(
         net.random_integers((channels, 3, 3, depth), "uint8"), None, 0.005, point, 0
     )
-    shape = (batch, 2 * height, 2 * width, channels)
-    sizes = net.constant(np.array(shape, np.int32))
-    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    spec = Spec(shape, "uint8", 0.06, 120)
-    return net.operator("TRANSPOSE_CONV", [sizes, weights, x], [spec], options)[0]
+    sizes = net.integers((batch, 2 * height, 2 * width, channels))
+    more = {"stride_h": 2, "stride_w": 2, "scale": 0.06, "zero_point": 120}
+    return net.apply("TRANSPOSE_CONV", sizes, weights, x, padding="SAME", **more)
 
 
 def mobile(side: int = 24, seed: int = 14) -> bytes:
@@ -104,16 +98,9 @@ def mobile(side: int = 24, seed: int = 14) -> bytes:
         x = net.depthwise(x, stride=(stride, stride), activation="RELU6", per_channel=False)
         x = net.conv2d(x, channels, (1, 1), activation="NONE", per_channel=False)
         if net.tensors[before].shape == net.tensors[x].shape:
-            x = net.operator("ADD", [before, x], [Spec(net.tensors[x].shape, "uint8", 0.06, 125)])[
-                0
-            ]
+            x = net.apply("ADD", before, x, scale=0.06, zero_point=125)
     _, height, width, _ = net.tensors[x].shape
     x = net.average_pool(x, (height, width))
     x = net.conv2d(x, 10, (1, 1), per_channel=False)
-    shape = net.constant(np.array([1, 10], np.int32))
-    like = net.tensors[x]
-    (x,) = net.operator(
-        "RESHAPE", [x, shape], [Spec((1, 10), "uint8", like.scale, like.zero_point)]
-    )
-    (x,) = net.operator("SOFTMAX", [x], [Spec((1, 10), "uint8", 1 / 256, 0)], {"beta": 1.0})
-    return net.build(x)
+    x = net.apply("RESHAPE", x, (1, 10))
+    return net.build(net.softmax(x))

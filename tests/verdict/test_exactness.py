@@ -34,7 +34,7 @@ def reduced_rows() -> Network:
     """REDUCE_MAX over the last axis without keep_dims, between two pools."""
     net = NetworkBuilder("reduced", seed=1)
     x = net.max_pool(net.input((1, 4, 6, 8)), (1, 1))
-    shape = net._like(x, (1, 4, 6))
+    shape = net.like(x, (1, 4, 6))
     axes = net.constant(np.array([3], np.int32))
     (x,) = net.operator("REDUCE_MAX", (x, axes), (shape,), {"keep_dims": False})
     return parse_network(net.build(x), "reduced")
@@ -180,7 +180,7 @@ def mixed() -> Network:
     net = NetworkBuilder("mixed", seed=3)
     x = net.input((4, 1, 1, 3, 4), "int8", 0.05, 0)
     axes = net.constant(np.array([0], np.int32))
-    (mean,) = net.operator("MEAN", (x, axes), (net._like(x, (1, 1, 3, 4)),))
+    (mean,) = net.operator("MEAN", (x, axes), (net.like(x, (1, 1, 3, 4)),))
     y, z = (net.input((3,), "int16", None, name=name) for name in "yz")
     (both,) = net.operator("MAXIMUM", (y, z), (Spec((3,), "int16"),))
     (made,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
@@ -296,7 +296,7 @@ def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None
     net = NetworkBuilder("unsigned", seed=4)
     x = net.input((1, 8), "uint8", 0.05, 100)
     weights = net.constant(np.full((4, 8), 90, np.uint8), None, 0.02, 128)
-    (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net._like(x, (1, 4)),))
+    (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net.like(x, (1, 4)),))
     network = parse_network(net.build(made), "unsigned")
     for oracle in ("tflm", "litert"):
         kept = known_errata(network, FunctionPlanner(U55, lambda *_: pytest.fail()), oracle)

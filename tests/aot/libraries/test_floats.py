@@ -19,7 +19,8 @@ from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.aot_harness import GeneratedC, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
+from tests.support.product_networks import product, transposed
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
@@ -97,76 +98,40 @@ OTHERS: dict[str, Build] = {
 }
 
 
-def _transposed(
-    net: NetworkBuilder,
-    x: int,
-    size: Pair,
-    channels: int,
-    kernel: Pair = (3, 3),
-    stride: Pair = (1, 1),
-    *,
-    padding: str = "SAME",
-    activation: str = "NONE",
-) -> int:
-    """Add a TRANSPOSE_CONV to an output of height and width `size`."""
-    batch, _, _, depth = net.tensors[x].shape
-    out = (batch, *size, channels)
-    weights = net.random.normal(size=(channels, *kernel, depth)).astype(np.float32)
-    bias = net.random.normal(size=channels).astype(np.float32)
-    inputs = [net.constant(out, "int32"), net.constant(weights), x, net.constant(bias)]
-    options = {
-        "stride_h": stride[0], "stride_w": stride[1], "padding": padding,
-        "fused_activation_function": activation,
-    }  # fmt: skip
-    spec = Spec(out, "float32")
-    return net.operator("TRANSPOSE_CONV", inputs, [spec], options, version=3)[0]
-
-
-def _product(net: NetworkBuilder, first: int, second: int, adj_y: bool = False) -> int:
-    """Add a BATCH_MATMUL."""
-    one, other = (net.tensors[i].shape for i in (first, second))
-    columns = other[-2] if adj_y else other[-1]
-    shape = (*np.broadcast_shapes(one[:-2], other[:-2]), one[-2], columns)
-    options = {"adj_x": False, "adj_y": adj_y}
-    return net.operator("BATCH_MATMUL", [first, second], [Spec(shape, "float32")], options)[0]
-
-
 def _resized(net: NetworkBuilder, x: int, size: Pair, **options: bool) -> int:
     """Add a RESIZE_BILINEAR."""
-    batch, _, _, depth = net.tensors[x].shape
-    inputs, spec = [x, net.constant(size, "int32")], Spec((batch, *size, depth), "float32")
-    return net.operator("RESIZE_BILINEAR", inputs, [spec], options, version=3)[0]
+    return net.apply("RESIZE_BILINEAR", x, size, version=3, **options)
 
 
 PRODUCTS: dict[str, Build] = {
-    "matrices": lambda n: _product(n, _in(n, 2, 5, 9), _in(n, 2, 9, 7)),
-    "columns as rows": lambda n: _product(n, _in(n, 3, 5, 20), _in(n, 3, 6, 20), adj_y=True),
-    "one row": lambda n: _product(n, _in(n, 3, 1, 11), _in(n, 3, 11, 8)),
-    "one matrix for all": lambda n: _product(n, _in(n, 3, 2, 4, 10), _in(n, 10, 6)),
-    "one row for all": lambda n: _product(n, _in(n, 1, 1, 10), _in(n, 4, 10, 3)),
-    "spread over two axes": lambda n: _product(n, _in(n, 2, 1, 3, 8), _in(n, 3, 8, 5)),
-    "a constant": lambda n: _product(
+    "matrices": lambda n: product(n, _in(n, 2, 5, 9), _in(n, 2, 9, 7)),
+    "columns as rows": lambda n: product(n, _in(n, 3, 5, 20), _in(n, 3, 6, 20), adj_y=True),
+    "one row": lambda n: product(n, _in(n, 3, 1, 11), _in(n, 3, 11, 8)),
+    "one matrix for all": lambda n: product(n, _in(n, 3, 2, 4, 10), _in(n, 10, 6)),
+    "one row for all": lambda n: product(n, _in(n, 1, 1, 10), _in(n, 4, 10, 3)),
+    "spread over two axes": lambda n: product(n, _in(n, 2, 1, 3, 8), _in(n, 3, 8, 5)),
+    "a constant": lambda n: product(
         n, _in(n, 3, 16), n.constant(n.random.normal(size=(16, 5)).astype(np.float32))
     ),
-    "a column": lambda n: _product(n, _in(n, 2, 6, 18), _in(n, 2, 18, 1)),
+    "a column": lambda n: product(n, _in(n, 2, 6, 18), _in(n, 2, 18, 1)),
 }
 TRANSPOSED: dict[str, Build] = {
-    "phases": lambda n: _transposed(n, _in(n, 1, 5, 4, 9), (10, 8), 5, stride=(2, 2)),
-    "odd size": lambda n: _transposed(n, _in(n, 2, 4, 5, 3), (7, 9), 6, stride=(2, 2)),
-    "four phases": lambda n: _transposed(
+    "phases": lambda n: transposed(n, _in(n, 1, 5, 4, 9), (10, 8), 5, stride=(2, 2)),
+    "odd size": lambda n: transposed(n, _in(n, 2, 4, 5, 3), (7, 9), 6, stride=(2, 2)),
+    "four phases": lambda n: transposed(
         n, _in(n, 1, 6, 7, 16), (12, 14), 8, (2, 2), (2, 2), activation="RELU"
     ),
-    "one phase": lambda n: _transposed(n, _in(n, 1, 5, 6, 20), (5, 6), 7),
-    "one row": lambda n: _transposed(
+    "one phase": lambda n: transposed(n, _in(n, 1, 5, 6, 20), (5, 6), 7),
+    "one row": lambda n: transposed(
         n, _in(n, 1, 1, 6, 24), (3, 14), 8, (3, 4), (1, 2), padding="VALID"
     ),
-    "one pixel": lambda n: _transposed(
+    "one pixel": lambda n: transposed(
         n, _in(n, 1, 1, 1, 7), (3, 4), 5, (3, 4), (2, 2), padding="VALID"
     ),
-    "valid": lambda n: _transposed(
+    "valid": lambda n: transposed(
         n, _in(n, 1, 3, 4, 8), (8, 7), 4, (4, 4), (2, 1), padding="VALID"
     ),
-    "windows beyond the outputs": lambda n: _transposed(
+    "windows beyond the outputs": lambda n: transposed(
         n, _in(n, 1, 4, 3, 5), (7, 5), 4, (5, 6), (2, 2)
     ),
 }
@@ -190,7 +155,7 @@ GROUPS = {
 FIRMWARE = MATRIX | DEPTHWISE | OTHERS | TRANSPOSED | PRODUCTS | SVDFS | LSTMS
 FEW = dict(list(MATRIX.items())[::6] + list(DEPTHWISE.items())[::4])
 PLAIN: dict[str, Build] = {
-    "outputs without inputs": lambda n: _transposed(
+    "outputs without inputs": lambda n: transposed(
         n, _in(n, 1, 3, 2, 5), (12, 8), 4, (2, 1), (4, 4)
     ),
     "rows of two": lambda n: n.mul(_in(n, 2), _in(n, 3, 2)),

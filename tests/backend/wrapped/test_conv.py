@@ -41,7 +41,7 @@ def chain_file(path: Path, *, pad: bool, clamp: bool, activation: str, per_chann
     padding = "VALID" if pad else "SAME"
     x = net.conv2d(x, 6, (3, 2), (2, 2), padding, activation, bias=clamp, per_channel=per_channel)
     if clamp:
-        (x,) = net.operator("RELU6", [x], [net._like(x)])
+        (x,) = net.operator("RELU6", [x], [net.like(x)])
     path.write_bytes(net.build(x))
     return path
 
@@ -83,7 +83,7 @@ def test_a_chain_is_one_exact_call(
 def test_a_tensor_that_others_read_ends_a_chain(conv: Path, tmp_path: Path) -> None:
     net = NetworkBuilder("fork", seed=7)
     x = net.conv2d(net.input((1, 6, 6, 4)), 4)
-    (y,) = net.operator("RELU6", [x], [net._like(x)])
+    (y,) = net.operator("RELU6", [x], [net.like(x)])
     model = tmp_path / "fork.tflite"
     model.write_bytes(net.build(x, y))
     report = run(model, conv)

@@ -36,7 +36,7 @@ def branches(choices: Choices, dtype: str) -> Case:
     tips = [_conv(net, x, same=True) for _ in range(choices.integer(2, 3))]
     first = net.tensors[tips[0]]
     for tip in tips[1:]:  # TFLite Micro only concatenates tensors with the same scale
-        net.tensors[tip] = net.shaped(
+        net.tensors[tip] = net.like(
             tips[0], net.tensors[tip].shape, scale=first.scale, name=net.tensors[tip].name
         )
     tips.append(net.max_pool(tips[0], (3, 3), (1, 1), padding="SAME"))
@@ -78,11 +78,10 @@ def attention(choices: Choices, dtype: str) -> Case:
     rows, depth = net.extent(12), net.extent(24)
     query, key, value = (net.feed((1, rows, depth)) for _ in range(3))
     gain = net.scale_of(query) * net.scale_of(key) * 73 * depth**0.5
-    scores = net.shaped(query, (1, rows, rows), scale=gain, zero_point=0)
-    (x,) = net.operator("BATCH_MATMUL", [query, key], [scores], {"adj_y": True})
-    x = net.softmax(x)
-    out = net.shaped(value, (1, rows, depth))
-    return net.case(net.operator("BATCH_MATMUL", [x, value], [out])[0])
+    scores = net.apply("BATCH_MATMUL", query, key, adj_y=True, scale=gain, zero_point=0)
+    spec = net.tensors[value]
+    to = {"scale": spec.scale, "zero_point": spec.zero_point}
+    return net.case(net.apply("BATCH_MATMUL", net.softmax(scores), value, **to))
 
 
 def high_rank(choices: Choices, dtype: str) -> Case:
@@ -143,11 +142,9 @@ def _halves(net: Draft, x: int) -> int:
     shape = net.tensors[x].shape
     if shape[1] < 2:
         return x
-    low = net.integers([0, 0, 0, 0]), net.integers([1, shape[1] // 2, *shape[2:]])
-    spec = net.shaped(x, (1, shape[1] // 2, *shape[2:]))
-    (first,) = net.operator("SLICE", [x, *low], [spec])
-    high = net.integers([0, shape[1] - shape[1] // 2, 0, 0]), low[1]
-    (second,) = net.operator("SLICE", [x, *high], [spec])
+    begin, size = net.integers([0, 0, 0, 0]), net.integers([1, shape[1] // 2, *shape[2:]])
+    first = net.apply("SLICE", x, begin, size)
+    second = net.apply("SLICE", x, [0, shape[1] - shape[1] // 2, 0, 0], size)
     return net.requantized(net.add(first, second))
 
 

@@ -31,13 +31,13 @@ def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
     method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
     if dtype == "int32":
         _narrow(net, x, y, 15 if code == "MUL" else 30)
-        made = method(x, y, activation)
+        output = method(x, y, activation)
         scale = choices.pick((None, None, 1.0, choices.real(1e-3, 1e3)))
         several = code == "MUL" and choices.chance(3)  # Vela rescales sums of several
-        for index in (x, y, made):  # TFLite ignores them
+        for index in (x, y, output):  # TFLite ignores them
             own = choices.real(1e-3, 1e3) if several else scale
             net.tensors[index] = dataclasses.replace(net.tensors[index], scale=own)
-        return net.case(made)
+        return net.case(output)
     return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
 
 
@@ -70,9 +70,7 @@ def squared_difference(choices: Choices, dtype: str) -> Case:
     """Draw SQUARED_DIFFERENCE."""
     net = Draft(choices, dtype)
     x, y = operands(net)
-    shape = np.broadcast_shapes(net.tensors[x].shape, net.tensors[y].shape)
-    spec = net.shaped(x, shape)
-    out = net.operator("SQUARED_DIFFERENCE", [x, y], [spec])[0]
+    out = net.apply("SQUARED_DIFFERENCE", x, y)
     return net.case(net.requantized(out, net.scale_of(x) * (20000 if dtype == "int16" else 80)))
 
 
@@ -95,10 +93,10 @@ def div(choices: Choices, dtype: str) -> Case:
         values = net.random.integers(low, high, other, endpoint=True).astype(dtype)
         net.tensors[y] = dataclasses.replace(spec, data=values.tobytes())
         net.inputs.remove(y)
-    made = net.operator("DIV", [x, y], [net.shaped(x, shape)])[0]
+    quotient = net.apply("DIV", x, y)
     if dtype == "int32":
-        return net.case(made)
-    return net.case(net.requantized(made, choices.real(0.05, 20) / net.scale_of(y)))
+        return net.case(quotient)
+    return net.case(net.requantized(quotient, choices.real(0.05, 20) / net.scale_of(y)))
 
 
 def prelu(choices: Choices, dtype: str) -> Case:
@@ -110,8 +108,7 @@ def prelu(choices: Choices, dtype: str) -> Case:
     kind = "int8" if dtype == "int16" else dtype  # the slopes' type in LiteRT's 16-bit kernel
     point = 0 if dtype == "int16" else net.zero_point()
     alpha = net.constant(net.random_integers(slopes, kind), kind, choices.real(2e-4, 0.02), point)
-    out = net.operator("PRELU", [x, alpha], [net.shaped(x, shape)])[0]
-    return net.case(net.requantized(out))
+    return net.case(net.requantized(net.apply("PRELU", x, alpha)))
 
 
 def absolute(choices: Choices, dtype: str) -> Case:

@@ -1,7 +1,5 @@
 """Operators that address elements by indices: on the NPU, only Ethos-U85 has them."""
 
-import numpy as np
-
 from tests.corpus.choices import Choices
 from tests.corpus.draft import Case, Draft
 
@@ -22,9 +20,7 @@ def gather(choices: Choices, dtype: str) -> Case:
     else:
         indices = net.input(wanted, "int32", None, 0)
         net.limit(indices, 0, shape[axis] - 1)
-    spec = net.shaped(x, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
-    options = {"axis": axis, "batch_dims": batches}
-    return net.case(net.operator("GATHER", [x, indices], [spec], options)[0])
+    return net.case(net.apply("GATHER", x, indices, axis=axis, batch_dims=batches))
 
 
 def scatter_nd(choices: Choices, dtype: str) -> Case:
@@ -34,5 +30,4 @@ def scatter_nd(choices: Choices, dtype: str) -> Case:
     count = choices.integer(1, shape[0])
     places = net.random.permutation(shape[0])[:count].reshape(count, 1)
     x = net.feed((count, *shape[1:]), zero_point=0)
-    inputs = [net.constant(places, "int32"), x, net.integers(np.array(shape))]
-    return net.case(net.operator("SCATTER_ND", inputs, [net.shaped(x, shape)])[0])
+    return net.case(net.apply("SCATTER_ND", net.constant(places, "int32"), x, shape))

@@ -8,7 +8,6 @@ import numpy as np
 from tests.corpus.choices import Choices
 from tests.corpus.draft import WHOLE, Case, Draft
 from tests.corpus.operators.elementwise import operands
-from tests.support.network_file import Spec
 
 _NEAR = 5
 """Operands of WHOLE types are small in most networks, so that some are equal."""
@@ -22,7 +21,7 @@ def comparison(code: str) -> Callable[[Choices, str], Case]:
         x, y = operands(net, same=choices.chance(2))
         if dtype in WHOLE and dtype != "bool" and not choices.chance(3):
             _close(net, x, y)
-        return _followed(net, net.operator(code, [x, y], [Spec(_shape(net, x, y), "bool")])[0])
+        return _followed(net, net.apply(code, x, y))
 
     draw.__doc__ = f"Draw {code}."
     return draw
@@ -38,20 +37,16 @@ def _close(net: Draft, x: int, y: int) -> None:
             net.tensors[index] = dataclasses.replace(spec, data=values.tobytes())
 
 
-def _shape(net: Draft, *tensors: int) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(net.tensors[i].shape for i in tensors))
-
-
 def _followed(net: Draft, flags: int) -> Case:
     """Finish with bools as output, negated bools, or a selection between two inputs."""
     shape = net.tensors[flags].shape
     match net.choices.integer(0, 3):
         case 2:
-            return net.case(net.operator("LOGICAL_NOT", [flags], [Spec(shape, "bool")])[0])
+            return net.case(net.apply("LOGICAL_NOT", flags))
         case 3:
             x = net.feed(shape, "int8", scale=0.1, zero_point=0)
             y = net.feed(shape, "int8", scale=0.1, zero_point=0)
-            return net.case(net.operator("SELECT_V2", [flags, x, y], [net.shaped(x, shape)])[0])
+            return net.case(net.apply("SELECT_V2", flags, x, y))
     return net.case(flags)
 
 
@@ -60,8 +55,7 @@ def logical(code: str) -> Callable[[Choices, str], Case]:
 
     def draw(choices: Choices, dtype: str) -> Case:
         net = Draft(choices, dtype)
-        x, y = operands(net)
-        return net.case(net.operator(code, [x, y], [Spec(_shape(net, x, y), dtype)])[0])
+        return net.case(net.apply(code, *operands(net)))
 
     draw.__doc__ = f"Draw {code}."
     return draw
@@ -70,8 +64,7 @@ def logical(code: str) -> Callable[[Choices, str], Case]:
 def logical_not(choices: Choices, dtype: str) -> Case:
     """Draw LOGICAL_NOT."""
     net = Draft(choices, dtype)
-    x = net.feed(net.any_shape())
-    return net.case(net.operator("LOGICAL_NOT", [x], [net.shaped(x, net.tensors[x].shape)])[0])
+    return net.case(net.apply("LOGICAL_NOT", net.feed(net.any_shape())))
 
 
 def select(choices: Choices, dtype: str) -> Case:
@@ -80,7 +73,7 @@ def select(choices: Choices, dtype: str) -> Case:
     shape = net.any_shape()
     x, y = net.feed(shape), _second(net, shape)
     flags = net.feed(shape, "bool")
-    return net.case(net.operator("SELECT", [flags, x, y], [net.shaped(x, shape)])[0])
+    return net.case(net.apply("SELECT", flags, x, y))
 
 
 def select_v2(choices: Choices, dtype: str) -> Case:
@@ -94,8 +87,7 @@ def select_v2(choices: Choices, dtype: str) -> Case:
     x = net.feed(of_x)
     y = _second(net, of_y, x)
     flags = net.feed(of_flags, "bool")
-    out = net.operator("SELECT_V2", [flags, x, y], [net.shaped(x, shape)])[0]
-    return net.case(net.maybe_after(out))
+    return net.case(net.maybe_after(net.apply("SELECT_V2", flags, x, y)))
 
 
 def _second(net: Draft, shape: tuple[int, ...], like: int = 0) -> int:
@@ -117,6 +109,5 @@ def cast(choices: Choices, dtype: str) -> Case:
     others = [name for name in ("int8", "int16", "int32", "uint8", "bool") if name != dtype]
     wanted = choices.pick(others)
     scale = None if wanted in WHOLE else choices.pick((net.scale_of(x), 1.0))
-    spec = net.shaped(x, net.tensors[x].shape, dtype=wanted, scale=scale, zero_point=0)
-    options = {"in_data_type": dtype, "out_data_type": wanted}
-    return net.case(net.operator("CAST", [x], [spec], options)[0])
+    types = {"in_data_type": dtype, "out_data_type": wanted}
+    return net.case(net.apply("CAST", x, **types, scale=scale))

@@ -4,7 +4,6 @@ import numpy as np
 
 from tests.corpus.choices import Choices
 from tests.corpus.draft import ACTIVATIONS, Case, Draft
-from tests.support.network_file import Spec
 
 
 def average_pool(choices: Choices, dtype: str) -> Case:
@@ -89,11 +88,7 @@ def _reduction(code: str, choices: Choices, dtype: str) -> Case:
     x = net.maybe_before(net.feed(shape))
     if dtype == "int32" and not choices.chance(3):
         net.limit(x, -(1 << 24), 1 << 24)  # sums of these do not overflow
-    reduced = tuple(
-        1 if i in axes else extent for i, extent in enumerate(shape) if keep or i not in axes
-    )
-    spec = net.shaped(x, reduced)
-    (y,) = net.operator(code, [x, net.integers(axes)], [spec], {"keep_dims": keep})
+    y = net.apply(code, x, axes, keep_dims=keep)
     if code == "SUM" and dtype != "int32":
         net.requantized(y, float(np.sqrt(np.prod([shape[a] for a in axes]))))
     return net.case(y)
@@ -110,6 +105,4 @@ def arg_max(choices: Choices, dtype: str) -> Case:
     wide = choices.pick(("int32", "int64"))
     if choices.chance(3):
         place = choices.integer(0, last)
-    axis = net.integers(place)
-    spec = Spec(tuple(extent for i, extent in enumerate(shape) if i != place % len(shape)), wide)
-    return net.case(net.operator("ARG_MAX", [x, axis], [spec], {"output_type": wide})[0])
+    return net.case(net.apply("ARG_MAX", x, net.integers(place), output_type=wide))

@@ -41,10 +41,8 @@ def lstm(choices: Choices, dtype: str) -> Case:
     scratch = [net.tensor(Spec((0,), "int16", Q3_12, 0, name=f"gate_{i}")) for i in range(GATES)]
     scratch.append(net.tensor(Spec((0,), dtype, hidden, point, name="hidden")))
     out = Spec((*shape, units), dtype, hidden, point)
-    made = net.operator(
-        "UNIDIRECTIONAL_SEQUENCE_LSTM", operands, [out], options, intermediates=scratch
-    )
-    return net.case(*made)
+    code = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    return net.case(*net.operator(code, operands, [out], options, intermediates=scratch))
 
 
 def _weights(net: Draft, columns: int) -> list[int]:

@@ -4,7 +4,6 @@ from typing import Any
 
 from tests.corpus.choices import Choices
 from tests.corpus.draft import Case, Draft
-from tests.support.network_file import Spec
 
 
 def reshape(choices: Choices, dtype: str) -> Case:
@@ -29,8 +28,7 @@ def squeeze(choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
     shape = net.image()
     x = net.maybe_before(net.feed(shape))
-    spec = net.shaped(x, shape[1:])
-    return net.case(net.operator("SQUEEZE", [x], [spec], {"squeeze_dims": [0]})[0])
+    return net.case(net.apply("SQUEEZE", x, squeeze_dims=[0]))
 
 
 def expand_dims(choices: Choices, dtype: str) -> Case:
@@ -39,10 +37,7 @@ def expand_dims(choices: Choices, dtype: str) -> Case:
     shape = net.any_shape(1, 3)
     axis = choices.integer(0, len(shape))
     x = net.feed(shape)
-    spec = net.shaped(x, (*shape[:axis], 1, *shape[axis:]))
-    return net.case(
-        net.maybe_after(net.operator("EXPAND_DIMS", [x, net.integers(axis)], [spec])[0])
-    )
+    return net.case(net.maybe_after(net.apply("EXPAND_DIMS", x, net.integers(axis))))
 
 
 def transpose(choices: Choices, dtype: str) -> Case:
@@ -64,10 +59,10 @@ def concatenation(choices: Choices, dtype: str) -> Case:
     sizes = [net.extent(20) for _ in range(choices.integer(2, 4))]
     first = net.feed((*shape[:axis], sizes[0], *shape[axis + 1 :]))
     spec = net.tensors[first]
-    one: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
+    first_own: dict[str, Any] = {"scale": spec.scale, "zero_point": spec.zero_point}
     same = dtype != "uint8" or choices.chance(2)  # only TFLite's uint8 kernel rescales
     rest = [
-        net.feed((*shape[:axis], size, *shape[axis + 1 :]), **(one if same else {}))
+        net.feed((*shape[:axis], size, *shape[axis + 1 :]), **(first_own if same else {}))
         for size in sizes[1:]
     ]
     parts = [first, *rest]
@@ -82,9 +77,7 @@ def pack(choices: Choices, dtype: str) -> Case:
     first = net.feed(shape)
     spec = net.tensors[first]
     rest = [net.feed(shape, scale=spec.scale, zero_point=spec.zero_point) for _ in range(count - 1)]
-    out = net.shaped(first, (*shape[:axis], count, *shape[axis:]))
-    options = {"axis": axis, "values_count": count}
-    return net.case(net.operator("PACK", [first, *rest], [out], options)[0])
+    return net.case(net.apply("PACK", first, *rest, axis=axis, values_count=count))
 
 
 def unpack(choices: Choices, dtype: str) -> Case:
@@ -94,9 +87,7 @@ def unpack(choices: Choices, dtype: str) -> Case:
     axis = choices.integer(0, len(shape) - 1)
     shape = (*shape[:axis], choices.integer(1, 5), *shape[axis + 1 :])
     x = net.maybe_before(net.feed(shape))
-    spec = net.shaped(x, (*shape[:axis], *shape[axis + 1 :]))
-    options = {"axis": axis, "num": shape[axis]}
-    return net.case(*net.operator("UNPACK", [x], [spec] * shape[axis], options))
+    return net.case(*net.apply_all("UNPACK", x, axis=axis, num=shape[axis]))
 
 
 def split(choices: Choices, dtype: str) -> Case:
@@ -106,8 +97,7 @@ def split(choices: Choices, dtype: str) -> Case:
     axis, count, size = choices.integer(0, len(shape) - 1), choices.integer(1, 4), net.extent(10)
     shape = (*shape[:axis], count * size, *shape[axis + 1 :])
     x = net.maybe_before(net.feed(shape))
-    spec = net.shaped(x, (*shape[:axis], size, *shape[axis + 1 :]))
-    parts = net.operator("SPLIT", [net.integers(axis), x], [spec] * count, {"num_splits": count})
+    parts = net.apply_all("SPLIT", net.integers(axis), x, num_splits=count)
     return net.case(*[net.maybe_after(part) for part in parts])
 
 
@@ -119,28 +109,28 @@ def split_v(choices: Choices, dtype: str) -> Case:
     sizes = [net.extent(10) for _ in range(choices.integer(1, 4))]
     shape = (*shape[:axis], sum(sizes), *shape[axis + 1 :])
     x = net.maybe_before(net.feed(shape))
-    specs = [net.shaped(x, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes]
-    inputs = [x, net.integers(sizes), net.integers(axis)]
-    return net.case(*net.operator("SPLIT_V", inputs, specs, {"num_splits": len(sizes)}))
+    parts = net.apply_all(
+        "SPLIT_V", x, net.integers(sizes), net.integers(axis), num_splits=len(sizes)
+    )
+    return net.case(*parts)
 
 
 def pad(choices: Choices, dtype: str) -> Case:
     """Draw PAD."""
     net = Draft(choices, dtype)
-    x, amounts, spec = _padded(net)
-    out = net.operator("PAD", [x, net.integers(amounts)], [spec])[0]
-    return net.case(net.maybe_after(out))
+    return net.case(net.maybe_after(net.apply("PAD", *_padded(net))))
 
 
 def pad_v2(choices: Choices, dtype: str) -> Case:
     """Draw PADV2 with its own constant."""
     net = Draft(choices, dtype)
-    x, amounts, spec = _padded(net)
+    x, amounts = _padded(net)
+    spec = net.tensors[x]
     value = net.constant(net.random_integers((1,), dtype), dtype, spec.scale, spec.zero_point)
-    return net.case(net.operator("PADV2", [x, net.integers(amounts), value], [spec])[0])
+    return net.case(net.apply("PADV2", x, amounts, value))
 
 
-def _padded(net: Draft) -> tuple[int, list[list[int]], Spec]:
+def _padded(net: Draft) -> tuple[int, list[list[int]]]:
     shape = net.any_shape(1, 4)
     free = [net.choices.integer(0, 2) > 0 for _ in shape]
     if len(shape) == 4:
@@ -149,9 +139,7 @@ def _padded(net: Draft) -> tuple[int, list[list[int]], Spec]:
         [net.choices.integer(0, 4), net.choices.integer(0, 4)] if wanted else [0, 0]
         for wanted in free
     ]
-    x = net.maybe_before(net.feed(shape))
-    padded = tuple(extent + sum(pair) for extent, pair in zip(shape, amounts, strict=True))
-    return x, amounts, net.shaped(x, padded)
+    return net.maybe_before(net.feed(shape)), amounts
 
 
 def mirror_pad(choices: Choices, dtype: str) -> Case:
@@ -166,12 +154,7 @@ def mirror_pad(choices: Choices, dtype: str) -> Case:
         if planar and axis not in (len(shape) - 2, len(shape) - 3):
             most = 0
         amounts.append([choices.integer(0, most), choices.integer(0, most)])
-    x = net.feed(shape)
-    padded = tuple(extent + sum(pair) for extent, pair in zip(shape, amounts, strict=True))
-    spec = net.shaped(x, padded)
-    return net.case(
-        net.operator("MIRROR_PAD", [x, net.integers(amounts)], [spec], {"mode": mode})[0]
-    )
+    return net.case(net.apply("MIRROR_PAD", net.feed(shape), amounts, mode=mode))
 
 
 def slice_(choices: Choices, dtype: str) -> Case:
@@ -181,8 +164,7 @@ def slice_(choices: Choices, dtype: str) -> Case:
     begin = [choices.integer(0, extent - 1) for extent in shape]
     size = [choices.integer(1, extent - b) for extent, b in zip(shape, begin, strict=True)]
     x = net.maybe_before(net.feed(shape))
-    inputs = [x, net.integers(begin), net.integers(size)]
-    return net.case(net.maybe_after(net.operator("SLICE", inputs, [net.shaped(x, size)])[0]))
+    return net.case(net.maybe_after(net.apply("SLICE", x, begin, size)))
 
 
 def strided_slice(choices: Choices, dtype: str) -> Case:
@@ -195,17 +177,12 @@ def strided_slice(choices: Choices, dtype: str) -> Case:
     mask = sum(1 << axis for axis in range(len(shape)) if choices.chance(4))
     drop = 1 << choices.integer(0, len(shape) - 1) if len(shape) > 1 and choices.chance(4) else 0
     mask &= ~drop
-    kept = []
-    for axis, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
-        if not drop >> axis & 1:
-            kept.append(-(-(e - (0 if mask >> axis & 1 else b)) // s))
-        else:
-            strides[axis], end[axis] = 1, b + 1
+    for axis, first in enumerate(begin):
+        if drop >> axis & 1:
+            strides[axis], end[axis] = 1, first + 1
     x = net.maybe_before(net.feed(shape))
-    inputs = [x, net.integers(begin), net.integers(end), net.integers(strides)]
-    options = {"begin_mask": mask, "shrink_axis_mask": drop}
-    spec = net.shaped(x, kept)
-    return net.case(net.maybe_after(net.operator("STRIDED_SLICE", inputs, [spec], options)[0]))
+    masks = {"begin_mask": mask, "shrink_axis_mask": drop}
+    return net.case(net.maybe_after(net.apply("STRIDED_SLICE", x, begin, end, strides, **masks)))
 
 
 def tile(choices: Choices, dtype: str) -> Case:
@@ -213,9 +190,7 @@ def tile(choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
     shape = net.any_shape()
     times = [choices.pick((1, choices.integer(1, 3))) for _ in shape]
-    x = net.feed(shape)
-    spec = net.shaped(x, [extent * n for extent, n in zip(shape, times, strict=True)])
-    return net.case(net.operator("TILE", [x, net.integers(times)], [spec])[0])
+    return net.case(net.apply("TILE", net.feed(shape), times))
 
 
 def reverse(choices: Choices, dtype: str) -> Case:
@@ -225,7 +200,7 @@ def reverse(choices: Choices, dtype: str) -> Case:
     x = net.feed(shape)
     some = [choices.integer(0, len(shape) - 1)]
     axis = net.integers(choices.pick((some, [])))  # Vela only accepts a REVERSE_V2 without effect
-    return net.case(net.operator("REVERSE_V2", [x, axis], [net.shaped(x, shape)])[0])
+    return net.case(net.apply("REVERSE_V2", x, axis))
 
 
 def resize_bilinear(choices: Choices, dtype: str) -> Case:
@@ -249,8 +224,5 @@ def _resize(code: str, choices: Choices, dtype: str) -> Case:
         scaled = [choices.integer(1, 9), choices.integer(1, 9)]
     if code == "RESIZE_NEAREST_NEIGHBOR" and choices.chance(3):
         scaled = [choices.integer(1, 20), choices.integer(1, 20)]
-    spec = net.shaped(x, (1, *scaled, net.tensors[x].shape[3]))
     options = {"align_corners": corners, "half_pixel_centers": half}
-    return net.case(
-        net.maybe_after(net.operator(code, [x, net.integers(scaled)], [spec], options)[0])
-    )
+    return net.case(net.maybe_after(net.apply(code, x, scaled, **options)))

@@ -6,7 +6,6 @@ import numpy as np
 
 from tests.corpus.choices import Choices
 from tests.corpus.draft import ACTIVATIONS, Case, Draft
-from tests.support.network_file import Spec
 
 Pair = tuple[int, int]
 
@@ -102,13 +101,10 @@ def fully_connected(choices: Choices, dtype: str) -> Case:
 
 def _product(net: Draft, x: int) -> Case:
     """Draw FULLY_CONNECTED whose weights are an input of the network."""
-    rows, depth = net.tensors[x].shape
-    units = net.choices.integer(1, 40)
+    depth, units = net.tensors[x].shape[1], net.choices.integer(1, 40)
     weights = net.feed((units, depth), zero_point=128 if net.dtype == "uint8" else 0)
     gain = net.scale_of(x) * net.scale_of(weights) * 73 * 1.5 * depth**0.5
-    spec = net.shaped(x, (rows, units), scale=gain)
-    (y,) = net.operator("FULLY_CONNECTED", [x, weights], [spec])
-    return net.case(net.requantized(y))
+    return net.case(net.requantized(net.apply("FULLY_CONNECTED", x, weights, scale=gain)))
 
 
 def transpose_conv(choices: Choices, dtype: str) -> Case:
@@ -147,14 +143,13 @@ def _transposed(
     depth = net.tensors[x].shape[3]
     # conv2d makes correct weights and bias; only its operator is replaced
     net.conv2d(x, channels, kernel, bias=not net.choices.chance(5), per_channel=per_channel)
-    made = net.operators.pop()
-    _, weights, *bias = made.inputs
-    out = net.tensors[made.outputs[0]]
-    inputs = [net.integers(shape), weights, x, *bias]
+    layer = net.operators.pop()
+    _, weights, *bias = layer.inputs
+    out = net.tensors[layer.outputs[0]]
     assert net.tensors[weights].shape == (channels, *kernel, depth)
     options = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
-    spec = dataclasses.replace(out, shape=shape, name=None)
-    net.operator("TRANSPOSE_CONV", inputs, [spec], options, version=3 if bias else 2)
+    to = {"scale": out.scale, "zero_point": out.zero_point, "version": 3 if bias else 2}
+    net.apply("TRANSPOSE_CONV", shape, weights, x, *bias, **options, **to)
 
 
 def batch_matmul(choices: Choices, dtype: str) -> Case:
@@ -172,9 +167,10 @@ def batch_matmul(choices: Choices, dtype: str) -> Case:
         y = net.feed(other)
     spread = {"int16": 18500}.get(dtype, 73)
     gain = net.scale_of(x) * net.scale_of(y) * spread * 1.5 * depth**0.5
-    spec = Spec((*batch, rows, columns), dtype, gain, 0)
-    out = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_x": adj_x, "adj_y": adj_y})[0]
-    return net.case(net.requantized(out))
+    to = {"scale": gain, "zero_point": 0}
+    return net.case(
+        net.requantized(net.apply("BATCH_MATMUL", x, y, adj_x=adj_x, adj_y=adj_y, **to))
+    )
 
 
 # ---- choices that these have in common -----------------------------------------------------------
@@ -188,8 +184,8 @@ def _kernel(choices: Choices) -> Pair:
 
 
 def _stride(choices: Choices, high: int) -> Pair:
-    one, other = choices.integer(1, high), choices.integer(1, high)
-    return choices.pick(((1, 1), (1, 1), (2, 2), (one, one), (one, other)))
+    rows, columns = choices.integer(1, high), choices.integer(1, high)
+    return choices.pick(((1, 1), (1, 1), (2, 2), (rows, rows), (rows, columns)))
 
 
 def _dilation(choices: Choices) -> Pair:
@@ -212,13 +208,13 @@ def _room(net: Draft, kernel: Pair, dilation: Pair, padding: str) -> Pair:
 
 def vary(net: Draft) -> None:
     """Change the weights' distribution, scales, biases and the output's quantization."""
-    made = net.operators[-1]
-    weights = next(i for i in made.inputs if len(net.tensors[i].shape) >= 2 and net.tensors[i].data)
+    layer, specs = net.operators[-1], net.tensors
+    weights = next(i for i in layer.inputs if len(specs[i].shape) >= 2 and specs[i].data)
     gain = _vary_weights(net, weights)
     if net.choices.chance(6):
         _shift_weights(net, weights)
-    _vary_bias(net, made.inputs[-1])
-    net.requantized(made.outputs[0], gain)
+    _vary_bias(net, layer.inputs[-1])
+    net.requantized(layer.outputs[0], gain)
 
 
 def _vary_weights(net: Draft, index: int) -> float:

@@ -62,7 +62,7 @@ class OfferBench(Bench):
                 return spec.shape
         return drawn
 
-    def given(
+    def feed(
         self,
         shape: Sequence[int],
         dtype: str,
@@ -78,7 +78,7 @@ class OfferBench(Bench):
                 same = (spec.shape, spec.dtype) == (tuple(shape), dtype)
                 if same and isinstance(spec.scale, float) and isinstance(spec.zero_point, int):
                     scale, zero_point = spec.scale, spec.zero_point
-        index = super().given(shape, dtype, low, high, scale, zero_point, name)
+        index = super().feed(shape, dtype, low, high, scale, zero_point, name)
         if low is not None or high is not None:
             name = self.tensors[index].name or ""
             self.narrow[name] = self.ranges[name]

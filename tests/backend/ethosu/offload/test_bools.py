@@ -45,7 +45,7 @@ def _negated_and_returned(net: NetworkBuilder) -> tuple[int, ...]:
 def _negated_on_the_cpu(net: NetworkBuilder) -> tuple[int, ...]:
     flags = _compared(net, "float32")
     x, y = net.input(SHAPE, "int8", 0.05, 0), net.input(SHAPE, "int8", 0.05, 0)
-    chosen = net.operator("SELECT_V2", [_flags(net, "LOGICAL_NOT", flags), x, y], [net._like(x)])
+    chosen = net.operator("SELECT_V2", [_flags(net, "LOGICAL_NOT", flags), x, y], [net.like(x)])
     return (net.add(chosen[0], x),)
 
 

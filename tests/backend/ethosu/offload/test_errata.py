@@ -145,7 +145,7 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
     size = net.constant(np.array([made, 1], np.int32))
     options = {"align_corners": aligned, "half_pixel_centers": False}
     (out,) = net.operator(
-        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net._like(x, (1, made, 1, 2)),), options
+        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net.like(x, (1, made, 1, 2)),), options
     )
     network = parse_network(net.build(out), "column")
     assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_one
@@ -160,7 +160,7 @@ def _part(net: NetworkBuilder, steps: Sequence[int], code: str = "STRIDED_SLICE"
     else:
         limits = ([0, 1, 1, 0], (2, 8, 8, 4), (1, *steps, 1))
     values = [net.constant(np.array(v, np.int32)) for v in limits]
-    return net.operator(code, (x, *values), (net._like(x, made),))[0]
+    return net.operator(code, (x, *values), (net.like(x, made),))[0]
 
 
 def _pooled(net: NetworkBuilder, x: int) -> int:
@@ -208,27 +208,27 @@ def _sliced(
 ) -> int:
     x = net.input(shape, "int8", 0.05, 7)
     begin, extent = (net.constant(np.array(v, np.int32)) for v in (start, size))
-    return net.operator("SLICE", (x, begin, extent), (net._like(x, size),))[0]
+    return net.operator("SLICE", (x, begin, extent), (net.like(x, size),))[0]
 
 
 def _product(net: NetworkBuilder, x: int, adj_x: bool = False) -> int:
     *before, rows, depth = net.tensors[x].shape
     rows, depth = (depth, rows) if adj_x else (rows, depth)
     y = net.input((*before, depth, 5), "int8", 0.4, 7)
-    spec = net._like(x, (*before, rows, 5), scale=1.8, zero_point=3)
+    spec = net.like(x, (*before, rows, 5), scale=1.8, zero_point=3)
     return net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_x": adj_x})[0]
 
 
 def _dynamic(net: NetworkBuilder, x: int) -> int:
     rows, depth = net.tensors[x].shape
     weights = net.input((5, depth), "int8", 0.4, 7)
-    spec = net._like(x, (rows, 5), scale=1.8, zero_point=3)
+    spec = net.like(x, (rows, 5), scale=1.8, zero_point=3)
     return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
 
 
 def _second_operand(net: NetworkBuilder, x: int) -> int:
     rows = net.input((1, 1, 2, net.tensors[x].shape[2]), "int8", 0.05, 7)
-    spec = net._like(x, (1, 1, 2, net.tensors[x].shape[3]), scale=1.8, zero_point=3)
+    spec = net.like(x, (1, 1, 2, net.tensors[x].shape[3]), scale=1.8, zero_point=3)
     return net.operator("BATCH_MATMUL", (rows, x), (spec,))[0]
 
 
@@ -267,7 +267,7 @@ def _joined(net: NetworkBuilder, x: int, axis: int) -> int:
     before = net.input(shape, "int8", 1.8, 3)
     shape[axis] *= 2
     options = {"axis": axis, "fused_activation_function": "NONE"}
-    return net.operator("CONCATENATION", (before, x), (net._like(x, shape),), options)[0]
+    return net.operator("CONCATENATION", (before, x), (net.like(x, shape),), options)[0]
 
 
 @pytest.mark.slow

@@ -129,13 +129,13 @@ def _joined(net: NetworkBuilder, point: int) -> int:
 def _packed(net: NetworkBuilder, point: int) -> int:
     x = _constant(net, "int8", point, (4, 4, 8))
     options = {"axis": 0, "values_count": 1}
-    return net.operator("PACK", (x,), (net._like(x, SHAPE),), options)[0]
+    return net.operator("PACK", (x,), (net.like(x, SHAPE),), options)[0]
 
 
 def _whole(net: NetworkBuilder, point: int) -> int:
     x = _constant(net, "int8", point)
     numbers = [net.constant(np.array(v, np.int32)) for v in ((0,) * 4, SHAPE, (1,) * 4)]
-    return net.operator("STRIDED_SLICE", (x, *numbers), (net._like(x),))[0]
+    return net.operator("STRIDED_SLICE", (x, *numbers), (net.like(x),))[0]
 
 
 def _quantized(dtype: str, point: int, to: tuple[str, float, int]) -> Build:
@@ -168,7 +168,7 @@ def _multiplied(point: int) -> Build:
 def _sliced(net: NetworkBuilder) -> int:
     x = _constant(net, "int8", 5)
     limits = [net.constant(np.array(v, np.int32)) for v in ((0,) * 4, SHAPE)]
-    return net.operator("SLICE", (x, *limits), (net._like(x),))[0]
+    return net.operator("SLICE", (x, *limits), (net.like(x),))[0]
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def test_a_division_of_quantized_values_stays(dtype: str) -> None:
     net = NetworkBuilder("division")
     scale = None if dtype == "int32" else 0.05
     x, y = (net.input((4,), dtype, scale, 0) for _ in range(2))
-    net.operator("DIV", [x, y], [net._like(x)])
+    net.operator("DIV", [x, y], [net.like(x)])
     network = decode_network(net.build(), "division")
     assert _errata(network) == (set() if dtype == "int32" else {"div-stored"})
     assert _errata(network, "ethos-u55-128") == set()

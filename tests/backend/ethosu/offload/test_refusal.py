@@ -36,7 +36,7 @@ def _prelu(net: NetworkBuilder, x: int) -> int:
 def _select(net: NetworkBuilder, x: int) -> int:
     """An input of type bool, for which Regor makes a NOT_EQUAL that the NPU lacks."""
     chosen = net.input((1, 8, 8, 4), "bool", None, 0)
-    return net.operator("SELECT_V2", [chosen, x, x], [net._like(x)])[0]
+    return net.operator("SELECT_V2", [chosen, x, x], [net.like(x)])[0]
 
 
 def _compare(net: NetworkBuilder, x: int) -> int:

@@ -68,6 +68,6 @@ def test_dead_channels_stay_on_the_npu(weights: float, is_lost: bool) -> None:
     w = net.constant(values, None, (0.01, weights), (0, 0))
     bias = net.constant([0, 0], "int64", (3e-7, 3e-5 * weights), (0, 0))
     options = {"padding": "SAME", "stride_w": 1, "stride_h": 1}
-    net.operator("CONV_2D", (x, w, bias), (net._like(x, (1, 2, 2, 2), scale=1e-4),), options)
+    net.operator("CONV_2D", (x, w, bias), (net.like(x, (1, 2, 2, 2), scale=1e-4),), options)
     network = parse_network(net.build(), net.name)
     assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_lost

@@ -37,33 +37,33 @@ def greater(net: NetworkBuilder) -> int:
 def select(net: NetworkBuilder) -> int:
     """Vela makes bitwise operations of it, which need -1 for a comparison that holds."""
     x, y = net.input(SHAPE, "int8", 0.05), net.input(SHAPE, "int8", 0.05)
-    return net.operator("SELECT_V2", [greater(net), x, y], [net._like(x)], {})[0]
+    return net.operator("SELECT_V2", [greater(net), x, y], [net.like(x)], {})[0]
 
 
 def gather(net: NetworkBuilder) -> int:
     x = net.input((6, 8), "int8", 0.05)
     rows = net.constant(np.array([3, 1, 5, 0]), "int32")
-    return net.operator("GATHER", [x, rows], [net._like(x, (4, 8))], {"axis": 0})[0]
+    return net.operator("GATHER", [x, rows], [net.like(x, (4, 8))], {"axis": 0})[0]
 
 
 def stretch(net: NetworkBuilder) -> int:
     x = net.input((1, 5, 4, 9), "int8", 0.05)
     size = net.constant(np.array((10, 16)), "int32")
     options = {"align_corners": False, "half_pixel_centers": True}
-    return net.operator("RESIZE_BILINEAR", [x, size], [net._like(x, (1, 10, 16, 9))], options)[0]
+    return net.operator("RESIZE_BILINEAR", [x, size], [net.like(x, (1, 10, 16, 9))], options)[0]
 
 
 def turned(net: NetworkBuilder) -> int:
     x = net.transpose(net.input((1, 6, 5, 20), "int16", 0.05), (0, 3, 2, 1))
     axis = net.constant(np.array([2]), "int32")
-    return net.operator("REVERSE_V2", [x, axis], [net._like(x)], {})[0]
+    return net.operator("REVERSE_V2", [x, axis], [net.like(x)], {})[0]
 
 
 def product(net: NetworkBuilder) -> int:
     """Products of 32-bit operands that need 63 bits wrap around, as in TFLite."""
     x, y = net.input(SHAPE, "int32", None), net.input(SHAPE, "int32", None)
     options = {"fused_activation_function": "NONE"}
-    return net.operator("MUL", [x, y], [net._like(x)], options)[0]
+    return net.operator("MUL", [x, y], [net.like(x)], options)[0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""The operators and networks of tests, described once: a builder of each format writes them."""

@@ -72,13 +72,13 @@ def measure(run: Run, models: Sequence[Path]) -> dict[str, Figures]:
     """Run one firmware; return the figures of each network."""
     with tempfile.TemporaryDirectory(prefix="ethosgen-choice-") as folder:
         answer = report("verify", *models, "--samples", SAMPLES, *run.options(Path(folder)))
-    return {one["model"]: figures(one) for one in answer["networks"]}
+    return {network["model"]: figures(network) for network in answer["networks"]}
 
 
 def figures(answer: Mapping[str, Any]) -> Figures:
     """Return the cycles of one inference: counted instructions, and devices' as estimated."""
-    own = {one["name"] for one in answer["accelerators"]}
-    taken = [(one["on"], _offer(one)) for one in answer["operators"]]
+    own = {accelerator["name"] for accelerator in answer["accelerators"]}
+    taken = [(placing["on"], _offer(placing)) for placing in answer["operators"]]
     device = sum(offer["cycles"] or 0 for on, offer in taken if on in own - {"cmsis-nn"})
     compared = answer["oracles"]["tflm"]
     return {
@@ -94,7 +94,7 @@ def figures(answer: Mapping[str, Any]) -> Figures:
 def _offer(placing: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the offer of the one that has an operator."""
     none: Mapping[str, Any] = {"cycles": None}
-    return next((one for one in placing["offers"] if one["backend"] == placing["on"]), none)
+    return next((offer for offer in placing["offers"] if offer["backend"] == placing["on"]), none)
 
 
 def _chosen(only: Iterable[str]) -> list[Run]:

@@ -102,23 +102,23 @@ def total(figures: Figures) -> int:
 def misses(results: Mapping[str, Any], tables: Sequence[Table]) -> list[str]:
     """Return a sentence for each choice that is slower than an alternative, and each difference."""
     runs = results["runs"]
-    found = []
+    sentences = []
     for table in tables:
         others = [key for key in table.columns if key in runs and key != table.auto]
         for network, chosen in runs.get(table.auto, {}).items() if others else ():
             least, key = min((total(runs[key][network]), key) for key in others)
             if total(chosen) > least + NOISE:
-                found.append(
+                sentences.append(
                     f"{network}, {table.auto}: {total(chosen):,} cycles, but {least:,} with {key}"
                 )
-    return found + list(_differences(runs))
+    return sentences + list(_differences(runs))
 
 
 def _differences(runs: Mapping[str, Any]) -> Iterator[str]:
     for key, by_network in runs.items():
-        for network, one in by_network.items():
-            if one["mismatches"] or not one["elements"]:
-                yield f"{network}, {key}: {one['mismatches']} of {one['elements']} differ"
+        for network, figures in by_network.items():
+            if figures["mismatches"] or not figures["elements"]:
+                yield f"{network}, {key}: {figures['mismatches']} of {figures['elements']} differ"
 
 
 def page(results: Mapping[str, Any]) -> str:
@@ -139,7 +139,9 @@ def _cells(runs: Mapping[str, Any], table: Table) -> str:
     for network, chosen in runs[table.auto].items():
         figures = [total(runs[key][network]) for key in table.columns]
         least = min(figures)
-        cells = [f"**{one:,}**" if one <= least + NOISE else f"{one:,}" for one in figures]
+        cells = [
+            f"**{figure:,}**" if figure <= least + NOISE else f"{figure:,}" for figure in figures
+        ]
         shares = ", ".join(f"{who} {count}" for who, count in sorted(chosen["operators"].items()))
         rows.append([network, *cells, shares])
     return markdown.table(head, rows)
@@ -148,10 +150,10 @@ def _cells(runs: Mapping[str, Any], table: Table) -> str:
 def errors(layers: Sequence[Mapping[str, Any]]) -> str:
     """Return the table of errors of estimates."""
     groups: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
-    for one in layers:
-        if one["estimate"] is not None:
-            key = (one["whose"], one["operator"], one["dtype"])
-            groups.setdefault(key, []).append((one["estimate"], one["instructions"]))
+    for layer in layers:
+        if layer["estimate"] is not None:
+            key = (layer["whose"], layer["operator"], layer["dtype"])
+            groups.setdefault(key, []).append((layer["estimate"], layer["instructions"]))
     rows = []
     for (whose, operator, dtype), pairs in sorted(groups.items()):
         off = [estimate / counted - 1 for estimate, counted in pairs]

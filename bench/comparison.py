@@ -61,8 +61,8 @@ PARTS: Mapping[str, ComparisonRequest] = {
 
 def measure(part: str) -> Row:
     """Return a part's results."""
-    found: Row = compare(PARTS[part], Watch(_say)).as_json()
-    return found
+    row: Row = compare(PARTS[part], Watch(_say)).as_json()
+    return row
 
 
 def picture(results: Mapping[str, Row]) -> bytes:
@@ -92,9 +92,9 @@ def _mark(part: str) -> str:
 
 def with_tables(page: str, results: Mapping[str, Row]) -> str:
     """Return the page with each table between its marks."""
-    made = {part: _table(part, results[part]["results"]) for part in PARTS}
-    made["estimates"] = _estimates(results["boards"]["results"] + results["npus"]["results"])
-    for part, text in made.items():
+    tables = {part: _table(part, results[part]["results"]) for part in PARTS}
+    tables["estimates"] = _estimates(results["boards"]["results"] + results["npus"]["results"])
+    for part, text in tables.items():
         head, rest = page.split(_mark(part))
         page = f"{head}{_mark(part)}\n\n{text}\n\n{END}{rest.split(END, 1)[1]}"
     return page

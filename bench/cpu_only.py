@@ -53,26 +53,28 @@ def measure(model: Path) -> Figures:
 
 def misses(figures: Iterable[Figures]) -> list[str]:
     """Return one sentence for each limit that is missed."""
-    found, ratios = [], []
+    sentences, ratios = [], []
     for model in figures:
         name, tflm, cell = model["name"], TFLM.get(model["name"]), model["firmware"]
         if cell["mismatches"] or not cell["elements"]:
-            found.append(f"{name} on the CPU: {cell['mismatches']} of {cell['elements']} differ")
+            sentences.append(
+                f"{name} on the CPU: {cell['mismatches']} of {cell['elements']} differ"
+            )
         limits = {"init_instructions": MOST_AT_START}
         if tflm:
             ratios.append(model["instructions"] / tflm.instructions)
             limits["instructions"] = int(tflm.instructions * MOST_OF_TFLM)
             limits |= {"arena_bytes": tflm.arena_bytes, "code_bytes": tflm.code_bytes}
-        found += [
+        sentences += [
             f"{name} on the CPU: {key} is {model[key]:,}, at most {most:,}"
             for key, most in limits.items()
             if model[key] > most
         ]
     if ratios and min(ratios) > MOST_OF_BEST:
-        found.append(
+        sentences.append(
             f"on the CPU the best network takes {min(ratios):.2f} of TFLite Micro's instructions"
         )
-    return found
+    return sentences
 
 
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:

@@ -57,10 +57,10 @@ def measure() -> Iterator[Figures]:
     with tempfile.TemporaryDirectory(prefix="ethosgen-estimates-") as name:
         folder = Path(name)
         layers = [*layers_of(networks(), folder), *drawn(folder)]
-        layers += [one for one in drawn(folder, "int16") if one.code in INT16_CODES]
+        layers += [layer for layer in drawn(folder, "int16") if layer.code in INT16_CODES]
         for subject in SUBJECTS:
-            known = [(one, subject.estimate(one)) for one in layers]
-            taken = [one for one, estimate in known if estimate is not None]
+            known = [(layer, subject.estimate(layer)) for layer in layers]
+            taken = [layer for layer, estimate in known if estimate is not None]
             for layer, count in zip(taken, _counts(subject, taken, folder), strict=True):
                 yield row(subject, layer, count)
 

@@ -207,10 +207,10 @@ def _compare(
     """Return the numbers of elements and of those that differ."""
     elements = differ = 0
     for sample, expected in zip(samples, golden, strict=True):
-        for one, other in zip(program.run(sample), expected, strict=True):
-            got = np.frombuffer(one.tobytes(), other.dtype)
-            elements += other.size
-            differ += int(np.count_nonzero(got != other.reshape(-1)))
+        for computed, wanted in zip(program.run(sample), expected, strict=True):
+            got = np.frombuffer(computed.tobytes(), wanted.dtype)
+            elements += wanted.size
+            differ += int(np.count_nonzero(got != wanted.reshape(-1)))
     return elements, differ
 
 

@@ -73,8 +73,8 @@ class CompiledNetwork:
         sample = {
             t.name: _shaped(a, t.dtype, t.shape) for t, a in zip(tensors, inputs, strict=True)
         }
-        made = self._evaluate(sample, self._runner)
-        return [made[tensor.name] for tensor in self._network.outputs]
+        outputs = self._evaluate(sample, self._runner)
+        return [outputs[tensor.name] for tensor in self._network.outputs]
 
     def draw(self, count: int) -> list[list[Array]]:
         """Draw random inputs, within the accepted values."""
@@ -111,11 +111,11 @@ class BareStream:
         self.npu, self._ends = npu.name, ends
         self._memories: dict[int, Array] = {}
         bases, segments, start = [0] * BASES, [], _PAGE
-        for region, given in (*memories.items(), (-1, payload.commands)):
-            if isinstance(given, bytes):
-                memory, writable = np.frombuffer(given, np.uint8), False
+        for region, content in (*memories.items(), (-1, payload.commands)):
+            if isinstance(content, bytes):
+                memory, writable = np.frombuffer(content, np.uint8), False
             else:
-                memory, writable = np.zeros(given, np.uint8), True
+                memory, writable = np.zeros(content, np.uint8), True
             name = f"region {region}"
             segments.append(Segment(start, memory, writable, name, constant=not writable))
             if region >= 0:
@@ -161,19 +161,19 @@ def load(data: bytes, path: str) -> Program:
 def c_arrays(source: bytes) -> Iterator[bytes]:
     """Yield the arrays of hexadecimal bytes in a C file."""
     for body in _BODY.finditer(source):
-        found = bytes(int(word, 16) for word in _HEX.findall(body.group(1)))
-        if found:
-            yield found
+        array = bytes(int(word, 16) for word in _HEX.findall(body.group(1)))
+        if array:
+            yield array
 
 
 def _network_bytes(data: bytes, path: str) -> bytes:
     place, magic = _TFLITE
     if data[place] == magic:
         return data
-    found = next((array for array in c_arrays(data) if array[place] == magic), None)
-    if found is None:
+    network = next((array for array in c_arrays(data) if array[place] == magic), None)
+    if network is None:
         raise ValueError(f"{path} has no array with a .tflite")
-    return found
+    return network
 
 
 def _shaped(array: Array, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -184,19 +184,19 @@ def _shaped(array: Array, dtype: Any, shape: tuple[int, ...]) -> Array:
 def _raw(data: bytes, name: str) -> BareStream:
     """Load the output of `vela --output-format raw`."""
     with np.load(io.BytesIO(data)) as arrays:
-        found = {key: arrays[key] for key in arrays if not key.endswith(_OBJECTS)}
+        raw = {key: arrays[key] for key in arrays if not key.endswith(_OBJECTS)}
     memories: dict[int, Any] = {
-        int(found["weight_region"]): found["weight_data"].tobytes(),
-        int(found["scratch_region"]): int(found["scratch_size"]),
+        int(raw["weight_region"]): raw["weight_data"].tobytes(),
+        int(raw["scratch_region"]): int(raw["scratch_size"]),
     }
-    if found["scratch_fast_size"]:
-        memories[int(found["scratch_fast_region"])] = int(found["scratch_fast_size"])
-    payload = strip_header(found["cmd_data"].tobytes())
-    return BareStream(payload, name, memories, (_places(found, "input"), _places(found, "output")))
+    if raw["scratch_fast_size"]:
+        memories[int(raw["scratch_fast_region"])] = int(raw["scratch_fast_size"])
+    payload = strip_header(raw["cmd_data"].tobytes())
+    return BareStream(payload, name, memories, (_places(raw, "input"), _places(raw, "output")))
 
 
-def _places(found: dict[str, Array], end: str) -> list[Place]:
-    columns = (found[f"{end}_{part}"] for part in _COLUMNS)
+def _places(raw: dict[str, Array], end: str) -> list[Place]:
+    columns = (raw[f"{end}_{part}"] for part in _COLUMNS)
     return [
         Place(int(region), int(offset), tuple(int(size) for size in shape), int(element))
         for region, offset, shape, element in zip(*columns, strict=True)

@@ -27,10 +27,10 @@ def page(results: Mapping[str, Any]) -> str:
         "rows of the last axis; a row whose lead in the runtime is at most two steps counts as the "
         "same. The column on the NPU counts operators, those at float ends included.",
     ]
-    found = [(suite, results[suite.title]) for suite in SUITES if suite.title in results]
-    for suite, parts in found:
+    measured = [(suite, results[suite.title]) for suite in SUITES if suite.title in results]
+    for suite, parts in measured:
         lines += ["", f"## {suite.title}", "", suite.about, "", *_tables(parts)]
-    lines += ["", *_beside_tflite(found)]
+    lines += ["", *_beside_tflite(measured)]
     return "\n".join(lines) + "\n"
 
 
@@ -38,11 +38,11 @@ def page(results: Mapping[str, Any]) -> str:
 
 
 def _tables(parts: Mapping[str, Sequence[Figures]]) -> list[str]:
-    operators = [one for one in parts["operators"] if "refused" not in one]
+    operators = [row for row in parts["operators"] if "refused" not in row]
     lines = [_table({"operator": _name, **_EXACT, **_FIDELITY, **_PLACE}, operators)]
-    refused = [one for one in parts["operators"] if "refused" in one]
+    refused = [row for row in parts["operators"] if "refused" in row]
     if refused:
-        lines += ["", *(f"- {one['name']}: {one['refused']}." for one in refused)]
+        lines += ["", *(f"- {row['name']}: {row['refused']}." for row in refused)]
     columns = {"network": _name, **_EXACT, **_FIDELITY, **_LARGEST, **_PLACE, "on the CPU": _on_cpu}
     lines += ["", "### Whole networks", "", _table(columns, parts["networks"])]
     causes = _causes([*parts["operators"], *parts["networks"]])
@@ -54,19 +54,19 @@ def _tables(parts: Mapping[str, Sequence[Figures]]) -> list[str]:
 def _causes(rows: Sequence[Figures]) -> list[str]:
     """Return a line for each cause, with the rows that it explains."""
     by_cause: dict[str, list[str]] = {}
-    for one in rows:
-        if one.get("known") and (one.get("most") or 0) >= _ABOVE_ONE_STEP:
-            by_cause.setdefault(one["known"], []).append(f"{one['name']} in {one['setting']}")
+    for row in rows:
+        if row.get("known") and (row.get("most") or 0) >= _ABOVE_ONE_STEP:
+            by_cause.setdefault(row["known"], []).append(f"{row['name']} in {row['setting']}")
     return sorted(f"- {'; '.join(sorted(who))}: {why}." for why, who in by_cause.items())
 
 
 def _optimized(networks: Sequence[Figures]) -> list[str]:
-    rows = [one for one in networks if "optimized" in one]
+    rows = [row for row in networks if "optimized" in row]
     if not rows:
         return []
 
     def part(key: str, cell: Cell) -> Cell:
-        return lambda one: cell(one[key])
+        return lambda row: cell(row[key])
 
     columns: dict[str, Cell] = {"network": _name}
     for key, who in (("optimized", "ours"), ("optimized_own", "its own")):
@@ -90,26 +90,26 @@ def _optimized(networks: Sequence[Figures]) -> list[str]:
 # ---- all formats beside .tflite ------------------------------------------------------------------
 
 
-def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]]) -> list[str]:
+def _beside_tflite(measured: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]]) -> list[str]:
     rows = [
         {
-            **one,
+            **row,
             "format": suite.title,
-            "why": suite.fewer.get((one["name"], one["setting"])) if has_fewer(one) else None,
+            "why": suite.fewer.get((row["name"], row["setting"])) if has_fewer(row) else None,
         }
-        for suite, parts in found
-        for one in parts["networks"]
-        if "twin" in one
+        for suite, parts in measured
+        for row in parts["networks"]
+        if "twin" in row
     ]
-    rows.sort(key=lambda one: str(one["name"]).lower())
+    rows.sort(key=lambda row: str(row["name"]).lower())
     columns: Columns = {
         "network": _name,
-        "format": lambda one: f"{one['format']} {one['setting']}".strip(),
+        "format": lambda row: f"{row['format']} {row['setting']}".strip(),
         "operators on the NPU": _parts_on_npu,
         "multiplications": _share,
-        "operators, .tflite": lambda one: _on_npu(one["twin"]),
-        "multiplications, .tflite": lambda one: _share(one["twin"]),
-        "why fewer": lambda one: one["why"],
+        "operators, .tflite": lambda row: _on_npu(row["twin"]),
+        "multiplications, .tflite": lambda row: _share(row["twin"]),
+        "why fewer": lambda row: row["why"],
     }
     return [
         "## Beside the same networks as .tflite",
@@ -124,11 +124,11 @@ def _beside_tflite(found: Sequence[tuple[Suite, Mapping[str, Sequence[Figures]]]
     ]
 
 
-def has_fewer(one: Figures) -> bool:
+def has_fewer(row: Figures) -> bool:
     """Return whether the CPU runs more of a network than quantization at its float ends."""
-    if "operations" in one:
-        return int(one["partitions"]) > 1
-    return not _ENDS.issuperset(one["on_cpu"])
+    if "operations" in row:
+        return int(row["partitions"]) > 1
+    return not _ENDS.issuperset(row["on_cpu"])
 
 
 _ENDS = {"QUANTIZE", "DEQUANTIZE"}
@@ -139,69 +139,69 @@ _ENDS = {"QUANTIZE", "DEQUANTIZE"}
 
 def _table(columns: Columns, rows: Sequence[Figures]) -> str:
     """Return a table without the columns of which no row has a figure."""
-    cells = {head: [cell(one) for one in rows] for head, cell in columns.items()}
-    kept = {head: some for head, some in cells.items() if any(one is not None for one in some)}
+    cells = {head: [cell(row) for row in rows] for head, cell in columns.items()}
+    kept = {head: some for head, some in cells.items() if any(cell is not None for cell in some)}
     return table(
-        list(kept), [[one or "" for one in row] for row in zip(*kept.values(), strict=True)]
+        list(kept), [[cell or "" for cell in row] for row in zip(*kept.values(), strict=True)]
     )
 
 
-def _name(one: Figures) -> str:
-    return str(one["name"])
+def _name(row: Figures) -> str:
+    return str(row["name"])
 
 
-def _mismatches(one: Figures) -> str:
-    return "not compared" if one["mismatches"] is None else str(one["mismatches"])
+def _mismatches(row: Figures) -> str:
+    return "not compared" if row["mismatches"] is None else str(row["mismatches"])
 
 
 def _part(key: str) -> Cell:
-    return lambda one: f"{one[key] / one['elements']:.1%}" if key in one else None
+    return lambda row: f"{row[key] / row['elements']:.1%}" if key in row else None
 
 
-def _on_npu(one: Figures) -> str | None:
-    return f"{one['on_npu']} of {one['operators']}" if "on_npu" in one else None
+def _on_npu(row: Figures) -> str | None:
+    return f"{row['on_npu']} of {row['operators']}" if "on_npu" in row else None
 
 
-def _on_u85(one: Figures) -> str | None:
-    return f"{one['on_u85']} of {one['operators']}" if "on_u85" in one else None
+def _on_u85(row: Figures) -> str | None:
+    return f"{row['on_u85']} of {row['operators']}" if "on_u85" in row else None
 
 
-def _wrong_on_u85(one: Figures) -> str | None:
-    if "u85_elements" not in one:
+def _wrong_on_u85(row: Figures) -> str | None:
+    if "u85_elements" not in row:
         return None
-    faults = f", {one['u85_undefined']} faults" if one["u85_undefined"] else ""
-    return f"{one['u85_mismatches']:,} of {one['u85_elements']:,}{faults}"
+    faults = f", {row['u85_undefined']} faults" if row["u85_undefined"] else ""
+    return f"{row['u85_mismatches']:,} of {row['u85_elements']:,}{faults}"
 
 
-def _operations(one: Figures) -> str | None:
-    return str(one["operations"]) if "operations" in one else None
+def _operations(row: Figures) -> str | None:
+    return str(row["operations"]) if "operations" in row else None
 
 
-def _parts_on_npu(one: Figures) -> str:
-    count = one.get("partitions")
-    return _on_npu(one) or ("one delegate" if count == 1 else f"{count} delegates")
+def _parts_on_npu(row: Figures) -> str:
+    count = row.get("partitions")
+    return _on_npu(row) or ("one delegate" if count == 1 else f"{count} delegates")
 
 
-def _share(one: Figures) -> str | None:
-    return None if one.get("share") is None else f"{one['share']:.1%}"
+def _share(row: Figures) -> str | None:
+    return None if row.get("share") is None else f"{row['share']:.1%}"
 
 
-def _on_cpu(one: Figures) -> str | None:
-    return ", ".join(one["on_cpu"]) or None
+def _on_cpu(row: Figures) -> str | None:
+    return ", ".join(row["on_cpu"]) or None
 
 
 _EXACT: Columns = {
-    "type": lambda one: one["setting"] or None,
-    "outputs": lambda one: f"{one['elements']:,}",
+    "type": lambda row: row["setting"] or None,
+    "outputs": lambda row: f"{row['elements']:,}",
     "mismatches": _mismatches,
 }
 _FIDELITY: dict[str, Cell] = {
     "equal": _part("equal"),
     "one step": _part("by_one"),
-    "most": lambda one: f"{one['most']:g}" if "most" in one else None,
+    "most": lambda row: f"{row['most']:g}" if "most" in row else None,
 }
 _LARGEST: dict[str, Cell] = {
-    "same largest": lambda one: f"{one['same_largest']} of {one['rows']}" if "rows" in one else None
+    "same largest": lambda row: f"{row['same_largest']} of {row['rows']}" if "rows" in row else None
 }
 _PLACE: Columns = {
     "on the NPU": _on_npu,

@@ -81,7 +81,7 @@ def _of_plan(plan: "Plan") -> Figures:
     return {
         "on_npu": len(chosen),
         "operators": len(graph.operators),
-        "on_cpu": sorted({one.code.removeprefix("TOSA_") for one in plan.cpu_operators}),
+        "on_cpu": sorted({operator.code.removeprefix("TOSA_") for operator in plan.cpu_operators}),
         "share": products(graph, chosen) / whole if whole else None,
     }
 
@@ -150,7 +150,7 @@ _TORCH_NETWORKS = {
 def _torch_twin(name: str) -> Figures:
     from tests.support import tflite_twins as twins
 
-    made: dict[str, Callable[[], bytes]] = {
+    files: dict[str, Callable[[], bytes]] = {
         MOBILENET: lambda: twins.mobilenet_v2(96, 1, 1000),
         DS_CNN: twins.ds_cnn,
         RESNET: lambda: twins.resnet_8(softmax=True),
@@ -158,7 +158,7 @@ def _torch_twin(name: str) -> Figures:
         TRANSFORMER: lambda: twins.transformer(16, 32, 4, norm_first=False),
         LSTM: lambda: twins.lstm(6, 8, 16),
     }
-    return _twin(made[name]())
+    return _twin(files[name]())
 
 
 XNNPACKS = "int8, XNNPACK's"
@@ -187,8 +187,8 @@ def _torch_networks() -> Iterator[Figures]:
     for kind, names in NETWORKS.items():
         for row in torch_rows(kind, names, alone=True):
             name = _TORCH_NETWORKS[row.name]
-            made = figures(row.trial, _QUANTIZERS[kind], KNOWN.get((row.name, kind), ""))
-            yield {**made, "name": name, **_torch_twin(name)}
+            measured = figures(row.trial, _QUANTIZERS[kind], KNOWN.get((row.name, kind), ""))
+            yield {**measured, "name": name, **_torch_twin(name)}
 
 
 CONVERTER = "int8, converter's"
@@ -247,23 +247,23 @@ def _programs(names: list[str]) -> Iterator[Figures]:
         export(folder, names)
         for wanted in names:
             kind, _, name = wanted.partition("-")
-            made: Figures = {"name": name, "setting": _QUANTIZERS[kind]}
+            named: Figures = {"name": name, "setting": _QUANTIZERS[kind]}
             try:
-                found = row(folder, wanted)
+                measured = row(folder, wanted)
             except UnsupportedError as error:
                 if "has no Ethos-U delegate" not in str(error):
                     raise
-                yield {**made, "refused": "ExecuTorch delegates none of it"}
+                yield {**named, "refused": "ExecuTorch delegates none of it"}
                 continue
-            graph = found.plan.network.graph
+            graph = measured.plan.network.graph
             yield {
-                **made,
-                **_of_fidelity(found.fidelity),
-                "mismatches": found.differing,
+                **named,
+                **_of_fidelity(measured.fidelity),
+                "mismatches": measured.differing,
                 "known": "",
-                "operations": found.plan.npu_operations,
-                "partitions": len(found.plan.partitions),
-                "on_cpu": sorted({one.code for one in found.plan.cpu_operators}),
+                "operations": measured.plan.npu_operations,
+                "partitions": len(measured.plan.partitions),
+                "on_cpu": sorted({operator.code for operator in measured.plan.cpu_operators}),
                 "share": None if products(graph, graph.operators) else 1.0,
             }
 
@@ -276,9 +276,9 @@ def _pte_operators() -> Iterator[Figures]:
 
 
 def _pte_networks() -> Iterator[Figures]:
-    for one in _programs([f"ethosu-{name}" for name in _TORCH_NETWORKS]):
-        name = _TORCH_NETWORKS[one["name"]]
-        yield {**one, "name": name, **_torch_twin(name)}
+    for measured in _programs([f"ethosu-{name}" for name in _TORCH_NETWORKS]):
+        name = _TORCH_NETWORKS[measured["name"]]
+        yield {**measured, "name": name, **_torch_twin(name)}
 
 
 # ---- all -----------------------------------------------------------------------------------------

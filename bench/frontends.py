@@ -21,13 +21,13 @@ PARTS = ("networks", "operators")
 
 def measured(suite: Suite, parts: Sequence[str] = PARTS) -> dict[str, list[Figures]]:
     """Measure parts of a suite, telling each row on stderr."""
-    made: dict[str, list[Figures]] = {}
+    figures: dict[str, list[Figures]] = {}
     for part in parts:
-        made[part] = []
-        for one in {"networks": suite.networks, "operators": suite.operators}[part]():
-            sys.stderr.write(f"{suite.title} {one['name']} {one['setting']}\n")
-            made[part].append(one)
-    return made
+        figures[part] = []
+        for row in {"networks": suite.networks, "operators": suite.operators}[part]():
+            sys.stderr.write(f"{suite.title} {row['name']} {row['setting']}\n")
+            figures[part].append(row)
+    return figures
 
 
 def main() -> None:
@@ -44,9 +44,9 @@ def main() -> None:
         parser.error(f"no suite is named {', '.join(sorted(unknown))}; there are {titles}")
     for suite in SUITES:
         if not arguments.render and suite.title in (arguments.suites or titles):
-            made = measured(suite, (arguments.only,) if arguments.only else PARTS)
+            figures = measured(suite, (arguments.only,) if arguments.only else PARTS)
             results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-            results[suite.title] = results.get(suite.title, {}) | made
+            results[suite.title] = results.get(suite.title, {}) | figures
             results = {title: results[title] for title in titles if title in results}
             RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(json.loads(RESULTS.read_text())))

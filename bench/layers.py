@@ -220,8 +220,10 @@ class Firmware:
 
     def run(self, samples: Sequence[Sequence[Arrays]]) -> list[list[Sample]]:
         """Run each layer's samples on QEMU, layer by layer."""
-        devices = [load_wrapped(str(one)).device for one in self.info.accelerators]
-        known = replace(self.info, devices=unite([one for one in devices if one is not None]))
+        devices = [load_wrapped(str(path)).device for path in self.info.accelerators]
+        known = replace(
+            self.info, devices=unite([device for device in devices if device is not None])
+        )
         order = [index for index, some in enumerate(samples) for _ in some]
         flat = [sample for some in samples for sample in some]
         outcome = run(self.built.elf, known, flat, order=order, on="qemu", attach=None)
@@ -239,7 +241,7 @@ def firmwares(layers: Sequence[Layer], board: object, *options: object) -> Itera
         with tempfile.TemporaryDirectory(prefix="ethosgen-layers-") as folder:
             place = Path(folder, "project")
             named = [word for name in _NAMES[: len(some)] for word in ("--name", name)]
-            paths = [one.path for one in some]
+            paths = [layer.path for layer in some]
             ethosgen("project", *paths, *named, "--board", board, *options, "-o", place)
             yield Firmware(some, build_project(place, watch=Watch()), open_project(place))
 
@@ -250,7 +252,7 @@ def run_layers(layers: Sequence[Layer], board: object, *options: object) -> Iter
     No oracle is asked: compare the outputs with those of our kernels.
     """
     for firmware in firmwares(layers, board, *options):
-        for done in firmware.run([draw_samples(one.network, 1, 0) for one in firmware.layers]):
+        for done in firmware.run([draw_samples(layer.network, 1, 0) for layer in firmware.layers]):
             yield from done
 
 

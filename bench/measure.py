@@ -33,8 +33,8 @@ console = Console(highlight=False, soft_wrap=True)
 
 def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:
     """Return the comparison with one oracle, None if that oracle cannot run the network."""
-    found: Figures | None = answer["oracles"].get(oracle)
-    return found
+    figures: Figures | None = answer["oracles"].get(oracle)
+    return figures
 
 
 def measure_model(model: Path) -> Figures:

@@ -66,7 +66,7 @@ def _rescaled(net: NetworkBuilder, x: int, scale: float = SCALE) -> int:
     for index in (weights, bias):
         spec = net.tensors[index]
         scales = spec.scale if isinstance(spec.scale, tuple) else (_first(spec.scale),)
-        scaled = tuple(float(np.float32(one / gain)) for one in scales)
+        scaled = tuple(float(np.float32(scale / gain)) for scale in scales)
         net.tensors[index] = dataclasses.replace(spec, scale=scaled)
     net.tensors[x] = dataclasses.replace(net.tensors[x], scale=scale)
     return x

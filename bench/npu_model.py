@@ -185,7 +185,7 @@ def _cycles(network: Any, npu: str, mode: str) -> Figures:
     programs = (
         load(stream_of(p).commands, accelerator, ports_of(plan, p)) for p in plan.partitions
     )
-    return {"ours": sum(one.activity.cycles for one in programs), "vela": plan.npu_cycles}
+    return {"ours": sum(program.activity.cycles for program in programs), "vela": plan.npu_cycles}
 
 
 # ---- for the bench ---------------------------------------------------------------------------
@@ -221,39 +221,41 @@ def misses(results: Figures) -> list[str]:
 
 
 def _missed(figures: Iterable[Figures], generation: Generation) -> list[str]:
-    found = []
-    for one in _run(figures):
-        name = f"{one['name']} on {generation.npu}"
-        if one["ratio"] > MOST_OF_TFLM:
-            found.append(
-                f"{name}: the NPU model takes {one['ratio']:.1f} times TFLite Micro's time"
+    sentences = []
+    for row in _run(figures):
+        name = f"{row['name']} on {generation.npu}"
+        if row["ratio"] > MOST_OF_TFLM:
+            sentences.append(
+                f"{name}: the NPU model takes {row['ratio']:.1f} times TFLite Micro's time"
             )
-        if one["name"] == MOBILENET and one["model_s"] > generation.most_mobilenet_s:
-            found.append(f"{name}: the NPU model takes {one['model_s']:.2f} s")
-        if one["peak_bytes"] > ALLOWANCE_BYTES and _of_tensors(one) > MOST_OF_TENSORS:
-            found.append(f"{name}: the NPU model takes {_of_tensors(one):.1f} times its tensors")
-    return found
+        if row["name"] == MOBILENET and row["model_s"] > generation.most_mobilenet_s:
+            sentences.append(f"{name}: the NPU model takes {row['model_s']:.2f} s")
+        if row["peak_bytes"] > ALLOWANCE_BYTES and _of_tensors(row) > MOST_OF_TENSORS:
+            sentences.append(
+                f"{name}: the NPU model takes {_of_tensors(row):.1f} times its tensors"
+            )
+    return sentences
 
 
 def beyond_tensors(figures: Iterable[Figures]) -> str:
     """Return the page's sentence on networks above the ratio but within ALLOWANCE_BYTES."""
-    found = [
-        f"{one['name']} ({_of_tensors(one):.1f} times, {one['peak_bytes'] / 1024:,.0f} KiB)"
-        for one in _run(figures)
-        if _of_tensors(one) > MOST_OF_TENSORS and one["peak_bytes"] <= ALLOWANCE_BYTES
+    texts = [
+        f"{row['name']} ({_of_tensors(row):.1f} times, {row['peak_bytes'] / 1024:,.0f} KiB)"
+        for row in _run(figures)
+        if _of_tensors(row) > MOST_OF_TENSORS and row["peak_bytes"] <= ALLOWANCE_BYTES
     ]
-    if not found:
+    if not texts:
         return "No network needs an exception."
     sentence = (
-        f"These exceed it: {', '.join(found)}. The memory for Python objects, for the NPU's "
+        f"These exceed it: {', '.join(texts)}. The memory for Python objects, for the NPU's "
         "internal memory and for the smallest chunks does not shrink with the tensors, so every "
         f"network may use {ALLOWANCE_BYTES >> 10} KiB."
     )
     return textwrap.fill(sentence, 100)
 
 
-def _of_tensors(one: Figures) -> float:
-    return float(one["peak_bytes"] / one["tensor_bytes"])
+def _of_tensors(row: Figures) -> float:
+    return float(row["peak_bytes"] / row["tensor_bytes"])
 
 
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
@@ -262,24 +264,24 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     head += ["tensors", "peak memory", "of it Python objects", "ratio"]
     table = [
         [
-            one["name"],
-            f"{one['first_s'] * 1000:,.0f} ms",
-            f"{one['model_s'] * 1000:,.3f} ms",
-            f"{one['tflm_s'] * 1000:,.3f} ms",
-            f"{one['ratio']:.1f}",
-            f"{one['tensor_bytes'] / 1024:,.1f} KiB",
-            f"{one['peak_bytes'] / 1024:,.0f} KiB",
-            f"{one['object_bytes'] / 1024:,.0f} KiB" if "object_bytes" in one else "-",
-            f"{_of_tensors(one):.1f}",
+            row["name"],
+            f"{row['first_s'] * 1000:,.0f} ms",
+            f"{row['model_s'] * 1000:,.3f} ms",
+            f"{row['tflm_s'] * 1000:,.3f} ms",
+            f"{row['ratio']:.1f}",
+            f"{row['tensor_bytes'] / 1024:,.1f} KiB",
+            f"{row['peak_bytes'] / 1024:,.0f} KiB",
+            f"{row['object_bytes'] / 1024:,.0f} KiB" if "object_bytes" in row else "-",
+            f"{_of_tensors(row):.1f}",
         ]
-        for one in _run(figures)
+        for row in _run(figures)
     ]
     return head, table
 
 
 def _run(figures: Iterable[Figures]) -> list[Figures]:
     """Return the figures of the networks that were run, not only estimated."""
-    return [one for one in figures if "ratio" in one]
+    return [row for row in figures if "ratio" in row]
 
 
 def cycle_rows(
@@ -290,9 +292,9 @@ def cycle_rows(
     Without `mode`, it is the one for the default memory mode.
     """
     table = []
-    for one in figures:
-        row = [one["name"]]
-        cells = one["cycles_by_mode"][mode] if mode else one["cycles"]
+    for network in figures:
+        row = [network["name"]]
+        cells = network["cycles_by_mode"][mode] if mode else network["cycles"]
         for npu in npus:
             cell = cells[npu]
             off = cell["ours"] / cell["vela"] - 1

@@ -80,8 +80,8 @@ def _run(file: Path, count: int, link: LinkKind) -> Row:
         "full_latency": report.full_latency,
         "alone": report.alone,
         "slowest": report.slowest.name,
-        "cycles": [one.cycles for one in report.elements],
-        "estimated": [one.estimated for one in report.elements],
+        "cycles": [element.cycles for element in report.elements],
+        "estimated": [element.estimated for element in report.elements],
     }
 
 
@@ -110,8 +110,8 @@ def _cells(row: Row) -> list[list[object]]:
     ]
     if (row["link"], row["count"]) != (LINK_KINDS[1], ELEMENTS[0]):
         return [line]
-    one = [row["network"], "", 1, f"{alone:,}", "1.00", f"{alone:,}", f"{alone:,}", ""]
-    return [one, line]
+    single = [row["network"], "", 1, f"{alone:,}", "1.00", f"{alone:,}", f"{alone:,}", ""]
+    return [single, line]
 
 
 def with_section(page: str, rows: Sequence[Row]) -> str:

@@ -93,9 +93,9 @@ def snake() -> Ints:
     return columns.ravel()
 
 
-def others(found: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
+def others(placement: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
     """Yield other ways to place the same replicas."""
-    replication = found.replication
+    replication = placement.replication
     total, graph = replication.total, replication.graph
     position = np.empty(len(graph.tasks))
     position[list(graph.order)] = np.arange(len(graph.tasks))
@@ -112,7 +112,7 @@ def others(found: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
     yield "snake, task by task", lambda: along(np.zeros(total, np.int64))
     yield "snake, lane by lane", lambda: along(number % lanes(replication.counts))
     links = adjacency_of(replication.flows, total)
-    pulls = pulls_of(replication, found.gates)
+    pulls = pulls_of(replication, placement.gates)
     yield "bipartitioning", lambda: bisect(links, np.sort(snake()[:total]), MESH, 0, pulls)
 
 
@@ -120,25 +120,27 @@ def measure(graph: TaskGraph) -> None:
     """Print the rows of one task graph."""
     system = System(mesh=MESH, element=Element(memory_bytes=64 << 20))
     started = time.process_time()
-    found = place(graph, system, None, 0, Watch())
+    ours = place(graph, system, None, 0, Watch())
     took = time.process_time() - started
-    total = float(found.flows.bytes.sum())
-    rows = [*others(found), ("bipartitioning and exchanges", lambda: found.elements)]
+    total = float(ours.flows.bytes.sum())
+    rows = [*others(ours), ("bipartitioning and exchanges", lambda: ours.elements)]
     for name, make in rows:
-        one = replace(found, elements=make())
-        hottest = float(one.link_bytes.max())
-        click.echo(f"| {graph.name} | {name} | {one.hop_bytes / total:.2f} | {hottest:,.0f} |")
+        placement = replace(ours, elements=make())
+        hottest = float(placement.link_bytes.max())
+        click.echo(
+            f"| {graph.name} | {name} | {placement.hop_bytes / total:.2f} | {hottest:,.0f} |"
+        )
     started = time.process_time()
-    run = simulate_steadily(found, Watch())
+    run = simulate_steadily(ours, Watch())
     simulated = time.process_time() - started
-    best = bound_of(found).period_s
+    best = bound_of(ours).period_s
     click.echo(
-        f"{graph.name}: {found.replication.total:,} replicas, placed in {took:.1f} s; "
+        f"{graph.name}: {ours.replication.total:,} replicas, placed in {took:.1f} s; "
         f"{run.samples:,} samples and {run.events:,} events in {simulated:.1f} s of one core; "
         f"{best / run.period_s:.1%} of the bound, full: {run.is_full}",
     )
 
 
 if __name__ == "__main__":
-    for one in (pipeline(24, 0), pipeline(100, 3), stencil(128, 57), irregular(7000, 14000, 1)):
-        measure(one)
+    for graph in (pipeline(24, 0), pipeline(100, 3), stencil(128, 57), irregular(7000, 14000, 1)):
+        measure(graph)

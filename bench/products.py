@@ -25,15 +25,15 @@ def products(graph: Graph, operators: Iterable[Operator]) -> int:
 def _products(graph: Graph, operator: Operator) -> int:
     code = operator.code
     shapes = [graph.tensors[i].shape if i >= 0 else () for i in operator.inputs]
-    made = graph.tensors[operator.outputs[0]].shape
+    shape = graph.tensors[operator.outputs[0]].shape
     if code in _DENSE:
-        return prod(made) * prod(shapes[1][1:])
+        return prod(shape) * prod(shapes[1][1:])
     if code in _DEPTHWISE:
-        return prod(made) * prod(shapes[1][axis] for axis in _DEPTHWISE[code])
+        return prod(shape) * prod(shapes[1][axis] for axis in _DEPTHWISE[code])
     if code in _TRANSPOSED:
         return prod(shapes[_TRANSPOSED[code]]) * prod(shapes[1][:-1])
     if code in _MATRICES:
-        return prod(made) * shapes[0][-2 if operator.options.get("adj_x") else -1]
+        return prod(shape) * shapes[0][-2 if operator.options.get("adj_x") else -1]
     if code == _RECURRENT:
-        return prod(made[:-1]) * sum(map(prod, shapes[_RECURRENT_WEIGHTS]))
+        return prod(shape[:-1]) * sum(map(prod, shapes[_RECURRENT_WEIGHTS]))
     return 0

@@ -130,10 +130,10 @@ def find(source: str, tree: Path) -> Iterator[Published]:
         yield Published(source, str(path.relative_to(tree)), path.read_bytes())
 
 
-def without_twins(found: Iterable[Published]) -> list[Published]:
+def without_twins(networks: Iterable[Published]) -> list[Published]:
     """Return each network once, with the place where it is found first."""
     kept: dict[str, Published] = {}
-    for network in found:
+    for network in networks:
         kept.setdefault(hashlib.sha256(network.data).hexdigest(), network)
     return list(kept.values())
 
@@ -218,11 +218,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        found = [n for item in PACKAGES.items() for n in download(*item, Path(directory))]
+        published = [n for item in PACKAGES.items() for n in download(*item, Path(directory))]
     for pair in arguments.also:
         name, _, tree = pair.partition("=")
-        found += find(name, Path(tree))
-    networks = without_twins(found)
+        published += find(name, Path(tree))
+    networks = without_twins(published)
     console.print(f"{len(networks)} networks ...")
     with ThreadPoolExecutor(arguments.jobs) as pool:
         rows = list(pool.map(measure, networks))

@@ -80,14 +80,14 @@ def read(results: Path) -> dict[str, Trial]:
 def attempt(network: Published) -> Trial:
     """Try a network."""
     console.print(f"  {network.source}: {network.name}")
-    found = verify(network, NPU)
-    verdict, words, placed = "REFUSED", found.refusal, "-"
-    if found.answer is not None:
+    trial = verify(network, NPU)
+    verdict, words, placed = "REFUSED", trial.refusal, "-"
+    if trial.answer is not None:
         verdict, words = (
-            found.answer["verdict"],
-            f"{found.cell}, {', '.join(found.answer['oracles'])}",
+            trial.answer["verdict"],
+            f"{trial.cell}, {', '.join(trial.answer['oracles'])}",
         )
-        placed = f"{found.answer['npu']['npu_operators']} + {found.answer['npu']['cpu_operators']}"
+        placed = f"{trial.answer['npu']['npu_operators']} + {trial.answer['npu']['cpu_operators']}"
     return Trial(network.source, network.place, digest(network), verdict, words, placed)
 
 

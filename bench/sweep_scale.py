@@ -73,7 +73,7 @@ class Sleep:
 
     seconds: float
 
-    def __call__(self, shared: object, given: object) -> Made:
+    def __call__(self, shared: object, task: object) -> Made:
         """Return a value of a point's size."""
         time.sleep(self.seconds)
         return Made(b"0" * 600)

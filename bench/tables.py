@@ -80,23 +80,23 @@ def missed_sizes(model: dict[str, Any]) -> list[str]:
 
 def misses(results: Results) -> list[str]:
     """Return one sentence for each limit that is missed and each output that differs."""
-    found = []
+    sentences = []
     for model in results["models"]:
         for where, cell in (("the firmware", model["firmware"]), *model["simulate"].items()):
             if cell["mismatches"] or not cell["elements"]:
-                found.append(
+                sentences.append(
                     f"{model['name']} on {where}: {cell['mismatches']} of {cell['elements']} differ"
                 )
-        found += [
+        sentences += [
             f"{model['name']}: {SIZES[key].title} is {model[key]}, at most {SIZES[key].most:,}"
             for key in missed_sizes(model)
         ]
-    found += [
+    sentences += [
         f"{limit.title}: {results['times'][key]} s, at most {limit.most:g} s"
         for key, limit in TIMES.items()
         if results["times"][key] is None or results["times"][key] > limit.most
     ]
-    return found + cpu_only.misses(results["cpu_only"]) + npu_model.misses(results)
+    return sentences + cpu_only.misses(results["cpu_only"]) + npu_model.misses(results)
 
 
 def _number(value: int | None, is_over: bool) -> str:

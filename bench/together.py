@@ -15,17 +15,17 @@ def measure(models: Sequence[Path]) -> dict[str, Any]:
 def lines(answer: Mapping[str, Any], alone: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the figures as text; `alone` has the bench's figures for the same networks."""
     library = answer["library_bytes"]["code"] + answer["library_bytes"]["constants"]
-    libraries = [one["library_flash_bytes"] for one in alone]
-    arenas = [one["arena_bytes"] for one in alone]
-    names = ", ".join(one["model"] for one in answer["networks"])
+    libraries = [network["library_flash_bytes"] for network in alone]
+    arenas = [network["arena_bytes"] for network in alone]
+    names = ", ".join(network["model"] for network in answer["networks"])
     verdict = "" if library < 2 * max(libraries) else "   MISSED"
     return [
         f"Together in one firmware, {names}:",
         f"  outputs that differ  {answer['mismatches']}",
         f"  library {library:>7,} B   (under {2 * max(libraries):,}, twice one; alone "
-        f"{' + '.join(f'{one:,}' for one in libraries)}){verdict}",
+        f"{' + '.join(f'{size:,}' for size in libraries)}){verdict}",
         f"  arena   {answer['shared_bytes']['arena']:>7,} B   (alone "
-        f"{' + '.join(f'{one:,}' for one in arenas)})",
+        f"{' + '.join(f'{size:,}' for size in arenas)})",
     ]
 
 
@@ -33,7 +33,7 @@ def show(
     models: Sequence[Path], figures: Sequence[Mapping[str, Any]], say: Callable[[str], None]
 ) -> bool:
     """Measure and print; return True if no output differs and the library is small enough."""
-    alone = {one["name"]: one for one in figures}
+    alone = {network["name"]: network for network in figures}
     chosen = [model for model in models if model.stem in alone]
     if len(chosen) < 2:
         say("several networks together were not measured: there is only one")

@@ -79,14 +79,14 @@ class Trial:
 def networks(trees: Path) -> list[tuple[str, Path]]:
     """Return each network once, small ones first, with the repository where it came first."""
     seen: set[str] = set()
-    found = []
+    files = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
         for path in sorted(path for path in tree.rglob("*lite") if path.is_file()):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)
-                found.append((tree.name.replace("+", "/"), path))
-    return sorted(found, key=lambda network: network[1].stat().st_size)
+                files.append((tree.name.replace("+", "/"), path))
+    return sorted(files, key=lambda network: network[1].stat().st_size)
 
 
 class Answer(NamedTuple):
@@ -188,13 +188,13 @@ _SIDES = {
 
 def _refused(trials: list[Trial]) -> list[str]:
     """Return the reasons for refusals, with the number of networks for each."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for trial in trials:
         for npu in NPUS:
             if trial.verdicts[npu] == "REFUSED":
-                found[_class(trial.words[npu]), npu] += 1
-    names = [name for name in (*CLASSES, "another reason") if any(found[name, n] for n in NPUS)]
-    rows = [markdown.row([name, *(str(found[name, npu]) for npu in NPUS)]) for name in names]
+                counts[_class(trial.words[npu]), npu] += 1
+    names = [name for name in (*CLASSES, "another reason") if any(counts[name, n] for n in NPUS)]
+    rows = [markdown.row([name, *(str(counts[name, npu]) for npu in NPUS)]) for name in names]
     return [
         markdown.row(["refused because", *NPUS]),
         markdown.row(["---", "---:", "---:"]),

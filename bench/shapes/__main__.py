@@ -79,12 +79,12 @@ def export(folder: Path) -> None:
     some = cases()
     for layer in ours.write(some, folder):
         network = layer.network
-        given = [
+        inputs = [
             sample[tensor.name].tobytes()
             for sample in ours.samples_of(network)
             for tensor in network.inputs
         ]
-        layer.path.with_suffix(".bin").write_bytes(b"".join(given))
+        layer.path.with_suffix(".bin").write_bytes(b"".join(inputs))
     index = {"columns": COLUMNS, "samples": ours.SAMPLES, "cases": [case.name for case in some]}
     (folder / "index.json").write_text(json.dumps(index, indent=1))
 

@@ -22,18 +22,18 @@ def _all() -> Iterator[tuple[str, Layer]]:
 @cache
 def shapes() -> tuple[Shape, ...]:
     """Return all shapes; one that several networks have is named after the first."""
-    found: dict[tuple[str, str], Shape] = {}
+    known: dict[tuple[str, str], Shape] = {}
     for origin, layer in _all():
         key = layer.family, layer.sizes
-        found.setdefault(key, Shape(" ".join(key), layer.family, origin, layer.build, layer.dtypes))
-    return tuple(found.values())
+        known.setdefault(key, Shape(" ".join(key), layer.family, origin, layer.build, layer.dtypes))
+    return tuple(known.values())
 
 
 def cases(*dtypes: str) -> list[Case]:
     """Return the cases of some types, all by default."""
-    return [Case(one, dtype) for dtype in dtypes or TYPES for one in _of_type(dtype)]
+    return [Case(shape, dtype) for dtype in dtypes or TYPES for shape in _of_type(dtype)]
 
 
 def _of_type(dtype: str) -> list[Shape]:
-    found = [one for one in shapes() if dtype in one.dtypes]
-    return found[::FLOATS_EVERY] if dtype == FLOAT else found
+    typed = [shape for shape in shapes() if dtype in shape.dtypes]
+    return typed[::FLOATS_EVERY] if dtype == FLOAT else typed

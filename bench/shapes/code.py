@@ -48,7 +48,7 @@ class Code:
         return sum(self._sizes.get(start, 0) for start in reached)
 
     def _functions_at(self, addresses: Iterable[int]) -> list[int]:
-        return [self._starts[bisect_right(self._starts, one) - 1] for one in addresses]
+        return [self._starts[bisect_right(self._starts, address) - 1] for address in addresses]
 
 
 def _disassembled(elf: Path) -> list[str]:

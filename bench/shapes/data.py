@@ -46,7 +46,7 @@ class Figure:
 
 
 FACTS = {"family", "origin", "dtype", "products", "outputs"}
-COLUMNS = [one.name for one in fields(Figure)]
+COLUMNS = [field.name for field in fields(Figure)]
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Row:
 
     def figure(self, core: str, whose: str) -> Figure | None:
         """Return a figure; None where it was not measured, or CMSIS-NN has no right kernel."""
-        found = self.figures.get(core, {})
-        if whose == CMSIS_NN and not _has_cmsis_nn(self.dtype, found):
+        figures = self.figures.get(core, {})
+        if whose == CMSIS_NN and not _has_cmsis_nn(self.dtype, figures):
             return None
-        return found.get(whose)
+        return figures.get(whose)
 
     def rival(self, core: str) -> Figure | None:
         """Return CMSIS-NN's figure, the reference kernel's where CMSIS-NN has none."""
@@ -86,8 +86,8 @@ class Row:
         return ours.instructions / theirs.instructions if ours and theirs else None
 
 
-def _has_cmsis_nn(dtype: str, found: Mapping[str, Figure]) -> bool:
-    theirs, reference = found.get(CMSIS_NN), found.get(REFERENCE)
+def _has_cmsis_nn(dtype: str, figures: Mapping[str, Figure]) -> bool:
+    theirs, reference = figures.get(CMSIS_NN), figures.get(REFERENCE)
     if dtype == FLOAT or theirs is None or theirs.mismatches:
         return False
     if reference is None:
@@ -125,13 +125,13 @@ def add_ours(results: Figures, case: Case, core: str, measured: Figures) -> None
     row.setdefault(core, {})[OURS] = [measured[column] for column in COLUMNS]
 
 
-def add_theirs(results: Figures, given: Mapping[str, Any]) -> None:
+def add_theirs(results: Figures, measured: Mapping[str, Any]) -> None:
     """Take over the figures of another firmware; those of cases that we lack are left out."""
-    core, whose = given["core"], given["whose"]
+    core, whose = measured["core"], measured["whose"]
     results["theirs"].setdefault(core, {})[whose] = {
-        key: value for key, value in given.items() if key not in ("cases", "core", "whose")
+        key: value for key, value in measured.items() if key not in ("cases", "core", "whose")
     }
-    for name, values in given["cases"].items():
+    for name, values in measured["cases"].items():
         if name in results["cases"]:
             results["cases"][name].setdefault(core, {})[whose] = values
 

@@ -74,9 +74,9 @@ def _mark_addr() -> int:
 
 
 def _run(firmware: Firmware, counter: Counter) -> Iterator[Figures]:
-    networks = [one.network for one in firmware.layers]
+    networks = [layer.network for layer in firmware.layers]
     with patch.dict(os.environ, ETHOSGEN_QEMU=str(counter.program)):
-        done = firmware.run([samples_of(one) for one in networks])
+        done = firmware.run([samples_of(network) for network in networks])
     counts = counter.between(SAMPLES * len(done))[SAMPLES - 1 :: SAMPLES]
     code = Code(firmware.built.elf)
     for network, name, samples, count in zip(networks, firmware.names, done, counts, strict=True):
@@ -92,7 +92,7 @@ def figures(network: Network, samples: Sequence[Sample], count: Count, code: int
             f"counter {samples[-1].cpu_instructions:,}",
             "",
         )
-    compared = compare_outputs(network, [one.outputs for one in samples])
+    compared = compare_outputs(network, [sample.outputs for sample in samples])
     return {
         "instructions": count.instructions,
         "loaded": count.loaded_bytes,

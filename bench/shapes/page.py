@@ -98,7 +98,7 @@ def page(results: Mapping[str, Any]) -> str:
         for core, title in CORES.items():
             if any(row.figure(core, OURS) for row in some):
                 parts += [f"\n## {dtype}, {title}\n", *_of_core(some, core)]
-    if any("code" in one for one in _theirs(results)):
+    if any("code" in figures for figures in _theirs(results)):
         parts += [CODE, f"\n{_code(results, known)}\n"]
     parts.append("\n## All layers\n")
     for dtype in TYPES:
@@ -116,11 +116,11 @@ def _head(results: Mapping[str, Any], known: Sequence[Row]) -> str:
         ours_differ=_differing(known, OURS),
         cmsis_differ=_differing(known, CMSIS_NN),
         reference_differ=_differing_by_type(known),
-        theirs=next((one["how"] for one in _theirs(results)), ""),
+        theirs=next((figures["how"] for figures in _theirs(results)), ""),
         empty=", ".join(
-            f"{one['empty'][0]} instructions with {core}, {whose}"
+            f"{figures['empty'][0]} instructions with {core}, {whose}"
             for core, by_whose in results["theirs"].items()
-            for whose, one in by_whose.items()
+            for whose, figures in by_whose.items()
         ),
     )
     return "\n".join(map(_filled, head.split("\n\n"))) + "\n"
@@ -161,8 +161,8 @@ def _differing_by_type(known: Sequence[Row]) -> str:
         some = [
             row.figure(core, REFERENCE) for row in known if row.dtype == dtype for core in CORES
         ]
-        count = sum(one.mismatches for one in some if one)
-        elements = sum(one.elements for one in some if one)
+        count = sum(figure.mismatches for figure in some if figure)
+        elements = sum(figure.elements for figure in some if figure)
         told.append(f"{count:,} of {elements:,} of {dtype}")
     return ", ".join(told)
 
@@ -213,17 +213,22 @@ def _families(some: Sequence[Row], core: str) -> str:
         members = [row for row in some if row.family == family]
         for whose, title in ((CMSIS_NN, "CMSIS-NN"), (REFERENCE, "reference")):
             rest = [row for row in members if whose == CMSIS_NN or not row.figure(core, CMSIS_NN)]
-            if found := summarize(rest, core, whose):
-                table.append([family, *_cells(found), title])
+            if summary := summarize(rest, core, whose):
+                table.append([family, *_cells(summary), title])
     return markdown.table(head, table)
 
 
-def _cells(found: Summary) -> list[str]:
-    cells = [f"{found.shapes}", f"{found.mean:.2f}", f"{found.above_one}", f"{found.worst[0]:.2f}"]
-    cells.append(f"{found.moved_mean:.2f}")
-    for each in (found.ours_per_product, found.theirs_per_product):
+def _cells(summary: Summary) -> list[str]:
+    cells = [
+        f"{summary.shapes}",
+        f"{summary.mean:.2f}",
+        f"{summary.above_one}",
+        f"{summary.worst[0]:.2f}",
+    ]
+    cells.append(f"{summary.moved_mean:.2f}")
+    for each in (summary.ours_per_product, summary.theirs_per_product):
         cells.append("-" if each is None else f"{each:.2f}")
-    return [*cells, f"{found.ours_per_output:.1f}", f"{found.theirs_per_output:.1f}"]
+    return [*cells, f"{summary.ours_per_output:.1f}", f"{summary.theirs_per_output:.1f}"]
 
 
 def _worst(some: Sequence[Row], core: str) -> str:
@@ -251,7 +256,9 @@ def _code(results: Mapping[str, Any], known: Sequence[Row]) -> str:
             theirs = results["theirs"].get(core, {})
             sizes = [theirs.get(whose, {}).get("code", {}) for whose in (CMSIS_NN, REFERENCE)]
             cells.append(_code_range(known, core, begins))
-            cells += [f"{one[operator]:,}" if operator in one else "-" for one in sizes]
+            cells += [
+                f"{bytes_of[operator]:,}" if operator in bytes_of else "-" for bytes_of in sizes
+            ]
         table.append(cells)
     return markdown.table(head, table)
 
@@ -280,7 +287,7 @@ def _shapes(some: Sequence[Row], core: str) -> str:
 def _shape(row: Row, core: str) -> list[str]:
     ours, rival = row.figure(core, OURS), row.rival(core)
     counts = [row.figure(core, whose) for whose in (OURS, CMSIS_NN, REFERENCE)]
-    cells = [f"{one.instructions:,}" if one else "-" for one in counts]
+    cells = [f"{count.instructions:,}" if count else "-" for count in counts]
     cells.append(f"{to_rival(row, core):.2f}" if ours and rival else "-")
     return [*cells, _moved(ours), _moved(rival), f"{ours.code:,}" if ours else "-"]
 

@@ -292,7 +292,7 @@ def pad(size: Image, paddings: Sequence[Pair]) -> Layer:
     def build(net: NetworkBuilder, dtype: str) -> int:
         return net.pad(image(net, (1, *size), dtype), [(0, 0), *paddings])
 
-    told = "_".join(_text(*one) for one in paddings)
+    told = "_".join(_text(*sides) for sides in paddings)
     return Layer("PAD", f"{_text(*size)}_{told}", build)
 
 

@@ -24,25 +24,25 @@ class Summary:
 
 def summarize(rows: Iterable[Row], core: str, whose: str) -> Summary | None:
     """Return the summary of the cases that have both figures, None if none has."""
-    found = []
+    pairs = []
     for row in rows:
         ours, theirs = row.figure(core, OURS), row.figure(core, whose)
         if ours and theirs:
-            found.append((row, ours, theirs))
-    if not found:
+            pairs.append((row, ours, theirs))
+    if not pairs:
         return None
-    ratios = [ours.instructions / theirs.instructions for _, ours, theirs in found]
-    products = sum(row.products for row, _, _ in found)
-    outputs = sum(row.outputs for row, _, _ in found)
-    mine = sum(ours.instructions for _, ours, _ in found)
-    other = sum(theirs.instructions for _, _, theirs in found)
-    worst = max(zip(ratios, (row for row, _, _ in found), strict=True), key=lambda one: one[0])
+    ratios = [ours.instructions / theirs.instructions for _, ours, theirs in pairs]
+    products = sum(row.products for row, _, _ in pairs)
+    outputs = sum(row.outputs for row, _, _ in pairs)
+    mine = sum(ours.instructions for _, ours, _ in pairs)
+    other = sum(theirs.instructions for _, _, theirs in pairs)
+    worst = max(zip(ratios, (row for row, _, _ in pairs), strict=True), key=lambda pair: pair[0])
     return Summary(
-        len(found),
+        len(pairs),
         geometric_mean(ratios),
         sum(ratio > 1 for ratio in ratios),
         worst,
-        geometric_mean([ours.moved / theirs.moved for _, ours, theirs in found]),
+        geometric_mean([ours.moved / theirs.moved for _, ours, theirs in pairs]),
         mine / products if products else None,
         other / products if products else None,
         mine / outputs,
@@ -58,8 +58,8 @@ def families(rows: Sequence[Row], core: str) -> list[str]:
 
 def _order(rows: Sequence[Row], core: str, family: str) -> float:
     some = [row for row in rows if row.family == family]
-    found = summarize(some, core, CMSIS_NN) or summarize(some, core, REFERENCE)
-    return found.mean if found else 0.0
+    summary = summarize(some, core, CMSIS_NN) or summarize(some, core, REFERENCE)
+    return summary.mean if summary else 0.0
 
 
 def worst(rows: Iterable[Row], core: str, count: int = 10) -> list[Row]:

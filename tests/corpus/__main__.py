@@ -125,7 +125,7 @@ def _damage(arguments: argparse.Namespace, products: Sequence[str]) -> list[str]
         parts = [pool.submit(damage_keys, keys[i : i + BATCH], products) for i in _starts(keys)]
         answers = [part.result() for part in parts]
     console.print(f"{sum(count for count, _ in answers)} networks with a known difference")
-    return [text for _, found in answers for text in found]
+    return [text for _, texts in answers for text in texts]
 
 
 def _wanted(arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -181,8 +181,8 @@ def _show(row: Figures) -> None:
         text += f" {product} {figures['networks']:4}"
         if figures["faults"] or figures["crashes"]:
             text += f" ({figures['faults']} faults, {figures['crashes']} crashes)"
-        for oracle, found in (*figures["oracles"].items(), ("project", figures["projects"])):
-            text += f" {oracle} {found['mismatches'] if found['networks'] else '-':>7}"
+        for oracle, counts in (*figures["oracles"].items(), ("project", figures["projects"])):
+            text += f" {oracle} {counts['mismatches'] if counts['networks'] else '-':>7}"
     known = sorted({name for p in row["products"].values() for name in p["known"]})
     console.print(text, *known, markup=False)
     for unexpected in results.unexpected(row)[:4]:

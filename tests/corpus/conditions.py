@@ -119,8 +119,8 @@ def rounds_a_product(site: Site) -> bool:
     """Return whether a uint8 convolution's factor differs if scales are multiplied in float."""
     if site.code not in _CONVOLUTIONS or site.inputs[1].dtype != "uint8":
         return False
-    one, other = (np.float32(scale_of(site.inputs[i])) for i in _CONVOLUTIONS[site.code])
-    products = float(one * other), float(one) * float(other)
+    first, second = (np.float32(scale_of(site.inputs[i])) for i in _CONVOLUTIONS[site.code])
+    products = float(first * second), float(first) * float(second)
     in_float, in_double = (factor_of(product / scale_of(site.output)) for product in products)
     return in_float != in_double
 

@@ -118,7 +118,8 @@ def _schedule(steps: Sequence[IssuedOperation]) -> Iterator[str]:
     copies = [s.operation for s in steps if isinstance(s.operation, Dma)]
     places = [c.destination for c in copies if _copied(c, steps).startswith("weights")]
     if any(
-        one == third != two for one, two, third in zip(places, places[1:], places[2:], strict=False)
+        first == third != second
+        for first, second, third in zip(places, places[1:], places[2:], strict=False)
     ):
         yield "weights in two buffers in turn"
     order = [
@@ -126,7 +127,7 @@ def _schedule(steps: Sequence[IssuedOperation]) -> Iterator[str]:
         for s in steps
         if isinstance(s.operation, Convolution)
     ]
-    runs = [one for i, one in enumerate(order) if i == 0 or one != order[i - 1]]
+    runs = [name for i, name in enumerate(order) if i == 0 or name != order[i - 1]]
     if len(runs) < len(order):
         yield "stripes: one operator in several operations"
     if len(set(runs)) < len(runs):
@@ -199,12 +200,12 @@ def _output(ofm: Output) -> Iterator[str]:
 
 def modes_of(keys: Iterable[Key]) -> dict[str, Counter[str]]:
     """Return, for each product, the number of networks that use each mode."""
-    found: dict[str, Counter[str]] = {product: Counter() for product in PRODUCTS}
+    modes: dict[str, Counter[str]] = {product: Counter() for product in PRODUCTS}
     for key in keys:
         network = decode_network(case_of(key).data, str(key))
         for product in PRODUCTS:
-            found[product].update(_of_network(network, setting_of(key, product)))
-    return found
+            modes[product].update(_of_network(network, setting_of(key, product)))
+    return modes
 
 
 def _of_network(network: Any, setting: Setting) -> set[str]:
@@ -255,14 +256,14 @@ REFUSED: dict[tuple[str, str], str] = {
 """Pairs that Vela's list does not exclude, with the reason why Vela or TFLite refuses them."""
 
 
-def page(found: dict[str, Counter[str]], networks: int) -> str:
+def page(modes: dict[str, Counter[str]], networks: int) -> str:
     """Return the page's text."""
     lines = [INTRODUCTION.format(networks=networks), "## Operators and types", ""]
     lines += ["| Operator | " + " | ".join(TYPES) + " |", "|---|" + "---|" * len(TYPES)]
     lines += [f"| {code} | " + " | ".join(cells.values()) + " |" for code, cells in types()]
     lines += ["", "## Modes", "", "| Mode | U55 | U65 |", "|---|---:|---:|"]
     for mode, products in MODES.items():
-        cells = [f"{found[p][mode]:,}" if p in products else "-" for p in PRODUCTS]
+        cells = [f"{modes[p][mode]:,}" if p in products else "-" for p in PRODUCTS]
         lines.append(f"| {mode} | " + " | ".join(cells) + " |")
     lines += ["", "Modes that no network uses:", ""]
     lines += [f"- {mode}: {reason}" for mode, reason in UNUSED.items()]

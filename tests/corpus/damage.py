@@ -55,5 +55,5 @@ def damage_keys(keys: Sequence[Key], products: Sequence[str]) -> tuple[int, list
     judge(runs)
     explain_trials(runs)
     excused = [run for run in runs if any(set(t.known) - {FAULT} for t in run.trials)]
-    found = [text for run in excused for way in WAYS for text in survivors(run, way)]
-    return len(excused), found
+    undetected = [text for run in excused for way in WAYS for text in survivors(run, way)]
+    return len(excused), undetected

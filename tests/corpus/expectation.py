@@ -40,10 +40,10 @@ class Inquiry:
     def __init__(self, case: Case) -> None:
         self.case = case
 
-    def ask(self, oracle: str, given: Columns, wanted: Sequence[int]) -> list[Column] | None:
+    def ask(self, oracle: str, columns: Columns, wanted: Sequence[int]) -> list[Column] | None:
         """Compute the wanted tensors from the given ones; return None if the oracle cannot."""
-        part = cut(self.layout(oracle), given, wanted)
-        return self._answers(oracle, part, [given[i] for i in part.inputs])
+        part = cut(self.layout(oracle), columns, wanted)
+        return self._answers(oracle, part, [columns[i] for i in part.inputs])
 
     def ask_edited(
         self, oracle: str, site: Site, fed: Columns, edit: Mapping[str, object]
@@ -54,8 +54,8 @@ class Inquiry:
         for index, column in fed.items():
             shape = column[0].shape
             tensors[index] = dataclasses.replace(tensors[index], shape=shape, data=None)
-        one = layout.operators[site.operator.index]
-        edited = dataclasses.replace(one, options={**one.options, **edit})
+        operator = layout.operators[site.operator.index]
+        edited = dataclasses.replace(operator, options={**operator.options, **edit})
         part = dataclasses.replace(
             layout,
             tensors=tensors,
@@ -87,15 +87,15 @@ class Inquiry:
         ]
 
 
-def cut(layout: Layout, given: Collection[int], wanted: Sequence[int]) -> Layout:
+def cut(layout: Layout, known: Collection[int], wanted: Sequence[int]) -> Layout:
     """Return the part of a network that computes some tensors from others."""
-    needed, kept = set(wanted) - set(given), []
+    needed, kept = set(wanted) - set(known), []
     for operator in reversed(layout.operators):
         if needed & set(operator.outputs):
             kept.append(operator)
-            needed |= set(operator.inputs) - set(given)
+            needed |= set(operator.inputs) - set(known)
     read = {i for operator in kept for i in operator.inputs}
-    inputs = sorted(i for i in given if i in read)
+    inputs = sorted(i for i in known if i in read)
     return dataclasses.replace(layout, operators=kept[::-1], inputs=inputs, outputs=list(wanted))
 
 
@@ -125,18 +125,20 @@ def expect(
             continue
         read = [i for i in dict.fromkeys(operator.inputs) if i >= 0 and _varies(graph, i)]
         missing = [i for i in read if i not in values]
-        found = inquiry.ask(against, values, missing) if missing else []
-        if found is None:
+        answers = inquiry.ask(against, values, missing) if missing else []
+        if answers is None:
             return None
-        values |= dict(zip(missing, found, strict=True))
+        values |= dict(zip(missing, answers, strict=True))
         own = {i: values[i] for i in read}
         right = inquiry.ask(against, own, operator.outputs)
-        made = _applied(entry, site, inquiry, against, own, right)
-        if right is None or made is None:
+        predicted = _applied(entry, site, inquiry, against, own, right)
+        if right is None or predicted is None:
             return None
-        if any(not np.array_equal(a, b) for a, b in zip(_flat(made), _flat(right), strict=True)):
+        if any(
+            not np.array_equal(a, b) for a, b in zip(_flat(predicted), _flat(right), strict=True)
+        ):
             reasons.append(entry)
-        values |= dict(zip(operator.outputs, made, strict=True))
+        values |= dict(zip(operator.outputs, predicted, strict=True))
     return _finished(inquiry, against, values, graph, reasons)
 
 
@@ -149,10 +151,10 @@ def _finished(
 ) -> Expectation | None:
     """Compute the remaining outputs with the oracle."""
     missing = [i for i in dict.fromkeys(graph.outputs) if i not in values]
-    found = inquiry.ask(against, values, missing) if missing else []
-    if found is None:
+    answers = inquiry.ask(against, values, missing) if missing else []
+    if answers is None:
         return None
-    values |= dict(zip(missing, found, strict=True))
+    values |= dict(zip(missing, answers, strict=True))
     columns = [values[i] for i in graph.outputs]
     return Expectation([list(row) for row in zip(*columns, strict=True)], reasons)
 
@@ -181,10 +183,10 @@ def _applied(
             fed = dict(zip(places, zip(*rows, strict=True), strict=False))
         return inquiry.ask_edited(oracle, site, fed, entry.edit(site) if entry.edit else {})
     if entry.sequence is not None:
-        made: Sequence[Values] | None = entry.sequence(site, read, golden)
+        predicted: Sequence[Values] | None = entry.sequence(site, read, golden)
     else:
-        made = [_value(entry, site, row, out) for row, out in zip(read, golden, strict=True)]
-    return None if made is None else [list(column) for column in zip(*made, strict=True)]
+        predicted = [_value(entry, site, row, out) for row, out in zip(read, golden, strict=True)]
+    return None if predicted is None else [list(column) for column in zip(*predicted, strict=True)]
 
 
 def _value(entry: Known, site: Site, read: Values, right: Values) -> list[Array]:

@@ -97,16 +97,16 @@ def named(command: Command) -> Iterator[tuple[Field, str, int]]:
 
 def uses(stream: bytes) -> set[Use]:
     """Return the commands and named values of a stream of U85."""
-    found: set[Use] = set()
+    used: set[Use] = set()
     for instruction in decode(stream, U85):
         command = instruction.command
-        found.add((command.name, "", ""))
-        found |= {
+        used.add((command.name, "", ""))
+        used |= {
             (command.name, field.name, name)
             for field, name, code in named(command)
             if field.get(instruction.operand) == code
         }
-    return found
+    return used
 
 
 def _of_network(data: bytes, name: str, setting: Setting) -> set[Use]:
@@ -123,15 +123,15 @@ def _of_plan(plan: Plan) -> set[Use]:
 
 def count(keys: Iterable[Key]) -> Counter[Use]:
     """Count the networks (corpus, EXTRA and TOSA) that have each command and value."""
-    found: Counter[Use] = Counter()
+    counts: Counter[Use] = Counter()
     for key in keys:
-        found.update(_of_network(case_of(key).data, str(key), setting_of(key, "u85")))
+        counts.update(_of_network(case_of(key).data, str(key), setting_of(key, "u85")))
     for name, (data, setting) in EXTRA.items():
-        found.update(_of_network(data, name, setting))
+        counts.update(_of_network(data, name, setting))
     for name in (*CASES, *FUSED):
         network, _ = case_network(name)
-        found.update(_of_plan(plan_for(network, U85_256)))
-    return found
+        counts.update(_of_plan(plan_for(network, U85_256)))
+    return counts
 
 
 EXTRA: dict[str, tuple[bytes, Setting]] = {
@@ -147,15 +147,15 @@ EXTRA: dict[str, tuple[bytes, Setting]] = {
 """Networks for what the corpus does not draw: weights for U85's formats, and given at run time."""
 
 
-def rows(found: Mapping[Use, int]) -> Iterator[tuple[str, str, str, str]]:
+def rows(counts: Mapping[Use, int]) -> Iterator[tuple[str, str, str, str]]:
     """Yield command, field, value, and the number of networks or the reason for none."""
     for command in U85.commands:
         for field, value in (("", ""), *((f.name, name) for f, name, _ in named(command))):
             use = command.name, field, value
-            yield (*use, f"{found[use]:,}" if found.get(use) else NOT_EMITTED.get(use, "0"))
+            yield (*use, f"{counts[use]:,}" if counts.get(use) else NOT_EMITTED.get(use, "0"))
 
 
-def page(found: Mapping[Use, int], networks: int) -> str:
+def page(counts: Mapping[Use, int], networks: int) -> str:
     """Return the page's text."""
     lines = [
         INTRODUCTION.format(
@@ -163,7 +163,7 @@ def page(found: Mapping[Use, int], networks: int) -> str:
         )
     ]
     lines += ["| Command | Field | Value | Networks |", "|---|---|---|---:|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows(found)]
+    lines += [f"| {' | '.join(row)} |" for row in rows(counts)]
     return "\n".join(lines) + "\n"
 
 

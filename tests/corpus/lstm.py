@@ -85,7 +85,7 @@ def _product(x: Tensor, y: Tensor) -> float:
 def _run(layer: _Layer, read: Sequence[Values], factor: float) -> list[Array]:
     """Run samples one after the other, and keep the states between them."""
     hidden, cell = (np.zeros(t.shape, np.int64) for t in (layer.hidden, layer.cell))
-    made = []
+    outputs = []
     for x, *_ in read:
         steps = []
         for step in x.astype(np.int64).swapaxes(0, 0 if layer.by_time else 1):
@@ -100,8 +100,8 @@ def _run(layer: _Layer, read: Sequence[Values], factor: float) -> list[Array]:
             bent = _curve(_argument(cell, scale_of(layer.cell)), tanh=True)
             hidden = limited(rescaled(bent * out, factor), _WIDE)
             steps.append(hidden)
-        made.append(np.stack(steps, 0 if layer.by_time else 1).astype(_WIDE))
-    return made
+        outputs.append(np.stack(steps, 0 if layer.by_time else 1).astype(_WIDE))
+    return outputs
 
 
 def _argument(cell: Array, scale: float) -> Array:

@@ -36,8 +36,8 @@ def compiled(vela: str, data: bytes, more: Sequence[str] = ()) -> bytes | None:
         source.write_bytes(data)
         command = [vela, str(source), "--accelerator-config", NPU, "--output-dir", folder, *more]
         subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
-        made = Path(folder) / "net_vela.tflite"
-        return made.read_bytes() if made.exists() else None
+        output = Path(folder) / "net_vela.tflite"
+        return output.read_bytes() if output.exists() else None
 
 
 def compare(vela: str, key: Key, more: Sequence[str] = ()) -> tuple[str, str]:
@@ -59,13 +59,15 @@ def _against_oracle(key: Key, program: CompiledNetwork) -> tuple[str, str]:
     case = case_of(key)
     network = decode_network(case.data, str(key))
     samples = make_samples(network, case, key.seed)
-    given = [[np.asarray(sample[t.name]) for t in network.inputs] for sample in samples]
+    inputs = [[np.asarray(sample[t.name]) for t in network.inputs] for sample in samples]
     for oracle in ("tflm", "litert"):
-        how, golden = ask(oracle, [(case.data, given, len(network.outputs))])[0]
+        how, golden = ask(oracle, [(case.data, inputs, len(network.outputs))])[0]
         if how == "ok":
-            made = [program.run(one) for one in given]
+            outputs = [program.run(arrays) for arrays in inputs]
             pairs = [
-                (a, b) for x, y in zip(made, golden, strict=True) for a, b in zip(x, y, strict=True)
+                (a, b)
+                for x, y in zip(outputs, golden, strict=True)
+                for a, b in zip(x, y, strict=True)
             ]
             wrong = sum(int(np.count_nonzero(np.ravel(a) != np.ravel(b))) for a, b in pairs)
             total = sum(np.size(a) for a, _ in pairs)
@@ -86,15 +88,15 @@ def main() -> None:
     rows = [tuple(row.rsplit(":", 1)) for row in arguments.rows] or [
         row for row in ROWS if "u85" in products_of(*row)
     ]
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, dtype in rows:
         for seed in range(arguments.cases):
             key = Key(name, dtype, seed)
             how, why = compare(arguments.vela, key, arguments.option)
-            found[how] += 1
+            counts[how] += 1
             if how not in QUIET:
                 print(f"{key}: {how}: {why}", flush=True)
-    print(", ".join(f"{count} {how}" for how, count in sorted(found.items())))
+    print(", ".join(f"{count} {how}" for how, count in sorted(counts.items())))
 
 
 if __name__ == "__main__":

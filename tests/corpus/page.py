@@ -154,18 +154,19 @@ def _totals(rows: list[Figures]) -> str:
     networks = sum(p["networks"] for p in products)
     lines = [f"In total, {networks:,} compiled networks in {len(rows)} rows ran on the model."]
     for oracle, name in (("tflm", "TFLM"), ("litert", "LiteRT")):
-        found = [p["oracles"][oracle] for p in products]
+        figures = [p["oracles"][oracle] for p in products]
         lines.append(
-            f"Against {name}: {sum(f['networks'] for f in found):,} networks, "
-            f"{sum(f['wrong_networks'] for f in found):,} of them with a difference; "
-            f"{sum(f['mismatches'] for f in found):,} of {sum(f['elements'] for f in found):,} "
+            f"Against {name}: {sum(f['networks'] for f in figures):,} networks, "
+            f"{sum(f['wrong_networks'] for f in figures):,} of them with a difference; "
+            f"{sum(f['mismatches'] for f in figures):,} of {sum(f['elements'] for f in figures):,} "
             "values differ."
         )
-    made = [p["projects"] for p in products if "projects" in p]
+    projects = [p["projects"] for p in products if "projects" in p]
     lines.append(
-        f"As projects: {sum(p['networks'] for p in made):,} networks, "
-        f"{sum(p['mismatches'] for p in made):,} of {sum(p['elements'] for p in made):,} values "
-        f"differ; {sum(p['refused'] for p in made):,} are refused."
+        f"As projects: {sum(p['networks'] for p in projects):,} networks, "
+        f"{sum(p['mismatches'] for p in projects):,} of "
+        f"{sum(p['elements'] for p in projects):,} values "
+        f"differ; {sum(p['refused'] for p in projects):,} are refused."
     )
     unexpected = sum(len(p["unexpected"]) for p in products)
     lines.append(f"Differences without a known reason: {unexpected}.")
@@ -232,8 +233,8 @@ def _notes(rows: list[Figures]) -> str:
 def elsewhere() -> list[Erratum]:
     """Return the errata that no reason explains, as no network of the corpus has them."""
     names = {entry.name for entry in KNOWN}
-    found = (*ERRATA, *STREAM_ERRATA)
-    return [e for e in found if OTHER_NAMES.get(e.name, e.name) not in names]
+    errata = (*ERRATA, *STREAM_ERRATA)
+    return [e for e in errata if OTHER_NAMES.get(e.name, e.name) not in names]
 
 
 def _elsewhere() -> str:

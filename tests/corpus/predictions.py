@@ -130,7 +130,7 @@ def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
     """
     shape = site.output.shape
     index = np.indices(shape)
-    made = []
+    parts = []
     for operand in read:
         array = operand.reshape((1,) * (_NATIVE_RANK - operand.ndim) + operand.shape)
         behind = len(shape) - array.ndim
@@ -138,8 +138,8 @@ def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
             np.minimum(index[axis if axis < len(shape) - _HWC else axis + behind], extent - 1)
             for axis, extent in enumerate(array.shape)
         ]
-        made.append(array[tuple(places)])
-    return made
+        parts.append(array[tuple(places)])
+    return parts
 
 
 def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
@@ -190,9 +190,9 @@ def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
     if len(read) > 2:
         sums = sums + read[2].astype(np.int64)
     factor = scale_of(site.inputs[0]) * scale_of(site.inputs[1]) / scale_of(site.output)
-    made = rescaled(sums, factor) + point_of(site.output)
+    rounded = rescaled(sums, factor) + point_of(site.output)
     activation = str(site.operator.options.get("fused_activation_function", "NONE"))
-    return [np.clip(made, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
+    return [np.clip(rounded, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
 
 
 def negated(site: Site, read: Values, right: Values) -> list[Array]:
@@ -256,10 +256,10 @@ def slid(site: Site, read: Values, right: Values) -> list[Array]:
     rest = math.prod(kept.shape[axis + 1 :])
     data = kept.reshape(-1, kept.shape[axis], rest)
     rows, columns = math.prod(shape[:axis]), shape[axis]
-    made = np.full((rows, columns, rest), empty, x.dtype)
+    windows = np.full((rows, columns, rest), empty, x.dtype)
     for column in range(min(columns, data.shape[1])):
-        made[:, column] = reduce.reduce(data[:rows, column:], axis=1)
-    return [(made & 1 if out.dtype == bool else made).astype(out.dtype).reshape(out.shape)]
+        windows[:, column] = reduce.reduce(data[:rows, column:], axis=1)
+    return [(windows & 1 if out.dtype == bool else windows).astype(out.dtype).reshape(out.shape)]
 
 
 _COMPARE = {
@@ -282,8 +282,8 @@ def divided(_site: Site, read: Values, right: Values) -> list[Array]:
     """Divide the stored values, towards zero."""
     (x, y, *_), (out, *_) = (array.astype(np.int64) for array in read), right
     info = np.iinfo(out.dtype)
-    made = np.sign(x) * np.sign(y) * (np.abs(x) // np.maximum(np.abs(y), 1))
-    return [np.clip(made, info.min, info.max).astype(out.dtype)]
+    quotients = np.sign(x) * np.sign(y) * (np.abs(x) // np.maximum(np.abs(y), 1))
+    return [np.clip(quotients, info.min, info.max).astype(out.dtype)]
 
 
 def first_slice(_site: Site, _read: Values, right: Values) -> list[Array]:

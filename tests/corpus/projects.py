@@ -107,9 +107,9 @@ def _run(job: Job, check: Golden | str, golden: Golden | str) -> Outcome:
         outcome.how, outcome.why = CRASH, traceback.format_exc(limit=-4)
     else:
         if isinstance(golden, Golden):
-            found = golden.compared(outputs)
-            outcome.comparison = found
-            outcome.how = DIFFERS if found.mismatches else EQUAL
+            compared = golden.compared(outputs)
+            outcome.comparison = compared
+            outcome.how = DIFFERS if compared.mismatches else EQUAL
     return outcome
 
 
@@ -133,19 +133,19 @@ def _simulate(job: Job, check: Golden | str, outcome: Outcome) -> list[Arrays]:
 
 def _ask_all(asked: Sequence[tuple[Network, Sequence[Arrays]]]) -> list[Golden | str]:
     """Ask TFLite Micro about all networks, and LiteRT about those that TFLite Micro cannot run."""
-    found: dict[int, Golden | str] = {}
+    answers_of: dict[int, Golden | str] = {}
     left = list(range(len(asked)))
     for oracle in ("tflm", "litert"):
         answers = ask(oracle, [_question(*asked[i]) for i in left])
         for index, answer in zip(left, answers, strict=True):
-            found[index] = _golden(oracle, *asked[index], answer)
-        left = [i for i in left if isinstance(found[i], str)]
-    return [found[i] for i in range(len(asked))]
+            answers_of[index] = _golden(oracle, *asked[index], answer)
+        left = [i for i in left if isinstance(answers_of[i], str)]
+    return [answers_of[i] for i in range(len(asked))]
 
 
 def _question(network: Network, samples: Sequence[Arrays]) -> Question:
-    given = [[np.asarray(sample[t.name]) for t in network.inputs] for sample in samples]
-    return file_of(network), given, len(network.outputs)
+    inputs = [[np.asarray(sample[t.name]) for t in network.inputs] for sample in samples]
+    return file_of(network), inputs, len(network.outputs)
 
 
 def _golden(

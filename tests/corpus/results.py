@@ -101,14 +101,14 @@ def _shortly(trial: Trial) -> str:
 
 def _oracle(oracle: str, trials: Iterable[Trial]) -> Figures:
     answers = [t.oracles[oracle] for t in trials if oracle in t.oracles]
-    found = [answer for answer in answers if isinstance(answer, Difference)]
+    differences = [answer for answer in answers if isinstance(answer, Difference)]
     silent = [answer for answer in answers if isinstance(answer, str)]
     return {
-        "networks": len(found),
-        "elements": sum(d.elements for d in found),
-        "mismatches": sum(d.mismatches for d in found),
-        "wrong_networks": sum(d.mismatches > 0 for d in found),
-        "largest": max((d.largest for d in found), default=0),
+        "networks": len(differences),
+        "elements": sum(d.elements for d in differences),
+        "mismatches": sum(d.mismatches for d in differences),
+        "wrong_networks": sum(d.mismatches > 0 for d in differences),
+        "largest": max((d.largest for d in differences), default=0),
         "silent": len(silent),
         "why_silent": silent[0][:120] if silent else "",
     }
@@ -121,13 +121,13 @@ def save(
 
     If a row has the same networks as before, its figures for other products stay.
     """
-    found = {(row["operator"], row["dtype"]): row for row in read(path)}
+    known = {(row["operator"], row["dtype"]): row for row in read(path)}
     for row in rows:
         name = row["operator"], row["dtype"]
-        found[name] = _joined(found[name], row) if name in found else row
+        known[name] = _joined(known[name], row) if name in known else row
     results: Figures = {
         "versions": {package: version(package) for package in PACKAGES},
-        "rows": [found[name] for name in order if name in found],
+        "rows": [known[name] for name in order if name in known],
     }
     lines = ",\n".join(json.dumps(row) for row in results["rows"])  # a row a line, for the diff
     head = json.dumps(results["versions"])

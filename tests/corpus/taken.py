@@ -67,13 +67,13 @@ def _is_on_npu(key: Key, case: Case) -> bool:
     """Return whether Vela compiles all of a network for the NPU."""
     network = decode_network(case.data, str(key))
     try:
-        made = compile_network(
+        compiled = compile_network(
             network, _NPU, IoStyle.ARENA, (), None, MEMORY_MODE, FASTEST, _LIMIT_S
         )
     except EthosgenError:
         return False
-    found = {operator.custom_code for operator in made.network.graph.operators}
-    return found == {CUSTOM_CODE}
+    codes = {operator.custom_code for operator in compiled.network.graph.operators}
+    return codes == {CUSTOM_CODE}
 
 
 def module() -> str:

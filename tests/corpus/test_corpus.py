@@ -79,8 +79,8 @@ def test_no_fresh_network_differs_without_a_known_reason() -> None:
     rows = np.random.default_rng(seed).permutation(len(ROWS))[:FRESH]
     trials = run_keys([Key(*ROWS[int(row)], seed) for row in rows], [[*NPUS][seed % len(NPUS)]])
     assert len(trials) == FRESH
-    found = [text for trial in trials for text in trial.unexpected]
-    assert not found, f"CORPUS_SEED={seed} repeats this"
+    texts = [text for trial in trials for text in trial.unexpected]
+    assert not texts, f"CORPUS_SEED={seed} repeats this"
 
 
 @pytest.mark.slow
@@ -188,8 +188,8 @@ def test_a_row_of_the_committed_run_is_what_a_new_run_finds(measured: dict[str, 
         assert again["products"][product]["oracles"].keys() == figures["oracles"].keys()
         for oracle, stored in figures["oracles"].items():
             if (row["operator"], row["dtype"], oracle) not in UNSTEADY:
-                found = again["products"][product]["oracles"][oracle]
-                assert found == stored, (row["operator"], product, oracle)
+                counted = again["products"][product]["oracles"][oracle]
+                assert counted == stored, (row["operator"], product, oracle)
 
 
 def test_every_operator_of_vela_is_in_the_corpus() -> None:
@@ -271,11 +271,11 @@ def test_tflm_divides_scales_in_double_and_litert_in_float() -> None:
     random = np.random.default_rng(0)
     differ = 0
     for _ in range(8):
-        one, other = (np.float32(s) for s in 10 ** random.uniform(-4.3, -4, 2))
+        first, second = (np.float32(s) for s in 10 ** random.uniform(-4.3, -4, 2))
         net = Draft(seeded(1), "int16")
-        x = net.feed(values.shape, scale=float(one))
-        data = net.case(net.relu(x, scale=float(other))).data
-        factors = {"tflm": float(one) / float(other), "litert": float(one / other)}
+        x = net.feed(values.shape, scale=float(first))
+        data = net.case(net.relu(x, scale=float(second))).data
+        factors = {"tflm": float(first) / float(second), "litert": float(first / second)}
         foretold = {o: np.clip(rescaled(values, f), 0, 32767) for o, f in factors.items()}
         for oracle, wanted in foretold.items():
             ((how, rows),) = ask(oracle, [(data, [[values]], 1)])
@@ -316,9 +316,9 @@ def test_a_uint8_convolution_multiplies_scales_in_float_and_its_twin_in_double(k
 
 @pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL", "NEG", "SUM"])
 def test_rows_of_int32_use_the_whole_range_and_no_scale_of_1(operator: str) -> None:
-    found = [case_of(Key(operator, "int32", seed)) for seed in range(20)]
-    assert any(not case.ranges for case in found)
-    assert any(case.layout.tensors[case.layout.inputs[0]].scale is None for case in found)
+    drawn = [case_of(Key(operator, "int32", seed)) for seed in range(20)]
+    assert any(not case.ranges for case in drawn)
+    assert any(case.layout.tensors[case.layout.inputs[0]].scale is None for case in drawn)
 
 
 @pytest.mark.slow

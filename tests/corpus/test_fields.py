@@ -34,9 +34,9 @@ def test_each_value_is_reached_or_has_a_reason() -> None:
 def assert_exact(network: Network, plan: Plan, samples: list[Arrays]) -> None:
     assert plan.partitions and not plan.cpu_operators
     golden = golden_answer(network, samples)
-    found = golden.compared(simulate_samples(plan, samples, Watch()))
-    assert found.elements
-    assert not found.mismatches, found.first and found.first.text()
+    compared = golden.compared(simulate_samples(plan, samples, Watch()))
+    assert compared.elements
+    assert not compared.mismatches, compared.first and compared.first.text()
 
 
 def used(plan: Plan) -> set[fields.Use]:

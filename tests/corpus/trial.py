@@ -67,7 +67,7 @@ class Trial:
     @property
     def unexpected(self) -> list[str]:
         """Return the differences and failures without a known reason."""
-        found = [
+        texts = [
             f"{oracle}: {difference}"
             for oracle, difference in self.oracles.items()
             if isinstance(difference, Difference)
@@ -75,8 +75,8 @@ class Trial:
             and oracle not in self.known
         ]
         if self.where == "crash" or (self.where == "fault" and "fault" not in self.known):
-            found.append(self.why)
-        return [f"{self.key} on {self.setting}: {text}" for text in found]
+            texts.append(self.why)
+        return [f"{self.key} on {self.setting}: {text}" for text in texts]
 
 
 def case_of(key: Key) -> Case:
@@ -148,9 +148,9 @@ def explain_trials(runs: Sequence[Run]) -> None:
 def _explain_fault(run: Run, trial: Trial) -> None:
     graph = run.network.graph
     sites = (Site(graph, operator, trial.setting) for operator in graph.operators)
-    found = [entry.name for site in sites if (entry := find_fault(site, trial.why))]
-    if found:
-        trial.known[FAULT] = tuple(found)
+    names = [entry.name for site in sites if (entry := find_fault(site, trial.why))]
+    if names:
+        trial.known[FAULT] = tuple(names)
 
 
 def _explain(run: Run, trial: Trial, oracle: str) -> None:
@@ -212,13 +212,13 @@ def _run_with_state(plan: Plan, runner: Runner, samples: list[Arrays]) -> list[A
     }
     outputs: list[Arrays] = []
     for sample in samples:
-        given = dict(sample) | {tensors[i].name: state for i, state in states.items()}
-        made = runner(partition, given)
+        inputs = dict(sample) | {tensors[i].name: state for i, state in states.items()}
+        written = runner(partition, inputs)
         for index in partition.outputs:
             for state in states:
                 if plan.offsets[index] == plan.offsets[state]:
-                    states[state] = made[tensors[index].name].reshape(tensors[state].shape)
-        outputs.append({t.name: made[t.name] for t in plan.residual.output_tensors()})
+                    states[state] = written[tensors[index].name].reshape(tensors[state].shape)
+        outputs.append({t.name: written[t.name] for t in plan.residual.output_tensors()})
     return outputs
 
 

@@ -27,13 +27,13 @@ def measure() -> list[dict[str, Any]]:
     """Try each operation with networks of each seed; the largest difference is in steps."""
     from ethosgen.studies.acceptance import check_accelerator
 
-    found: dict[int, dict[str, Any]] = {}
-    one = load_wrapped("acl")
-    dtypes = {chain.number: chain.dtypes[0] for chain in one.chains}
+    rows: dict[int, dict[str, Any]] = {}
+    accelerator = load_wrapped("acl")
+    dtypes = {chain.number: chain.dtypes[0] for chain in accelerator.chains}
     for seed in SEEDS:
-        for result in check_accelerator(one, seed, Watch()):
+        for result in check_accelerator(accelerator, seed, Watch()):
             row = dataclasses.asdict(result)
-            own = found.setdefault(
+            own = rows.setdefault(
                 result.number,
                 {"operator": result.chain, "dtype": dtypes[result.number], "steps": result.steps}
                 | dict.fromkeys(("networks", "elements", "differing", "largest"), 0),
@@ -42,7 +42,7 @@ def measure() -> list[dict[str, Any]]:
                 own[key] += row[key]
             own["largest"] = max(own["largest"], row["largest"])
             print(own, flush=True)
-    return list(found.values())
+    return list(rows.values())
 
 
 def with_table(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -58,7 +58,7 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         largest = f"{row['largest']:.2g}" if row["differing"] else "0"
         largest += " steps" if row["dtype"] == "float32" and row["differing"] else ""
         need = f"`--allow-difference {row['steps']:g}`" if row["steps"] else "always"
-        code = next(one for one in row["operator"].split(" + ") if not one.endswith("?"))
+        code = next(part for part in row["operator"].split(" + ") if not part.endswith("?"))
         yield (
             f"| {code} | {row['dtype']} | {row['networks']} | {row['elements']:,} | {share} | "
             f"{largest} | {need} |"

@@ -104,20 +104,20 @@ class GeneratedC:
         inside[:] = self._poison
         for place, value in kept:
             inside[place] = value
-        given = [_input(port, inputs, inside) for port in self.program.inputs]
-        before = [array.copy() for array in given]
+        arguments = [_input(port, inputs, inside) for port in self.program.inputs]
+        before = [array.copy() for array in arguments]
         owned = [aligned(port.tensor.bytes + 2 * GUARD_BYTES) for port in self.program.outputs]
-        made = [
+        results = [
             _inside(own) if port.offset is None else _place(port, inside)
             for port, own in zip(self.program.outputs, owned, strict=True)
         ]
-        for array, port in zip(made, self.program.outputs, strict=True):
+        for array, port in zip(results, self.program.outputs, strict=True):
             if port.offset is None:
                 array[:] = self._poison
         pointers = [inside.ctypes.data, self.read_only.ctypes.data]
         pointers += [_inside(self.state).ctypes.data] if self.program.state_bytes else []
         if self.program.io is IoStyle.CALLER:
-            pointers += [array.ctypes.data for array in (*given, *made)]
+            pointers += [array.ctypes.data for array in (*arguments, *results)]
         assert len(pointers) == len(self.program.entry_parameters)
         entry = getattr(self.library, f"{self.program.name}_entry")
         status = entry(*(ctypes.c_void_p(pointer) for pointer in pointers))
@@ -125,11 +125,11 @@ class GeneratedC:
             assert (memory[:GUARD_BYTES] == POISON).all()
             assert (memory[-GUARD_BYTES:] == POISON).all()
         if self.program.io is IoStyle.CALLER:
-            for old, new in zip(before, given, strict=True):
+            for old, new in zip(before, arguments, strict=True):
                 np.testing.assert_array_equal(old, new)
         return status, {
             port.tensor.name: array.view(port.tensor.dtype).reshape(port.tensor.shape).copy()
-            for port, array in zip(self.program.outputs, made, strict=True)
+            for port, array in zip(self.program.outputs, results, strict=True)
         }
 
     def reset(self) -> None:

@@ -103,16 +103,16 @@ def run_apart(
     built = folder / "program"
     flags = [*WARNINGS, "-O0", "-g0", *SANITIZERS]
     _run("gcc", *flags, "-o", str(built), *map(str, files), str(folder / "main.c"), "-lm")
-    given, made = folder / "inputs", folder / "outputs"
-    given.write_bytes(
+    read, written = folder / "inputs", folder / "outputs"
+    read.write_bytes(
         b"".join(
             np.ascontiguousarray(sample[port.tensor.name]).tobytes()
             for sample in samples
             for port in program.inputs
         )
     )
-    _run(str(built), str(given), str(made))
-    data, at = made.read_bytes(), 0
+    _run(str(built), str(read), str(written))
+    data, at = written.read_bytes(), 0
     for _ in range(2 * len(samples)):
         outputs = {}
         for port in program.outputs:
@@ -155,7 +155,9 @@ def _sizes(program: Program, memory: MemoryPlan, step: int) -> Mapping[tuple[str
     """Return the sizes of what a step may use, by memory and offset."""
     live = [block for block in memory.blocks if step in block.steps and block.offset is not None]
     sizes = {("arena", block.offset or 0): block.bytes for block in live}
-    return sizes | {(one.memory, one.offset): one.bytes for one in program.variables}
+    return sizes | {
+        (variable.memory, variable.offset): variable.bytes for variable in program.variables
+    }
 
 
 def _call(
@@ -164,14 +166,14 @@ def _call(
     parameters: Sequence[tuple[str, str]],
     sizes: Mapping[tuple[str, int], int],
 ) -> list[str]:
-    before, after, given = [], [], []
+    before, after, passed = [], [], []
     blocks: dict[tuple[str, int], str] = {}
     for number, (argument, (kind, name)) in enumerate(zip(arguments, parameters, strict=True)):
-        found = _PLACE.search(argument)
-        if found is None:
-            given.append(argument)
+        match = _PLACE.search(argument)
+        if match is None:
+            passed.append(argument)
             continue
-        place = found[1], int(found[2] or 0)
+        place = match[1], int(match[2] or 0)
         if place not in blocks:
             alignment = WORD if name in WORKSPACE else SIZES[kind]
             blocks[place] = f"b{number}"
@@ -179,12 +181,12 @@ def _call(
             source = f"{place[0]} + {place[1]}"
             before.append(f"  void *b{number} = apart({source}, {rest});")
             after.append(f"  together({source}, b{number}, {rest});")
-        given.append(blocks[place])
-    return ["  {", *before, f"  {function}({', '.join(given)});", *after, "  }"]
+        passed.append(blocks[place])
+    return ["  {", *before, f"  {function}({', '.join(passed)});", *after, "  }"]
 
 
 def _main(program: Program, samples: int) -> str:
-    given, made = (
+    inputs, outputs = (
         ", ".join(f"{{{port.offset}, {port.tensor.bytes}}}" for port in ports)
         for ports in (program.inputs, program.outputs)
     )
@@ -196,8 +198,8 @@ def _main(program: Program, samples: int) -> str:
         f"enum {{ ARENA = {program.arena_bytes}, STATE = {max(program.state_bytes, 1)} }};",
         f"enum {{ SAMPLES = {samples}, INPUTS = {len(program.inputs)} }};",
         f"enum {{ OUTPUTS = {len(program.outputs)} }};",
-        f"static const int inputs_at[][2] = {{{given}}};",
-        f"static const int outputs_at[][2] = {{{made}}};",
+        f"static const int inputs_at[][2] = {{{inputs}}};",
+        f"static const int outputs_at[][2] = {{{outputs}}};",
         f"#define ARGUMENTS {', '.join(program.entry_parameters)}",
     )
     head, body = MAIN.split("\n\nvoid *apart", 1)

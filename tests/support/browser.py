@@ -48,7 +48,9 @@ class Browser:
         )
         page = context.new_page()
         opened = Opened(page)
-        page.on("console", lambda one: opened.messages.append(f"{one.type}: {one.text}"))
+        page.on(
+            "console", lambda message: opened.messages.append(f"{message.type}: {message.text}")
+        )
         page.on("pageerror", lambda error: opened.messages.append(f"error: {error}"))
         page.on("request", lambda request: opened.requests.append(request.url))
         page.set_default_timeout(_DEADLINE_MS)

@@ -28,8 +28,8 @@ def looked_up(
     tables = [np.unique(row) for row in rows]
     stride = max(map(len, tables))
     assert stride <= 1 << width
-    found = np.stack([np.searchsorted(t, row) for t, row in zip(tables, rows, strict=True)])
-    indices = found.T.reshape(-1) if last else found.reshape(-1)
+    places = np.stack([np.searchsorted(t, row) for t, row in zip(tables, rows, strict=True)])
+    indices = places.T.reshape(-1) if last else places.reshape(-1)
     bits = (indices[:, None] >> np.arange(width)[::-1]) & 1
     padded = [np.pad(table, (0, stride - len(table))) for table in tables]
     table = metadata(0, width, stride) + np.concatenate(padded).tobytes()
@@ -48,13 +48,13 @@ def huffman(values: Array, wide: bool) -> tuple[bytes, ...]:
     Codes longer than the first table's use a second table for all codes with the same prefix.
     """
     codes = _codes(values.reshape(-1).tolist())
-    shift, found, mask = (27, 1 << 31, 0xFFFF) if wide else (11, 1 << 15, 0xFF)
+    shift, is_symbol, mask = (27, 1 << 31, 0xFFFF) if wide else (11, 1 << 15, 0xFF)
     table = [0] * (1 << FIRST_BITS)
 
     def enter(start: int, bits: int, code: str, symbol: int) -> None:
         for rest in range(1 << (bits - len(code))):
             place = start + (int(code, 2) << (bits - len(code))) + rest
-            table[place] = found | len(code) << shift | (symbol & mask)
+            table[place] = is_symbol | len(code) << shift | (symbol & mask)
 
     for prefix in range(1 << FIRST_BITS):
         text = format(prefix, f"0{FIRST_BITS}b")
@@ -102,42 +102,42 @@ def draw(net: NetworkBuilder, shape: Sequence[int], dtype: str, count: int) -> A
 
 def tables(net: NetworkBuilder) -> list[int]:
     """Add every width and type, one table and one for each channel of the first and last axis."""
-    made = []
+    outputs = []
     for width in range(1, 8):
         values = draw(net, (3, 37), "int8", 1 << width)
-        made.append(add(net, looked_up(values, width), Spec((3, 37), "int8", 0.1, 0)))
+        outputs.append(add(net, looked_up(values, width), Spec((3, 37), "int8", 0.1, 0)))
     for dtype in ("bool", "float32", "int16", "int32", "int64"):
         values = draw(net, (5, 7), dtype, 8)
-        made.append(add(net, looked_up(values, 3), Spec((5, 7), dtype)))
+        outputs.append(add(net, looked_up(values, 3), Spec((5, 7), dtype)))
     for axis, width in ((0, 2), (0, 3), (0, 4), (0, 5), (2, 3)):
         shape = (4, 19, 6)
         values, scales = draw(net, shape, "int8", 1 << width), (0.1,) * shape[axis]
         encoded = looked_up(values, width, shape[axis], last=axis == 2)
-        made.append(add(net, encoded, Spec(shape, "int8", scales, (0,) * len(scales), axis)))
-    return made
+        outputs.append(add(net, encoded, Spec(shape, "int8", scales, (0,) * len(scales), axis)))
+    return outputs
 
 
 def masks(net: NetworkBuilder) -> list[int]:
     """Add pruned tensors of every type, and int8 with zero points for all or for each channel."""
-    made = []
+    outputs = []
     for dtype in ("bool", "float32", "int8", "int16", "int32", "int64"):
         values = draw(net, (5, 13), dtype, 5)
         values[net.random.random(values.shape) < 0.6] = 0
-        made.append(add(net, pruned(values, np.zeros_like(values)), Spec((5, 13), dtype)))
+        outputs.append(add(net, pruned(values, np.zeros_like(values)), Spec((5, 13), dtype)))
     for axis in (None, 0, 1):
         shape, points = (4, 6), net.random.integers(-9, 9, 1 if axis is None else (4, 6)[axis])
         spread = np.broadcast_to(points.reshape(-1, 1) if axis == 0 else points, shape)
         values = np.where(net.random.random(shape) < 0.5, spread, 11).astype(np.int8)
         scales = (0.1,) * len(points)
         output = Spec(shape, "int8", scales, tuple(points.tolist()), axis or 0)
-        made.append(add(net, pruned(values, spread.astype(np.int8)), output))
-    return made
+        outputs.append(add(net, pruned(values, spread.astype(np.int8)), output))
+    return outputs
 
 
 def codewords(net: NetworkBuilder) -> list[int]:
     """Add tensors in Huffman's code, with codes shorter and longer than the first table's."""
-    made = []
+    outputs = []
     for dtype, wide in (("int8", False), ("int8", True), ("int16", True)):
         values = draw(net, (9, 41), dtype, 12)
-        made.append(add(net, huffman(values, wide), Spec((9, 41), dtype, 0.1, 0)))
-    return made
+        outputs.append(add(net, huffman(values, wide), Spec((9, 41), dtype, 0.1, 0)))
+    return outputs

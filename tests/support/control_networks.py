@@ -45,9 +45,9 @@ def branch(net: NetworkBuilder, condition: int, x: int, kernels: tuple[int, int]
     spec = net.tensors[x]
     numbers = []
     for name, size in zip(("then", "else"), kernels, strict=True):
-        inner, (given,) = subgraph(name, [spec], seed=size)
-        made = inner.conv2d(given, 8, (size, size), scale=0.1, zero_point=0)
-        numbers.append(net.subgraph(inner, made))
+        inner, (image,) = subgraph(name, [spec], seed=size)
+        layer = inner.conv2d(image, 8, (size, size), scale=0.1, zero_point=0)
+        numbers.append(net.subgraph(inner, layer))
     options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
     out = Spec(spec.shape, "int8", 0.1, 0)
     return net.operator("IF", [condition, x], [out], options)[0]
@@ -77,9 +77,9 @@ def below(net: NetworkBuilder, specs: Sequence[Spec], limit: int = 4) -> int:
 
 def plus_one(net: NetworkBuilder, count: int) -> int:
     """Add 1 to an int32."""
-    one = net.constant([1], "int32")
+    step = net.constant([1], "int32")
     options = {"fused_activation_function": "NONE"}
-    return net.operator("ADD", [count, one], [COUNT], options)[0]
+    return net.operator("ADD", [count, step], [COUNT], options)[0]
 
 
 # ---- whole networks ------------------------------------------------------------------------------
@@ -118,16 +118,16 @@ def carried(net: NetworkBuilder) -> list[int]:
     body, (count, a, b, x, y, kept) = subgraph("body", specs)
     x = body.conv2d(x, 8, scale=0.05, zero_point=3)
     y = body.add(y, x, scale=0.05, zero_point=3)
-    made = [plus_one(body, count), b, a, x, y, kept]
-    return list(loop(net, start, cond, net.subgraph(body, *made)))
+    outputs = [plus_one(body, count), b, a, x, y, kept]
+    return list(loop(net, start, cond, net.subgraph(body, *outputs)))
 
 
 def no_turn_or_many(net: NetworkBuilder) -> list[int]:
     """Add a WHILE with any start value, including its end value."""
     specs = [COUNT, Spec((7,), "float32")]
-    given = net.input((1,), "int8", 0.1, 0)
+    start = net.input((1,), "int8", 0.1, 0)
     kinds = {"in_data_type": "int8", "out_data_type": "int32"}
-    count = net.operator("CAST", [given], [COUNT], kinds)[0]
+    count = net.operator("CAST", [start], [COUNT], kinds)[0]
     body, (turn, x) = subgraph("body", specs)
     half = body.constant([0.5], "float32")
     none = {"fused_activation_function": "NONE"}
@@ -144,13 +144,13 @@ def nested(net: NetworkBuilder) -> list[int]:
     body, (count, x) = subgraph("outer", specs)
     two = body.constant([2], "int32")
     early = body.operator("LESS", [count, two], [BOOL])[0]
-    then, (given,) = subgraph("then", [IMAGE])
+    then, (image,) = subgraph("then", [IMAGE])
     inner, (turn, y) = subgraph("inner", specs)
     y = inner.conv2d(y, 8, scale=0.05, zero_point=3)
     net.subgraph(inner, plus_one(inner, turn), y)
     inner_cond = below(net, specs, 3)
-    made = loop(then, [then.constant([0], "int32"), given], inner_cond, 1)
-    net.subgraph(then, made[1])
+    states = loop(then, [then.constant([0], "int32"), image], inner_cond, 1)
+    net.subgraph(then, states[1])
     other, (same,) = subgraph("else", [IMAGE], seed=4)
     net.subgraph(other, other.relu(same))
     numbers = {"then_subgraph_index": 3, "else_subgraph_index": 4}
@@ -174,7 +174,7 @@ def accumulator(net: NetworkBuilder) -> list[int]:
 
 def variables(net: NetworkBuilder) -> list[int]:
     """Add variables of several types that are read before and after they are assigned."""
-    made = []
+    outputs = []
     for dtype, scale, point in (
         ("float32", None, 0),
         ("int16", 0.1, 0),
@@ -187,8 +187,8 @@ def variables(net: NetworkBuilder) -> list[int]:
         spec = Spec((3, 5), dtype, scale, point)
         before = read(net, f"of {dtype}", spec)
         assign(net, f"of {dtype}", net.input(spec.shape, dtype, scale, point))
-        made += [before, read(net, f"of {dtype}", spec)]
-    return made
+        outputs += [before, read(net, f"of {dtype}", spec)]
+    return outputs
 
 
 def variable_in_a_loop(net: NetworkBuilder) -> list[int]:
@@ -200,11 +200,11 @@ def variable_in_a_loop(net: NetworkBuilder) -> list[int]:
     total = body.operator("ADD", [read(body, "total", value), x], [value], none)[0]
     assign(body, "total", total)
     number = net.subgraph(body, plus_one(body, turn), total)
-    given = net.input((4,), "float32", None)
+    start = net.input((4,), "float32", None)
     before = read(net, "total", value)
-    made = loop(net, [net.constant([0], "int32"), given], below(net, specs), number)
+    states = loop(net, [net.constant([0], "int32"), start], below(net, specs), number)
     assign(net, "total", read(net, "total", value))
-    return [before, *made, read(net, "total", value)]
+    return [before, *states, read(net, "total", value)]
 
 
 def layer_with_a_state_in_a_loop(net: NetworkBuilder) -> list[int]:
@@ -212,8 +212,8 @@ def layer_with_a_state_in_a_loop(net: NetworkBuilder) -> list[int]:
     specs = [COUNT, Spec((2, 6), "float32")]
     body, (turn, x) = subgraph("body", specs)
     number = net.subgraph(body, plus_one(body, turn), svdf(body, x, 6, 3))
-    given = net.input((2, 6), "float32", None)
-    return list(loop(net, [net.constant([0], "int32"), given], below(net, specs), number))
+    start = net.input((2, 6), "float32", None)
+    return list(loop(net, [net.constant([0], "int32"), start], below(net, specs), number))
 
 
 def passed_handle(net: NetworkBuilder) -> list[int]:
@@ -225,11 +225,11 @@ def passed_handle(net: NetworkBuilder) -> list[int]:
     total = body.operator("ADD", [value, x], [specs[2]], none)[0]
     body.operator("ASSIGN_VARIABLE", [variable, total], [])
     number = net.subgraph(body, plus_one(body, turn), variable, total)
-    given = net.input((4,), "float32", None)
+    start = net.input((4,), "float32", None)
     kept = handle(net, "kept")
-    net.operator("ASSIGN_VARIABLE", [kept, given], [])
-    made = loop(net, [net.constant([0], "int32"), kept, given], below(net, specs), number)
-    return [made[0], made[2], net.operator("READ_VARIABLE", [made[1]], [specs[2]])[0]]
+    net.operator("ASSIGN_VARIABLE", [kept, start], [])
+    states = loop(net, [net.constant([0], "int32"), kept, start], below(net, specs), number)
+    return [states[0], states[2], net.operator("READ_VARIABLE", [states[1]], [specs[2]])[0]]
 
 
 NETWORKS = {

@@ -151,5 +151,5 @@ def _tosa(converted: Any, images: Any) -> bytes:
 def _pte(converted: Any, images: Any) -> bytes:
     from executorch.backends.arm.ethosu import EthosUPartitioner
 
-    made = _lowered(converted, images, EthosUPartitioner(_specification("pte")))
-    return bytes(made.to_executorch().buffer)
+    lowered = _lowered(converted, images, EthosUPartitioner(_specification("pte")))
+    return bytes(lowered.to_executorch().buffer)

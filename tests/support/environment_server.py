@@ -168,7 +168,7 @@ def _serve(name: str, place: Path) -> None:
         if ready:
             callers.add(_answer_all(listener))
             end = 0.0
-        callers = {one for one in callers if os.waitpid(one, os.WNOHANG) == (0, 0)}
+        callers = {caller for caller in callers if os.waitpid(caller, os.WNOHANG) == (0, 0)}
     place.unlink(missing_ok=True)
     place.with_suffix(".lock").unlink(missing_ok=True)
 

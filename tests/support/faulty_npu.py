@@ -134,8 +134,8 @@ class Board:
             self._session.write_input(port, sample[tensor.name].tobytes(), 10)
         reply = self._session.run(60)
         (tensor,) = self._network.outputs
-        given = self._session.read_output(0, tensor.bytes, 10)
-        return reply, given == wanted[tensor.name].tobytes()
+        output = self._session.read_output(0, tensor.bytes, 10)
+        return reply, output == wanted[tensor.name].tobytes()
 
 
 def make_network_project(place: Path, platform: str, sources: str) -> Network:
@@ -157,19 +157,19 @@ def make_network_project(place: Path, platform: str, sources: str) -> Network:
 @contextmanager
 def started(elf: Path, info: ProjectInfo, network: Network) -> Iterator[Board]:
     """Start the firmware on QEMU with an NPU that the test controls."""
-    made: list[FaultyNpu] = []
+    npus: list[FaultyNpu] = []
 
     def attach(page: Any, memory: Sequence[SharedMemory], ring: Callable[[], None]) -> FaultyNpu:
         segments = [Segment(m.start_addr, m.memory, m.writable, m.name) for m in memory]
-        made.append(FaultyNpu(page, Machine(find_accelerator(NPU), Bus(segments)), ring))
-        made[0].power_on()
-        return made[0]
+        npus.append(FaultyNpu(page, Machine(find_accelerator(NPU), Bus(segments)), ring))
+        npus[0].power_on()
+        return npus[0]
 
     with TARGETS["qemu"].start(Firmware(elf, info, attach)) as qemu:
         session = Session(qemu.console, qemu.check)
         assert session.hello(10).init_status == OK
         qemu.settle()
-        yield Board(session, made[0], info, network)
+        yield Board(session, npus[0], info, network)
         session.end(10)
         session.bye()
         assert qemu.wait_for_exit() == 0

@@ -36,7 +36,7 @@ def digits_tflite(path: Path, layers: Any, images: Array) -> Path:
     from quantize import NetworkSpec, TensorSpec, quantize_network
     from tflite_writer import write_tflite
 
-    made = quantize_network(layers, images)
+    quantized = quantize_network(layers, images)
     trained = iter([p.value for layer in layers for p in layer.parameters()])
 
     def plain(tensor: TensorSpec) -> TensorSpec:
@@ -45,8 +45,8 @@ def digits_tflite(path: Path, layers: Any, images: Array) -> Path:
         data = None if tensor.data is None else next(trained).astype(np.float32)
         return replace(tensor, dtype="float32", scale=(), zero_point=(), data=data)
 
-    tensors = list(map(plain, made.tensors))
-    network = NetworkSpec(tensors, made.operators, made.inputs, made.outputs)
+    tensors = list(map(plain, quantized.tensors))
+    network = NetworkSpec(tensors, quantized.operators, quantized.inputs, quantized.outputs)
     path.write_bytes(write_tflite(network))
     return path
 
@@ -56,11 +56,11 @@ def digits_pt2(path: Path, layers: Any) -> Path:
     trained = [p.value.astype(np.float32) for layer in layers for p in layer.parameters()]
     arrays = {
         str(number): np.ascontiguousarray(
-            one.transpose((3, 0, 1, 2) if one.shape[0] == 1 else (0, 3, 1, 2))
-            if one.ndim == 4
-            else one
+            weights.transpose((3, 0, 1, 2) if weights.shape[0] == 1 else (0, 3, 1, 2))
+            if weights.ndim == 4
+            else weights
         )
-        for number, one in enumerate(trained)
+        for number, weights in enumerate(trained)
     }
     script = Path(__file__).with_name("digits_programs.py")
     reply = run_script(ENVIRONMENTS["torch"], script, "save_float", {}, arrays)

@@ -16,9 +16,9 @@ def fresh_seed(limit: int) -> int:
 
     Outside a git checkout the number is random.
     """
-    given = os.environ.get("CORPUS_SEED")
-    if given:
-        return int(given)
+    fixed = os.environ.get("CORPUS_SEED")
+    if fixed:
+        return int(fixed)
     done = subprocess.run(
         ["git", "rev-parse", "HEAD"],
         cwd=Path(__file__).parent, capture_output=True, text=True, check=False,

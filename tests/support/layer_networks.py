@@ -43,7 +43,7 @@ def choice(net: NetworkBuilder, values: Sequence[Any]) -> Any:
     return values[draw(net, 0, len(values) - 1)]
 
 
-def given(net: NetworkBuilder, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
+def draw_input(net: NetworkBuilder, shape: Sequence[int], dtype: str, **fixed: Any) -> int:
     """Add an input with a random scale, and a random zero point if the type may have one."""
     if dtype == "float32":
         return net.input(shape, dtype, None)
@@ -97,10 +97,10 @@ def weights_and_bias(
     kind = choice(net, kinds)
     has_bias = bool(draw(net, 0, 3))
     if source.dtype == "float32":
-        made = [net.constant(net.random.normal(size=shape).astype(np.float32))]
+        parts = [net.constant(net.random.normal(size=shape).astype(np.float32))]
         if has_bias:
-            made.append(net.constant(net.random.normal(size=channels).astype(np.float32)))
-        return made, {}
+            parts.append(net.constant(net.random.normal(size=channels).astype(np.float32)))
+        return parts, {}
     assert isinstance(source.scale, float)
     narrow = source.dtype == "int8" and code != "TRANSPOSE_CONV" and draw(net, 0, 3) == 0
     by_channel = draw(net, 0, 1) and not (narrow and code == "FULLY_CONNECTED")
@@ -109,7 +109,7 @@ def weights_and_bias(
     scales = tuple(float(np.float32(s * unit)) for s in net.random.uniform(0.004, 0.008, count))
     axis = CHANNEL_AXIS.get(code, 0)
     values = net.random_integers(shape)
-    made = [
+    parts = [
         int4_constant(net, values, scales, axis)
         if narrow
         else net.constant(values, None, scales, (0,) * count, axis)
@@ -118,9 +118,9 @@ def weights_and_bias(
         most = 2000 if kind in ("int16", "int32") else 300_000
         values = net.random.integers(-most, most, channels)
         bias_scales = tuple(float(np.float32(source.scale * s)) for s in scales)
-        made.append(net.constant(values, kind, bias_scales, (0,) * count))
+        parts.append(net.constant(values, kind, bias_scales, (0,) * count))
     with_type = kind == "int32" and source.dtype == "int16" and not has_bias
-    return made, {"quantized_bias_type": "int32"} if with_type else {}
+    return parts, {"quantized_bias_type": "int32"} if with_type else {}
 
 
 def int4_constant(net: NetworkBuilder, values: Array, scales: tuple[float, ...], axis: int) -> int:
@@ -135,7 +135,7 @@ def conv(net: NetworkBuilder, dtype: str) -> int:
     groups = choice(net, (1, 1, 2, 3))
     depth, channels = groups * draw(net, 1, 7), groups * draw(net, 1, 5)
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
-    x = given(net, (draw(net, 1, 2), *size, depth), dtype)
+    x = draw_input(net, (draw(net, 1, 2), *size, depth), dtype)
     options, out = window(net, size, kernel)
     shape = (channels, *kernel, depth // groups)
     parts, more = weights_and_bias(net, "CONV_2D", x, shape, channels)
@@ -148,7 +148,7 @@ def depthwise(net: NetworkBuilder, dtype: str) -> int:
     """Add a DEPTHWISE_CONV_2D, sometimes with several outputs per channel."""
     depth, multiplier = draw(net, 1, 19), choice(net, (1, 1, 2, 3))
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
-    x = given(net, (draw(net, 1, 2), *size, depth), dtype)
+    x = draw_input(net, (draw(net, 1, 2), *size, depth), dtype)
     options, out = window(net, size, kernel)
     shape = (1, *kernel, depth * multiplier)
     parts, _ = weights_and_bias(net, "DEPTHWISE_CONV_2D", x, shape, shape[3])
@@ -170,7 +170,7 @@ def transposed(net: NetworkBuilder, dtype: str) -> int:
         for n, k, s in zip(size, kernel, stride, strict=True)
     ]
     batch = draw(net, 1, 2)
-    x = given(net, (batch, *size, depth), dtype)
+    x = draw_input(net, (batch, *size, depth), dtype)
     shape = (channels, *kernel, depth)
     parts, _ = weights_and_bias(net, "TRANSPOSE_CONV", x, shape, channels)
     target = net.constant([batch, *out, channels], "int32")
@@ -187,7 +187,7 @@ def dense(net: NetworkBuilder, dtype: str) -> int:
     """Add a FULLY_CONNECTED over the last dimension, or over all but the first."""
     lead = (draw(net, 1, 3), draw(net, 1, 4))
     depth, units, keep = draw(net, 1, 40), draw(net, 1, 9), bool(draw(net, 0, 1))
-    x = given(net, (*lead, depth), dtype)
+    x = draw_input(net, (*lead, depth), dtype)
     shape = (units, depth if keep else depth * lead[1])
     parts, more = weights_and_bias(net, "FULLY_CONNECTED", x, shape, units)
     gain = math.sqrt(shape[1]) * 0.44
@@ -199,10 +199,10 @@ def dense(net: NetworkBuilder, dtype: str) -> int:
 def dense_of_two_inputs(net: NetworkBuilder, dtype: str) -> int:
     """Add a FULLY_CONNECTED with weights from run time, which may have a zero point."""
     depth, units = draw(net, 1, 30), draw(net, 1, 9)
-    x = given(net, (draw(net, 1, 3), depth), dtype)
+    x = draw_input(net, (draw(net, 1, 3), depth), dtype)
     kind = "float32" if dtype == "float32" else "int8"
     point = choice(net, (0, 3)) if dtype == "int8" else 0
-    w = given(net, (units, depth), kind, scale=0.006, zero_point=point)
+    w = draw_input(net, (units, depth), kind, scale=0.006, zero_point=point)
     spec = like(net, x, (net.tensors[x].shape[0], units), math.sqrt(depth) * 0.44)
     options = {"fused_activation_function": choice(net, ACTIVATIONS)}
     return net.operator("FULLY_CONNECTED", [x, w, -1], [spec], options)[0]
@@ -215,11 +215,11 @@ def matmul(net: NetworkBuilder, dtype: str) -> int:
         net, (((), ()), ((2,), (2,)), ((3,), (1,)), ((1,), (3,)), ((2, 1), (2, 3)), ((2, 3), (3,)))
     )
     adj_x, adj_y = bool(draw(net, 0, 1)), bool(draw(net, 0, 1))
-    x = given(net, (*first, *((depth, rows) if adj_x else (rows, depth))), dtype)
+    x = draw_input(net, (*first, *((depth, rows) if adj_x else (rows, depth))), dtype)
     shape = (*second, *((columns, depth) if adj_y else (depth, columns)))
     scale = None if dtype == "float32" else 0.4 / RMS[dtype]
     if draw(net, 0, 2):
-        y = given(net, shape, dtype, **({} if scale is None else {"scale": scale}))
+        y = draw_input(net, shape, dtype, **({} if scale is None else {"scale": scale}))
     elif dtype == "float32":
         y = net.constant(net.random.normal(size=shape).astype(np.float32))
     else:
@@ -235,7 +235,7 @@ def pool(net: NetworkBuilder, dtype: str) -> int:
     codes = ["AVERAGE_POOL_2D", "MAX_POOL_2D"] + ["L2_POOL_2D"] * (dtype == "float32")
     size, kernel = (draw(net, 2, 9), draw(net, 2, 9)), (draw(net, 1, 4), draw(net, 1, 4))
     shape = (draw(net, 1, 2), *size, draw(net, 1, 19))
-    x = given(net, shape, dtype)
+    x = draw_input(net, shape, dtype)
     options, out = window(net, size, kernel)
     if (options.pop("dilation_h_factor"), options.pop("dilation_w_factor")) != (1, 1):
         options["padding"], out = "SAME", list(size)
@@ -248,7 +248,7 @@ def pool(net: NetworkBuilder, dtype: str) -> int:
 def softmax(net: NetworkBuilder, dtype: str) -> int:
     """Add a SOFTMAX, also from int8 to int16."""
     shape = (draw(net, 1, 3), draw(net, 1, 3), choice(net, (1, 2, 7, 40, 300)))
-    x = given(net, shape, dtype)
+    x = draw_input(net, shape, dtype)
     beta = float(np.float32(net.random.uniform(0.2, 2)))
     targets = {
         "int8": (Spec(shape, "int8", 1 / 256, -128), Spec(shape, "int16", 1 / 65536, -32768)),

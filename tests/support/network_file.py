@@ -68,7 +68,7 @@ def _graph(net: Layout) -> Graph:
     return Graph(
         net.name,
         tuple(_tensor(spec, i) for i, spec in enumerate(net.tensors)),
-        tuple(_operator(made, i) for i, made in enumerate(net.operators)),
+        tuple(_operator(spec, i) for i, spec in enumerate(net.operators)),
         tuple(net.inputs),
         tuple(net.outputs),
     )
@@ -85,20 +85,20 @@ def _tensor(spec: Spec, index: int) -> Tensor:
     return Tensor(index, name, spec.shape, spec.dtype, quantization, *more)
 
 
-def _operator(made: OperatorSpec, index: int) -> Operator:
+def _operator(spec: OperatorSpec, index: int) -> Operator:
     """Return an operator with all the options that its code has, as a converter writes them."""
-    options = OPS[made.code].defaults()
-    assert made.custom_code or options.keys() >= made.options.keys(), made
+    options = OPS[spec.code].defaults()
+    assert spec.custom_code or options.keys() >= spec.options.keys(), spec
     return Operator(
         index,
-        made.code,
-        made.inputs,
-        made.outputs,
-        made.custom_code,
-        options | dict(made.options),
-        made.custom_options,
-        made.intermediates,
-        made.version,
+        spec.code,
+        spec.inputs,
+        spec.outputs,
+        spec.custom_code,
+        options | dict(spec.options),
+        spec.custom_options,
+        spec.intermediates,
+        spec.version,
     )
 
 

@@ -24,16 +24,16 @@ def executed(notebook: Any) -> Any:
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
-    made = copy.deepcopy(notebook)
+    copied = copy.deepcopy(notebook)
     client = NotebookClient(
-        made,
+        copied,
         km=AsyncKernelManager(kernel_name="python3", transport="ipc"),
         timeout=300,
         record_timing=False,
         resources={"metadata": {"path": str(ROOT)}},
     )
     client.execute()
-    return made
+    return copied
 
 
 def texts(notebook: Any) -> list[str]:

@@ -154,11 +154,11 @@ def _value(random: Random) -> int:
 
 
 def _change_registers(wanted: Callable[[str], bool], mutant: Mutant, random: Random) -> None:
-    found = [(last, name) for last, name in _commands(mutant) if wanted(name)]
-    if not found:
+    commands = [(last, name) for last, name in _commands(mutant) if wanted(name)]
+    if not commands:
         return
-    for index in random.integers(len(found), size=int(random.integers(1, 9))):
-        last, name = found[index]
+    for index in random.integers(len(commands), size=int(random.integers(1, 9))):
+        last, name = commands[index]
         if mutant.isa.by_name[name].words == 2:
             mutant.words[last] = _value(random)
         else:
@@ -390,8 +390,8 @@ def _damage(generation: str, count: int, jobs: int | None) -> bool:
     parts = [range(start, min(start + step, count)) for start in range(0, count, step)]
     tally, begin = Tally(), time.monotonic()
     with ProcessPoolExecutor(jobs) as pool:
-        found = pool.map(run, parts, [generation] * len(parts))
-        for part, done in zip(parts, found, strict=True):
+        results = pool.map(run, parts, [generation] * len(parts))
+        for part, done in zip(parts, results, strict=True):
             tally.add(done)
             print(
                 f"{generation}: {part.stop} in {time.monotonic() - begin:.0f} s: "
@@ -417,7 +417,7 @@ def main() -> int:
         for generation in generations:
             print(generation, *fate(arguments.only, generation))
         return 0
-    passed = [_damage(one, arguments.count, arguments.jobs) for one in generations]
+    passed = [_damage(generation, arguments.count, arguments.jobs) for generation in generations]
     return 0 if all(passed) else 1
 
 

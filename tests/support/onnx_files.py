@@ -137,10 +137,10 @@ def lstm_unrolled(net: OnnxNetwork, steps: int = 8, depth: int = 10, hidden: int
     state, cell = "", ""
 
     def gate(name: str, function: str, part: str) -> str:
-        given, kept = weights[name]
-        total = net.add("Gemm", [part, given, biases[name]], transB=1)
+        of_input, of_state = weights[name]
+        total = net.add("Gemm", [part, of_input, biases[name]], transB=1)
         if state:
-            total = net.add("Add", [total, net.add("Gemm", [state, kept], transB=1)])
+            total = net.add("Add", [total, net.add("Gemm", [state, of_state], transB=1)])
         return net.add(function, [total])
 
     for part in parts:

@@ -65,8 +65,8 @@ class OnnxNetwork:
             if needed.intersection(node.output):
                 nodes.insert(0, node)
                 needed.update(node.input)
-        inputs = [one for one in self.inputs if one.name in needed]
-        constants = [one for one in self.constants if one.name in needed]
+        inputs = [value for value in self.inputs if value.name in needed]
+        constants = [value for value in self.constants if value.name in needed]
         results = [onnx.ValueInfoProto(name=name) for name in names]
         graph = helper.make_graph(nodes, "network", inputs, results, constants)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
@@ -89,10 +89,10 @@ def random_samples(model: ModelProto, count: int, seed: int) -> list[dict[str, A
     random = np.random.default_rng(seed)
     return [
         {
-            one.name: random.standard_normal(
-                [size.dim_value for size in one.type.tensor_type.shape.dim]
+            value.name: random.standard_normal(
+                [size.dim_value for size in value.type.tensor_type.shape.dim]
             ).astype(np.float32)
-            for one in model.graph.input
+            for value in model.graph.input
         }
         for _ in range(count)
     ]

@@ -88,7 +88,7 @@ def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
     hide what the operators do.
     """
     model = onnx.load(path)
-    held = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
+    held = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     steps = {
         node.input[0]: float(held[node.input[1]])
         for node in model.graph.node
@@ -98,11 +98,13 @@ def grid_samples(path: Path, count: int, seed: int) -> list[dict[str, Any]]:
     samples = []
     for _ in range(count):
         sample = {}
-        for one in model.graph.input:
-            shape = [size.dim_value for size in one.type.tensor_type.shape.dim]
+        for tensor in model.graph.input:
+            shape = [size.dim_value for size in tensor.type.tensor_type.shape.dim]
             values = random.standard_normal(shape)
-            step = np.float32(steps.get(one.name, 2.0**-10))
-            sample[one.name] = (np.rint(values / step).astype(np.float32) * step).astype(np.float32)
+            step = np.float32(steps.get(tensor.name, 2.0**-10))
+            sample[tensor.name] = (np.rint(values / step).astype(np.float32) * step).astype(
+                np.float32
+            )
         samples.append(sample)
     return samples
 
@@ -165,13 +167,14 @@ def main(setting: str, *names: str) -> None:
     for name in names or ROWS:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                made = row_trial(name, setting, Path(folder))
+                trial = row_trial(name, setting, Path(folder))
             except Exception as error:
                 print(f"{name:28s} {setting:6s} {type(error).__name__}: {str(error)[:200]}")
                 continue
         print(
-            f"{name:28s} {setting:6s} npu {made.npu} cpu {made.cpu} of {made.elements} "
-            f"{made.oracle}; on NPU {made.on_npu}, CPU {len(made.on_cpu)}; {made.fidelity.text()}",
+            f"{name:28s} {setting:6s} npu {trial.npu} cpu {trial.cpu} of {trial.elements} "
+            f"{trial.oracle}; on NPU {trial.on_npu}, CPU {len(trial.on_cpu)}; "
+            f"{trial.fidelity.text()}",
             flush=True,
         )
 

@@ -217,7 +217,7 @@ class _Writer:
         return self.table(fields)
 
     def constant_methods(self) -> list[int]:
-        made = []
+        methods = []
         for name, number in self.program.constant_methods.items():
             value = self.value(_INT if isinstance(number, int) else _DOUBLE, {"number": number})
             fields: dict[int, Any] = {
@@ -226,8 +226,8 @@ class _Writer:
                 4: self.numbers([0], "int32"),
                 5: self.vector([self.table({2: self.vector([])})]),
             }
-            made.append(self.table(fields))
-        return made
+            methods.append(self.table(fields))
+        return methods
 
     def operator(self, name: str) -> int:
         plain, _, overload = name.partition(".")
@@ -237,8 +237,8 @@ class _Writer:
         backend, _, specs = self.program.delegates[index]
         place = index + 1 if self.has_segments else index
         reference = self.table({0: ("Int8", int(self.has_segments)), 1: ("Uint32", place)})
-        made = [self.table({0: self.text(k), 1: self.bytes(v)}) for k, v in specs.items()]
-        return self.table({0: self.text(backend), 1: reference, 2: self.vector(made)})
+        options = [self.table({0: self.text(k), 1: self.bytes(v)}) for k, v in specs.items()]
+        return self.table({0: self.text(backend), 1: reference, 2: self.vector(options)})
 
     def step(self, kind: int, numbers: tuple[int, ...]) -> int:
         first, *rest = numbers
@@ -323,14 +323,14 @@ def vela_stream(
     adds them.
     """
     with np.load(raw) as arrays:
-        found = {name: arrays[name] for name in _RAW}
+        outputs = {name: arrays[name] for name in _RAW}
     blocks = {
         "vela_bin_stream": b"",
-        "cmd_data": found["cmd_data"].tobytes(),
-        "weight_data": found["weight_data"].tobytes(),
-        "scratch_size": struct.pack("<I", int(found["scratch_shape"][0])),
-        "inputs": _ports(found, "input", dimensions),
-        "outputs": _ports(found, "output", dimensions),
+        "cmd_data": outputs["cmd_data"].tobytes(),
+        "weight_data": outputs["weight_data"].tobytes(),
+        "scratch_size": struct.pack("<I", int(outputs["scratch_shape"][0])),
+        "inputs": _ports(outputs, "input", dimensions),
+        "outputs": _ports(outputs, "output", dimensions),
     }
     blocks |= changed
     return packed_blocks({**blocks, "vela_end_stream": b""}, external or {})
@@ -338,22 +338,24 @@ def vela_stream(
 
 def packed_blocks(blocks: dict[str, bytes], external: dict[str, str]) -> bytes:
     """Return a vela_bin_stream of blocks."""
-    made = b""
+    packed = b""
     for name, block in blocks.items():
         content = external[name].encode() if name in external else block
         header = struct.pack("<16sIB11x", name.encode(), len(content), name in external)
-        made += header + content + bytes(-len(content) % 16)
-    return made
+        packed += header + content + bytes(-len(content) % 16)
+    return packed
 
 
-def _ports(found: dict[str, np.ndarray[Any, Any]], kind: str, dimensions: int) -> bytes:
-    shapes = found[f"{kind}_shape"]
-    made = struct.pack("<i", len(shapes))
+def _ports(outputs: dict[str, np.ndarray[Any, Any]], kind: str, dimensions: int) -> bytes:
+    shapes = outputs[f"{kind}_shape"]
+    packed = struct.pack("<i", len(shapes))
     for index, shape in enumerate(shapes):
         numbers = [*shape.tolist()[-dimensions:]]
-        numbers += [int(found[f"{kind}_{what}"][index]) for what in ("elem_size", "offset")]
-        made += struct.pack(f"<{dimensions + 3}i", *numbers, int(found[f"{kind}_region"][index]))
-    return made
+        numbers += [int(outputs[f"{kind}_{what}"][index]) for what in ("elem_size", "offset")]
+        packed += struct.pack(
+            f"<{dimensions + 3}i", *numbers, int(outputs[f"{kind}_region"][index])
+        )
+    return packed
 
 
 def compile_raw(folder: Path, network: bytes, npu: str, *options: str) -> Path:

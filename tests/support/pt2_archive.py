@@ -38,7 +38,9 @@ def branch(kind: str, context: str, *parts: Any) -> dict[str, Any]:
 def node(target: str, *inputs: str, output: str = "made") -> dict[str, Any]:
     return {
         "target": target,
-        "inputs": [{"name": one, "arg": {"as_tensor": {"name": one}}, "kind": 1} for one in inputs],
+        "inputs": [
+            {"name": source, "arg": {"as_tensor": {"name": source}}, "kind": 1} for source in inputs
+        ],
         "outputs": [{"as_tensor": {"name": output}}],
         "metadata": {"stack_trace": "private"},
         "is_hop_single_tensor_return": None,

@@ -78,8 +78,8 @@ def svdf(
         bias = net.constant(net.random.integers(-500, 500, units), "int32", held * 1e-3)
         spec = Spec((batch, filters * memory), state, held, zero_point)
         wide = (80 if state == "int8" else 8000) * (73 if state == "int8" else 18000)
-        made = held * 1e-3 * wide * math.sqrt(memory * rank) / 60
-        out = Spec((batch, units), "int8", made, -20)
+        step = held * 1e-3 * wide * math.sqrt(memory * rank) / 60
+        out = Spec((batch, units), "int8", step, -20)
     held_state = net.variable(_named(spec, f"activation_{len(net.tensors)}"))
     options = {"rank": rank, "fused_activation_function": activation}
     return net.operator("SVDF", [x, feature, time, bias, held_state], [out], options)[0]

@@ -57,20 +57,20 @@ def build(
     """Build a module; `make` gets `emit` and the inputs, and returns the result or results."""
     builder = relax.BlockBuilder()
     inputs = [
-        relax.Var(f"x{i}", relax.TensorType(one.shape, one.how.dtype))
-        for i, one in enumerate(givens)
+        relax.Var(f"x{i}", relax.TensorType(port.shape, port.how.dtype))
+        for i, port in enumerate(givens)
     ]
     with builder.function("main", inputs):
         with builder.dataflow():
-            made = make(builder.emit, list(inputs))
-            made = relax.Tuple(list(made)) if isinstance(made, list | tuple) else made
-            result = builder.emit_output(made)
+            outputs = make(builder.emit, list(inputs))
+            outputs = relax.Tuple(list(outputs)) if isinstance(outputs, list | tuple) else outputs
+            result = builder.emit_output(outputs)
         builder.emit_func_output(result)
     module: tvm.IRModule = builder.get()
     return module
 
 
-def operator(givens: Sequence[Given], made: Quantized, make: Make) -> tvm.IRModule:
+def operator(givens: Sequence[Given], to: Quantized, make: Make) -> tvm.IRModule:
     """Build a module of one operator, whose result before it is quantized is named "made"."""
 
     def body(emit: Callable[..., Any], inputs: list[Any]) -> Any:
@@ -78,7 +78,7 @@ def operator(givens: Sequence[Given], made: Quantized, make: Make) -> tvm.IRModu
             x if g.how.dtype == "bool" else emit(dequantize(x, g.how))
             for x, g in zip(inputs, givens, strict=True)
         ]
-        return emit(quantize(emit(make(*real), "made"), made))
+        return emit(quantize(emit(make(*real), "made"), to))
 
     return build(givens, body)
 
@@ -89,15 +89,15 @@ def edge_samples(givens: Sequence[Given], count: int = 4) -> list[list[Any]]:
     for index in range(count + 3):
         random = np.random.default_rng(index)
         arrays = []
-        for one in givens:
-            is_bool = one.how.dtype == "bool"
-            ends = [0, 1] if is_bool else [(i := np.iinfo(one.how.dtype)).min, i.max]
-            values = random.integers(ends[0], ends[1], one.shape, endpoint=True)
+        for port in givens:
+            is_bool = port.how.dtype == "bool"
+            ends = [0, 1] if is_bool else [(i := np.iinfo(port.how.dtype)).min, i.max]
+            values = random.integers(ends[0], ends[1], port.shape, endpoint=True)
             if index == count:
-                values = random.choice(ends, one.shape)
+                values = random.choice(ends, port.shape)
             elif index > count:
-                values = np.full(one.shape, ends[index - count - 1])
-            arrays.append(values.astype(one.how.dtype))
+                values = np.full(port.shape, ends[index - count - 1])
+            arrays.append(values.astype(port.how.dtype))
         samples.append(arrays)
     return samples
 
@@ -107,7 +107,7 @@ def run(module: tvm.IRModule, samples: Sequence[Sequence[Any]]) -> list[list[Any
     machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
     outputs = []
     for sample in samples:
-        made = machine["main"](*[tvm.runtime.tensor(array) for array in sample])
-        several = list(made) if not hasattr(made, "numpy") else [made]
-        outputs.append([one.numpy() for one in several])
+        returned = machine["main"](*[tvm.runtime.tensor(array) for array in sample])
+        several = list(returned) if not hasattr(returned, "numpy") else [returned]
+        outputs.append([array.numpy() for array in several])
     return outputs

@@ -23,23 +23,23 @@ class Case:
 
     givens: tuple[Given, ...]
     make: Make
-    made: Quantized = OUT
+    to: Quantized = OUT
     refusal: str = ""
 
     def module(self) -> Any:
-        return operator(self.givens, self.made, self.make)
+        return operator(self.givens, self.to, self.make)
 
 
-def _unary(make: Make, made: Quantized = OUT, refusal: str = "") -> Case:
-    return Case((IMAGE,), make, made, refusal)
+def _unary(make: Make, to: Quantized = OUT, refusal: str = "") -> Case:
+    return Case((IMAGE,), make, to, refusal)
 
 
 def _binary(make: Make, refusal: str = "") -> Case:
     return Case((IMAGE, OTHER), make, refusal=refusal)
 
 
-def _move(make: Make, given: Given = IMAGE) -> Case:
-    return Case((given,), make, given.how)
+def _move(make: Make, port: Given = IMAGE) -> Case:
+    return Case((port,), make, port.how)
 
 
 def _bias(scale: float = 0.0005) -> Any:

@@ -83,4 +83,6 @@ def pmu_cycles(network: Path, npu: str, cpu_ops: tuple[str, ...] = ()) -> int:
     """Return the cycles of all operations of a network's partitions."""
     plan = observe(network, npu, cpu_ops).program.plan
     backend = backend_of(find_accelerator(npu))
-    return sum(one.cycles for part in plan.partitions for one in backend.operations(plan, part))
+    return sum(
+        operation.cycles for part in plan.partitions for operation in backend.operations(plan, part)
+    )

@@ -77,13 +77,13 @@ def spectral_subtraction(
     net: NetworkBuilder, x: int, clamping: bool, **options: int
 ) -> tuple[int, ...]:
     shape = net.tensors[x].shape
-    given = {
+    settings = {
         "alternate_one_minus_smoothing": 15401, "alternate_smoothing": 983, "clamping": clamping,
         "min_signal_remaining": 819, "num_channels": shape[0], "one_minus_smoothing": 15975,
         "smoothing": 409, "smoothing_bits": 10, "spectral_subtraction_bits": 14,
     } | options  # fmt: skip
     outputs = [Spec(shape, "uint32"), Spec(shape, "uint32")]
-    return make(net, "SignalFilterBankSpectralSubtraction", [x], outputs, **given)
+    return make(net, "SignalFilterBankSpectralSubtraction", [x], outputs, **settings)
 
 
 def pcan(net: NetworkBuilder, x: int, noise: int, shift: int = 6, gains: Any = None) -> int:
@@ -127,14 +127,14 @@ def front_end(samples: int = 480, length: int = 512, channels: int = 40) -> Netw
 
 def _transforms(dtype: str, *lengths: int) -> Build:
     def build(net: NetworkBuilder) -> Sequence[int]:
-        made = []
+        outputs = []
         for length in lengths:
-            made.append(rfft(net, plain(net, (length,), dtype), length))
-            made.append(irfft(net, plain(net, (length + 2,), dtype)))
-        made.append(rfft(net, plain(net, (2, 3, 5), dtype), 8))
-        made.append(rfft(net, plain(net, (2, 101), dtype), 128))
-        made.append(irfft(net, plain(net, (2, 1, 14), dtype)))
-        return made
+            outputs.append(rfft(net, plain(net, (length,), dtype), length))
+            outputs.append(irfft(net, plain(net, (length + 2,), dtype)))
+        outputs.append(rfft(net, plain(net, (2, 3, 5), dtype), 8))
+        outputs.append(rfft(net, plain(net, (2, 101), dtype), 128))
+        outputs.append(irfft(net, plain(net, (2, 1, 14), dtype)))
+        return outputs
 
     return build
 
@@ -148,9 +148,9 @@ BY_FOURS = (32, 64, 96, 128)
 def _filters(net: NetworkBuilder) -> Sequence[int]:
     energies = plain(net, (60,), "uint32")
     banks = [filter_bank(net, energies, 7), filter_bank(net, energies, 20, least=-3000)]
-    given, bits = plain(net, (64,), "uint64"), plain(net, (), "int32", "bits")
+    squares, bits = plain(net, (64,), "uint64"), plain(net, (), "int32", "bits")
     roots = [
-        square_root(net, given, bits),
+        square_root(net, squares, bits),
         square_root(net, banks[0], net.constant(np.array(3, np.int32))),
     ]
     return [*banks, *roots]
@@ -158,24 +158,24 @@ def _filters(net: NetworkBuilder) -> Sequence[int]:
 
 def _channels(net: NetworkBuilder) -> Sequence[int]:
     x, y = plain(net, (31,), "uint32", "small"), plain(net, (31,), "uint32")
-    made = [
+    outputs = [
         *spectral_subtraction(net, x, False),
         *spectral_subtraction(net, x, True, smoothing=9000),
         *spectral_subtraction(net, y, True, smoothing_bits=0, spectral_subtraction_bits=5),
         *(logarithm(net, v, *options) for v in (x, y) for options in ((64, 3), (90000, 0))),
     ]
     wild = net.random_integers((130,), "int16")
-    made += [pcan(net, x, y), pcan(net, y, x, 9), pcan(net, y, y, 0, wild), pcan(net, x, x, 63)]
-    return made
+    outputs += [pcan(net, x, y), pcan(net, y, x, 9), pcan(net, y, y, 0, wild), pcan(net, x, x, 63)]
+    return outputs
 
 
 def _edges(net: NetworkBuilder) -> Sequence[int]:
     x = plain(net, (2, 3, 20), "int16")
-    made = [window(net, x, 20, 12), window(net, x, 5, 0), window(net, x, 60, 31)]
-    made += [*auto_scale(net, plain(net, (50,), "int16", "quiet"))]
-    made += [*auto_scale(net, plain(net, (50,), "int16", "loud"))]
+    outputs = [window(net, x, 20, 12), window(net, x, 5, 0), window(net, x, 60, 31)]
+    outputs += [*auto_scale(net, plain(net, (50,), "int16", "quiet"))]
+    outputs += [*auto_scale(net, plain(net, (50,), "int16", "loud"))]
     spectrum = plain(net, (42,), "int16")
-    return [*made, energy(net, spectrum, 0, 21)]
+    return [*outputs, energy(net, spectrum, 0, 21)]
 
 
 SIGNALS: dict[str, Build] = {

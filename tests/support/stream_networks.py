@@ -36,62 +36,62 @@ def add(
 
 
 def delays(net: NetworkBuilder) -> list[int]:
-    made = list[int]()
+    outputs = list[int]()
     for size, length in DELAYS:
         x = net.input((2, size), "int16", None, 0)
-        made += add(net, "SignalDelay", x, [Spec((2, size), "int16")], delay_length=length)
-    return made
+        outputs += add(net, "SignalDelay", x, [Spec((2, size), "int16")], delay_length=length)
+    return outputs
 
 
 def framers(
     net: NetworkBuilder, choose: Sequence[tuple[int, int, int, bool]] = FRAMES
 ) -> list[int]:
-    made = list[int]()
+    results = list[int]()
     for size, step, count, prefill in choose:
         x = net.input((2, step * count), "int16", None, 0)
         outputs = [Spec((2, count, size), "int16"), Spec((), "bool")]
         options = {"frame_size": size, "frame_step": step, "prefill": prefill}
-        made += add(net, "SignalFramer", x, outputs, **options)
-    return made
+        results += add(net, "SignalFramer", x, outputs, **options)
+    return results
 
 
 def stackers(
     net: NetworkBuilder, choose: Sequence[tuple[int, int, int, int]] = STACKS
 ) -> list[int]:
-    made = list[int]()
+    results = list[int]()
     for channels, left, right, step in choose:
         x = net.input((channels,), "int16", None, 0)
         outputs = [Spec((channels * (left + 1 + right),), "int16"), Spec((), "bool")]
         options = {"num_channels": channels, "stacker_left_context": left}
         options |= {"stacker_right_context": right, "stacker_step": step}
-        made += add(net, "SignalStacker", x, outputs, **options)
-    return made
+        results += add(net, "SignalStacker", x, outputs, **options)
+    return results
 
 
 def sums(net: NetworkBuilder, dtype: str) -> list[int]:
-    made = list[int]()
+    results = list[int]()
     for size, step, count, rows in SUMS:
         x = net.input((rows, count, size), dtype, None, 0)
         outputs = [Spec((rows, count * step), dtype)]
-        made += add(net, "SignalOverlapAdd", x, outputs, T=TENSOR_TYPE[dtype], frame_step=step)
-    return made
+        results += add(net, "SignalOverlapAdd", x, outputs, T=TENSOR_TYPE[dtype], frame_step=step)
+    return results
 
 
 def rings(net: NetworkBuilder, cycles: int = 1) -> list[int]:
-    made = list[int]()
+    outputs = list[int]()
     for slots, width, channels in RINGS:
         x = net.input((1, 1, width, channels), "int8", 0.1, -7)
         output = Spec((1, slots, width, channels), "int8", 0.1, -7, is_variable=True)
-        made += add(net, "CIRCULAR_BUFFER", x, [output], cycles_max=cycles)
-    return made
+        outputs += add(net, "CIRCULAR_BUFFER", x, [output], cycles_max=cycles)
+    return outputs
 
 
 def waiting(net: NetworkBuilder) -> list[int]:
     """Add layers between buffers that pass every second inference, and every third of these."""
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
     for slots, cycles in ((3, 2), (2, 3)):
-        made = net.tensors[x]
-        kept = Spec((1, slots, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+        spec = net.tensors[x]
+        kept = Spec((1, slots, 8, 6), "int8", spec.scale, spec.zero_point, is_variable=True)
         (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=cycles)
         x = net.conv2d(x, channels=6, kernel=(slots, 1), padding="VALID")
     return [x]
@@ -115,6 +115,6 @@ def network_of(build: Callable[[NetworkBuilder], list[int]]) -> Network:
 
 def valid_at_once(net: NetworkBuilder) -> list[int]:
     """Add each operator and type with sizes whose outputs are valid from the first inference."""
-    made = [*delays(net), *sums(net, "int16"), *sums(net, "float32"), *rings(net)]
-    made += framers(net, [case for case in FRAMES if case[-1]])
-    return [*made, *stackers(net, [case for case in STACKS if not case[2]])]
+    outputs = [*delays(net), *sums(net, "int16"), *sums(net, "float32"), *rings(net)]
+    outputs += framers(net, [case for case in FRAMES if case[-1]])
+    return [*outputs, *stackers(net, [case for case in STACKS if not case[2]])]

@@ -72,18 +72,22 @@ def houses() -> Iterator[House]:
             package, *rooms = _divide(importer, name)
             if len(rooms) == 2:
                 arrows[package][rooms[0]].add(rooms[1])
-    for package, found in sorted(arrows.items()):
-        yield House(package, {room: frozenset(below) for room, below in sorted(found.items())})
+    for package, below in sorted(arrows.items()):
+        yield House(package, {room: frozenset(lower) for room, lower in sorted(below.items())})
 
 
 def _divide(importer: str, imported: str) -> list[str]:
     """Return the package that two modules share, and the room of each where they part."""
-    one, other = importer.split("."), imported.split(".")
+    above, below = importer.split("."), imported.split(".")
     shared = next(
-        (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-        min(len(one), len(other)),
+        (i for i, (a, b) in enumerate(zip(above, below, strict=False)) if a != b),
+        min(len(above), len(below)),
     )
-    return [".".join(one[:shared]) or WHEEL, *one[shared : shared + 1], *other[shared : shared + 1]]
+    return [
+        ".".join(above[:shared]) or WHEEL,
+        *above[shared : shared + 1],
+        *below[shared : shared + 1],
+    ]
 
 
 def describe(house: House) -> Iterator[str]:

@@ -50,12 +50,12 @@ def chain(cycles: Sequence[int], size: int) -> TaskGraph:
 
 def system(width: int, height: int, latency_s: float = 0.0, **more: Any) -> System:
     """Return a mesh in which a cycle and a byte take a millisecond each."""
-    given = {
+    fields = {
         "mesh": {"width": width, "height": height},
         "element": {"clock_hz": CLOCK_HZ, "memory_bytes": 1 << 20},
         "link": {"bytes_per_s": BYTES_PER_S, "latency_s": latency_s},
     }
-    return System.model_validate(given | more)
+    return System.model_validate(fields | more)
 
 
 def layout(
@@ -68,15 +68,15 @@ def layout(
     return Placement(Replication(tasks, numbers), mesh, elements, buffers)
 
 
-def with_ports(one: TaskGraph, inputs: dict[str, int], outputs: dict[str, int]) -> TaskGraph:
+def with_ports(graph: TaskGraph, inputs: dict[str, int], outputs: dict[str, int]) -> TaskGraph:
     """Return a task graph with bytes of inputs and of outputs by task."""
-    given = one.model_dump(by_alias=True)
-    for task in given["tasks"]:
+    fields = graph.model_dump(by_alias=True)
+    for task in fields["tasks"]:
         task |= {
             "input_bytes": inputs.get(task["name"], 0),
             "output_bytes": outputs.get(task["name"], 0),
         }
-    return TaskGraph.model_validate(given)
+    return TaskGraph.model_validate(fields)
 
 
 def random_graph(rng: random.Random, tasks: int, longest: int = 40) -> TaskGraph:

@@ -43,7 +43,7 @@ class Layer:
 
     codes: tuple[str, ...]
     graph: Graph
-    given: tuple[dict[str, Array], ...]
+    inputs: tuple[dict[str, Array], ...]
     expected: tuple[Array, ...]
 
     @property
@@ -67,14 +67,14 @@ class Recording:
 
     def known(self) -> dict[int, list[Array]]:
         """Return torch's integers of all samples by the number of the tensor."""
-        found = {}
+        arrays_of = {}
         for tensor in self.graph.tensors:
             node = self._node(tensor)
             if node:
-                arrays = [_in_order(one[node], tensor.shape) for one in self.values]
+                arrays = [_in_order(values[node], tensor.shape) for values in self.values]
                 if all(array.shape == tensor.shape for array in arrays):
-                    found[tensor.index] = arrays
-        return found
+                    arrays_of[tensor.index] = arrays
+        return arrays_of
 
     def _node(self, tensor: Tensor) -> str:
         """Return the node whose result, rounded, a tensor is; "" for none."""
@@ -92,27 +92,29 @@ class Recording:
         """Yield the layers whose ends torch has in integers."""
         known = self.known()
         for index, expected in known.items():
-            found = _between(self.graph, index, known)
-            if found is None:
+            layer = _between(self.graph, index, known)
+            if layer is None:
                 continue
-            operators, inputs = found
+            operators, inputs = layer
             names = {i: self.graph.tensors[i].name for i in inputs}
-            given = tuple(
+            samples = tuple(
                 {name: known[i][sample] for i, name in names.items()}
                 for sample in range(len(self.values))
             )
             graph = Graph("main", self.graph.tensors, operators, inputs, (index,))
-            yield Layer(tuple(one.code for one in operators), graph, given, tuple(expected))
+            yield Layer(
+                tuple(operator.code for operator in operators), graph, samples, tuple(expected)
+            )
 
 
 def recorded(path: Path, samples: Sequence[Mapping[str, Array]]) -> Recording:
     """Return the graph of a quantized .pt2 file and torch's integers."""
-    arrays = {f"{i} {name}": a for i, one in enumerate(samples) for name, a in one.items()}
+    arrays = {f"{i} {name}": a for i, sample in enumerate(samples) for name, a in sample.items()}
     request = {"samples": len(samples)}
     files = {"given.pt2": path.read_bytes()}
     reply = run_script(ENVIRONMENTS["torch"], _SCRIPT, "record", request, arrays, files)
     held = {k.split(" ")[1]: a for k, a in reply.arrays.items() if k.startswith("constant ")}
-    scales = {name: tuple(one) for name, one in reply.values["scales"].items()}
+    scales = {name: tuple(pair) for name, pair in reply.values["scales"].items()}
     values = tuple({n: reply.arrays[f"{i} {n}"] for n in scales} for i in range(len(samples)))
     return Recording(unpack(reply.values["graph"], held), scales, values)
 
@@ -128,30 +130,32 @@ def _between(
     graph: Graph, index: int, known: Mapping[int, Any]
 ) -> tuple[tuple[Operator, ...], tuple[int, ...]] | None:
     """Return the operators that make a tensor from known ones, and those; None without such."""
-    makers = {one.outputs[0]: one for one in graph.operators if len(one.outputs) == 1}
+    makers = {
+        operator.outputs[0]: operator for operator in graph.operators if len(operator.outputs) == 1
+    }
     inputs, numbers, waiting = set(), set(), [index]
     while waiting:
-        one = waiting.pop()
-        if one != index and one in known:
-            inputs.add(one)
-        elif graph.tensors[one].data is None:
-            if one not in makers:
+        tensor = waiting.pop()
+        if tensor != index and tensor in known:
+            inputs.add(tensor)
+        elif graph.tensors[tensor].data is None:
+            if tensor not in makers:
                 return None
-            numbers.add(makers[one].index)
-            waiting += [i for i in makers[one].inputs if i >= 0]
+            numbers.add(makers[tensor].index)
+            waiting += [i for i in makers[tensor].inputs if i >= 0]
     chosen = tuple(replace(graph.operators[n], index=i) for i, n in enumerate(sorted(numbers)))
     return (chosen, tuple(sorted(inputs))) if inputs else None
 
 
-def once_rounded(layer: Layer, given: Mapping[str, Array], between: bool = False) -> Array:
+def once_rounded(layer: Layer, sample: Mapping[str, Array], between: bool = False) -> Array:
     """Compute a layer in float64, and round the result, to even at ties.
 
     `between` is as in `unrounded`.
     """
-    return _rounded(layer.output, unrounded(layer, given, between))
+    return _rounded(layer.output, unrounded(layer, sample, between))
 
 
-def unrounded(layer: Layer, given: Mapping[str, Array], between: bool = False) -> Array:
+def unrounded(layer: Layer, sample: Mapping[str, Array], between: bool = False) -> Array:
     """Compute a layer in float64; return the result in steps, with the zero point.
 
     `between` rounds the tensors inside the layer too: those that torch's program has as well, and
@@ -160,7 +164,7 @@ def unrounded(layer: Layer, given: Mapping[str, Array], between: bool = False) -
     tensors = layer.graph.tensors
     reals = {t.index: _real(t, _held(t)) for t in tensors if t.data is not None}
     for index in layer.graph.inputs:
-        reals[index] = _real(tensors[index], given[tensors[index].name])
+        reals[index] = _real(tensors[index], sample[tensors[index].name])
     for op in layer.graph.operators:
         computed = _COMPUTED[op.code](*(reals[i] for i in op.inputs if i >= 0), **_turned(op))
         target = tensors[op.outputs[0]]
@@ -175,16 +179,16 @@ def carried(
     layers: Sequence[Layer], compute: Callable[[Layer, Sequence[Mapping[str, Array]]], list[Array]]
 ) -> list[Array]:
     """Compute layers one after the other, each from what those before made; return the last's."""
-    held: list[dict[str, Array]] = [{} for _ in layers[0].given]
+    held: list[dict[str, Array]] = [{} for _ in layers[0].inputs]
     for layer in layers:
-        given = [
-            {name: mine.get(name, array) for name, array in one.items()}
-            for mine, one in zip(held, layer.given, strict=True)
+        samples = [
+            {name: mine.get(name, array) for name, array in sample.items()}
+            for mine, sample in zip(held, layer.inputs, strict=True)
         ]
-        made = compute(layer, given)
-        for mine, array in zip(held, made, strict=True):
+        outputs = compute(layer, samples)
+        for mine, array in zip(held, outputs, strict=True):
             mine[layer.output.name] = array
-    return made
+    return outputs
 
 
 def _turned(op: Operator) -> dict[str, bool]:

@@ -28,8 +28,8 @@ class Observed(torch.fx.Interpreter):
         self.values: dict[str, Any] = {}
 
     def run_node(self, n: Any) -> Any:
-        self.values[n.name] = made = super().run_node(n)
-        return made
+        self.values[n.name] = value = super().run_node(n)
+        return value
 
 
 def record(
@@ -42,7 +42,7 @@ def record(
     (folder / PROGRAM).write_bytes(program.archive())
     asked = {"name": "main", "shapes": {}, "channels_last": False}
     values, constants = importer.convert(asked | {"outputs": list(program.outputs)}, {}, folder)
-    made = {f"constant {number}": array for number, array in constants.items()}
+    recorded = {f"constant {number}": array for number, array in constants.items()}
     module = torch.export.load(folder / PROGRAM).module(check_guards=False)
     rounding = {
         node: node.args[0].name for node in module.graph.nodes if "quantize_per_tensor" in node.name
@@ -53,6 +53,6 @@ def record(
         with torch.no_grad():
             observed.run(*(torch.from_numpy(arrays[f"{number} {n}"]) for n in program.inputs))
         for node, source in rounding.items():
-            made[f"{number} {source}"] = observed.values[node.name].numpy()
+            recorded[f"{number} {source}"] = observed.values[node.name].numpy()
     scales = {source: [float(node.args[1]), node.args[2]] for node, source in rounding.items()}
-    return {**values, "outputs": list(program.outputs), "scales": scales}, made
+    return {**values, "outputs": list(program.outputs), "scales": scales}, recorded

@@ -72,8 +72,8 @@ class InvertedResidual(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        made = self.layers(x)
-        return x + made if self.is_residual else made
+        y = self.layers(x)
+        return x + y if self.is_residual else y
 
 
 class MobileNetV2(nn.Module):
@@ -128,8 +128,8 @@ class Residual(nn.Module):
         self.short = nn.Conv2d(source, out, 1, stride) if stride > 1 else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        made = torch.relu(self.first_norm(self.first(x)))
-        return torch.relu(self.second_norm(self.second(made)) + self.short(x))
+        y = torch.relu(self.first_norm(self.first(x)))
+        return torch.relu(self.second_norm(self.second(y)) + self.short(x))
 
 
 class ResNet8(nn.Module):
@@ -318,11 +318,11 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[tuple[int, ...], ...]]]
 def quantizer(kind: str) -> Any:
     """Return a quantizer of ExecuTorch's: xnnpack, ethosu or ethosu16."""
     if kind == "xnnpack":
-        made = XNNPACKQuantizer()
-        return made.set_global(get_symmetric_quantization_config(is_per_channel=True))
-    made = EthosUQuantizer(EthosUCompileSpec("ethos-u55-128"))
+        chosen = XNNPACKQuantizer()
+        return chosen.set_global(get_symmetric_quantization_config(is_per_channel=True))
+    chosen = EthosUQuantizer(EthosUCompileSpec("ethos-u55-128"))
     wide = get_symmetric_a16w8_quantization_config
-    return made.set_global(wide() if kind == "ethosu16" else arm_configuration())
+    return chosen.set_global(wide() if kind == "ethosu16" else arm_configuration())
 
 
 def program(name: str, kind: str) -> Any:
@@ -337,7 +337,7 @@ def program(name: str, kind: str) -> Any:
     if kind == "open":
         open_size = torch.export.Dim("batch", min=1, max=8)
         sizes = tuple({0: open_size} for _ in shapes)
-        doubled = tuple(torch.cat([one, one]) for one in examples)
+        doubled = tuple(torch.cat([example, example]) for example in examples)
         return torch.export.export(module, doubled, dynamic_shapes=sizes)
     prepared = prepare_pt2e(
         torch.export.export(module, examples).module(check_guards=False), quantizer(kind)
@@ -349,7 +349,7 @@ def program(name: str, kind: str) -> Any:
 
 def _settle(module: nn.Module, shapes: tuple[tuple[int, ...], ...]) -> None:
     """Give the batch norms of a random network the statistics of random inputs."""
-    if any(isinstance(one, nn.modules.batchnorm._BatchNorm) for one in module.modules()):
+    if any(isinstance(layer, nn.modules.batchnorm._BatchNorm) for layer in module.modules()):
         module.train()
         for _ in range(10):
             module(*(torch.randn((4, *shape[1:])) for shape in shapes))

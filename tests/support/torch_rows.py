@@ -101,7 +101,7 @@ def _row(name: str, values: dict[str, Any], arrays: dict[str, Any], alone: bool)
     graph = unpack(values["graph"], constants)
     network = Network(name, (graph,))
     samples = [
-        {one.name: arrays[f"in {index} {one.name}"] for one in network.inputs}
+        {tensor.name: arrays[f"in {index} {tensor.name}"] for tensor in network.inputs}
         for index in range(values["samples"])
     ]
     theirs = [
@@ -110,11 +110,12 @@ def _row(name: str, values: dict[str, Any], arrays: dict[str, Any], alone: bool)
     ]
     return Row(
         name,
-        tuple(one.code for one in graph.operators),
+        tuple(operator.code for operator in graph.operators),
         tuple(
-            one.code
-            for one in graph.operators
-            if one.code != "DEQUANTIZE" and graph.tensors[one.outputs[0]].dtype == "float32"
+            operator.code
+            for operator in graph.operators
+            if operator.code != "DEQUANTIZE"
+            and graph.tensors[operator.outputs[0]].dtype == "float32"
         ),
         try_network(network, name, samples, theirs, "PyTorch", alone=alone),
     )

@@ -24,7 +24,7 @@ def table(
     sentence that refuses the program; arrays are named after the program, and "constant" and the
     tensor, "in" and the sample and input, or "out" and the sample and output.
     """
-    made, arrays = {}, {}
+    graphs, arrays = {}, {}
     programs = _module(request["programs"])
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
@@ -37,16 +37,16 @@ def table(
         values, constants = importer.convert({"name": name, "shapes": {}, **ends}, {}, folder)
         rng = np.random.default_rng(3)
         inputs = {
-            f"{index} {one}": rng.standard_normal(tuple(map(int, shape))).astype(np.float32)
+            f"{index} {port}": rng.standard_normal(tuple(map(int, shape))).astype(np.float32)
             for index in range(request["samples"])
-            for one, shape in program.inputs.items()
+            for port, shape in program.inputs.items()
         }
         asked = {"samples": request["samples"], "inputs": list(program.inputs)}
         _, outputs = torch_program.run(asked, inputs, folder)
-        made[name] = {**values, "outputs": list(program.outputs), **asked}
+        graphs[name] = {**values, "outputs": list(program.outputs), **asked}
         for kind, some in (("constant", constants), ("in", inputs), ("out", outputs)):
             arrays.update({f"{name} {kind} {key}": array for key, array in some.items()})
-    return made, arrays
+    return graphs, arrays
 
 
 def _module(path: str) -> Any:

@@ -207,8 +207,8 @@ def _wide(net: TosaBuilder, shape: Sequence[int]) -> int:
     rows, depth = int(np.prod(shape[:-1])), 4
     factors = [net.input((1, rows, depth), "int16"), net.input((1, depth, shape[-1]), "int16")]
     points = [net.constant([0], "int16"), net.constant([0], "int16")]
-    made = net.op("MATMUL", [*factors, *points], (1, rows, shape[-1]), "int64")
-    return made
+    sums = net.op("MATMUL", [*factors, *points], (1, rows, shape[-1]), "int64")
+    return sums
 
 
 def _reach(most: float) -> tuple[int | None, int]:
@@ -275,13 +275,15 @@ def identity(net: TosaBuilder) -> int:
     return _narrow(net, net.op("IDENTITY", [x], shape, dtype))
 
 
-def _binary(name: str, *dtypes: str, made: str = "", low: int | None = None, high: int = 0) -> Case:
+def _binary(
+    name: str, *dtypes: str, result: str = "", low: int | None = None, high: int = 0
+) -> Case:
     def case(net: TosaBuilder) -> int:
         dtype = str(_pick(net, *dtypes))
         first, second, shape = _broadcast(net)
         inputs = [net.input(first, dtype, low, high), net.input(second, dtype, low, high)]
         more = {"nan_mode": "PROPAGATE"} if name in ("MAXIMUM", "MINIMUM") else {}
-        return net.op(name, inputs, shape, made or dtype, **more)
+        return net.op(name, inputs, shape, result or dtype, **more)
 
     return case
 
@@ -308,11 +310,11 @@ def intdiv(net: TosaBuilder) -> int:
 def mul(net: TosaBuilder) -> int:
     """Draw a MUL, of int32 with a shift."""
     dtype = str(_pick(net, "int8", "int16", "int32"))
-    first, second, shape = _broadcast(net)
+    first, second, whole = _broadcast(net)
     shift = _number(net, 0, 40) if dtype == "int32" else 0
     most = None if dtype != "int32" else int(2 ** ((29 + shift) / 2)) if shift < 31 else None
-    inputs = [net.input(one, dtype, most and -most, most or 0) for one in (first, second)]
-    return net.op("MUL", [*inputs, net.constant([shift], "int8")], shape, "int32")
+    inputs = [net.input(shape, dtype, most and -most, most or 0) for shape in (first, second)]
+    return net.op("MUL", [*inputs, net.constant([shift], "int8")], whole, "int32")
 
 
 def select(net: TosaBuilder) -> int:
@@ -360,7 +362,7 @@ def concat(net: TosaBuilder) -> int:
     sizes = [_number(net, 1, 4) for _ in range(_number(net, 1, 4))]
     around = [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
     target = (*shape[:axis], sum(sizes), *shape[axis + 1 :])
-    return net.op("CONCAT", [net.input(one, dtype) for one in around], target, dtype, axis=axis)
+    return net.op("CONCAT", [net.input(part, dtype) for part in around], target, dtype, axis=axis)
 
 
 def pad(net: TosaBuilder) -> int:
@@ -467,9 +469,9 @@ CASES: dict[str, Case] = {
     "LOGICAL_NOT": _unary("LOGICAL_NOT", "bool"),
     "NEGATE": negate,
     "SELECT": select,
-    "EQUAL": _binary("EQUAL", "int32", made="bool", low=-2, high=2),
-    "GREATER": _binary("GREATER", "int32", made="bool", low=-2, high=2),
-    "GREATER_EQUAL": _binary("GREATER_EQUAL", "int32", made="bool", low=-2, high=2),
+    "EQUAL": _binary("EQUAL", "int32", result="bool", low=-2, high=2),
+    "GREATER": _binary("GREATER", "int32", result="bool", low=-2, high=2),
+    "GREATER_EQUAL": _binary("GREATER_EQUAL", "int32", result="bool", low=-2, high=2),
     "REDUCE_ALL": _reduce("REDUCE_ALL", "bool"),
     "REDUCE_ANY": _reduce("REDUCE_ANY", "bool"),
     "REDUCE_MAX": _reduce("REDUCE_MAX", *_PLAIN),

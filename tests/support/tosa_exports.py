@@ -44,16 +44,16 @@ def lower(
     """
     logging.disable(logging.WARNING)
     programs = _module(request["programs"])
-    made = {}
+    arrays = {}
     for name, kind in request["wanted"]:
         factory, shapes = programs.NETWORKS[name]
         torch.manual_seed(0)
         module = factory().eval()
         programs._settle(module, shapes)
         (shape,) = shapes
-        found = _lowered(module, shape, kind, request["samples"])
-        made.update({f"{name} {kind} {key}": array for key, array in found.items()})
-    return {}, made
+        lowered = _lowered(module, shape, kind, request["samples"])
+        arrays.update({f"{name} {kind} {key}": array for key, array in lowered.items()})
+    return {}, arrays
 
 
 def _lowered(module: Any, shape: tuple[int, ...], kind: str, samples: int) -> dict[str, Any]:

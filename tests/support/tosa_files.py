@@ -64,11 +64,11 @@ def exported(titles: Sequence[str]) -> dict[str, Exported]:
 def _exported(title: str, arrays: dict[str, Any]) -> Exported:
     key = " ".join(NETWORKS[title])
     network = parse_network(arrays[f"{key} file"].tobytes(), f"{title}.tosa")
-    (given,), (made,) = network.inputs, network.outputs
+    (source,), (target,) = network.inputs, network.outputs
     return Exported(
         network,
-        [{given.name: one} for one in arrays[f"{key} in"]],
-        [{made.name: one} for one in arrays[f"{key} out"]],
+        [{source.name: array} for array in arrays[f"{key} in"]],
+        [{target.name: array} for array in arrays[f"{key} out"]],
     )
 
 
@@ -81,10 +81,12 @@ def converted(tflite: bytes, name: str) -> Network:
     It writes MLIR's bytecode, which tosa-opt of the environment "tosa" serializes.
     """
     with tempfile.TemporaryDirectory() as place:
-        given, code, made = (Path(place) / file for file in ("a.tflite", "a.mlirbc", "a.tosa"))
-        given.write_bytes(tflite)
+        original, code, serialized = (
+            Path(place) / file for file in ("a.tflite", "a.mlirbc", "a.tosa")
+        )
+        original.write_bytes(tflite)
         converter = Path(sys.executable).with_name("tosa-converter-for-tflite")
-        _run(Path(sys.executable), converter, given, "--bytecode", "-o", code)
+        _run(Path(sys.executable), converter, original, "--bytecode", "-o", code)
         python = ENVIRONMENTS["tosa"].find()
         target = "profiles=pro_int extensions=int16,int4 specification_version=1.0"
         _run(
@@ -92,9 +94,9 @@ def converted(tflite: bytes, name: str) -> Network:
             python.with_name("tosa-opt"),
             code,
             f"--tosa-attach-target={target}",
-            f"--tosa-serialize=tosa-flatbuffer-filename={made}",
+            f"--tosa-serialize=tosa-flatbuffer-filename={serialized}",
         )
-        return parse_network(made.read_bytes(), f"{name}.tosa")
+        return parse_network(serialized.read_bytes(), f"{name}.tosa")
 
 
 def _run(python: Path, *command: str | Path) -> None:
@@ -116,11 +118,11 @@ def _digits() -> bytes:
 
 def _dense(net: NetworkBuilder, x: int, units: int, activation: str = "NONE") -> int:
     """Add a layer whose outputs spread over the range of their type though its inputs may not."""
-    made = net.fully_connected(x, units, activation, keep_num_dims=True)
-    spec = net.tensors[made]
+    layer = net.fully_connected(x, units, activation, keep_num_dims=True)
+    spec = net.tensors[layer]
     assert isinstance(spec.scale, float)
-    net.tensors[made] = replace(spec, scale=spec.scale / _SPREAD)
-    return made
+    net.tensors[layer] = replace(spec, scale=spec.scale / _SPREAD)
+    return layer
 
 
 def _autoencoder() -> bytes:
@@ -161,8 +163,8 @@ def _lstm(steps: int = 3, depth: int = 8, cells: int = 16, step_size: float = 0.
     hidden = net.input((1, cells), scale=step_size, name="hidden")
     cell = net.input((1, cells), name="cell")
     for step in range(steps):
-        given = net.input((1, depth), scale=step_size, name=f"x{step}")
-        both = net.concat([given, hidden])
+        features = net.input((1, depth), scale=step_size, name=f"x{step}")
+        both = net.concat([features, hidden])
         taken, left, out = (net.logistic(_dense(net, both, cells)) for _ in range(3))
         new = net.tanh(_dense(net, both, cells))
         cell = net.add(net.mul(left, cell), net.mul(taken, new))

@@ -18,7 +18,7 @@ def _rescaled(net: TosaBuilder, shape: Sequence[int], dtype: str, rounding: str)
     return net.rescale(net.input(shape, dtype), "int32", factor, input_zp=point, rounding=rounding)
 
 
-def _fused(name: str, count: int = 2, made: str = "int32") -> Case:
+def _fused(name: str, count: int = 2, result: str = "int32") -> Case:
     def case(net: TosaBuilder) -> int:
         """Draw the operator; its first input is rounded once, the others are not always."""
         shape = (1, *(int(n) for n in net.random.integers(1, 9, 3)))
@@ -26,8 +26,8 @@ def _fused(name: str, count: int = 2, made: str = "int32") -> Case:
         roundings = [_ROUNDINGS[0], str(net.random.choice(_ROUNDINGS))][:count]
         inputs = [_rescaled(net, shape, dtype, rounding) for rounding in roundings]
         more = {"nan_mode": "PROPAGATE"} if name in ("MAXIMUM", "MINIMUM") else {}
-        x = net.op(name, inputs, shape, made, **more)
-        if made == "bool" or net.random.random() < 0.5:
+        x = net.op(name, inputs, shape, result, **more)
+        if result == "bool" or net.random.random() < 0.5:
             return x
         factor, point = float(net.random.uniform(0.01, 1)), int(net.random.integers(-128, 128))
         rounding = str(net.random.choice(_ROUNDINGS))
@@ -41,8 +41,8 @@ FUSED: dict[str, Case] = {
     "rescaled SUB": _fused("SUB"),
     "rescaled MAXIMUM": _fused("MAXIMUM"),
     "rescaled MINIMUM": _fused("MINIMUM"),
-    "rescaled EQUAL": _fused("EQUAL", made="bool"),
-    "rescaled GREATER": _fused("GREATER", made="bool"),
+    "rescaled EQUAL": _fused("EQUAL", result="bool"),
+    "rescaled GREATER": _fused("GREATER", result="bool"),
     "rescaled ABS": _fused("ABS", 1),
 }
 """By a title: what the stream of one operation does."""

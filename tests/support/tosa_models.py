@@ -39,18 +39,18 @@ def layer(
     pad = (top, bottom, left, right)
     if depthwise:
         out = net.slid((h, w), taps, pad, (stride, stride), (1, 1))
-        made = net.layer(
+        sums = net.layer(
             "DEPTHWISE_CONV2D", x, (*taps, c, 1), (1, *out, c), biases=c, zero_point=-3,
             pad=pad, stride=(stride, stride), dilation=(1, 1),
         )  # fmt: skip
         products, channels = taps[0] * taps[1], c
     else:
-        made = net.conv2d(x, channels, taps, pad=pad, stride=(stride, stride), zero_point=-3)
+        sums = net.conv2d(x, channels, taps, pad=pad, stride=(stride, stride), zero_point=-3)
         products = taps[0] * taps[1] * c
     scale = _GAIN / (74 * 40 * products**0.5)
     factors = [scale * float(f) for f in net.random.uniform(0.7, 1.4, channels)]
-    made = net.rescale(made, "int8", factors, output_zp=-3)
-    return clamp(net, made, -3, 127) if relu else made
+    sums = net.rescale(sums, "int8", factors, output_zp=-3)
+    return clamp(net, sums, -3, 127) if relu else sums
 
 
 def clamp(net: TosaBuilder, x: int, low: int, high: int) -> int:
@@ -179,6 +179,6 @@ def wild(seed: int) -> tuple[TosaBuilder, list[int]]:
     net = grown.net
     for _ in range(int(net.random.integers(4, 14))):
         grown.grow()
-    made = [i for op in net.operators for i in op.outputs]
+    written = [i for op in net.operators for i in op.outputs]
     read = {i for op in net.operators for i in op.inputs}
-    return net, [i for i in made if i not in read or net.random.random() < 0.1]
+    return net, [i for i in written if i not in read or net.random.random() < 0.1]

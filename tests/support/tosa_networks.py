@@ -75,7 +75,10 @@ class TosaBuilder:
     def op(self, name: str, inputs: Sequence[int], shape: Shape, dtype: str, **options: Any) -> int:
         """Add an operator with one output; attributes that are not given have their defaults."""
         known = TOSA_OPS[f"TOSA_{name}"]
-        values = {one.name: options.pop(one.name, one.default) for one in known.attributes}
+        values = {
+            attribute.name: options.pop(attribute.name, attribute.default)
+            for attribute in known.attributes
+        }
         assert not options, options
         output = self.tensor(shape, dtype)
         index = len(self.operators)
@@ -171,7 +174,7 @@ class TosaBuilder:
         source = self.tensors[x]
         wide = source.dtype != "int64" if scale32 is None else scale32
         factors = [factor] if isinstance(factor, float) else list(factor)
-        pairs = [self.split(one, wide) for one in factors]
+        pairs = [self.split(each, wide) for each in factors]
         inputs = [
             x,
             self.constant([m for m, _ in pairs], "int32" if wide else "int16"),
@@ -210,5 +213,5 @@ class TosaBuilder:
             tuple(self.inputs),
             outputs or (len(self.tensors) - 1,),
         )
-        made = Network(self.name, (graph,))
-        return parse_network(write_network(made), self.name)
+        network = Network(self.name, (graph,))
+        return parse_network(write_network(network), self.name)

@@ -32,7 +32,7 @@ class U85Row:
 
     def __add__(self, other: "U85Row") -> "U85Row":
         both = zip(astuple(self), astuple(other), strict=True)
-        return U85Row(*(one + more for one, more in both))
+        return U85Row(*(count + more for count, more in both))
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def operator_row(name: str) -> TosaRow:
 def u85_row(name: str) -> U85Row:
     """Run each instance of an operator on a U85; return the sums."""
     net = TosaBuilder(name.lower(), seed=sum(map(ord, name)))
-    found = U85Row()
+    total = U85Row()
     for _ in range(INSTANCES):
         alone = TosaBuilder(name.lower())
         alone.random = net.random  # the same instances again
         network = alone.network(CASES[name](alone))
         alone.random = np.random.default_rng(INSTANCES)
-        found += _on_u85(network, [alone.sample() for _ in range(SAMPLES)])
-    return found
+        total += _on_u85(network, [alone.sample() for _ in range(SAMPLES)])
+    return total
 
 
 def _on_u85(network: Network, samples: list[Arrays]) -> U85Row:
@@ -80,8 +80,8 @@ def _on_u85(network: Network, samples: list[Arrays]) -> U85Row:
         outputs = simulate_samples(plan, samples, Watch())
     except NpuFault:
         return U85Row(taken, undefined=1)
-    found = golden_answer(network, samples).against(outputs)
-    return U85Row(taken, found.elements, found.mismatches)
+    compared = golden_answer(network, samples).against(outputs)
+    return U85Row(taken, compared.elements, compared.mismatches)
 
 
 def on_u85(network: Network) -> int:

@@ -16,8 +16,8 @@ SAMPLES = 3
 
 def exported_trial(title: str) -> Trial:
     """Return the figures of a network that ExecuTorch lowers; its runtime is torch."""
-    made = exported([title])[title]
-    return try_network(made.network, title, made.samples, made.theirs, "PyTorch")
+    lowered = exported([title])[title]
+    return try_network(lowered.network, title, lowered.samples, lowered.theirs, "PyTorch")
 
 
 def converted_trial(title: str) -> Trial:
@@ -33,11 +33,12 @@ def main(*titles: str) -> None:
     for table, trial in ((NETWORKS, exported_trial), (CONVERTED, converted_trial)):
         for title in table:
             if title in (titles or table):
-                made = trial(title)
+                figures = trial(title)
                 print(
-                    f"{title:20s} {trial.__name__} npu {made.npu} cpu {made.cpu} of "
-                    f"{made.elements}; on NPU {made.on_npu} in {len(made.plan.partitions)}, CPU "
-                    f"{made.on_cpu}; {made.fidelity.text()}",
+                    f"{title:20s} {trial.__name__} npu {figures.npu} cpu {figures.cpu} of "
+                    f"{figures.elements}; on NPU {figures.on_npu} in "
+                    f"{len(figures.plan.partitions)}, CPU {figures.on_cpu}; "
+                    f"{figures.fidelity.text()}",
                     flush=True,
                 )
 

@@ -42,7 +42,7 @@ class Trial:
     @property
     def on_cpu(self) -> tuple[str, ...]:
         """The operators on the CPU, each with the reason."""
-        return tuple(f"{one.code}: {one.reason}" for one in self.plan.cpu_operators)
+        return tuple(f"{operator.code}: {operator.reason}" for operator in self.plan.cpu_operators)
 
 
 def try_network(
@@ -62,7 +62,7 @@ def try_network(
     golden = golden_answer(network, samples)
     plan = plan_for(network, NPU)
     outputs = simulate_samples(plan, samples, Watch())
-    found = golden.against(outputs)
+    compared = golden.against(outputs)
     cpu = None
     if alone:
         on_cpu = simulate_samples(plan_for(network, None), samples, Watch())
@@ -72,9 +72,9 @@ def try_network(
         fidelity = compare_fidelity(network, outputs, theirs, title, "", None)
     return Trial(
         name,
-        found.mismatches,
+        compared.mismatches,
         cpu,
-        found.elements,
+        compared.elements,
         fidelity,
         golden.oracle.name,
         plan,

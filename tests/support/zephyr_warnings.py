@@ -14,7 +14,7 @@ def strict_warnings(project: Path, build: Path) -> dict[str, list[str]]:
     `build` is the project's build directory. Zephyr's headers count as system headers, since they
     have warnings of their own.
     """
-    found = {}
+    warnings = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["file"])
         if file.is_relative_to(project) and not file.is_relative_to(project / "build"):
@@ -23,10 +23,10 @@ def strict_warnings(project: Path, build: Path) -> dict[str, list[str]]:
                 command, cwd=entry["directory"], capture_output=True, text=True, check=False
             )
             said = done.stderr.splitlines()
-            found[file.relative_to(project).as_posix()] = [
+            warnings[file.relative_to(project).as_posix()] = [
                 line for line in said if "warning:" in line or "error:" in line
             ]
-    return found
+    return warnings
 
 
 def _strict(words: list[str], project: Path) -> list[str]:
@@ -34,9 +34,9 @@ def _strict(words: list[str], project: Path) -> list[str]:
     is_wrapped = words[0].endswith("ccache")
     words = words[1:] if is_wrapped else words
     end = words.index("-o")
-    words = [one for one in words[:end] + words[end + 2 :] if not one.startswith("-fcallgraph")]
+    words = [word for word in words[:end] + words[end + 2 :] if not word.startswith("-fcallgraph")]
     ours = f"-I{project}"
     return [
-        f"-isystem{one[2:]}" if one.startswith("-I") and not one.startswith(ours) else one
-        for one in words
+        f"-isystem{word[2:]}" if word.startswith("-I") and not word.startswith(ours) else word
+        for word in words
     ] + list(STRICT)

@@ -31,9 +31,9 @@ def cut(
             if not fewer:
                 continue
             part = part_of(wild, fewer)
-            given = [{part.names[i]: v[i] for i in part.sources} for v in values]
-            if still(part.wild, given):
-                kept, best = fewer, (part.wild, given)
+            inputs = [{part.names[i]: v[i] for i in part.sources} for v in values]
+            if still(part.wild, inputs):
+                kept, best = fewer, (part.wild, inputs)
                 break
         else:
             size //= 2
@@ -46,7 +46,7 @@ class part_of:  # noqa: N801 - reads as a function
     def __init__(self, whole: WildNetwork, kept: Sequence[int]) -> None:
         net, source = NetworkBuilder("part"), whole.net
         operators = [source.operators[i] for i in kept]
-        made = {i for o in operators for i in o.outputs}
+        written = {i for o in operators for i in o.outputs}
         used = sorted({i for o in operators for i in (*o.inputs, *o.outputs, *o.intermediates)})
         net.tensors = list(source.tensors)
         net.operators, net.others = operators, source.others
@@ -54,7 +54,7 @@ class part_of:  # noqa: N801 - reads as a function
             i
             for i in used
             if i >= 0
-            and i not in made
+            and i not in written
             and source.tensors[i].data is None
             and not source.tensors[i].is_variable
             and not any(i in o.intermediates for o in operators)

@@ -93,11 +93,11 @@ def _verify(seeds: Sequence[int], setting: WildSetting) -> list[dict[str, Any]]:
     return [
         {
             "seed": seed,
-            "verdict": one.verdict,
-            "elements": one.golden.elements if one.golden else 0,
-            "mismatches": one.golden.mismatches if one.golden else 0,
+            "verdict": report.verdict,
+            "elements": report.golden.elements if report.golden else 0,
+            "mismatches": report.golden.mismatches if report.golden else 0,
             "setting": str(setting),
             "seconds": each,
         }
-        for seed, one in zip(seeds, reports, strict=True)
+        for seed, report in zip(seeds, reports, strict=True)
     ]

@@ -129,19 +129,19 @@ def _bench(choices: Choices, dtype: str) -> Fragment | None:
     outputs = CASES[choices.pick(names)][2](net, dtype)
     chosen = choices.pick(outputs)
     net.keep([chosen])
-    made = net.operators[-1]
-    if made.code == "FLOOR_DIV":
+    operator = net.operators[-1]
+    if operator.code == "FLOOR_DIV":
         # The lowest value divided by -1 is undefined in C++; LiteRT's result depends on the index.
         net.narrow = {n: (low, -2 if high == -1 else high) for n, (low, high) in net.narrow.items()}
-    return Fragment(net, [*made.outputs], net.narrow)
+    return Fragment(net, [*operator.outputs], net.narrow)
 
 
 def _layer(choices: Choices, dtype: str) -> Fragment | None:
     if dtype not in ("int8", "int16", "float32"):
         return None
     net = NetworkBuilder("layer", choices.integer(0, 1 << 16))
-    made = choices.pick(layer_networks.LAYERS)(net, dtype)
-    return Fragment(net, [made])
+    output = choices.pick(layer_networks.LAYERS)(net, dtype)
+    return Fragment(net, [output])
 
 
 def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
@@ -153,17 +153,17 @@ def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
     if dtype != "int16" and choices.chance(2):
         x = net.input((batch, features), dtype, scale)
         state = choices.pick(("int8", "int16"))
-        made = recurrent_networks.svdf(
+        output = recurrent_networks.svdf(
             net, x, choices.integer(1, 8), choices.integer(1, 6),
             rank=choices.integer(1, 2), state=state,
         )  # fmt: skip
     else:
         x = net.input((batch, choices.integer(1, 4), features), dtype, scale)
         by_time, clip = choices.chance(3), choices.pick((0.0, 0.0, 2.0))
-        made = recurrent_networks.lstm(
+        output = recurrent_networks.lstm(
             net, x, choices.integer(1, 10), by_time=by_time, cell_clip=clip
         )
-    return Fragment(net, [made])
+    return Fragment(net, [output])
 
 
 def _special(choices: Choices) -> Fragment:
@@ -180,7 +180,7 @@ def is_fit(net: NetworkBuilder | Layout) -> bool:
 
     TFLite Micro would read address 0, as for REVERSE_V2 along no axis.
     """
-    read = {i for made in net.operators for i in made.inputs if i >= 0}
+    read = {i for operator in net.operators for i in operator.inputs if i >= 0}
     is_full = all(math.prod(net.tensors[i].shape) for i in read)
     return is_full and all(math.prod(spec.shape) <= MAX_ELEMENTS for spec in net.tensors)
 

@@ -104,8 +104,8 @@ class _Growth:
         for index in sorted(needed - places.keys()):
             name = f"t{len(self.net.tensors)}"
             places[index] = self.net.tensor(dataclasses.replace(source.tensors[index], name=name))
-        for made in source.operators:
-            self._operate(made, places)
+        for operator in source.operators:
+            self._operate(operator, places)
         if source.others:
             self.special = True
             self.net.others = [*source.others]
@@ -116,14 +116,14 @@ class _Growth:
         if self._is_exact(source):
             self.live += kept
 
-    def _operate(self, made: OperatorSpec, places: dict[int, int]) -> None:
+    def _operate(self, operator: OperatorSpec, places: dict[int, int]) -> None:
         inputs, outputs, between = (
             tuple(places[i] for i in some)
-            for some in (made.inputs, made.outputs, made.intermediates)
+            for some in (operator.inputs, operator.outputs, operator.intermediates)
         )
         self.read.update(inputs)
         self.net.operators.append(
-            dataclasses.replace(made, inputs=inputs, outputs=outputs, intermediates=between)
+            dataclasses.replace(operator, inputs=inputs, outputs=outputs, intermediates=between)
         )
 
     @staticmethod
@@ -145,9 +145,9 @@ class _Growth:
         spec = piece.net.tensors[index]
         name = f"input_{len(self.net.tensors)}"
         if (spec.name or "") not in piece.ranges and not self.choices.chance(7):
-            found = self._connect(spec, room)
-            if found is not None:
-                return found
+            connected = self._connect(spec, room)
+            if connected is not None:
+                return connected
         place = self.net.tensor(dataclasses.replace(spec, name=name))
         self.net.inputs.append(place)
         if (spec.name or "") in piece.ranges:
@@ -194,10 +194,10 @@ class _Growth:
         self.read.add(x)
         code, inputs, options = self._adapter(x, have, target)
         target = dataclasses.replace(target, name=f"t{len(self.net.tensors)}")
-        (made,) = self.net.operator(code, inputs, [target], options)
-        self.made.append(made)
-        self.live.append(made)
-        return made
+        (adapted,) = self.net.operator(code, inputs, [target], options)
+        self.made.append(adapted)
+        self.live.append(adapted)
+        return adapted
 
     def _adapter(
         self, x: int, have: Spec, target: Spec
@@ -225,9 +225,9 @@ class _Growth:
     def _stretch(self, operators: Sequence[OperatorSpec], places: dict[int, int]) -> None:
         """Sometimes give an output, or a channel's weights, an unusual scale or zero point."""
         tensors = self.net.tensors
-        for made in operators:
-            out = places[made.outputs[0]] if made.outputs else -1
-            free = made.code in REQUANTIZING and tensors[out].dtype in QUANTIZED
+        for operator in operators:
+            out = places[operator.outputs[0]] if operator.outputs else -1
+            free = operator.code in REQUANTIZING and tensors[out].dtype in QUANTIZED
             if free and isinstance(tensors[out].scale, float) and self.choices.chance(6):
                 odd = self.choices.pick(
                     (1.0, 1.0, 1 - 2.0**-24, self.choices.integer(500, 2000) / 1e3)
@@ -235,8 +235,10 @@ class _Growth:
                 self._scale(out, None, odd * 2.0 ** self.choices.integer(-24, 20))
             if free and isinstance(tensors[out].zero_point, int) and self.choices.chance(8):
                 self._move(out)
-            if made.code in BY_CHANNEL and self.choices.chance(12):
-                self._shrink_channel(places[made.inputs[1]], [places[i] for i in made.inputs[2:]])
+            if operator.code in BY_CHANNEL and self.choices.chance(12):
+                self._shrink_channel(
+                    places[operator.inputs[1]], [places[i] for i in operator.inputs[2:]]
+                )
 
     def _move(self, index: int) -> None:
         """Put the zero point of an 8-bit tensor at an end of its range."""

@@ -176,8 +176,8 @@ def _firmware(qemu: Sequence[Entry]) -> Iterator[str]:
 
 
 def _errata(log: Sequence[Entry]) -> Iterator[str]:
-    found = collections.Counter(name for entry in log for name in entry.get("errata", ()))
-    if not found:
+    counts = collections.Counter(name for entry in log for name in entry.get("errata", ()))
+    if not counts:
         return
     yield "## Errata"
     yield ""
@@ -186,7 +186,7 @@ def _errata(log: Sequence[Entry]) -> Iterator[str]:
     yield ""
     yield "| erratum | networks |"
     yield "| --- | ---: |"
-    yield from (f"| {name} | {count} |" for name, count in found.most_common())
+    yield from (f"| {name} | {count} |" for name, count in counts.most_common())
     yield ""
 
 

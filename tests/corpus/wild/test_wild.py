@@ -25,9 +25,9 @@ LEAST = NETWORKS // 2
 @pytest.fixture(scope="module")
 def workers() -> Iterator[list[Worker]]:
     """The process that runs networks, kept from part to part; a list, since one may be replaced."""
-    made = [Worker()]
-    yield made
-    made[0].close()
+    started = [Worker()]
+    yield started
+    started[0].close()
 
 
 @pytest.mark.slow

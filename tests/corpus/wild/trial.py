@@ -167,22 +167,22 @@ def _compare(
     samples: list[dict[str, Any]],
     verdict: Verdict,
 ) -> None:
-    found = Answer(question_of(network, samples), MIXED, wanted).against(outputs)
-    verdict.elements, verdict.mismatches = found.elements, found.mismatches
-    verdict.verdict = "differs" if found.mismatches else "equal"
+    compared = Answer(question_of(network, samples), MIXED, wanted).against(outputs)
+    verdict.elements, verdict.mismatches = compared.elements, compared.mismatches
+    verdict.verdict = "differs" if compared.mismatches else "equal"
     verdict.why = ""
-    if found.left_out and not found.elements:
-        verdict.verdict, verdict.why = "dropped", found.left_out_why
-    elif found.mismatches:
+    if compared.left_out and not compared.elements:
+        verdict.verdict, verdict.why = "dropped", compared.left_out_why
+    elif compared.mismatches:
         worst = [
             name
-            for name in dict.fromkeys(name for one in wanted for name in one)
+            for name in dict.fromkeys(name for outputs_of in wanted for name in outputs_of)
             if any(
                 name in w and (name not in o or not equal_elements(o[name], w[name]).all())
                 for o, w in zip(outputs, wanted, strict=True)
             )
         ]
-        verdict.why = f"by up to {found.max_abs_diff:g} in {', '.join(worst)}"
+        verdict.why = f"by up to {compared.max_abs_diff:g} in {', '.join(worst)}"
 
 
 def _project_and_run(

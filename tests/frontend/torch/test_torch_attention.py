@@ -76,8 +76,8 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Recording:
 def test_each_operator_of_attention_alone_is_within_a_step(attention: Recording) -> None:
     ours, exact = defaultdict(list), []
     for layer in attention.layers():
-        ours[main(layer)].append(steps(with_tflite(layer, layer.given), layer.expected))
-        exact.append(steps(once(layer, layer.given), layer.expected))
+        ours[main(layer)].append(steps(with_tflite(layer, layer.inputs), layer.expected))
+        exact.append(steps(once(layer, layer.inputs), layer.expected))
     assert set(ours) == COMPUTES
     for code, found in ours.items():
         differences = np.concatenate(found)
@@ -100,8 +100,8 @@ def test_sums_part_from_torch_where_a_shift_rounds_a_second_time(attention: Reco
         assert target is not None
         ratio = about.scale[0] / target.scale[0]
         shift = max(0, -int(np.frexp(ratio)[1]))
-        made = with_tflite(layer, layer.given)
-        for given, found, expected in zip(layer.given, made, layer.expected, strict=True):
+        made = with_tflite(layer, layer.inputs)
+        for given, found, expected in zip(layer.inputs, made, layer.expected, strict=True):
             (codes,) = given.values()
             total = (codes.astype(int) - about.zero_point[0]).sum(-1) * ratio
             beyond = np.abs(total - np.rint(total)).ravel() - (0.5 - 0.5 ** (shift + 1))
@@ -125,7 +125,7 @@ def test_attention_that_rounds_once_throughout_is_torchs(attention: Recording) -
 def test_each_operator_of_int16_attention_alone_is_within_a_step(wide: Recording) -> None:
     ours = defaultdict(list)
     for layer in wide.layers():
-        ours[main(layer)].append(steps(with_tflite(layer, layer.given), layer.expected))
+        ours[main(layer)].append(steps(with_tflite(layer, layer.inputs), layer.expected))
     assert set(ours) == COMPUTES
     rare = {"SUM": 0.3, "SOFTMAX": 0.15, "BATCH_MATMUL": 0.1, "FULLY_CONNECTED": 0.1}
     for code, found in ours.items():
@@ -139,7 +139,7 @@ def test_int16_operators_that_round_once_part_from_torch_only_beside_ties(wide: 
     for layer in wide.layers():
         if "QUANTIZE" in layer.codes:
             continue
-        for given, expected in zip(layer.given, layer.expected, strict=True):
+        for given, expected in zip(layer.inputs, layer.expected, strict=True):
             exact = unrounded(layer, given, between=True)
             is_tie = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < FLOAT32
             wrong = np.rint(np.clip(exact, -32768, 32767)) != expected
@@ -173,8 +173,8 @@ def test_int16_products_part_from_torch_by_a_multiplier_of_16_bits(wide: Recordi
         mantissa, _ = np.frexp(left * right / target)
         multiplier = np.rint(mantissa * (1 << 31))
         short = np.floor((multiplier + (1 << 15)) / (1 << 16)) / (1 << 15)
-        made = with_tflite(layer, layer.given)
-        for given, found, expected in zip(layer.given, made, layer.expected, strict=True):
+        made = with_tflite(layer, layer.inputs)
+        for given, found, expected in zip(layer.inputs, made, layer.expected, strict=True):
             steps_made = unrounded(layer, given) * (short / mantissa)
             assert np.array_equal(found, np.floor(steps_made + 0.5)), layer.output.name
             differing += int((found != expected).sum())

@@ -22,7 +22,7 @@ DIGITS = 100
 
 
 def with_tflm(layer: Layer) -> list[Array]:
-    return [one[layer.output.name] for one in TFLM.run(layer.network, list(layer.given))]
+    return [one[layer.output.name] for one in TFLM.run(layer.network, list(layer.inputs))]
 
 
 def main(layer: Layer) -> str:
@@ -48,7 +48,7 @@ def test_each_layer_of_an_lstm_alone_is_within_a_step(lstm: Recording) -> None:
     ours, once = defaultdict(list), []
     for layer in lstm.layers():
         ours[main(layer)].append(steps(with_tflm(layer), layer.expected))
-        rounded = [once_rounded(layer, given) for given in layer.given]
+        rounded = [once_rounded(layer, given) for given in layer.inputs]
         once.append(steps(rounded, layer.expected))
     assert set(ours) == {"ADD", "MUL", "FULLY_CONNECTED", "LOGISTIC", "TANH"}
     for code, found in ours.items():
@@ -79,7 +79,7 @@ def test_only_ties_of_an_average_pool_part_the_digits_from_torch(digits: Recordi
     layers = {layer.codes[-1]: layer for layer in digits.layers()}
     pool = layers.pop("AVERAGE_POOL_2D")
     differing, ties = [], []
-    for given, made, expected in zip(pool.given, with_tflm(pool), pool.expected, strict=True):
+    for given, made, expected in zip(pool.inputs, with_tflm(pool), pool.expected, strict=True):
         (image,) = given.values()
         _, height, width, channels = image.shape
         blocks = image.astype(int).reshape(height // 2, 2, width // 2, 2, channels)

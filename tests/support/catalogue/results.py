@@ -32,8 +32,8 @@ def plain_type(code: str, options: Options) -> str | None:
 def shapes(code: str, inputs: Sequence[Spec], options: Options) -> list[Shape]:
     """Return the shapes of the outputs; an operator without a rule broadcasts its inputs."""
     rule = _RULES.get(code, _broadcast)
-    made = rule(inputs, options)
-    return made if isinstance(made, list) else [made]
+    result = rule(inputs, options)
+    return result if isinstance(result, list) else [result]
 
 
 def _numbers(spec: Spec) -> list[Any]:

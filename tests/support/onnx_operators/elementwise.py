@@ -121,11 +121,11 @@ def approximate_gelu(net: OnnxNetwork) -> list[str]:
 @row("Silu", "Sigmoid", "Mul")
 def silu(net: OnnxNetwork) -> list[str]:
     x = Inputs(net)
-    made = []
+    products = []
     for shape in ((1, 3, 5, 7), (2, 40)):
         value = x(*shape)
-        made.append(net.add("Mul", [value, net.add("Sigmoid", [value])]))
-    return made
+        products.append(net.add("Mul", [value, net.add("Sigmoid", [value])]))
+    return products
 
 
 @row("Gelu (from Erf)", "Div", "Erf", "Add", "Mul")

@@ -28,13 +28,13 @@ MOVES = ("Relu", "MaxPool")
 @row("Split", "Relu", "Split")
 def splits(net: OnnxNetwork) -> list[str]:
     x = Inputs(net)
-    made = []
+    outputs = []
     for shape, axis, sizes in (((1, 6, 4, 4), 1, [2, 4]), ((2, 9), 1, [3, 3, 3])):
         parts = [f"part_{axis}_{len(net.nodes)}_{i}" for i in range(len(sizes))]
         source = net.add("Relu", [x(*shape)])
         net.add_node("Split", [source, net.constant(sizes, np.int64)], parts, axis=axis)
-        made += parts
-    return made
+        outputs += parts
+    return outputs
 
 
 @row("Slice")

@@ -19,10 +19,10 @@ def grus(net: OnnxNetwork) -> list[str]:
     x = Inputs(net)
     hidden, depth = 6, 4
     weights = [net.weights(1, 3 * hidden, depth), net.weights(1, 3 * hidden, hidden)]
-    made = []
+    outputs = []
     for reset in (0, 1):
         names = [f"all_{reset}", f"last_{reset}"]
         inputs = [x(5, 1, depth), *weights, net.weights(1, 6 * hidden)]
         net.add_node("GRU", inputs, names, hidden_size=hidden, linear_before_reset=reset)
-        made += names
-    return made
+        outputs += names
+    return outputs

@@ -61,10 +61,10 @@ def _reduction(op: str) -> Build:
 
         def reduce(*shape: int, axes: Sequence[int] | None, keepdims: int) -> str:
             if op == "ReduceMean" or op == "ReduceMax" or op == "ReduceMin":
-                given = [] if axes is None else [net.constant(axes, np.int64)]
+                along = [] if axes is None else [net.constant(axes, np.int64)]
             else:
-                given = [] if axes is None else [net.constant(axes, np.int64)]
-            return net.add(op, [x(*shape), *given], keepdims=keepdims)
+                along = [] if axes is None else [net.constant(axes, np.int64)]
+            return net.add(op, [x(*shape), *along], keepdims=keepdims)
 
         return [
             reduce(1, 4, 5, 6, axes=[2, 3], keepdims=1),

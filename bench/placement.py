@@ -24,7 +24,7 @@ from ethosgen_place.placer import place
 from ethosgen_place.ports import pulls_of
 from ethosgen_place.replication import lanes
 from ethosgen_place.simulation import simulate_steadily
-from ethosgen_place.system import Element, Mesh, System
+from ethosgen_place.system import Mesh, MeshElement, MeshSystem
 from ethosgen_place.traffic import Ints
 
 MESH = Mesh(width=192, height=38)
@@ -118,7 +118,7 @@ def others(placement: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
 
 def measure(graph: TaskGraph) -> None:
     """Print the rows of one task graph."""
-    system = System(mesh=MESH, element=Element(memory_bytes=64 << 20))
+    system = MeshSystem(mesh=MESH, element=MeshElement(memory_bytes=64 << 20))
     started = time.process_time()
     ours = place(graph, system, None, 0, Watch())
     took = time.process_time() - started

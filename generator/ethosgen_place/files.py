@@ -13,19 +13,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ethosgen.stages.task_graph import KIND, Table, TaskGraph
+from ethosgen.stages.task_graph import KIND, GraphTable, TaskGraph
 from ethosgen.toml.faults import describe_error
 from ethosgen.toml.files import check_tables, read_toml, schema_text
 from ethosgen.toml.json_files import load_json, read_json
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen_place.mapping import Mapped
-from ethosgen_place.system import Mesh, System
+from ethosgen_place.system import Mesh, MeshSystem
 
 _GRAPH, _MAPPING, _ELEMENTS = KIND, "mapping", "elements file"
-SCHEMAS: Mapping[str, tuple[type[Table], str]] = {
+SCHEMAS: Mapping[str, tuple[type[GraphTable], str]] = {
     "graph": (TaskGraph, _GRAPH),
     "mapping": (Mapped, _MAPPING),
-    "elements": (System, _ELEMENTS),
+    "elements": (MeshSystem, _ELEMENTS),
 }
 """The formats by name, each with what such a file is called."""
 
@@ -35,12 +35,12 @@ def read_mapping(path: Path) -> Mapped:
     return load_json(path, _MAPPING, Mapped)
 
 
-def read_system(path: Path | None, mesh: Mesh | None) -> System:
+def read_system(path: Path | None, mesh: Mesh | None) -> MeshSystem:
     """Read a system, or make one of usual elements; `mesh` is the size that the user asked for."""
     if path is None:
         if mesh is None:
             raise InputError("the size of the mesh is missing; pass --mesh, such as 192x38")
-        return System(mesh=mesh)
+        return MeshSystem(mesh=mesh)
     if path.suffix == ".toml":
         text, content = read_toml(path, _ELEMENTS)
     else:
@@ -52,7 +52,7 @@ def read_system(path: Path | None, mesh: Mesh | None) -> System:
                 f"{_ELEMENTS} '{path}' describes another mesh than --mesh {mesh}; "
                 "correct one of them, or omit --mesh"
             )
-    return check_tables(content, System, f"{_ELEMENTS} '{path}'", text)
+    return check_tables(content, MeshSystem, f"{_ELEMENTS} '{path}'", text)
 
 
 def mesh_of(width: int, height: int) -> Mesh:

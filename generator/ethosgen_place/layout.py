@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen_place.ports import Gate, gates_of, port_flows
-from ethosgen_place.system import System
+from ethosgen_place.system import MeshSystem
 from ethosgen_place.traffic import Floats, Flows, Ints, Replication, hops, link_bytes
 
 
@@ -20,7 +20,7 @@ class Placement:
     """
 
     replication: Replication
-    system: System
+    system: MeshSystem
     elements: Ints
     depths: Sequence[int]
 

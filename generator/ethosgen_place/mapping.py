@@ -6,16 +6,16 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ethosgen.stages.task_graph import Name, Table, TaskGraph
+from ethosgen.stages.task_graph import GraphTable, Name, TaskGraph
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen_place.buffers import base_bytes, depths, describe_need
 from ethosgen_place.layout import Placement
-from ethosgen_place.system import Mesh, Place, System
+from ethosgen_place.system import Mesh, MeshSystem, Place
 from ethosgen_place.traffic import Replication
 
 
-class Mapped(Table):
+class Mapped(GraphTable):
     """A whole mapping."""
 
     schema_version: Literal[1]
@@ -46,7 +46,7 @@ def mapped(layout: Placement) -> Mapped:
     )
 
 
-def laid_out(one: Mapped, graph: TaskGraph, system: System, title: str) -> Placement:
+def laid_out(one: Mapped, graph: TaskGraph, system: MeshSystem, title: str) -> Placement:
     """Return the layout of a mapping; InputError if it does not fit the graph and the system.
 
     `title` names the file.
@@ -80,7 +80,7 @@ def laid_out(one: Mapped, graph: TaskGraph, system: System, title: str) -> Place
     return Placement(replication, system, np.array(elements), buffers)
 
 
-def _element(place: tuple[int, int], where: str, used: dict[int, str], system: System) -> int:
+def _element(place: tuple[int, int], where: str, used: dict[int, str], system: MeshSystem) -> int:
     x, y = place
     mesh = system.mesh
     if x >= mesh.width or y >= mesh.height:
@@ -99,7 +99,9 @@ def _element(place: tuple[int, int], where: str, used: dict[int, str], system: S
     return element
 
 
-def _check_memory(graph: TaskGraph, task: int, element: int, where: str, system: System) -> None:
+def _check_memory(
+    graph: TaskGraph, task: int, element: int, where: str, system: MeshSystem
+) -> None:
     need, memory = base_bytes(graph, task), int(system.memories[element])
     if need > memory:
         raise CapacityError(

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from ethosgen.backend import compiler_of, find_accelerator
-from ethosgen.backend.protocol import Offer, Task
+from ethosgen.backend.protocol import DivisionTask, Offer
 from ethosgen.flow.planning import read
 from ethosgen.host.extras import EXTRAS
 from ethosgen.host.storage import require_writable
@@ -34,7 +34,7 @@ from ethosgen_place.placer import place as place_graph
 from ethosgen_place.report import PlacementReport, report_of
 from ethosgen_place.simulation import simulate, simulate_steadily
 from ethosgen_place.stages import cut
-from ethosgen_place.system import Mesh, System
+from ethosgen_place.system import Mesh, MeshSystem
 
 GRAPH_SUFFIX = ".json"
 """The suffix of a task graph's file; any other file is a network."""
@@ -167,7 +167,7 @@ def _check_outputs(asked: PlacementRequest) -> None:
         raise InputError(f"'{asked.picture}': pictures are .svg files; name it so")
 
 
-def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGraph:
+def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> TaskGraph:
     if asked.source.suffix.lower() != GRAPH_SUFFIX:
         network = read(asked.source, None, watch, asked.reading)
         alive = int(system.alive.sum())
@@ -184,7 +184,9 @@ def _read_tasks(asked: PlacementRequest, system: System, watch: Watch) -> TaskGr
     return read_graph(asked.source)
 
 
-def _lay_out(asked: PlacementRequest, graph: TaskGraph, system: System, watch: Watch) -> Placement:
+def _lay_out(
+    asked: PlacementRequest, graph: TaskGraph, system: MeshSystem, watch: Watch
+) -> Placement:
     if asked.mapping is None:
         return place_graph(graph, system, asked.replicas, asked.seed, watch)
     if asked.replicas is not None:
@@ -200,7 +202,7 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
     offers: dict[OperatorIndex, Offer] = {}
     if npu is not None:
         accelerator = find_accelerator(npu)
-        task = Task(network, accelerator, IoStyle.ARENA, aot)
+        task = DivisionTask(network, accelerator, IoStyle.ARENA, aot)
         offers = dict(compiler_of(accelerator).offers(task, FREE))
     found = []
     for operator in graph.operators:

@@ -25,7 +25,7 @@ from ethosgen_place.ports import gates_of, pulls_of
 from ethosgen_place.refinement import refine
 from ethosgen_place.region import compact, fitted
 from ethosgen_place.replication import Demand, balance, balance_in_lanes, slowest
-from ethosgen_place.system import System
+from ethosgen_place.system import MeshSystem
 from ethosgen_place.traffic import Ints, Replication
 
 TOLERANCES = (0.02, 0.1, 0.3)
@@ -36,7 +36,7 @@ _FEW, _TRIES = 1024, 4
 
 
 def place(
-    graph: TaskGraph, system: System, replicas: int | None, seed: int, watch: Watch
+    graph: TaskGraph, system: MeshSystem, replicas: int | None, seed: int, watch: Watch
 ) -> Placement:
     """Return a placement with as many replicas as help, or `replicas` of each task.
 
@@ -66,7 +66,7 @@ class _Choice:
     """The elements that are used, and how many of them each task gets."""
 
     graph: TaskGraph
-    system: System
+    system: MeshSystem
     replicas: int | None
 
     @cached_property
@@ -181,7 +181,7 @@ def _merit(layout: Placement) -> tuple[float, float]:
 
 
 def _placed(
-    graph: TaskGraph, system: System, counts: Sequence[int], choice: _Choice, seed: int
+    graph: TaskGraph, system: MeshSystem, counts: Sequence[int], choice: _Choice, seed: int
 ) -> Placement:
     from ethosgen_place.bisection import bisect  # pymetis
 

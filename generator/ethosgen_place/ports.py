@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen_place.system import Mesh, PortPlaces, System
+from ethosgen_place.system import Mesh, MeshSystem, PortPlaces
 from ethosgen_place.traffic import Floats, Flows, Ints, Replication
 
 
@@ -40,7 +40,7 @@ class Pulls:
         return hops
 
 
-def gates_of(system: System) -> tuple[Gate, Gate]:
+def gates_of(system: MeshSystem) -> tuple[Gate, Gate]:
     """Return the ports for inputs and those for outputs."""
     return _gate(system.ports.input, system.mesh), _gate(system.ports.output, system.mesh)
 

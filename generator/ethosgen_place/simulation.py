@@ -131,7 +131,7 @@ def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:
 
 def simulate(layout: Placement, samples: int, watch: Watch) -> Simulated:
     """Let samples through; each comes out, once and in order, or it is a bug of ours."""
-    run = _Run(layout, samples, watch)
+    run = _SimulationState(layout, samples, watch)
     run.start()
     with _without_collector():
         run.environment.run()
@@ -205,7 +205,7 @@ class _Route:
     busy_s: float = 0.0
 
 
-class _Run:
+class _SimulationState:
     """The state of a simulation. An edge leads from a task to another one; either may be _OUTSIDE.
 
     `turns[r]` is the number of samples that replica r has begun, `done[r]` that it has finished.

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from ethosgen.stages.task_graph import MOST, MOST_ELEMENTS, Figure, Table
+from ethosgen.stages.task_graph import MOST, MOST_ELEMENTS, Figure, GraphTable
 from ethosgen.values.grammar import counted
 
 Rate = Annotated[float, Field(gt=0, le=1e15)]
@@ -45,7 +45,7 @@ PortPlaces = Annotated[
 """A side of the mesh, or elements."""
 
 
-class Mesh(Table):
+class Mesh(GraphTable):
     """The size of the mesh; element (0, 0) is in the north-west."""
 
     width: Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
@@ -71,7 +71,7 @@ class Mesh(Table):
         return f"{self.width}x{self.height}"
 
 
-class Element(Table):
+class MeshElement(GraphTable):
     """The properties of all elements, unless an override says otherwise."""
 
     clock_hz: Rate = 400e6
@@ -80,7 +80,7 @@ class Element(Table):
     """Its memory for tasks."""
 
 
-class Link(Table):
+class Link(GraphTable):
     """The properties of all links: one to each neighbour in each direction."""
 
     bytes_per_s: Rate = 1e9
@@ -89,7 +89,7 @@ class Link(Table):
     """The time from the start of a transfer on it until the next link can start."""
 
 
-class Ports(Table):
+class Ports(GraphTable):
     """The elements with a port: one more link, which leads into the mesh or out of it."""
 
     input: PortPlaces = "north"
@@ -99,7 +99,7 @@ class Ports(Table):
     """Ports by which its outputs leave, likewise."""
 
 
-class Override(Table):
+class Override(GraphTable):
     """A rectangle of elements that differ; later ones win."""
 
     x: Span
@@ -121,7 +121,7 @@ class Override(Table):
         return self
 
 
-class System(Table):
+class MeshSystem(GraphTable):
     """A whole elements file."""
 
     schema_version: Literal[1] = 1
@@ -130,7 +130,7 @@ class System(Table):
     """A name for people."""
     mesh: Mesh
     """Its size [default: what --mesh says]."""
-    element: Element = Element()
+    element: MeshElement = MeshElement()
     """The properties of all elements."""
     link: Link = Link()
     """The properties of all links."""

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from ethosgen import aot
 from ethosgen.backend import compiler_of
-from ethosgen.backend.protocol import Offer, Task
+from ethosgen.backend.protocol import DivisionTask, Offer
 from ethosgen.frontend import source_of
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import OperatorIndex
@@ -40,7 +40,7 @@ def content_of(network: Network) -> str:
 def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
     """Ask Vela and the errata about networks of which none is known yet."""
     whole = Network("composites", (side_by_side([one.graph for one in networks]),))
-    task = Task(whole, accelerator, IoStyle.ARENA, aot)
+    task = DivisionTask(whole, accelerator, IoStyle.ARENA, aot)
     offers = compiler_of(accelerator).offers(task, errata_of(task))
     answers, first = [], 0
     for network in networks:

@@ -77,7 +77,7 @@ class Cluster:
         worker again and again is computed alone, and then is an answer with that fault. Batches
         are taken as workers need them, since the scheduler holds what it is sent.
         """
-        run = _Run(self, self._client, compute, shelf)
+        run = _SubmittedTasks(self, self._client, compute, shelf)
         waiting = iter(batches)
         try:
             while True:
@@ -150,7 +150,7 @@ class _Shared:
     users: int = 0
 
 
-class _Run:
+class _SubmittedTasks:
     """The tasks that a scheduler has, each with its batch."""
 
     def __init__(self, cluster: Cluster, client: Any, compute: Compute, shelf: Shelf) -> None:

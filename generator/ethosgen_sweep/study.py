@@ -52,7 +52,7 @@ Reals = Annotated[list[FiniteFloat], BeforeValidator(_listed), WithJsonSchema(_R
 Size = Annotated[int | str, AfterValidator(_bytes_of)]
 
 
-class _Table(BaseModel):
+class _StudyTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -65,7 +65,7 @@ def _divisible(state: object) -> object:
     return state
 
 
-class DataTable(_Table):
+class DataTable(_StudyTable):
     """Labelled data, and what makes a figure of the outputs, as for `ethosgen accuracy`."""
 
     path: str = Field(
@@ -133,7 +133,7 @@ def _distinct(tables: list[DataTable]) -> list[DataTable]:
     return tables
 
 
-class Study(_Table):
+class Study(_StudyTable):
     """A study: every combination of its lists is a point."""
 
     networks: Names = Field(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ethosgen.board import Board, board_names, load_board
-from ethosgen.board.facts import Memory
+from ethosgen.board.facts import BoardMemory
 from ethosgen.board.trustzone import Trustzone
 from ethosgen.values.errors import InputError
 from ethosgen.values.security import Security
@@ -49,7 +49,7 @@ def test_the_secure_image_keeps_the_start_of_two_memories(secure: Board, non_sec
     kept = {one.memory: one.size_bytes for one in (told(secure).code, told(secure).data)}
     assert kept
 
-    def left(name: str, memory: Memory) -> tuple[int, int]:
+    def left(name: str, memory: BoardMemory) -> tuple[int, int]:
         return memory.start_addr - bit + kept.get(name, 0), memory.size_bytes - kept.get(name, 0)
 
     for name, memory in secure.memories.items():

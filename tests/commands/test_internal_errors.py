@@ -86,6 +86,6 @@ def test_a_bug_of_the_reader_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> No
     def broken(*_: object) -> object:
         raise TypeError("ours")
 
-    monkeypatch.setattr(reader._Decoder, "operator", broken)
+    monkeypatch.setattr(reader._TfliteDecoder, "operator", broken)
     with pytest.raises(TypeError, match="ours"):
         parse_network(_network(), "sum")

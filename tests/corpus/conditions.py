@@ -34,7 +34,7 @@ from ethosgen.backend.ethosu.offload.errata_u85 import (
 from ethosgen.values.plan import IoStyle
 from tests.corpus.rounding import factor_of
 from tests.corpus.settings import Setting
-from tests.corpus.site import Site, scale_of
+from tests.corpus.site import OperatorSite, scale_of
 
 __all__ = [
     "Condition",
@@ -79,14 +79,14 @@ _RADIUS = 8.0
 """Half the range of values that TFLite Micro's LOGISTIC and TANH compute with: 4 integer bits."""
 
 
-def clips_a_transposition_of_uint8(site: Site) -> bool:
+def clips_a_transposition_of_uint8(site: OperatorSite) -> bool:
     """Return whether an activation is fused with a transposition of uint8, as its limits."""
     if site.code not in _CLIPS or site.dtype != "uint8" or rescales(site.code)(site):
         return False
     return transposition_before(site) is not None
 
 
-def enlarges_one_column_in_a_cascade(site: Site) -> bool:
+def enlarges_one_column_in_a_cascade(site: OperatorSite) -> bool:
     """Return whether Vela may cascade earlier operators with the steps that enlarge a column."""
     setting = site.setting
     if not isinstance(setting, Setting) or site.operator.inputs[0] in site.graph.inputs:
@@ -95,7 +95,7 @@ def enlarges_one_column_in_a_cascade(site: Site) -> bool:
     return is_tight and enlarges_one_column(site)
 
 
-def rounds_a_quotient(site: Site) -> bool:
+def rounds_a_quotient(site: OperatorSite) -> bool:
     """Return whether a factor computed in float differs from the one in double."""
     scales = [scale_of(tensor) for tensor in site.inputs]
     factors = {
@@ -107,7 +107,7 @@ def rounds_a_quotient(site: Site) -> bool:
     return any(_quotient(np.float32, *f, by=site) != _quotient(float, *f, by=site) for f in factors)
 
 
-def _quotient(kind: type, *factors: float, by: Site) -> float:
+def _quotient(kind: type, *factors: float, by: OperatorSite) -> float:
     """Return a product of scales divided by the output's scale, all in one type."""
     product = kind(1)
     for factor in factors:
@@ -115,7 +115,7 @@ def _quotient(kind: type, *factors: float, by: Site) -> float:
     return float(product / kind(scale_of(by.output)))
 
 
-def rounds_a_product(site: Site) -> bool:
+def rounds_a_product(site: OperatorSite) -> bool:
     """Return whether a uint8 convolution's factor differs if scales are multiplied in float."""
     if site.code not in _CONVOLUTIONS or site.inputs[1].dtype != "uint8":
         return False
@@ -125,31 +125,31 @@ def rounds_a_product(site: Site) -> bool:
     return in_float != in_double
 
 
-def sums_several_axes_for_caller(site: Site) -> bool:
+def sums_several_axes_for_caller(site: OperatorSite) -> bool:
     """Return whether a SUM over more than one axis is written to the caller's buffer."""
     to_caller = bool(set(site.graph.outputs) & set(site.operator.outputs))
     return site.setting.io is IoStyle.CALLER and to_caller and sums_several_axes(site)
 
 
-def rounds_a_hidden_state(site: Site) -> bool:
+def rounds_a_hidden_state(site: OperatorSite) -> bool:
     """Return whether the factor of an LSTM's hidden state differs between float and double."""
     if site.code != "UNIDIRECTIONAL_SEQUENCE_LSTM" or site.dtype != "int16":
         return False
     return _quotient(np.float32, 2.0**-30, by=site) != _quotient(float, 2.0**-30, by=site)
 
 
-def multiplies_int32_with_scale(site: Site) -> bool:
+def multiplies_int32_with_scale(site: OperatorSite) -> bool:
     """Return whether a 32-bit MUL has a scale, which TFLite ignores."""
     return site.code == "MUL" and site.dtype == "int32" and site.output.quantization is not None
 
 
-def saturates_at_once(site: Site) -> bool:
+def saturates_at_once(site: OperatorSite) -> bool:
     """Return whether one step of the input of LOGISTIC or TANH exceeds their range."""
     eight = site.dtype in ("int8", "uint8")
     return site.code in ("LOGISTIC", "TANH") and eight and scale_of(site.inputs[0]) >= _RADIUS
 
 
-def rounds_once(site: Site) -> bool:
+def rounds_once(site: OperatorSite) -> bool:
     """Return whether LiteRT rounds a result once, and TFLite Micro has the operator."""
     is_one = has("FULLY_CONNECTED", "UNIDIRECTIONAL_SEQUENCE_LSTM")(site)
     return is_one and not has("FULLY_CONNECTED", dtypes=("uint8",))(site)

@@ -16,7 +16,7 @@ from tests.corpus.draft import Case
 from tests.corpus.known import Known, find_known, find_oracle
 from tests.corpus.oracles import ask
 from tests.corpus.settings import Setting
-from tests.corpus.site import TFLM, Array, Site, Values
+from tests.corpus.site import TFLM, Array, OperatorSite, Values
 from tests.support.network_file import Layout, write
 
 Column = Sequence[Array]
@@ -46,7 +46,7 @@ class Inquiry:
         return self._answers(oracle, part, [columns[i] for i in part.inputs])
 
     def ask_edited(
-        self, oracle: str, site: Site, fed: Columns, edit: Mapping[str, object]
+        self, oracle: str, site: OperatorSite, fed: Columns, edit: Mapping[str, object]
     ) -> list[Column] | None:
         """Run an operator with other options on other values, which may have another shape."""
         layout = self.layout(oracle)
@@ -119,7 +119,7 @@ def expect(
     }
     reasons: list[Known] = []
     for operator in graph.operators:
-        site = Site(graph, operator, setting)
+        site = OperatorSite(graph, operator, setting)
         entry = find_known(site, against)
         if entry is None:
             continue
@@ -161,7 +161,7 @@ def _finished(
 
 def _applied(
     entry: Known,
-    site: Site,
+    site: OperatorSite,
     inquiry: Inquiry,
     against: str,
     own: Columns,
@@ -189,13 +189,13 @@ def _applied(
     return None if predicted is None else [list(column) for column in zip(*predicted, strict=True)]
 
 
-def _value(entry: Known, site: Site, read: Values, right: Values) -> list[Array]:
+def _value(entry: Known, site: OperatorSite, read: Values, right: Values) -> list[Array]:
     if entry.value is None:
         raise ValueError(f"{entry.name} predicts no values")
     return entry.value(site, read, right)
 
 
-def _read(site: Site, own: Columns, sample: int) -> list[Array]:
+def _read(site: OperatorSite, own: Columns, sample: int) -> list[Array]:
     """Return an operator's inputs in one sample, without its states."""
     tensors = [site.graph.tensors[i] for i in site.operator.inputs if i >= 0]
     return [

@@ -19,7 +19,7 @@ from tests.corpus import lstm
 from tests.corpus import predictions as value
 from tests.corpus.conditions import Condition
 from tests.corpus.predictions import Prediction, Reading, Sequenced
-from tests.corpus.site import FAULT, LITERT, TFLM, Site
+from tests.corpus.site import FAULT, LITERT, TFLM, OperatorSite
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,23 @@ class Known:
     reads: Reading | None = None
     sequence: Sequenced | None = None
     oracle: str | None = None
-    edit: Callable[[Site], Mapping[str, object]] | None = None
+    edit: Callable[[OperatorSite], Mapping[str, object]] | None = None
     fault: str | None = None
 
 
-def find_known(site: Site, against: str) -> Known | None:
+def find_known(site: OperatorSite, against: str) -> Known | None:
     """Return the entry that covers an operator, None if there is none."""
     fitting = (entry for entry in KNOWN if against in entry.against)
     return next((entry for entry in fitting if entry.applies(site)), None)
 
 
-def find_oracle(site: Site, against: str) -> str:
+def find_oracle(site: OperatorSite, against: str) -> str:
     """Return the oracle to ask for an operator: `against`, unless an entry names another one."""
     named = (e.oracle for e in KNOWN if e.oracle and against in e.against and e.applies(site))
     return next(named, against)
 
 
-def find_fault(site: Site, why: str) -> Known | None:
+def find_fault(site: OperatorSite, why: str) -> Known | None:
     """Return the entry that predicts a fault with this message at an operator."""
     fitting = (entry for entry in KNOWN if entry.fault and re.search(entry.fault, why))
     return next((entry for entry in fitting if entry.applies(site)), None)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ethosgen.values.network import Tensor
 from tests.corpus.rounding import limited, rescaled, rescaled_wide
-from tests.corpus.site import Array, Site, Values, scale_of
+from tests.corpus.site import Array, OperatorSite, Values, scale_of
 
 _GATE = 2.0**-12
 _CURVE = 2.0**-15
@@ -22,7 +22,7 @@ _LAST = _ENTRIES - 1
 
 
 def with_factor_in_float(
-    site: Site, read: Sequence[Values], right: Sequence[Values]
+    site: OperatorSite, read: Sequence[Values], right: Sequence[Values]
 ) -> list[list[Array]] | None:
     """Return the outputs of consecutive samples; None if this does not model TFLite Micro's kernel.
 
@@ -69,7 +69,7 @@ class _Layer:
         return limited(np.asarray(total), _WIDE)
 
 
-def _read(site: Site) -> _Layer:
+def _read(site: OperatorSite) -> _Layer:
     t = [site.graph.tensors[i] for i in site.operator.inputs]
     options = site.operator.options
     return _Layer(

@@ -18,11 +18,11 @@ from ethosgen.backend.ethosu.offload.errata_conditions import (
 )
 from ethosgen.backend.ethosu.offload.errata_u85 import scaled_by_regor
 from tests.corpus.rounding import factor_of, rescaled
-from tests.corpus.site import Array, Site, Values, point_of, scale_of
+from tests.corpus.site import Array, OperatorSite, Values, point_of, scale_of
 
-Prediction = Callable[[Site, Values, Values], list[Array]]
-Sequenced = Callable[[Site, Sequence[Values], Sequence[Values]], list[list[Array]] | None]
-Reading = Callable[[Site, Values], list[Array]]
+Prediction = Callable[[OperatorSite, Values, Values], list[Array]]
+Sequenced = Callable[[OperatorSite, Sequence[Values], Sequence[Values]], list[list[Array]] | None]
+Reading = Callable[[OperatorSite, Values], list[Array]]
 
 _SEGMENTS, _SEGMENT = 512, 128
 """The segments of a 16-bit table, and the values in each."""
@@ -34,7 +34,7 @@ _HWC = 3
 _ROLLED_ROWS = 4
 
 
-def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
+def transposed_as_int8(site: OperatorSite, _read: Values, right: Values) -> list[Array]:
     """Transpose uint8 as int8 and clip to the limits of uint8, so that 128 becomes 0.
 
     An activation has its own limits; if the lower one exceeds the upper one, the upper one applies.
@@ -43,12 +43,12 @@ def transposed_as_int8(site: Site, _read: Values, right: Values) -> list[Array]:
     return [_clipped_as_int8(right[0].view(np.int8), site, code)]
 
 
-def clipped_as_int8(site: Site, read: Values, _right: Values) -> list[Array]:
+def clipped_as_int8(site: OperatorSite, read: Values, _right: Values) -> list[Array]:
     """Apply an activation that is fused with such a transposition, with the limits of uint8."""
     return [_clipped_as_int8(read[0], site, site.code)]
 
 
-def _clipped_as_int8(values: Array, site: Site, activation: str) -> Array:
+def _clipped_as_int8(values: Array, site: OperatorSite, activation: str) -> Array:
     low, high = _limits(site, activation)
     clipped = np.minimum(np.maximum(values.astype(np.int64), low), min(high, _HIGHEST))
     return np.asarray(clipped.astype(np.uint8))
@@ -62,7 +62,7 @@ _ENDS: dict[str, tuple[float | None, float | None]] = {
 }
 
 
-def _limits(site: Site, activation: str) -> tuple[int, int]:
+def _limits(site: OperatorSite, activation: str) -> tuple[int, int]:
     """Return the limits of a uint8 output with an activation, as TFLite quantizes them."""
     low, high = _ENDS.get(activation, (None, None))
     scale, point = np.float32(scale_of(site.output)), point_of(site.output)
@@ -75,18 +75,18 @@ def _limits(site: Site, activation: str) -> tuple[int, int]:
     return quantized(low, 0), quantized(high, 255)
 
 
-def shifted_by_half(_site: Site, read: Values) -> list[Array]:
+def shifted_by_half(_site: OperatorSite, read: Values) -> list[Array]:
     """Shift the index of a table that is fused with a transposition of uint8 by 128."""
     return [(read[0] + np.uint8(128)).astype(np.uint8)]
 
 
-def first_of_four_rows(_site: Site, read: Values) -> list[Array]:
+def first_of_four_rows(_site: OperatorSite, read: Values) -> list[Array]:
     """Replace each four rows of an image by the first, as in a buffer of four rows."""
     rows = np.arange(read[0].shape[1])
     return [read[0][:, rows - rows % _ROLLED_ROWS]]
 
 
-def nearest_centres(site: Site, read: Values, _right: Values) -> list[Array]:
+def nearest_centres(site: OperatorSite, read: Values, _right: Values) -> list[Array]:
     """Resize an image to the pixels whose centres are nearest."""
     aligned = bool(site.operator.options.get("align_corners"))
     rows, columns = (
@@ -96,7 +96,7 @@ def nearest_centres(site: Site, read: Values, _right: Values) -> list[Array]:
     return [read[0][:, rows][:, :, columns]]
 
 
-def padded_behind(site: Site, read: Values) -> list[Array]:
+def padded_behind(site: OperatorSite, read: Values) -> list[Array]:
     """Pad an image at the bottom and right only."""
     x, weights, options = read[0], read[1], site.operator.options
     amounts = [(0, 0)]
@@ -107,7 +107,7 @@ def padded_behind(site: Site, read: Values) -> list[Array]:
     return [np.pad(x, [*amounts, (0, 0)], constant_values=point_of(site.inputs[0]))]
 
 
-def limited_bias(site: Site, read: Values) -> list[Array]:
+def limited_bias(site: OperatorSite, read: Values) -> list[Array]:
     """Limit a bias so that every rescaled sum fits in 32 bits.
 
     A bias is changed only if every sum of its channel still saturates.
@@ -121,7 +121,7 @@ def limited_bias(site: Site, read: Values) -> list[Array]:
     return [*read[:-1], limited.reshape(read[-1].shape)]
 
 
-def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
+def stepped_by_leading_axes(site: OperatorSite, read: Values) -> list[Array]:
     """Return the operand elements that the NPU reads, in the output's shape.
 
     Vela steps along all axes of the output except the last three, and along the axes of an operand
@@ -142,7 +142,7 @@ def stepped_by_leading_axes(site: Site, read: Values) -> list[Array]:
     return parts
 
 
-def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
+def packed_rows(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Pad a transposed tensor: write its slices without gaps, then the border.
 
     The transposition writes each slice of the last axes separately.
@@ -158,7 +158,7 @@ def packed_rows(site: Site, read: Values, right: Values) -> list[Array]:
     return [out]
 
 
-def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
+def shifted_product(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Shift a 32-bit product with scales to the right, although it was not multiplied by a factor.
 
     It is rounded as in TFLite: first at bit 31 if the shift is larger.
@@ -174,13 +174,13 @@ def shifted_product(site: Site, read: Values, right: Values) -> list[Array]:
 _ARITHMETIC = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}
 
 
-def saturated(site: Site, read: Values, right: Values) -> list[Array]:
+def saturated(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Compute a 32-bit sum, difference or product that saturates, but wraps around on U85."""
     x, y = (values.astype(np.int64) for values in read)
     return [_stored(site, _ARITHMETIC[site.code](x, y), right[0])]
 
 
-def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
+def rounded_twice(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Compute a uint8 FULLY_CONNECTED that rounds its sums twice, as TFLite Micro's int8 one."""
     source, weights = (
         values.astype(np.int64) - point_of(tensor)
@@ -195,12 +195,12 @@ def rounded_twice(site: Site, read: Values, right: Values) -> list[Array]:
     return [np.clip(rounded, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
 
 
-def negated(site: Site, read: Values, right: Values) -> list[Array]:
+def negated(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Negate values; the negative of the lowest value saturates, except in 32 bits on U85."""
     return [_stored(site, -read[0].astype(np.int64), right[0])]
 
 
-def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
+def mirrored_in_plane(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Mirror height and width only, at offset 0; the rest is not written."""
     rank = read[0].ndim
     amounts = np.reshape(site.constant(1), (rank, 2)).tolist()
@@ -212,7 +212,7 @@ def mirrored_in_plane(site: Site, read: Values, right: Values) -> list[Array]:
     return [out]
 
 
-def summed(site: Site, read: Values, right: Values) -> list[Array]:
+def summed(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Sum over the first axis only, as many sums as fit in the output, rounded once, half up."""
     x, y = site.inputs[0], site.output
     factor, shift = factor_of(scale_of(x) / scale_of(y))
@@ -224,7 +224,7 @@ def summed(site: Site, read: Values, right: Values) -> list[Array]:
     return [_stored(site, np.add(steps, point_of(y)), right[0])]
 
 
-def _stored(site: Site, values: Array, like: Array) -> Array:
+def _stored(site: OperatorSite, values: Array, like: Array) -> Array:
     """Clip values, except those of 32 bits on U85: Vela asks for no clip range there."""
     if is_u85(site) and like.dtype == np.int32:
         return values.astype(like.dtype).reshape(like.shape)
@@ -237,7 +237,7 @@ def _limited(values: Array, like: Array) -> Array:
     return np.clip(values, info.min, info.max).astype(like.dtype).reshape(like.shape)
 
 
-def slid(site: Site, read: Values, right: Values) -> list[Array]:
+def slid(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Reduce without keep_dims: a window begins at each of the output's columns.
 
     The output's shape, extended to the input's rank, is split around the reduced axis into rows,
@@ -272,13 +272,13 @@ _COMPARE = {
 }
 
 
-def compared(site: Site, read: Values, _right: Values) -> list[Array]:
+def compared(site: OperatorSite, read: Values, _right: Values) -> list[Array]:
     """Compare operands that Regor scales."""
     scaled = [scaled_by_regor(x, tensor) for x, tensor in zip(read, site.inputs, strict=True)]
     return [_COMPARE[site.code](*scaled)]
 
 
-def divided(_site: Site, read: Values, right: Values) -> list[Array]:
+def divided(_site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Divide the stored values, towards zero."""
     (x, y, *_), (out, *_) = (array.astype(np.int64) for array in read), right
     info = np.iinfo(out.dtype)
@@ -286,14 +286,14 @@ def divided(_site: Site, read: Values, right: Values) -> list[Array]:
     return [np.clip(quotients, info.min, info.max).astype(out.dtype)]
 
 
-def first_slice(_site: Site, _read: Values, right: Values) -> list[Array]:
+def first_slice(_site: OperatorSite, _read: Values, right: Values) -> list[Array]:
     """Pack seven dimensions: only the first of the outermost slices is written."""
     out = np.zeros_like(right[0])
     out[0] = right[0][0]
     return [out]
 
 
-def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
+def saturated_squares(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Compute a squared difference that saturates where TFLite Micro's shift overflows 32 bits."""
     scales = [scale_of(tensor) for tensor in site.inputs]
     unit = 2 * max(scales)
@@ -303,7 +303,7 @@ def saturated_squares(site: Site, read: Values, right: Values) -> list[Array]:
     return [np.where(beyond, np.iinfo(right[0].dtype).max, right[0]).astype(right[0].dtype)]
 
 
-def flatter_in_last_segment(site: Site, read: Values, right: Values) -> list[Array]:
+def flatter_in_last_segment(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Compute LOG with a 16-bit table whose last slope is too small by one if its base is negative.
 
     Base and slope are LiteRT's, computed in float (tflite/kernels/internal/common.h, LUTPopulate).

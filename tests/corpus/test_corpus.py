@@ -28,7 +28,7 @@ from tests.corpus.registry import OPERATORS, ROWS, products_of
 from tests.corpus.rounding import rescaled
 from tests.corpus.settings import NPUS, PRODUCTS, Setting
 from tests.corpus.shrink import cases, run_once
-from tests.corpus.site import Site, point_of, scale_of
+from tests.corpus.site import OperatorSite, point_of, scale_of
 from tests.corpus.trial import (
     Key,
     Run,
@@ -258,7 +258,7 @@ def test_tflm_takes_a_real_0_for_saturated_from_a_step_of_8(
     x = net.feed((3,), scale=scale, zero_point=0)
     case = net.case(net.logistic(x) if code == "LOGISTIC" else net.tanh(x))
     graph = decode_network(case.data, code).graph
-    site = Site(graph, graph.operators[0], Setting("ethos-u55-128"))
+    site = OperatorSite(graph, graph.operators[0], Setting("ethos-u55-128"))
     assert conditions.saturates_at_once(site) is saturates
     ((how, rows),) = ask("tflm", [(case.data, [[np.zeros(3, np.int8)]], 1)])
     assert how == "ok"
@@ -295,7 +295,7 @@ def test_a_uint8_convolution_multiplies_scales_in_float_and_its_twin_in_double(k
     case = case_of(key)
     network = decode_network(case.data, str(key))
     samples = make_samples(network, case, key.seed)
-    site = Site(network.graph, network.graph.operators[0], Setting("ethos-u55-128"))
+    site = OperatorSite(network.graph, network.graph.operators[0], Setting("ethos-u55-128"))
     assert conditions.rounds_a_product(site)
     x, weights, bias = site.inputs
     columns = {x.index: [sample[x.name] for sample in samples]}

@@ -18,7 +18,7 @@ from tests.corpus.known import find_fault
 from tests.corpus.oracles import Array, Question, ask
 from tests.corpus.registry import GENERATORS
 from tests.corpus.settings import Setting, choose_setting
-from tests.corpus.site import FAULT, Site
+from tests.corpus.site import FAULT, OperatorSite
 from tests.support.network_file import write
 
 SAMPLES = 3
@@ -147,7 +147,7 @@ def explain_trials(runs: Sequence[Run]) -> None:
 
 def _explain_fault(run: Run, trial: Trial) -> None:
     graph = run.network.graph
-    sites = (Site(graph, operator, trial.setting) for operator in graph.operators)
+    sites = (OperatorSite(graph, operator, trial.setting) for operator in graph.operators)
     names = [entry.name for site in sites if (entry := find_fault(site, trial.why))]
     if names:
         trial.known[FAULT] = tuple(names)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ethosgen.device.memory import Memory, Registers, Segment
+from ethosgen.device.memory import DeviceMemory, DeviceRegisters, MemoryPart
 from ethosgen.values.device import Device, bell_byte, device_pages, unite
 from ethosgen.values.errors import DeviceFault
 
@@ -11,16 +11,19 @@ START = 0x7000_0000
 
 
 @pytest.fixture
-def memory() -> Memory:
+def memory() -> DeviceMemory:
     plain = np.arange(64, dtype=np.uint8)
     constant = np.arange(32, dtype=np.uint8)
-    return Memory(
+    return DeviceMemory(
         "toy",
-        [Segment("arena", START, plain, True), Segment("weights", START + 64, constant, False)],
+        [
+            MemoryPart("arena", START, plain, True),
+            MemoryPart("weights", START + 64, constant, False),
+        ],
     )
 
 
-def test_reads_follow_shape_type_and_strides(memory: Memory) -> None:
+def test_reads_follow_shape_type_and_strides(memory: DeviceMemory) -> None:
     assert memory.read(START + 4, 3).tolist() == [4, 5, 6]
     assert memory.read(START, (2, 2), np.uint16).tolist() == [[0x0100, 0x0302], [0x0504, 0x0706]]
     assert memory.read(START, (2, 3), np.int8, (16, 2)).tolist() == [[0, 2, 4], [16, 18, 20]]
@@ -30,7 +33,7 @@ def test_reads_follow_shape_type_and_strides(memory: Memory) -> None:
         memory.read(START, 4)[0] = 1
 
 
-def test_writes_follow_strides(memory: Memory) -> None:
+def test_writes_follow_strides(memory: DeviceMemory) -> None:
     memory.write(START, np.array([[1, 2], [3, 4]], np.int8), (8, 1))
     assert memory.read(START, 10).tolist() == [1, 2, 2, 3, 4, 5, 6, 7, 3, 4]
 
@@ -47,7 +50,10 @@ def test_writes_follow_strides(memory: Memory) -> None:
     ],
 )
 def test_a_read_outside_is_a_fault(
-    memory: Memory, address: int, shape: int | tuple[int, ...], strides: tuple[int, ...] | None
+    memory: DeviceMemory,
+    address: int,
+    shape: int | tuple[int, ...],
+    strides: tuple[int, ...] | None,
 ) -> None:
     with pytest.raises(
         DeviceFault, match=r"'toy' failed: it read .*outside .*: arena 0x"
@@ -56,14 +62,14 @@ def test_a_read_outside_is_a_fault(
     assert caught.value.kind == "memory"
 
 
-def test_a_write_to_constants_is_a_fault(memory: Memory) -> None:
+def test_a_write_to_constants_is_a_fault(memory: DeviceMemory) -> None:
     memory.read(START + 64, 4)
     with pytest.raises(DeviceFault, match=r"it wrote 0x70000040 to 0x70000043, .* write: arena"):
         memory.write(START + 64, np.zeros(4, np.int8))
 
 
 def test_registers_wrap_and_have_bounds() -> None:
-    registers = Registers("toy", np.zeros(4, np.uint32))
+    registers = DeviceRegisters("toy", np.zeros(4, np.uint32))
     registers[0x0C] = -2
     assert (registers[0x0C], registers.signed(0x0C)) == (0xFFFFFFFE, -2)
     for offset in (0x10, -4, 2):

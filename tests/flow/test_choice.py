@@ -16,7 +16,7 @@ from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
-from ethosgen.backend.protocol import Offer, Task
+from ethosgen.backend.protocol import DivisionTask, Offer
 from ethosgen.flow.choice import Costs, Reach, choose, faster_plan
 from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import parse_network
@@ -47,7 +47,7 @@ def large(path: Path) -> Network:
 
 
 def choice_of(network: Network, io: IoStyle = IoStyle.ARENA) -> Plan:
-    return faster_plan(ETHOS_U, Task(network, ACCELERATOR, io, aot), {})
+    return faster_plan(ETHOS_U, DivisionTask(network, ACCELERATOR, io, aot), {})
 
 
 def costs_of(npu: Sequence[int], cpu: Sequence[int | None], *parts: Sequence[int]) -> Costs:
@@ -181,7 +181,7 @@ def test_offers_say_what_runs_where_and_why_not() -> None:
     net = NetworkBuilder("offers", seed=1)
     y = net.conv2d(net.relu(net.conv2d(net.input((1, 8, 8, 4)), 4)), 4)
     network = parse_network(net.build(y), "offers")
-    task = Task(network, ACCELERATOR, IoStyle.ARENA, aot)
+    task = DivisionTask(network, ACCELERATOR, IoStyle.ARENA, aot)
     offers = ETHOS_U.offers(task, Allocation({OperatorIndex(1): Kept("you want it so")}))
     assert [offers[i].group for i in range(3)] == [0, None, 1]
     assert [offers[i].refusal for i in range(3)] == ["", "you want it so", ""]

@@ -22,7 +22,7 @@ from ethosgen_place.files import (
 )
 from ethosgen_place.mapping import Mapped, laid_out, mapped
 from ethosgen_place.ports import gates_of
-from ethosgen_place.system import Element, Link, Mesh, Ports
+from ethosgen_place.system import Link, Mesh, MeshElement, Ports
 from tests import ROOT
 from tests.support.task_graphs import chain, graph_json, layout, random_graph, system
 
@@ -255,7 +255,7 @@ def test_the_documented_files_are_good(tmp_path: Path) -> None:
     one = read_mapping(put(tmp_path / "m.json", given))
     laid_out(one, tasks, read_system(None, Mesh(width=4, height=1)), "m.json")
     system = read_system(put(tmp_path / "e.toml", elements), None)
-    assert (system.element, system.link, system.ports) == (Element(), Link(), Ports()), (
+    assert (system.element, system.link, system.ports) == (MeshElement(), Link(), Ports()), (
         "it shows the defaults"
     )
     assert system.alive.sum() == 7296 - 4

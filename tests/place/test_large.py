@@ -13,7 +13,7 @@ from ethosgen_place.picture import draw
 from ethosgen_place.placer import place
 from ethosgen_place.report import report_of
 from ethosgen_place.simulation import simulate_steadily
-from ethosgen_place.system import System
+from ethosgen_place.system import MeshSystem
 
 MOST_S = 60.0
 
@@ -22,7 +22,7 @@ MOST_S = 60.0
 def test_7296_elements_are_placed_and_simulated_in_a_minute() -> None:
     """Only the time of the process counts: other tests run beside this one."""
     started = time.process_time()
-    found = place(pipeline(24, 0), System(mesh=MESH), None, 0, Watch())
+    found = place(pipeline(24, 0), MeshSystem(mesh=MESH), None, 0, Watch())
     run = simulate_steadily(found, Watch())
     picture = draw(report_of(found, run))
     assert time.process_time() - started < MOST_S

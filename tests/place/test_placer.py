@@ -20,7 +20,7 @@ from ethosgen_place.refinement import _Exchange, refine
 from ethosgen_place.region import compact, fitted
 from ethosgen_place.report import report_of
 from ethosgen_place.simulation import simulate, simulate_steadily
-from ethosgen_place.system import Mesh, System
+from ethosgen_place.system import Mesh, MeshSystem
 from ethosgen_place.traffic import Replication, hop_bytes
 from tests.support.task_graphs import chain, graph, random_graph, system, with_ports
 
@@ -215,7 +215,7 @@ def test_links_that_limit_get_lanes() -> None:
     ],
 )
 def test_what_does_not_fit_is_one_sentence(
-    tasks: TaskGraph, mesh: System, replicas: int | None, says: str
+    tasks: TaskGraph, mesh: MeshSystem, replicas: int | None, says: str
 ) -> None:
     with pytest.raises(CapacityError, match=says) as caught:
         place(tasks, mesh, replicas, 0, QUIET)

@@ -15,7 +15,13 @@ from ethosgen_place.bound import bound_of
 from ethosgen_place.command import report_lines
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import report_of
-from ethosgen_place.simulation import Simulated, _Event, _Run, simulate, simulate_steadily
+from ethosgen_place.simulation import (
+    Simulated,
+    _Event,
+    _SimulationState,
+    simulate,
+    simulate_steadily,
+)
 from ethosgen_place.traffic import Floats, link_bytes, route
 from tests.support.task_graphs import (
     BYTES_PER_S,
@@ -214,7 +220,7 @@ def test_every_sample_comes_out_once_and_in_order() -> None:
 def test_a_sample_that_is_lost_or_doubled_is_a_bug(counts: list[int]) -> None:
     places = [(x, 0) for x in range(sum(counts))]
     placed = layout(chain([1, 1], 1), system(6, 1), places, counts)
-    run = _Run(placed, 25, QUIET)
+    run = _SimulationState(placed, 25, QUIET)
     run.start()
     run.environment.run()
     run.check()

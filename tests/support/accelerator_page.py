@@ -16,11 +16,11 @@ START, END = "<!-- fields: start -->", "<!-- fields: end -->"
 ADVICE = "run: python -m tests.support.accelerator_page"
 TABLES = {
     "": "Declaration",
-    "[[operator]]": "Operation",
-    "[memory]": "Memory",
+    "[[operator]]": "DeclaredOperation",
+    "[memory]": "MemoryDemands",
     "[memory.local]": "LocalMemory",
-    "[device]": "Device",
-    "[device.boards.NAME]": "Place",
+    "[device]": "DeclaredDevice",
+    "[device.boards.NAME]": "DeclaredPlace",
     "[external]": "External",
 }
 """The tables of the file in the page's order, by their header, and their names in the schema."""

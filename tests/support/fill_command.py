@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.simulator.cycles import operation_cycles
 from ethosgen.backend.ethosu.simulator.effort import nanoseconds
 from ethosgen.backend.ethosu.simulator.operation import Access, Channel, CopyAccess
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
-from ethosgen.backend.ethosu.simulator.state import BUILDERS, Registers
+from ethosgen.backend.ethosu.simulator.state import BUILDERS, CommandRegisters
 from ethosgen.backend.ethosu.simulator.summary import title
 
 FILL = Command(31, CMD0, "NPU_OP_FILL", (Field("value", 0, 8),))
@@ -36,7 +36,7 @@ class Fill:
         yield self.write
 
 
-def _build(registers: Registers, operand: int) -> Any:
+def _build(registers: CommandRegisters, operand: int) -> Any:
     length = registers.value("DMA0_LEN")
     region, address = registers.field("DMA0_DST_REGION", "region"), registers.value("DMA0_DST")
     shape, strides = (1, 1, length), (length, length, 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen import aot
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.protocol import Task
+from ethosgen.backend.protocol import DivisionTask
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import IoStyle, Plan
@@ -34,4 +34,4 @@ class FunctionPlanner:
         """Return the operators that errata concern."""
         if self.accelerator is None:
             return FREE
-        return errata_of(Task(network, self.accelerator, self.io, aot.ProcessorSide()), oracle)
+        return errata_of(DivisionTask(network, self.accelerator, self.io, aot.ProcessorSide()), oracle)

@@ -8,7 +8,7 @@ from ethosgen import flow
 from ethosgen.backend import backend_of, find_accelerator, load_wrapped
 from ethosgen.flow.planning import PlanSettings, make_plan, make_program
 from ethosgen.report.assembly import Observed, assemble
-from ethosgen.report.content import NetworkReport, Setting
+from ethosgen.report.content import NetworkReport, ReportSetting
 from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.outcome import Comparison
@@ -21,7 +21,7 @@ DIGITS = ROOT / "demo" / "digits_int8.tflite"
 CUT = ("MAX_POOL_2D", "SOFTMAX")
 """Operators whose place on the CPU leaves two partitions of the digits network."""
 
-_SETTING = Setting(
+_SETTING = ReportSetting(
     npu="ethos-u55-128",
     board=None,
     processor="cortex-m55",

@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen_place.buffers import depths
 from ethosgen_place.layout import Placement
-from ethosgen_place.system import System
+from ethosgen_place.system import MeshSystem
 from ethosgen_place.traffic import Replication
 
 CLOCK_HZ = 1000.0
@@ -48,18 +48,21 @@ def chain(cycles: Sequence[int], size: int) -> TaskGraph:
     return graph(dict(zip(names, cycles, strict=True)), dict.fromkeys(pairs, size))
 
 
-def system(width: int, height: int, latency_s: float = 0.0, **more: Any) -> System:
+def system(width: int, height: int, latency_s: float = 0.0, **more: Any) -> MeshSystem:
     """Return a mesh in which a cycle and a byte take a millisecond each."""
     fields = {
         "mesh": {"width": width, "height": height},
         "element": {"clock_hz": CLOCK_HZ, "memory_bytes": 1 << 20},
         "link": {"bytes_per_s": BYTES_PER_S, "latency_s": latency_s},
     }
-    return System.model_validate(fields | more)
+    return MeshSystem.model_validate(fields | more)
 
 
 def layout(
-    tasks: TaskGraph, mesh: System, places: Sequence[tuple[int, int]], counts: Sequence[int] = ()
+    tasks: TaskGraph,
+    mesh: MeshSystem,
+    places: Sequence[tuple[int, int]],
+    counts: Sequence[int] = (),
 ) -> Placement:
     """Return a layout of replicas at these places."""
     numbers = list(counts) or [1] * len(tasks.tasks)

@@ -27,7 +27,7 @@ from ethosgen.values.watch import Watch
 
 
 @dataclass(frozen=True)
-class Memories:
+class BoardMemories:
     """A board's memories as compilers see them.
 
     `mode` is the memory mode, `near_bytes` the size of the accelerator's working SRAM: the one that
@@ -56,7 +56,7 @@ class CpuSide(Protocol):
 
 
 @dataclass(frozen=True)
-class Task:
+class DivisionTask:
     """A network to divide between an accelerator and the CPU.
 
     Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops`,
@@ -67,7 +67,7 @@ class Task:
     accelerator: Accelerator
     io: IoStyle
     cpu: CpuSide
-    memories: Memories | None = None
+    memories: BoardMemories | None = None
     options: OffloadOptions = EXACT
 
 
@@ -262,7 +262,7 @@ class Family(Protocol):
         """Return the reason why an accelerator does not support a memory mode, "" if it does."""
 
 
-class Compiler(Backend[Task, Plan, OperatorIndex], Protocol):
+class Compiler(Backend[DivisionTask, Plan, OperatorIndex], Protocol):
     """What compiles for a family: for plans, and for verdicts and reports that name it."""
 
     @property
@@ -285,7 +285,7 @@ class Compiler(Backend[Task, Plan, OperatorIndex], Protocol):
     def compiled_for(self, network: Network) -> Accelerator | None:
         """Return the accelerator for which its compiler compiled a network, None if it did not."""
 
-    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
+    def errata(self, task: DivisionTask, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that stay because their results differ from an oracle's."""
 
 
@@ -321,7 +321,7 @@ class Driver(Protocol):
     def firmware_facts(
         self,
         accelerator: Accelerator,
-        memories: Memories,
+        memories: BoardMemories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
     ) -> Mapping[str, Any]:

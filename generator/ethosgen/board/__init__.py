@@ -13,15 +13,15 @@ from pydantic import model_validator
 
 from ethosgen import plugins
 from ethosgen.backend import backend_of, find_accelerator
-from ethosgen.backend.protocol import Memories
+from ethosgen.backend.protocol import BoardMemories
 from ethosgen.board.blanks import ask_for_blanks
 from ethosgen.board.emulation import Bell, Qemu, SharedRam
 from ethosgen.board.facts import (
     DEFAULT_MEMORY_MODE,
     BoardFacts,
+    FirmwarePlacement,
     Fvp,
     MemoryMode,
-    Placement,
     Serial,
 )
 from ethosgen.board.rules import faults, trustzone_faults
@@ -38,9 +38,9 @@ __all__ = [
     "DEFAULT_MEMORY_MODE",
     "Bell",
     "Board",
+    "FirmwarePlacement",
     "Fvp",
     "MemoryMode",
-    "Placement",
     "Qemu",
     "Serial",
     "SharedRam",
@@ -124,7 +124,7 @@ class Board(BoardFacts):
             raise InputError(f"board '{self.name}': {fault}")
         return Board.model_validate(non_secure_facts(self.model_dump()))
 
-    def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> Placement:
+    def placement(self, mode: str = DEFAULT_MEMORY_MODE) -> FirmwarePlacement:
         """Return the memory of each part in a memory mode; InputError lists the board's modes."""
         for known, placement in self.placements.items():
             if known == mode:
@@ -158,10 +158,10 @@ class Board(BoardFacts):
             f"'{self.name}' supports with it: {', '.join(modes) or 'nothing'}"
         )
 
-    def memories_in(self, mode: MemoryMode) -> Memories:
+    def memories_in(self, mode: MemoryMode) -> BoardMemories:
         """Return the memories as compilers see them, from the linker script's placement."""
         placement = self.placement(mode)
-        return Memories(mode, self.memories[placement.fast or placement.arena].size_bytes)
+        return BoardMemories(mode, self.memories[placement.fast or placement.arena].size_bytes)
 
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's; InputError if the board lacks it."""

@@ -3,7 +3,7 @@
 from ethosgen.backend import accelerators, default_accelerator
 from ethosgen.board import Board
 from ethosgen.board.cpu import Cpu
-from ethosgen.board.facts import ConsoleFacts, Counter, Memory, Npu, Placement
+from ethosgen.board.facts import BoardMemory, ConsoleFacts, Counter, FirmwarePlacement, Npu
 
 ANY_BOARD = "any"
 """Its name; no board file has it."""
@@ -37,9 +37,11 @@ def any_board() -> Board:
             "dram": _memory(2, "dram", "rw", 1),
         },
         placements={
-            "shared_sram": Placement(**near, **far),
-            "sram_only": Placement(**near, **{**far, "commands": "sram", "weights": "sram"}),
-            "dedicated_sram": Placement(
+            "shared_sram": FirmwarePlacement(**near, **far),
+            "sram_only": FirmwarePlacement(
+                **near, **{**far, "commands": "sram", "weights": "sram"}
+            ),
+            "dedicated_sram": FirmwarePlacement(
                 **{**near, "arena": "dram", "io": "dram"}, **far, fast="sram"
             ),
         },
@@ -48,8 +50,8 @@ def any_board() -> Board:
     )
 
 
-def _memory(index: int, kind: str, access: str, npu_port: int) -> Memory:
-    return Memory.model_validate(
+def _memory(index: int, kind: str, access: str, npu_port: int) -> BoardMemory:
+    return BoardMemory.model_validate(
         {
             "start_addr": index * _SIZE_BYTES,
             "size_bytes": _SIZE_BYTES,

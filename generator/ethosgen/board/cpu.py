@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from ethosgen.board.fields import Facts, Hz, RegisterWrite
+from ethosgen.board.fields import Hz, RegisterWrite
+from ethosgen.toml.tables import Table
 from ethosgen.values.extension import Extension
 
 CoreName = Literal[
@@ -49,7 +50,7 @@ CORES: Mapping[CoreName, Core] = {
 """The cores that a board may have."""
 
 
-class Power(Facts):
+class Power(Table):
     """The published power of a processor that computes, for estimates of energy."""
 
     current_a: float = Field(gt=0)
@@ -65,7 +66,7 @@ class Power(Facts):
         return self.current_a * self.supply_v
 
 
-class Cpu(Facts):
+class Cpu(Table):
     """The processor."""
 
     core: CoreName

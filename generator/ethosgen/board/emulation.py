@@ -4,10 +4,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from ethosgen.board.fields import Addr, Facts, Irq, PageAddr, Size
+from ethosgen.board.fields import Addr, Irq, PageAddr, Size
+from ethosgen.toml.tables import Table
 
 
-class Bell(Facts):
+class Bell(Table):
     """The UART that serves as the NPU's interrupt line on QEMU."""
 
     base_addr: Addr
@@ -18,7 +19,7 @@ class Bell(Facts):
     """QEMU's number for it."""
 
 
-class SharedRam(Facts):
+class SharedRam(Table):
     """The memory that QEMU shares with the NPU model, and what the model needs beside it."""
 
     memory_backend: str
@@ -40,7 +41,7 @@ class SharedRam(Facts):
         return self.shared_start_addr + self.shared_size_bytes
 
 
-class Qemu(Facts):
+class Qemu(Table):
     """QEMU's machine for the board, and the memory that it shares with the NPU model, if any."""
 
     machine: str

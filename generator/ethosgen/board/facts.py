@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 from ethosgen.backend import accelerators
 from ethosgen.board.cpu import Cpu
 from ethosgen.board.emulation import Qemu
-from ethosgen.board.fields import Addr, Command, Facts, Hz, Irq, RegisterWrite, Size
+from ethosgen.board.fields import Addr, Command, Hz, Irq, RegisterWrite, Size
 from ethosgen.board.trustzone import Trustzone
 from ethosgen.platforms import BAREMETAL
 from ethosgen.toml.names import BoardPlatform
+from ethosgen.toml.tables import Table
 
 MemoryMode = Literal["sram_only", "shared_sram", "dedicated_sram"]
 
@@ -22,7 +23,7 @@ BAREMETAL_UARTS = ("cmsdk", "dw", "nrf", "stm32", "stm32f4", "pl011", "uarte")
 """UARTs with a templates/baremetal/board/console_NAME.c."""
 
 
-class OtherNpu(Facts):
+class OtherNpu(Table):
     """Another NPU of the chip; the generated firmware does not use it."""
 
     configuration: str
@@ -33,7 +34,7 @@ class OtherNpu(Facts):
     """Its interrupt number at this processor."""
 
 
-class Npu(Facts):
+class Npu(Table):
     """Address and interrupt of the NPU, its configurations on this board, its security level."""
 
     default: str
@@ -70,7 +71,7 @@ MemoryName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The memory's name in linker scripts."""
 
 
-class Memory(Facts):
+class BoardMemory(Table):
     """One memory as the processor sees it."""
 
     start_addr: Addr
@@ -92,7 +93,7 @@ class Memory(Facts):
         return self.start_addr + self.size_bytes
 
 
-class Placement(Facts):
+class FirmwarePlacement(Table):
     """The memory, by name, of each part of a firmware in one memory mode."""
 
     code: str
@@ -124,7 +125,7 @@ class Placement(Facts):
         return {part: memory for part, memory in parts.items() if memory is not None}
 
 
-class ConsoleFacts(Facts):
+class ConsoleFacts(Table):
     """The UART that carries the protocol."""
 
     uart: Literal[
@@ -144,7 +145,7 @@ class ConsoleFacts(Facts):
     """Register writes that it needs first: clocks, pins."""
 
 
-class Counter(Facts):
+class Counter(Table):
     """The time counter."""
 
     kind: Literal["sse300", "dwt", "cmsdk", "nrf", "systick"] = "sse300"
@@ -159,7 +160,7 @@ class Counter(Facts):
     """Its rate."""
 
 
-class LinkLine(Facts):
+class LinkLine(Table):
     """A line that can join the board to another element of a pipeline: a UART, or doorbells."""
 
     kind: Literal["cmsdk", "mhuv2"]
@@ -186,7 +187,7 @@ class LinkLine(Facts):
         return self
 
 
-class Fvp(Facts):
+class Fvp(Table):
     """Arm's Fixed Virtual Platforms of the board."""
 
     executables: dict[Literal["u55", "u65", "u85"], str]
@@ -203,7 +204,7 @@ class Fvp(Facts):
     """The time limit of a run (--timelimit)."""
 
 
-class Serial(Facts):
+class Serial(Table):
     """The board itself, on a serial line."""
 
     reset: Literal["none", "dtr", "rts"] = "none"
@@ -218,7 +219,7 @@ class Serial(Facts):
         return self
 
 
-class Flasher(Facts):
+class Flasher(Table):
     """A tool that writes a firmware to the board."""
 
     command: Command
@@ -226,7 +227,7 @@ class Flasher(Facts):
     for a J-Link Commander script that loads the firmware."""
 
 
-class ZephyrBoard(Facts):
+class ZephyrBoard(Table):
     """A Zephyr board that is this board."""
 
     target: Annotated[str, Field(pattern=r"^[\w/]+$")]
@@ -268,7 +269,7 @@ PackName = Annotated[str, Field(pattern=r"^[^:#\n]+::[^:@#\n]+(@[^\s#]+)?$")]
 """Pack names as in YAML, without quotes."""
 
 
-class Cmsis(Facts):
+class Cmsis(Table):
     """The names of CMSIS-Toolbox and Keil for the board, for --platform csolution."""
 
     device: CmsisName
@@ -279,7 +280,7 @@ class Cmsis(Facts):
     """VENDOR::BOARD, if a pack also describes the board."""
 
 
-class Linux(Facts):
+class Linux(Table):
     """Linux on the board: how its programs are compiled."""
 
     compiler: Annotated[str, Field(pattern=r"^[a-z0-9_]+-linux-gnu$")]
@@ -288,7 +289,7 @@ class Linux(Facts):
     """Options that name its processor, such as -mcpu=cortex-a53."""
 
 
-class Run(Facts):
+class RunFacts(Table):
     """Ways to run the board, and its Zephyr names."""
 
     qemu: Qemu | None = None
@@ -304,7 +305,7 @@ class Run(Facts):
     """Zephyr boards that are this one, by Zephyr version."""
 
 
-class BoardFacts(Facts):
+class BoardFacts(Table):
     """A whole board file."""
 
     name: str
@@ -323,9 +324,9 @@ class BoardFacts(Facts):
     """The processor that runs the firmware."""
     npu: Npu | None = None
     """The NPU that it uses; omit the table if it has none."""
-    memories: Mapping[MemoryName, Memory] = Field(min_length=1)
+    memories: Mapping[MemoryName, BoardMemory] = Field(min_length=1)
     """Memories by name."""
-    placements: Mapping[MemoryMode, Placement] = Field(min_length=1)
+    placements: Mapping[MemoryMode, FirmwarePlacement] = Field(min_length=1)
     """The placement for each memory mode that the board supports."""
     console: ConsoleFacts | None = None
     """The connection to the host; only a board with Linux may omit it."""
@@ -333,7 +334,7 @@ class BoardFacts(Facts):
     """The time counter; only a board with Linux may omit it."""
     links: list[LinkLine] = Field(default=[], max_length=2)
     """The lines to the elements before and behind in a pipeline."""
-    run: Run = Run()
+    run: RunFacts = RunFacts()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}
     """Ways to flash it, by the tool's name."""

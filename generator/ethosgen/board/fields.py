@@ -2,7 +2,9 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from ethosgen.toml.tables import Table
 
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 Size = Annotated[int, Field(gt=0, le=1 << 32)]
@@ -13,15 +15,7 @@ Word = Annotated[int, Field(ge=0, lt=1 << 32)]
 Command = Annotated[list[str], Field(min_length=1)]
 
 
-class Facts(BaseModel):
-    """A table of a board file: unknown fields are errors, and "56" is not a number."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
-
-
-class RegisterWrite(Facts):
+class RegisterWrite(Table):
     """One access: bits to clear, then bits to set, then bits to wait for."""
 
     addr: Addr

@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Any
 
 from ethosgen.backend import accelerators
-from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, Placement
+from ethosgen.board.facts import BAREMETAL_UARTS, BoardFacts, FirmwarePlacement
 from ethosgen.platforms import find_platform, first_platform, names_of
 from ethosgen.values.device import PAGE_BYTES
 from ethosgen.values.grammar import counted
@@ -94,7 +94,7 @@ def _modes(board: BoardFacts) -> Iterator[str]:
         )
 
 
-def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[str]:
+def _placement(board: BoardFacts, where: str, placement: FirmwarePlacement) -> Iterator[str]:
     for part, memory in placement.model_dump(exclude_none=True).items():
         if memory not in board.memories:
             yield (
@@ -121,7 +121,7 @@ def _placement(board: BoardFacts, where: str, placement: Placement) -> Iterator[
             yield f"{where}.{part}: is copied, but '{memory}' is not writable"
 
 
-def _mode(board: BoardFacts, mode: str, placement: Placement) -> Iterator[str]:
+def _mode(board: BoardFacts, mode: str, placement: FirmwarePlacement) -> Iterator[str]:
     """Yield contradictions between a placement and Vela's definition of the mode (vela.ini)."""
     where = f"placements.{mode}"
     if board.npu is None:

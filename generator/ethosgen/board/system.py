@@ -8,10 +8,11 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ethosgen.board import Board, load_board
-from ethosgen.board.facts import Memory, MemoryMode
-from ethosgen.board.fields import Addr, Facts, Size
+from ethosgen.board.facts import BoardMemory, MemoryMode
+from ethosgen.board.fields import Addr, Size
 from ethosgen.toml.faults import describe_error
 from ethosgen.toml.files import load_toml, schema_text
+from ethosgen.toml.tables import Table
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 
@@ -27,7 +28,7 @@ _WINDOW = 1 << 20
 ElementName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
-class ElementFacts(Facts):
+class ElementFacts(Table):
     """One element: a board, and what differs from its file."""
 
     name: ElementName
@@ -46,7 +47,7 @@ class ElementFacts(Facts):
     """The part of a memory that this element may use, by the memory's name."""
 
 
-class Region(Facts):
+class Region(Table):
     """A part of a memory."""
 
     start_addr: Addr
@@ -60,7 +61,7 @@ class Region(Facts):
         return self.start_addr + self.size_bytes
 
 
-class LinkFacts(Facts):
+class LinkFacts(Table):
     """A link between two neighbours."""
 
     bytes_per_s: float = Field(gt=0)
@@ -73,7 +74,7 @@ class LinkFacts(Facts):
         return self.latency_us * 1e-6 + size / self.bytes_per_s
 
 
-class SystemFacts(Facts):
+class SystemFacts(Table):
     """A whole system file."""
 
     link: LinkKind = "serial"
@@ -169,7 +170,7 @@ def _require_apart(system: System) -> None:
     if system.shared is None:
         return
     frames = ("[shared]", system.shared)
-    parts: list[tuple[str, Region | Memory]] = []
+    parts: list[tuple[str, Region | BoardMemory]] = []
     for element in system.elements:
         placement = element.board.placement(
             element.memory_mode or element.board.default_memory_mode

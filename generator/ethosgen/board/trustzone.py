@@ -5,15 +5,16 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ethosgen.board.fields import Addr, Facts, RegisterWrite, Size
+from ethosgen.board.fields import Addr, RegisterWrite, Size
 from ethosgen.platforms import find_platform
+from ethosgen.toml.tables import Table
 from ethosgen.values.security import Security
 
 SAU_ALIGNMENT = 32
 """Regions of the SAU begin and end at multiples of this."""
 
 
-class Reserved(Facts):
+class Reserved(Table):
     """The first part of a memory, which the secure image keeps."""
 
     memory: str
@@ -28,7 +29,7 @@ class Reserved(Facts):
         return self
 
 
-class Range(Facts):
+class Range(Table):
     """A range of addresses."""
 
     start_addr: Addr
@@ -37,7 +38,7 @@ class Range(Facts):
     """Its size."""
 
 
-class Guard(Facts):
+class Guard(Table):
     """A controller that lets secure or non-secure accesses through to each block of a memory."""
 
     memory: str
@@ -50,7 +51,7 @@ class Guard(Facts):
     """The size of what it guards, if a memory has several [default: to the memory's end]."""
 
 
-class Trustzone(Facts):
+class Trustzone(Table):
     """What the secure side needs to know of the chip, for --security non-secure."""
 
     secure_bit: int = Field(ge=24, le=31)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.device.memory import Memory, Registers, Segment
+from ethosgen.device.memory import DeviceMemory, DeviceRegisters, MemoryPart
 from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import HOST_GCC, CommandError, run_command
 from ethosgen.values.errors import BuildError, DeviceFault, InputError
@@ -32,7 +32,7 @@ class Surroundings:
 
     name: str
     words: Words
-    segments: Sequence[Segment]
+    segments: Sequence[MemoryPart]
     interrupt: Callable[[], None]
 
 
@@ -99,9 +99,9 @@ def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
             around.name, "raised", f"'{path.name}' has no class '{name}' with a method 'poll'"
         )
     with _blaming(around.name, path):
-        registers = Registers(around.name, around.words)
+        registers = DeviceRegisters(around.name, around.words)
         make: Any = kind
-        model = make(registers, Memory(around.name, around.segments), around.interrupt)
+        model = make(registers, DeviceMemory(around.name, around.segments), around.interrupt)
 
     def poll() -> bool:
         with _blaming(around.name, path):
@@ -164,8 +164,8 @@ def _load_c(path: Path, around: Surroundings) -> Poll:
         entry.memory, entry.writable = part.memory.ctypes.data, part.writable
     _KEPT.append(table)  # the library uses it until the process ends
     words = ctypes.c_void_p(around.words.ctypes.data)
-    memory = Memory(around.name, around.segments)
-    registers = Registers(around.name, around.words)
+    memory = DeviceMemory(around.name, around.segments)
+    registers = DeviceRegisters(around.name, around.words)
 
     def judge(how: int) -> bool:
         for _ in range(library.ethosgen_model_take_interrupts()):

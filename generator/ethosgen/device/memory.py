@@ -15,7 +15,7 @@ _SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Segment:
+class MemoryPart:
     """A part of memory: its first address and its bytes."""
 
     name: str
@@ -29,7 +29,7 @@ class Segment:
         return self.start_addr + len(self.memory)
 
 
-class Registers:
+class DeviceRegisters:
     """Registers of 32 bits by their offset in bytes: `registers[0x08]`.
 
     They are memory that the processor shares: a model sees a write when it polls. DeviceFault for
@@ -65,10 +65,10 @@ class Registers:
         return offset // _WORD_BYTES
 
 
-class Memory:
+class DeviceMemory:
     """The memory that a device may access, by the processor's addresses."""
 
-    def __init__(self, name: str, segments: Sequence[Segment]) -> None:
+    def __init__(self, name: str, segments: Sequence[MemoryPart]) -> None:
         self._name = name
         self._segments = segments
 
@@ -117,7 +117,7 @@ class Memory:
         start = segment.memory[first - segment.start_addr :]
         return np.ndarray(sizes, kind, start.data, address - first, steps)
 
-    def _find(self, first: int, end_addr: int, writes: bool) -> Segment:
+    def _find(self, first: int, end_addr: int, writes: bool) -> MemoryPart:
         for segment in self._segments:
             if segment.start_addr <= first and end_addr <= segment.end_addr:
                 if writes and not segment.writable:

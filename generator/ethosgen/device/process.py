@@ -40,7 +40,7 @@ class SharedFile:
 
 
 @dataclass(frozen=True)
-class InterruptLine:
+class InterruptSocket:
     """A device's interrupt line: a socket, and the byte that names the device."""
 
     socket: socket.socket
@@ -80,7 +80,7 @@ class DeviceProcess:
         memory: SharedFile,
         page_addr: int,
         segments: Sequence[Part],
-        line: InterruptLine | None,
+        line: InterruptSocket | None,
     ) -> None:
         """Start the model, and wait until it has set its registers.
 

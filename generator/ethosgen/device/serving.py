@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.device.loading import Poll, Surroundings, load
-from ethosgen.device.memory import Segment
+from ethosgen.device.memory import MemoryPart
 from ethosgen.values.errors import DeviceFault
 
 _EAGER_S = 0.05
@@ -36,7 +36,7 @@ def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
     start = task["start_addr"]
     page = memory[task["page_addr"] - start :][: task["register_bytes"]].view(np.uint32)
     segments = [
-        Segment(name, first, memory[first - start :][:size], writable)
+        MemoryPart(name, first, memory[first - start :][:size], writable)
         for name, first, size, writable in task["segments"]
     ]
     bell = None if task["bell"] is None else socket.socket(fileno=task["bell"])

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ethosgen.backend.protocol import Compiler, Offer, Task
+from ethosgen.backend.protocol import Compiler, DivisionTask, Offer
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.grammar import counted
@@ -23,7 +23,9 @@ WORTH = 0.98
 """The ratio of cycles below which a new plan is worthwhile: less than 2 % is noise."""
 
 
-def faster_plan(compiler: Compiler, task: Task, allocation: Allocation[OperatorIndex]) -> Plan:
+def faster_plan(
+    compiler: Compiler, task: DivisionTask, allocation: Allocation[OperatorIndex]
+) -> Plan:
     """Return a plan with the operators on the accelerator that are not faster on the CPU."""
     graph, offers = task.network.graph, compiler.offers(task, allocation)
     costs = Costs(offers, [task.cpu.cpu_cycles(op, graph) for op in graph.operators])

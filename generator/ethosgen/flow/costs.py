@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ethosgen.backend import compiler_of, simulation_of
-from ethosgen.backend.protocol import Task
+from ethosgen.backend.protocol import DivisionTask
 from ethosgen.board import Board, MemoryMode
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.flow.reserve import with_reserve
@@ -82,7 +82,7 @@ class Place:
         if self.accelerator is None:
             return 0
         memories = self.board.memories_in(self.mode)
-        task = Task(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
+        task = DivisionTask(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
         try:
             offers = compiler_of(self.accelerator).offers(task, FREE)
         except RefusalError:

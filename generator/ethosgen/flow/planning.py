@@ -15,7 +15,7 @@ from ethosgen.backend import (
     load_wrapped,
     wrapped_of,
 )
-from ethosgen.backend.protocol import Memories, Task, Wrapped
+from ethosgen.backend.protocol import BoardMemories, DivisionTask, Wrapped
 from ethosgen.flow.choice import faster_plan
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
 from ethosgen.samples.drawing import random_samples
@@ -45,7 +45,7 @@ from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
-    from ethosgen.board import Board, MemoryMode, Placement
+    from ethosgen.board import Board, FirmwarePlacement, MemoryMode
     from ethosgen.project.info import NetworkInfo, ProjectInfo
 
 
@@ -112,7 +112,7 @@ class PlanSettings:
     options: OffloadOptions = EXACT
     io: IoStyle = IoStyle.ARENA
     wrapped: Sequence[Wrapped] = ()
-    memories: Memories | None = None
+    memories: BoardMemories | None = None
     extension: Extension = Extension.HELIUM
 
     def on(self, board: "Board", memory_mode: "MemoryMode") -> "PlanSettings":
@@ -170,16 +170,18 @@ class NetworkPlanner:
 
     accelerator: Accelerator | None
     io: IoStyle
-    memories: Memories | None
+    memories: BoardMemories | None
     accelerators: UserAccelerators
     reason: str
 
-    def task(self, network: Network) -> Task | None:
+    def task(self, network: Network) -> DivisionTask | None:
         """Return the NPU's task, None without an NPU."""
         if self.accelerator is None:
             return None
         others = self.accelerators
-        return Task(network, self.accelerator, self.io, others.cpu, self.memories, others.options)
+        return DivisionTask(
+            network, self.accelerator, self.io, others.cpu, self.memories, others.options
+        )
 
     def plan(self, network: Network, allocation: Allocation[OperatorIndex]) -> Plan:
         """Plan a network with operators kept on the CPU; RefusalError if refused."""
@@ -205,7 +207,7 @@ class NetworkPlanner:
 
 
 def fastest_plan(
-    task: Task, allocation: Allocation[OperatorIndex], accelerators: UserAccelerators
+    task: DivisionTask, allocation: Allocation[OperatorIndex], accelerators: UserAccelerators
 ) -> Plan:
     """Return the plan with the fewest estimated cycles.
 
@@ -243,7 +245,7 @@ Offers = Mapping[int, tuple[Offered, ...]]
 """All offers for an operator of the network, by its index."""
 
 
-def _with_placings(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Plan:
+def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTask | None) -> Plan:
     """Return the plan with its placings; `task` is the NPU's, if there is one.
 
     Offers cost time: only --offload auto and users' accelerators ask for them.
@@ -281,7 +283,7 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     return places
 
 
-def _offered(plan: Plan, accelerators: UserAccelerators, task: Task | None) -> Offers:
+def _offered(plan: Plan, accelerators: UserAccelerators, task: DivisionTask | None) -> Offers:
     """Return all offers by operator: the NPU's, the accelerators', the CPU's."""
     graph = plan.network.graph
     npu = compiler_of(task.accelerator).offers(task, FREE) if task else {}
@@ -308,7 +310,7 @@ def make_program(plan: Plan, watch: Watch) -> Program:
             raise
 
 
-def compile_placed(plan: Plan, placement: "Placement", watch: Watch) -> Program:
+def compile_placed(plan: Plan, placement: "FirmwarePlacement", watch: Watch) -> Program:
     """Compile, with fast scratch outside the arena if it has its own memory."""
     if placement.fast is None:
         return make_program(plan, watch)

@@ -37,7 +37,7 @@ def install(environment: Environment, watch: Watch) -> Path:
     with watch.stage("install", f"making '{environment.folder}'"):
         _claim(environment)
         pip, venv = _tools(python)
-        task = _Task(
+        task = _ProgramTask(
             f"making '{environment.folder}'",
             f"cannot make the Python environment '{environment.name}' in '{environment.folder}'",
             f"name a Python that has the packages in {environment.variable}",
@@ -64,7 +64,7 @@ def install_extra(extra: Extra, watch: Watch) -> None:
     """
     if not extra.missing:
         return
-    task = _Task(
+    task = _ProgramTask(
         f"installing the extra '{extra.name}'",
         f"cannot install the extra '{extra.name}'",
         f"run it yourself: {extra.install_command}",
@@ -112,7 +112,7 @@ def _claim(environment: Environment) -> None:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ProgramTask:
     """What a program does, the beginning of its error's sentence, and what else a user can do."""
 
     title: str
@@ -120,7 +120,7 @@ class _Task:
     otherwise: str
 
 
-def _run(command: Sequence[str], task: _Task, watch: Watch) -> None:
+def _run(command: Sequence[str], task: _ProgramTask, watch: Watch) -> None:
     """Run a program and announce its steps; ToolError quotes the last error that it printed."""
     started = None
     deadline = time.monotonic() + _LIMIT_S
@@ -155,7 +155,7 @@ def _has_ended(started: subprocess.Popen[bytes]) -> bool:
     return True
 
 
-def _announce(log: Path, task: _Task, watch: Watch) -> None:
+def _announce(log: Path, task: _ProgramTask, watch: Watch) -> None:
     steps = [line for line in map(str.strip, _lines(log)) if line.startswith(_STEPS)]
     if steps:
         step = " ".join(steps[-1].split()[:2]).lower().rstrip(",:")
@@ -166,7 +166,7 @@ def _lines(log: Path) -> list[str]:
     return log.read_text(errors="replace").splitlines()
 
 
-def _failure(task: _Task, lines: Sequence[str]) -> str:
+def _failure(task: _ProgramTask, lines: Sequence[str]) -> str:
     spoken = [line for line in lines if line.strip()]
     errors = [line for line in spoken if line.startswith(("ERROR", "Error"))]
     last = next(iter((errors or spoken)[-1:]), "it ended without a word")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethosgen.backend import find_accelerator
-from ethosgen.board import Board, Placement
+from ethosgen.board import Board, FirmwarePlacement
 from ethosgen.project.info import ProjectInfo
 from ethosgen.project.linkage import capacity_bytes, host_board, placement, ways
 from ethosgen.project.weights import file_bytes, regions_of
@@ -137,7 +137,7 @@ def _find_shortage(sizes: _Sizes, board: Board, memory_mode: str) -> _Shortage |
     return None
 
 
-def _by_memory(sizes: _Sizes, chosen: Placement) -> dict[str, list[str]]:
+def _by_memory(sizes: _Sizes, chosen: FirmwarePlacement) -> dict[str, list[str]]:
     """Return the parts that each memory must hold, including where they are stored."""
     used = [part for part in chosen.npu_parts() if any(one[part] for one in sizes.values())]
     by_memory: dict[str, list[str]] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ethosgen.board import Board, Placement, SharedRam
+from ethosgen.board import Board, FirmwarePlacement, SharedRam
 from ethosgen.values.device import Device, device_pages
 
 
@@ -44,7 +44,7 @@ def npu_base_addr(board: Board, way: str) -> int | None:
     return board.npu.base_addr if board.npu else None
 
 
-def placement(board: Board, way: str, memory_mode: str) -> Placement:
+def placement(board: Board, way: str, memory_mode: str) -> FirmwarePlacement:
     """Return the memory of each part; on QEMU, one memory holds all that the NPU accesses."""
     chosen = host_board(board, way).placement(memory_mode)
     if shared := _shared(board, way):

@@ -80,7 +80,7 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     quantize_static(
         folder / _FLOAT,
         folder / request["output"],
-        _Reader(arrays),
+        _CalibrationReader(arrays),
         per_channel=True,
         activation_type=QuantType.QInt16 if is_wide else QuantType.QInt8,
         weight_type=QuantType.QInt8,
@@ -240,7 +240,7 @@ def _readers(graph: Any) -> dict[str, list[Any]]:
 # ---- running it ----------------------------------------------------------------------------------
 
 
-class _Reader(CalibrationDataReader):  # type: ignore[misc] # onnxruntime has no types
+class _CalibrationReader(CalibrationDataReader):  # type: ignore[misc] # onnxruntime has no types
     def __init__(self, arrays: Arrays) -> None:
         self._left = _samples(arrays)
 

@@ -16,7 +16,7 @@ from ethosgen.report.content import (
     NetworkReport,
     PortFacts,
     ReportLayer,
-    Setting,
+    ReportSetting,
     Subject,
     Verdict,
 )
@@ -50,7 +50,7 @@ class Observed:
     timelines: Mapping[str, NpuTimeline]
     cpu_cycles: Mapping[int, int | None]
     report: Report
-    setting: Setting
+    setting: ReportSetting
 
 
 def assemble(observed: Observed) -> NetworkReport:

@@ -48,7 +48,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ReportSetting:
     """What the network was planned for; `board` is None for any board.
 
     `on` is what ran it: "simulate", or a target; `board_on_qemu` says whether QEMU runs the board.
@@ -267,7 +267,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Erratum:
+class ReportedErratum:
     """An erratum that keeps operators off the NPU."""
 
     name: str
@@ -282,7 +282,7 @@ class NetworkReport:
     command: str
     ethosgen: str
     subject: Subject
-    setting: Setting
+    setting: ReportSetting
     costs: CostSummary
     verdict: Verdict
     layers: tuple[ReportLayer, ...]
@@ -290,7 +290,7 @@ class NetworkReport:
     timeline: tuple[Event, ...]
     memory: MemoryUse
     roofline: Roofline | None
-    errata: tuple[Erratum, ...]
+    errata: tuple[ReportedErratum, ...]
     format: int = FORMAT
 
     def as_json(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
-from ethosgen.report.content import Erratum, PartitionFacts, ReportLayer
+from ethosgen.report.content import PartitionFacts, ReportedErratum, ReportLayer
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
@@ -145,10 +145,12 @@ def make_partitions(
     return tuple(facts)
 
 
-def make_errata(layers: Sequence[ReportLayer]) -> tuple[Erratum, ...]:
+def make_errata(layers: Sequence[ReportLayer]) -> tuple[ReportedErratum, ...]:
     """Return the errata that keep operators off the NPU, in the operators' order."""
     concerned: dict[tuple[str, str], list[int]] = {}
     for layer in layers:
         if layer.erratum:
             concerned.setdefault((layer.erratum, layer.reason), []).append(layer.operator)
-    return tuple(Erratum(name, why, tuple(where)) for (name, why), where in concerned.items())
+    return tuple(
+        ReportedErratum(name, why, tuple(where)) for (name, why), where in concerned.items()
+    )

@@ -19,7 +19,7 @@ _SOURCES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPO
 _BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
 
 
-class Kind(Enum):
+class WindowKind(Enum):
     """How the sums of a layer read a window."""
 
     WHOLE = auto()
@@ -43,22 +43,24 @@ class Windows:
     weights: Array
     channels: Array
     lay: Callable[[Array, int], Array]
-    kind: Kind = Kind.WHOLE
+    kind: WindowKind = WindowKind.WHOLE
 
     def thinned(self, most: int) -> "Windows":
         """Return at most about so many of whole windows, all of others."""
-        step = max(len(self.weights) // most, 1) if self.kind is Kind.WHOLE else 1
+        step = max(len(self.weights) // most, 1) if self.kind is WindowKind.WHOLE else 1
         return replace(self, weights=self.weights[::step], channels=self.channels[::step])
 
     def rows(self) -> Array:
         """Return the weights of each sum; a depthwise window has a sum for each of its channels."""
         count = len(self.channels)
-        by_sum = np.moveaxis(self.weights, 3, 1) if self.kind is Kind.DEPTHWISE else self.weights
+        by_sum = (
+            np.moveaxis(self.weights, 3, 1) if self.kind is WindowKind.DEPTHWISE else self.weights
+        )
         return by_sum.reshape(count, -1)
 
     def patterns(self, rows: Array) -> Array:
         """Return patterns from rows of the shape (round, *rows().shape)."""
-        if self.kind is not Kind.DEPTHWISE:
+        if self.kind is not WindowKind.DEPTHWISE:
             return rows.reshape(-1, *self.weights.shape)
         windows, height, width, depth = self.weights.shape
         return np.moveaxis(rows.reshape(-1, windows, depth, height, width), 2, 4)
@@ -158,7 +160,7 @@ def _depthwise(
     by_input = values.reshape(height, width, depth, channels // depth)
     order = np.arange(channels).reshape(depth, -1).T.reshape(-1)
     windows, lay = np.moveaxis(by_input, 3, 0), _tiler(source)
-    return Windows(source, constant, bias, windows, order, lay, Kind.DEPTHWISE)
+    return Windows(source, constant, bias, windows, order, lay, WindowKind.DEPTHWISE)
 
 
 def _dense(source: Tensor, constant: Tensor, bias: Tensor | None, values: Array) -> Windows | None:
@@ -199,4 +201,4 @@ def _matrices(operator: Operator, x: Tensor | None, y: Tensor | None) -> Windows
 
     windows = values.reshape(-1, 1, 1, values.shape[-1])
     channels = np.zeros(len(windows), int)
-    return Windows(source, constant, None, windows, channels, lay, Kind.MATRIX)
+    return Windows(source, constant, None, windows, channels, lay, WindowKind.MATRIX)

@@ -9,9 +9,10 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from ethosgen.toml.json_files import load_json
+from ethosgen.toml.tables import Table
 from ethosgen.values.grammar import unknown
 
 KIND = "task graph"
@@ -27,20 +28,13 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Replicas = Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
 
 
-class Table(BaseModel):
-    """A part of a file: unknown fields are errors, and "56" is not a number."""
+class GraphTable(Table):
+    """A part of a file of task graphs: infinity is no figure, and "from" is also `sender`."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        populate_by_name=True,
-    )
+    model_config = ConfigDict(allow_inf_nan=False, populate_by_name=True)
 
 
-class Task(Table):
+class Task(GraphTable):
     """A stage: what one element does with each sample."""
 
     name: Name
@@ -69,7 +63,7 @@ class Task(Table):
         return self
 
 
-class Edge(Table):
+class Edge(GraphTable):
     """A hand-over: what a task sends to another one for each sample."""
 
     sender: Name = Field(alias="from")
@@ -83,7 +77,7 @@ class Edge(Table):
     another way between the two tasks is longer]."""
 
 
-class TaskGraph(Table):
+class TaskGraph(GraphTable):
     """A whole task graph."""
 
     schema_version: Literal[1]

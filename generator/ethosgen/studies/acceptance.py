@@ -42,7 +42,7 @@ CACHE_FAULT = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class OutputDifference:
     """An output that differs: where, the values of the first element, and how many differ."""
 
     chain: str
@@ -80,7 +80,7 @@ class Acceptance:
     samples: int = 0
     elements: int = 0
     compared: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[OutputDifference, ...] = ()
     notes: tuple[str, ...] = ()
     is_possible: bool = True
     steps: float = 0.0
@@ -237,7 +237,7 @@ def _differences(
     outputs: tuple[list[Arrays], list[Arrays]],
     tolerance: float,
     steps: float,
-) -> Iterator[Finding]:
+) -> Iterator[OutputDifference]:
     """Yield the difference of one trial's output, if there is one."""
     graph = network.graph
     tensor = graph.output_tensors()[place]
@@ -251,7 +251,7 @@ def _differences(
         if not places.size:
             continue
         element = tuple(int(i) for i in places[0])
-        yield Finding(
+        yield OutputDifference(
             " + ".join(trial.codes),
             _shapes(network, place, len(trial.codes)),
             against,

@@ -96,7 +96,7 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     outputs: dict[str, list[Arrays]] = {}
     work = []
     with ExitStack() as stack:
-        job = _Job(asked, network, data, stack, watch)
+        job = _AccuracyRun(asked, network, data, stack, watch)
         kept = None
         if asked.results is not None:
             results = Results(asked.results, job.identity(), network.outputs, len(data))
@@ -107,7 +107,7 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     return summarize(judge, job.npu, outputs, work)
 
 
-class _Job:
+class _AccuracyRun:
     """One measurement; `stack` holds the folders that it needs."""
 
     def __init__(

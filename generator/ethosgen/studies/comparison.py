@@ -76,7 +76,7 @@ def compare(asked: ComparisonRequest, watch: Watch) -> ComparisonReport:
     measure = measure_front if asked.front else _measure_alone
     done: list[Result] = []
     chunks = (Chunk((index,), (point,)) for index, point in enumerate(points))
-    runs = run_chunks(_Maker(measure), chunks, processes_for(asked.processes, len(points)))
+    runs = run_chunks(_WorkerStart(measure), chunks, processes_for(asked.processes, len(points)))
     with watch.stage("compare", f"comparing {counted(len(points), 'point')}"), closing(runs):
         for chunk, measured in runs:
             done += measured[0]
@@ -93,7 +93,7 @@ def _measure_alone(point: Point) -> tuple[Result, ...]:
 
 
 @dataclass(frozen=True)
-class _Maker:
+class _WorkerStart:
     """Prepares a worker process, which needs nothing prepared."""
 
     measure: Callable[[Point], tuple[Result, ...]]

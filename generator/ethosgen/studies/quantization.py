@@ -39,14 +39,14 @@ def quantize(asked: QuantizationRequest, watch: Watch) -> QuantizationReport:
         raise InputError(f"cannot read '{asked.network}': no such file")
     quantizer.require()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
-        job = _Job(quantizer, asked, Path(folder), watch)
+        job = _QuantizationRun(quantizer, asked, Path(folder), watch)
         report = job.run()
         _deliver(job.result, output)
     return report
 
 
 @dataclass
-class _Job:
+class _QuantizationRun:
     """One quantization, with the folder that its scripts share."""
 
     quantizer: Quantizer

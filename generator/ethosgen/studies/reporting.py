@@ -32,7 +32,7 @@ from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.report.assembly import Observed, assemble
-from ethosgen.report.content import NetworkReport, Setting
+from ethosgen.report.content import NetworkReport, ReportSetting
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace
 from ethosgen.report.page import GENERATOR, render_page
 from ethosgen.values.accelerator import Accelerator
@@ -212,7 +212,7 @@ def _with_profile(report: Report, program: Program) -> Report:
     return report
 
 
-def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
+def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> ReportSetting:
     compiler = ""
     cpu_hz = board.cpu.clock_hz if recipe.board else None
     npu_hz = board.npu.clock_hz if recipe.board and board.npu else None
@@ -221,7 +221,7 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> Setting:
         compiler = f"{by.compiler} {by.compiler_version()}".strip()
         if plan.is_precompiled:
             compiler = "compiled before"
-    return Setting(
+    return ReportSetting(
         npu=plan.npu,
         board=recipe.board,
         processor=board.cpu.core,

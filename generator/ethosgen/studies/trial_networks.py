@@ -48,14 +48,14 @@ def trial_codes() -> frozenset[str]:
 
 def trial_network(trials: Sequence[TrialNetwork]) -> Network:
     """Return a network of several trials side by side; output number i is that of trial i."""
-    maker = _Maker()
+    maker = _TrialBuilder()
     outputs = tuple(maker.add(trial) for trial in trials)
     inputs = tuple(maker.inputs)
     graph = Graph("main", tuple(maker.tensors), tuple(maker.operators), inputs, outputs)
     return Network("trials", (graph,))
 
 
-class _Maker:
+class _TrialBuilder:
     """Makes the tensors and operators of trials."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class _Maker:
 # ---- layers ----------------------------------------------------------------------------------
 
 
-def _weights(maker: _Maker, shape: tuple[int, ...], axis: int) -> tuple[int, list[float]]:
+def _weights(maker: _TrialBuilder, shape: tuple[int, ...], axis: int) -> tuple[int, list[float]]:
     """Add weights; return them and their scale for each output channel."""
     channels = shape[axis]
     if maker.is_real:
@@ -185,7 +185,7 @@ def _weights(maker: _Maker, shape: tuple[int, ...], axis: int) -> tuple[int, lis
 
 
 def _layer(
-    maker: _Maker,
+    maker: _TrialBuilder,
     code: str,
     source: int,
     weights: tuple[int, list[float]],
@@ -214,7 +214,7 @@ def _layer(
 
 
 def _window(
-    maker: _Maker, source: int, kernel: tuple[int, int]
+    maker: _TrialBuilder, source: int, kernel: tuple[int, int]
 ) -> tuple[dict[str, Any], list[int]]:
     """Return the options of a window over an image, and the sizes of the output."""
     same = maker.random.random() < 0.5
@@ -230,12 +230,12 @@ def _window(
     return options, sizes
 
 
-def _kernel(maker: _Maker) -> tuple[int, int]:
+def _kernel(maker: _TrialBuilder) -> tuple[int, int]:
     side = int(maker.one_of((1, 1, 2, 3, 3, 5)))
     return (side, side if maker.random.random() < 0.7 else int(maker.one_of((1, 2, 3))))
 
 
-def _convolution(maker: _Maker, code: str, given: int | None) -> int:
+def _convolution(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source, kernel = maker.image(given), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     inner, outer = maker.shape(source)[-1], int(maker.one_of(_CHANNELS))
@@ -243,7 +243,7 @@ def _convolution(maker: _Maker, code: str, given: int | None) -> int:
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
 
-def _depthwise(maker: _Maker, code: str, given: int | None) -> int:
+def _depthwise(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source, kernel = maker.image(given), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     factor = int(maker.one_of((1, 1, 1, 2)))
@@ -253,7 +253,7 @@ def _depthwise(maker: _Maker, code: str, given: int | None) -> int:
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
 
-def _fully_connected(maker: _Maker, code: str, given: int | None) -> int:
+def _fully_connected(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = given
     if source is None:
         source = maker.input((int(maker.one_of((1, 1, 2, 5))), int(maker.one_of(_CHANNELS))))
@@ -262,7 +262,7 @@ def _fully_connected(maker: _Maker, code: str, given: int | None) -> int:
     return _layer(maker, code, source, _weights(maker, (outer, inner), 0), (rows, outer))
 
 
-def _pool(maker: _Maker, code: str, given: int | None) -> int:
+def _pool(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source, kernel = maker.image(given), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
@@ -274,7 +274,7 @@ def _pool(maker: _Maker, code: str, given: int | None) -> int:
 # ---- elements --------------------------------------------------------------------------------
 
 
-def _pair(maker: _Maker, given: int | None) -> tuple[int, int]:
+def _pair(maker: _TrialBuilder, given: int | None) -> tuple[int, int]:
     """Return the tensor before or a new input, and another input of its shape, or one to widen."""
     first = maker.image(given)
     shape = maker.shape(first)
@@ -283,7 +283,7 @@ def _pair(maker: _Maker, given: int | None) -> tuple[int, int]:
     return first, maker.input(shape)
 
 
-def _sum(maker: _Maker, code: str, given: int | None) -> int:
+def _sum(maker: _TrialBuilder, code: str, given: int | None) -> int:
     first, second = _pair(maker, given)
     usual = max(maker.scale_of(first), maker.scale_of(second)) * 2 * _FACTORS[maker.trial.style]
     scale = _SCALE if maker.is_equal else usual
@@ -293,7 +293,7 @@ def _sum(maker: _Maker, code: str, given: int | None) -> int:
     )
 
 
-def _product(maker: _Maker, code: str, given: int | None) -> int:
+def _product(maker: _TrialBuilder, code: str, given: int | None) -> int:
     first, second = _pair(maker, given)
     both = maker.scale_of(first) * maker.scale_of(second)
     usual = both * 64 * _FACTORS[maker.trial.style]
@@ -304,35 +304,35 @@ def _product(maker: _Maker, code: str, given: int | None) -> int:
     )
 
 
-def _extreme(maker: _Maker, code: str, given: int | None) -> int:
+def _extreme(maker: _TrialBuilder, code: str, given: int | None) -> int:
     first = maker.image(given)
     second = maker.input(maker.shape(first), like=first)
     return maker.operator(code, (first, second), maker.like(first))
 
 
-def _ratio(maker: _Maker, code: str, given: int | None) -> int:
+def _ratio(maker: _TrialBuilder, code: str, given: int | None) -> int:
     first = maker.image(given)
     second = maker.input(maker.shape(first))
     output = maker.tensor(maker.shape(first), maker.quantized(maker.scale(), maker.point()))
     return maker.operator(code, (first, second), output)
 
 
-def _reshaped(maker: _Maker, code: str, given: int | None) -> int:
+def _reshaped(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     shape = (maker.shape(source)[-1], math.prod(maker.shape(source)[:-1]))
     wanted = maker.constant(np.array(shape, np.int32), None)
     return maker.operator(code, (source, wanted), maker.like(source, shape), new_shape=list(shape))
 
 
-def _clamp(maker: _Maker, code: str, given: int | None) -> int:
+def _clamp(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     return maker.operator(code, (source,), maker.like(source))
 
 
-def _curve(scale: float, point: int) -> Callable[[_Maker, str, int | None], int]:
+def _curve(scale: float, point: int) -> Callable[[_TrialBuilder, str, int | None], int]:
     """Return the builder of a function whose output has one quantization (int8)."""
 
-    def build(maker: _Maker, code: str, given: int | None) -> int:
+    def build(maker: _TrialBuilder, code: str, given: int | None) -> int:
         source = maker.image(given)
         wide = maker.trial.dtype == "int16"
         own = point + (128 if maker.trial.dtype == "uint8" else 0)
@@ -344,14 +344,14 @@ def _curve(scale: float, point: int) -> Callable[[_Maker, str, int | None], int]
     return build
 
 
-def _rescaled(maker: _Maker, code: str, given: int | None) -> int:
+def _rescaled(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     output = maker.tensor(maker.shape(source), maker.quantized(maker.scale(), maker.point()))
     options = {"alpha": 0.1} if code == "LEAKY_RELU" else {}
     return maker.operator(code, (source,), output, **options)
 
 
-def _pad(maker: _Maker, code: str, given: int | None) -> int:
+def _pad(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     sizes = np.zeros((4, 2), np.int32)
     sizes[1:3] = maker.random.integers(0, 3, (2, 2))
@@ -360,7 +360,7 @@ def _pad(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, (source, constant), maker.like(source, shape))
 
 
-def _reduced(maker: _Maker, code: str, given: int | None) -> int:
+def _reduced(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     axes = maker.constant(np.array([1, 2], np.int32), None)
     shape = (1, 1, 1, maker.shape(source)[-1])
@@ -374,14 +374,14 @@ def _reduced(maker: _Maker, code: str, given: int | None) -> int:
 # ---- places ----------------------------------------------------------------------------------
 
 
-def _transposed(maker: _Maker, code: str, given: int | None) -> int:
+def _transposed(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     order = maker.random.permutation(len(maker.shape(source))).astype(np.int32)
     shape = [maker.shape(source)[axis] for axis in order]
     return maker.operator(code, (source, maker.constant(order, None)), maker.like(source, shape))
 
 
-def _joined(maker: _Maker, code: str, given: int | None) -> int:
+def _joined(maker: _TrialBuilder, code: str, given: int | None) -> int:
     first = maker.image(given)
     shape = maker.shape(first)
     axis = int(maker.random.integers(1, len(shape)))
@@ -391,7 +391,7 @@ def _joined(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, (first, second), output, axis=axis)
 
 
-def _slice(maker: _Maker, code: str, given: int | None) -> int:
+def _slice(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     shape = np.array(maker.shape(source), np.int32)
     begin = maker.random.integers(0, shape).astype(np.int32)
@@ -400,7 +400,7 @@ def _slice(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, (source, *parts), maker.like(source, size.tolist()))
 
 
-def _resized(maker: _Maker, code: str, given: int | None) -> int:
+def _resized(maker: _TrialBuilder, code: str, given: int | None) -> int:
     source = maker.image(given)
     sizes = np.array([maker.one_of(_SIZES), maker.one_of(_SIZES)], np.int32)
     shape = (1, *sizes.tolist(), maker.shape(source)[-1])
@@ -409,7 +409,7 @@ def _resized(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, inputs, maker.like(source, shape), half_pixel_centers=centers)
 
 
-def _blocks(maker: _Maker, code: str, given: int | None) -> int:
+def _blocks(maker: _TrialBuilder, code: str, given: int | None) -> int:
     """Return blocks of pixels as channels, or channels as blocks of pixels."""
     side = int(maker.one_of((2, 3)))
     is_deep = code == "DEPTH_TO_SPACE"
@@ -422,7 +422,7 @@ def _blocks(maker: _Maker, code: str, given: int | None) -> int:
     return maker.operator(code, (source,), output, block_size=side)
 
 
-_BUILD: Mapping[str, Callable[[_Maker, str, int | None], int]] = {
+_BUILD: Mapping[str, Callable[[_TrialBuilder, str, int | None], int]] = {
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _fully_connected,

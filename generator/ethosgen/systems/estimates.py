@@ -6,7 +6,7 @@ from functools import cache
 from math import inf
 
 from ethosgen.backend import compiler_of, load_wrapped
-from ethosgen.backend.protocol import CpuSide, Offer, Task
+from ethosgen.backend.protocol import CpuSide, DivisionTask, Offer
 from ethosgen.board.system import Element, System
 from ethosgen.flow.wrapping import UserAccelerators
 from ethosgen.project import part_capacities
@@ -168,7 +168,7 @@ def _offers(
         return {}
     board = element.board
     memories = board.memories_in(board.choose_memory_mode(element.memory_mode, accelerator))
-    task = Task(network, accelerator, IoStyle.ARENA, aot, memories, options)
+    task = DivisionTask(network, accelerator, IoStyle.ARENA, aot, memories, options)
     try:
         return compiler_of(accelerator).offers(task, FREE)
     except RefusalError:

@@ -56,7 +56,7 @@ def cache_header(npu_base_addr: int) -> str:
     return _HEADER.format(page=npu_base_addr - PAGE_BYTES, flush=_FLUSH, is_on=_IS_ON)
 
 
-class _Part:
+class _CachedPart:
     """A part of memory: the processor's view, the contents read into the cache, main memory."""
 
     def __init__(self, shared: SharedMemory) -> None:
@@ -99,7 +99,7 @@ class CachedNpu:
         The contents of `memory`, which were loaded with the firmware, are also in main memory.
         """
         self._page, self._registers = pages
-        self._parts = [_Part(shared) for shared in memory]
+        self._parts = [_CachedPart(shared) for shared in memory]
         self._evictable = [line for shared in memory if shared.writable for line in _lines(shared)]
         self._random = np.random.default_rng(seed)
         self._raise_irq = raise_irq

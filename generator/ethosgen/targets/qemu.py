@@ -26,7 +26,7 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
-from ethosgen.device.process import DeviceProcess, InterruptLine, Part, SharedFile
+from ethosgen.device.process import DeviceProcess, InterruptSocket, Part, SharedFile
 from ethosgen.host.child import die_with_us
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets.attachment import NpuThread
@@ -177,7 +177,7 @@ class QemuTarget(ProcessTarget):
                 continue
             model = DeviceProcess(device)
             self._models.append(model)
-            line = InterruptLine(bell, bell_byte(index))
+            line = InterruptSocket(bell, bell_byte(index))
             model.start(shared, page, list(self._parts()), line)
 
     def _open_ram(self) -> tuple[Path, int]:

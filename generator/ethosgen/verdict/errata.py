@@ -1,7 +1,7 @@
 """Known differences: the operators that errata keep on the CPU."""
 
 from ethosgen.backend import compiler_of
-from ethosgen.backend.protocol import Task
+from ethosgen.backend.protocol import DivisionTask
 from ethosgen.oracle import DEFAULT, SECOND
 from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import UnsupportedError
@@ -9,7 +9,7 @@ from ethosgen.values.network import Network
 from ethosgen.verdict.planner import Planner
 
 
-def errata_of(task: Task, oracle: str = DEFAULT.name) -> Allocation[OperatorIndex]:
+def errata_of(task: DivisionTask, oracle: str = DEFAULT.name) -> Allocation[OperatorIndex]:
     """Return the operators that errata concern."""
     from ethosgen import aot
 

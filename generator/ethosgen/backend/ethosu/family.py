@@ -21,13 +21,13 @@ from ethosgen.backend.ethosu.stream import RegionKind, Stream, ports_of, stream_
 from ethosgen.backend.protocol import (
     AcceleratorBackend,
     Attach,
+    BoardMemories,
+    DivisionTask,
     Listing,
-    Memories,
     Offer,
     ProjectFiles,
     Runner,
     SharedMemory,
-    Task,
 )
 from ethosgen.backend.timeline import ARENA, FAST, IO, WEIGHTS, NpuTimeline
 from ethosgen.backend.trace import Trace
@@ -99,7 +99,7 @@ class EthosUFamily:
 
         return compiled_for(network) if is_compiled(network) else None
 
-    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
+    def errata(self, task: DivisionTask, oracle: str) -> Allocation[OperatorIndex]:
         """Return the operators that an erratum of Vela or the NPU concerns."""
         from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 
@@ -107,12 +107,12 @@ class EthosUFamily:
         return find_errata(task.network, target, oracle)
 
     def offers(
-        self, asked: Task, allocation: Allocation[OperatorIndex]
+        self, asked: DivisionTask, allocation: Allocation[OperatorIndex]
     ) -> Mapping[OperatorIndex, Offer]:
         """Return Vela's estimates and refusals."""
         return _divide(asked, allocation).offers()
 
-    def compile(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Plan:
+    def compile(self, asked: DivisionTask, allocation: Allocation[OperatorIndex]) -> Plan:
         """Compile the operators that Vela supports."""
         return _divide(asked, allocation).plan
 
@@ -166,7 +166,7 @@ class EthosUFamily:
     def firmware_facts(
         self,
         accelerator: Accelerator,
-        memories: Memories,
+        memories: BoardMemories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
     ) -> Mapping[str, Any]:
@@ -215,7 +215,7 @@ def _with_layer(one: NpuOperation, plan: Plan, stream: Stream, offset: int) -> N
     return replace(one, operator=code, layer=graph.tensors[operator.outputs[0]].name)
 
 
-def _divide(task: Task, allocation: Allocation[OperatorIndex]) -> "Division":
+def _divide(task: DivisionTask, allocation: Allocation[OperatorIndex]) -> "Division":
     from ethosgen.backend.ethosu.offload import Request, SchedulerGoal, Vela, divide
 
     asked = task.options.schedule

@@ -5,7 +5,7 @@ from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import max_beats
-from ethosgen.backend.protocol import Memories, ProjectFiles
+from ethosgen.backend.protocol import BoardMemories, ProjectFiles
 from ethosgen.platforms import find_platform
 from ethosgen.values.errors import UnsupportedError
 
@@ -53,7 +53,7 @@ bits. The firmware checks them at compile time: options such as CONFIG_POLL enla
 
 
 def firmware_facts(
-    npu: EthosU, memories: Memories, platform: str, streams: Sequence[Mapping[str, Any]]
+    npu: EthosU, memories: BoardMemories, platform: str, streams: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     """Return the values for the templates."""
     facts: dict[str, Any] = {

@@ -186,7 +186,7 @@ class WeightOrder(IntEnum):
     PART_KERNEL_FIRST = 1
 
 
-class Kind(Enum):
+class CommandKind(Enum):
     """The effect of a command: sets a register, or starts or orders an operation."""
 
     SET = "set"
@@ -227,9 +227,9 @@ class Command:
     fields: tuple[Field, ...]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CommandKind:
         """SET or OPERATION, from the name."""
-        return Kind.SET if self.name.startswith("NPU_SET_") else Kind.OPERATION
+        return CommandKind.SET if self.name.startswith("NPU_SET_") else CommandKind.OPERATION
 
     @property
     def register(self) -> str:

@@ -30,7 +30,7 @@ from ethosgen.backend.ethosu.isa import (
 )
 
 
-class AccFormat(IntEnum):
+class U85AccFormat(IntEnum):
     """Format of the accumulators."""
 
     I32 = 0
@@ -52,14 +52,14 @@ class AccOutput(IntEnum):
     DISABLE = 1
 
 
-class ActivationClipRange(IntEnum):
+class U85ActivationClipRange(IntEnum):
     """Whether ACTIVATION_MIN and MAX clip a result."""
 
     B16 = 0
     NONE = 1
 
 
-class ActivationFunction(IntEnum):
+class U85ActivationFunction(IntEnum):
     """The table that a result is looked up in, by types of index and entry."""
 
     LUT_NONE = 0
@@ -89,14 +89,14 @@ class TableFormat(NamedTuple):
 _LINES = TableFormat("<i2", 512, "<u4")
 """Lines between which results are interpolated: a start and a slope each."""
 TABLES = {
-    ActivationFunction.LUT_U8_U8: TableFormat("u1", 256, "u1"),
-    ActivationFunction.LUT_S8_S8: TableFormat("i1", 256, "i1"),
-    ActivationFunction.LUT_S8_S16: TableFormat("i1", 256, "<i2"),
-    ActivationFunction.LUT_S8_S32: TableFormat("i1", 256, "<i4"),
-    ActivationFunction.LUT_S16_S16: _LINES,
-    ActivationFunction.LUT_S16_S32: _LINES,
-    ActivationFunction.LUT_TANH: _LINES,
-    ActivationFunction.LUT_SIGMOID: _LINES,
+    U85ActivationFunction.LUT_U8_U8: TableFormat("u1", 256, "u1"),
+    U85ActivationFunction.LUT_S8_S8: TableFormat("i1", 256, "i1"),
+    U85ActivationFunction.LUT_S8_S16: TableFormat("i1", 256, "<i2"),
+    U85ActivationFunction.LUT_S8_S32: TableFormat("i1", 256, "<i4"),
+    U85ActivationFunction.LUT_S16_S16: _LINES,
+    U85ActivationFunction.LUT_S16_S32: _LINES,
+    U85ActivationFunction.LUT_TANH: _LINES,
+    U85ActivationFunction.LUT_SIGMOID: _LINES,
 }
 """By function (ethos_u85_register_cs_generator.cpp)."""
 TABLE_MEMORY_BYTES = 2048
@@ -139,7 +139,7 @@ class BranchCondition(IntEnum):
     RF_TRUE = 1
 
 
-class BroadcastMode(IntEnum):
+class U85BroadcastMode(IntEnum):
     """The axes along which an operand is repeated."""
 
     NONE = 0
@@ -255,7 +255,7 @@ _OFM_PRECISION = (
     bits_of("activation_transpose", 3, 11, ActivationTranspose),
     _STORAGE,
 )
-_BROADCAST = (bits_of("broadcast_mode", 4, 0, BroadcastMode),)
+_BROADCAST = (bits_of("broadcast_mode", 4, 0, U85BroadcastMode),)
 _DMA_END = (bits_of("region", 3), bits_of("region_mode", 1, 8, DmaRegionMode))
 _DMA_INDEXED = bits_of("idx_mode", 1, 11, DmaIndexMode)
 
@@ -295,7 +295,7 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
         292,
         "NPU_SET_ACC_FORMAT",
         (
-            bits_of("acc_format", 2, 0, AccFormat),
+            bits_of("acc_format", 2, 0, U85AccFormat),
             bits_of("acc_input", 2, 4, AccInput),
             bits_of("acc_output", 1, 6, AccOutput),
             bits_of("microblock", 3, 8, Microblock),
@@ -305,9 +305,9 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
         293,
         "NPU_SET_ACTIVATION",
         (
-            bits_of("activation_function", 5, 0, ActivationFunction),
+            bits_of("activation_function", 5, 0, U85ActivationFunction),
             bits_of("table", 3, 5),
-            bits_of("activation_clip_range", 1, 12, ActivationClipRange),
+            bits_of("activation_clip_range", 1, 12, U85ActivationClipRange),
         ),
     ),
     (298, "NPU_SET_RESIZE_X_SCALE_N_M1", (bits_of("resize_x_scale_n_m1", 11),)),

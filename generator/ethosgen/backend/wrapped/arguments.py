@@ -44,7 +44,7 @@ class Parameters:
 
 
 @dataclass
-class _Maker:
+class _CallArguments:
     """Makes the arguments of one call; `stem` begins the names of its constants."""
 
     folder: AcceleratorFolder
@@ -124,7 +124,7 @@ def make_parameters(
     folder: AcceleratorFolder, engine: Engine, match: Match, stem: str
 ) -> Parameters:
     """Return the call of a chain; Refusal says why it cannot be called."""
-    maker = _Maker(folder, engine, match, stem)
+    maker = _CallArguments(folder, engine, match, stem)
     operation = match.operation
     arguments = [maker.argument(text) for text in operation.arguments]
     line = folder.line(f"operator.{match.number}.arguments")
@@ -148,7 +148,7 @@ def make_parameters(
     return Parameters(call, tuple(maker.blobs), tuple(maker.scratches))
 
 
-def _in_local_memory(memory: LocalMemory, maker: _Maker, call: Call) -> Parameters:
+def _in_local_memory(memory: LocalMemory, maker: _CallArguments, call: Call) -> Parameters:
     """Return a call whose tensors, constants and scratch are in the accelerator's own memory."""
     site = maker.match.site
     blobs = {blob.name: len(blob.data) for blob in maker.blobs}

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from ethosgen.backend.wrapped.expressions import Expression
 from ethosgen.backend.wrapped.site import ORDERS, known_pointers, known_terms
 from ethosgen.toml.files import schema_text
 from ethosgen.toml.names import PlatformName
+from ethosgen.toml.tables import Table
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import nearest
 
@@ -23,14 +24,6 @@ Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 _C_NAME = re.compile(r"[A-Za-z_]\w*")
 _ORDER = re.compile(r"[OHWI]{2,4}")
 _PYTHON = re.compile(r"python:([A-Za-z_]\w*)")
-
-
-class Table(BaseModel):
-    """A table of the file: unknown fields are errors, and "56" is not a number."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
 
 
 class LocalMemory(Table):
@@ -46,7 +39,7 @@ class LocalMemory(Table):
     """The same for the way back."""
 
 
-class Memory(Table):
+class MemoryDemands(Table):
     """The accelerator's demands on memory."""
 
     alignment: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] = 16
@@ -55,7 +48,7 @@ class Memory(Table):
     """A memory of its own: what a call reads is copied there, and what it writes is copied back."""
 
 
-class Place(Table):
+class DeclaredPlace(Table):
     """The device's place on a board."""
 
     base: Addr
@@ -64,7 +57,7 @@ class Place(Table):
     """The number of its interrupt."""
 
 
-class Device(Table):
+class DeclaredDevice(Table):
     """A device with registers."""
 
     registers: Annotated[int, Field(gt=0, le=4096, multiple_of=4)]
@@ -75,7 +68,7 @@ class Device(Table):
     """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
-    boards: dict[str, Place] = Field(default_factory=dict)
+    boards: dict[str, DeclaredPlace] = Field(default_factory=dict)
     """Its place by the name of the board."""
 
 
@@ -102,12 +95,12 @@ class External(Table):
     """Texts by the files below the path that must have them: another version is refused."""
 
 
-class Operation(Table):
+class DeclaredOperation(Table):
     """Operators that one C function computes."""
 
     chain: Annotated[list[str], Field(min_length=1)]
     """Operators in the order of the network, by TFLite's names; "RELU6?" may be there or not."""
-    dtypes: Annotated[list[str], Field(min_length=1)] = ["int8"]
+    dtypes: list[str] = Field(["int8"], min_length=1)
     """Types of the first input and the output."""
     where: list[str] = Field(default_factory=list)
     """Predicates; the accelerator takes a chain only if all are true."""
@@ -233,11 +226,11 @@ class Declaration(Table):
     """A Python file and class (engine.py:Engine) for what a declaration cannot say."""
     start: Annotated[int, Field(ge=0)] = 0
     """The cycles of a call beside those of its operator."""
-    memory: Memory = Memory()
+    memory: MemoryDemands = MemoryDemands()
     """Its demands on memory."""
-    device: Device | None = None
+    device: DeclaredDevice | None = None
     """Its registers, if it is a device that ethosgen places and simulates."""
-    operator: Annotated[list[Operation], Field(min_length=1)]
+    operator: Annotated[list[DeclaredOperation], Field(min_length=1)]
     """The chains that it computes; the first that fits an operator counts."""
 
     @model_validator(mode="after")
@@ -276,7 +269,7 @@ def declaration_schema() -> str:
     return schema_text(Declaration, "ethosgen accelerator.toml")
 
 
-def _field_of(operation: Operation) -> str:
+def _field_of(operation: DeclaredOperation) -> str:
     """Return the field with an expression that cannot be parsed."""
     fields: dict[str, list[Any]] = {
         "where": operation.where,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ethosgen.backend.wrapped.declaration import Operation
+from ethosgen.backend.wrapped.declaration import DeclaredOperation
 from ethosgen.backend.wrapped.expressions import AbsentError
 from ethosgen.backend.wrapped.site import CLAMPS, PAD, ChainSite, Member, keeps_values, source_of
 from ethosgen.values.network import Graph, Operator
@@ -14,7 +14,7 @@ class Match:
     """Operators that an accelerator takes: operation `number` of its declaration."""
 
     number: int
-    operation: Operation
+    operation: DeclaredOperation
     site: ChainSite
 
 
@@ -43,7 +43,7 @@ class Graphs:
         return maker if maker is not None and self.after(maker) is operator else None
 
 
-def find_site(operation: Operation, graphs: Graphs, main: Operator) -> ChainSite | None:
+def find_site(operation: DeclaredOperation, graphs: Graphs, main: Operator) -> ChainSite | None:
     """Return the longest chain of an operation around its main operator, None without one."""
     codes, place = operation.codes, operation.main
     if main.code != codes[place]:
@@ -93,7 +93,7 @@ def keeps_scale(graph: Graph, operator: Operator) -> bool:
     return source.quantization == target.quantization
 
 
-def refusal_of(operation: Operation, site: ChainSite, where: Mapping[str, str]) -> str:
+def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str, str]) -> str:
     """Return the first predicate that is not true for a chain, in words; "" if all are.
 
     `where` maps a predicate to its place in the file.

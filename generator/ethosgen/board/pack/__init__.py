@@ -7,11 +7,11 @@ facts of packs that it cannot read) come from the packs' descriptions.
 from pathlib import Path
 
 from ethosgen.board.pack.board_file import board_text, file_name
-from ethosgen.board.pack.description import Device, Selection, read_pack
+from ethosgen.board.pack.description import PackDevice, Selection, read_pack
 from ethosgen.board.pack.descriptors import find_device
 from ethosgen.values.errors import InputError, cannot_write
 
-__all__ = ["Device", "Selection", "find_in_pack", "start_from_pack", "write_board"]
+__all__ = ["PackDevice", "Selection", "find_in_pack", "start_from_pack", "write_board"]
 
 LIMIT_S = 300.0
 """Time to fetch an index and its descriptions: the public index lists over a thousand."""
@@ -51,7 +51,7 @@ def _check_name(path: Path) -> None:
         raise InputError(f"'{path}' exists; name another with -o, or delete it")
 
 
-def find_in_pack(pack: Path, selection: Selection) -> Device:
+def find_in_pack(pack: Path, selection: Selection) -> PackDevice:
     """Return a device from a .pack or .pdsc file; InputError lists devices of similar names."""
     description = read_pack(pack)
     devices = [d for d in description.devices() if selection.matches(d)]

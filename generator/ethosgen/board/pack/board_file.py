@@ -12,7 +12,13 @@ from ethosgen.backend import accelerators
 from ethosgen.board.blanks import BLANK
 from ethosgen.board.cpu import CORES, Core, CoreName
 from ethosgen.board.facts import BAREMETAL_UARTS
-from ethosgen.board.pack.description import Algorithm, Device, NpuFeature, PackMemory, Processor
+from ethosgen.board.pack.description import (
+    Algorithm,
+    NpuFeature,
+    PackDevice,
+    PackMemory,
+    PackProcessor,
+)
 
 _FPUS = {
     "0": "none", "NO_FPU": "none", "1": "single", "FPU": "single", "SP_FPU": "single",
@@ -43,7 +49,7 @@ class _Chosen:
     npu_start_addr: int | None = None
 
 
-def file_name(device: Device, processor: Processor) -> str:
+def file_name(device: PackDevice, processor: PackProcessor) -> str:
     """Return the file's default name: the device's, and the core's if there are several."""
     parts = [device.name] + (
         [processor.name] if len(device.processors) > 1 and processor.name else []
@@ -51,7 +57,7 @@ def file_name(device: Device, processor: Processor) -> str:
     return re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") + ".toml"
 
 
-def board_text(device: Device, processor: Processor, path: Path) -> str:
+def board_text(device: PackDevice, processor: PackProcessor, path: Path) -> str:
     """Return a board file with blanks to fill in, each with a question."""
     memories = _memories(device, processor)
     flashers = _flash(device)
@@ -94,18 +100,18 @@ def board_text(device: Device, processor: Processor, path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _title(device: Device, processor: Processor) -> str:
+def _title(device: PackDevice, processor: PackProcessor) -> str:
     core = f", {processor.name}" if processor.name else ""
     return f"{device.vendor} {device.name}{core}"
 
 
-def _cmsis_name(device: Device, processor: Processor) -> str:
+def _cmsis_name(device: PackDevice, processor: PackProcessor) -> str:
     name = f"{device.vendor}::{device.name}"
     several = len(device.processors) > 1 and processor.name
     return f"{name}:{processor.name}" if several else name
 
 
-def _notes(device: Device, processor: Processor) -> list[str]:
+def _notes(device: PackDevice, processor: PackProcessor) -> list[str]:
     what = "the NPU or the console" if _may_have_npu(device, processor) else "the console"
     notes = [f"Written from {device.pack}; a pack has no addresses of {what}."]
     notes += [
@@ -123,21 +129,21 @@ def _range(start: int | None, size: int | None) -> str:
     )
 
 
-def _core_name(processor: Processor) -> CoreName:
+def _core_name(processor: PackProcessor) -> CoreName:
     name: Any = processor.core.lower().replace("+", "plus")
     return name  # type: ignore[no-any-return]
 
 
-def _core(processor: Processor) -> Core:
+def _core(processor: PackProcessor) -> Core:
     return CORES[_core_name(processor)]
 
 
-def _may_have_npu(device: Device, processor: Processor) -> bool:
+def _may_have_npu(device: PackDevice, processor: PackProcessor) -> bool:
     """Return whether to ask for an NPU: the pack names one, or such cores often have one."""
     return bool(device.npus) or _core(processor).has_mve
 
 
-def _cpu(processor: Processor) -> Iterator[str]:
+def _cpu(processor: PackProcessor) -> Iterator[str]:
     core = _core(processor)
     yield "[cpu]"
     yield f"core = {_quoted(_core_name(processor))}"
@@ -161,7 +167,7 @@ def _cpu(processor: Processor) -> Iterator[str]:
         yield f"clock_hz = {processor.clock_hz:_}"
 
 
-def _npu(device: Device, processor: Processor) -> Iterator[str]:
+def _npu(device: PackDevice, processor: PackProcessor) -> Iterator[str]:
     names = [name for npu in _own_npus(device, processor) for name in _configurations(npu)]
     yield "[npu]"
     if len(names) == 1:
@@ -177,7 +183,7 @@ def _npu(device: Device, processor: Processor) -> Iterator[str]:
     yield "privileged = true"
 
 
-def _own_npus(device: Device, processor: Processor) -> list[NpuFeature]:
+def _own_npus(device: PackDevice, processor: PackProcessor) -> list[NpuFeature]:
     """Return the NPUs that the pack assigns to this core, or whose words end like its name."""
     for_all = [npu for npu in device.npus if npu.processor in (None, processor.name)]
     ending = (processor.name or "").split("_")[-1]
@@ -194,7 +200,7 @@ def _configurations(npu: NpuFeature) -> list[str]:
     ]
 
 
-def _memories(device: Device, processor: Processor) -> list[_Chosen]:
+def _memories(device: PackDevice, processor: PackProcessor) -> list[_Chosen]:
     """Return the core's memories, one alias of each, the secure one if there are two.
 
     If an alias belongs to this core (its TCM), the other address is the one that the rest of the
@@ -322,7 +328,7 @@ def _placements(memories: Sequence[_Chosen], has_npu: bool) -> Iterator[str]:
     yield ""
 
 
-def _devices(processor: Processor) -> Iterator[str]:
+def _devices(processor: PackProcessor) -> Iterator[str]:
     yield "[console]"
     known = ", ".join(map(_quoted, BAREMETAL_UARTS))
     yield f'uart = "{BLANK}"  # one that start-up can drive: {known}'
@@ -347,7 +353,7 @@ def _devices(processor: Processor) -> Iterator[str]:
     yield ""
 
 
-def _flash(device: Device) -> Iterator[str]:
+def _flash(device: PackDevice) -> Iterator[str]:
     yield "# pyOCD gets a device's flash algorithms once, with: pyocd pack install " + device.name
     yield "[flash.pyocd]"
     target = re.sub(r"[^a-z0-9]", "_", device.name.lower())

@@ -28,7 +28,7 @@ _CORES = (
 
 
 @dataclass(frozen=True)
-class Processor:
+class PackProcessor:
     """A <processor>; None means that the pack does not say."""
 
     name: str | None
@@ -77,19 +77,19 @@ class NpuFeature:
 
 
 @dataclass(frozen=True)
-class Device:
+class PackDevice:
     """A device of a pack; `pack` is VENDOR::NAME@VERSION, `source` the description's path."""
 
     name: str
     vendor: str
     pack: str
     source: str
-    processors: tuple[Processor, ...]
+    processors: tuple[PackProcessor, ...]
     memories: tuple[PackMemory, ...]
     algorithms: tuple[Algorithm, ...]
     npus: tuple[NpuFeature, ...]
 
-    def processor(self, name: str | None) -> Processor:
+    def processor(self, name: str | None) -> PackProcessor:
         """Return the core of that name, or the only one; InputError lists the device's cores."""
         able = [p for p in self.processors if p.core in _CORES]
         names = ", ".join(f"{p.name or 'unnamed'} ({p.core})" for p in self.processors) or "none"
@@ -125,7 +125,7 @@ class Selection:
             raise InputError(f"'{text}' names no device; write it as [VENDOR::]DEVICE[:CORE]")
         return Selection(parts["vendor"], parts["device"], parts["processor"])
 
-    def matches(self, device: Device) -> bool:
+    def matches(self, device: PackDevice) -> bool:
         """Return whether this is the device; ignores case."""
         is_vendor = self.vendor is None or self.vendor.casefold() == device.vendor.casefold()
         return is_vendor and self.device.casefold() == device.name.casefold()
@@ -156,7 +156,7 @@ class Description:
         name = f"{self._text('vendor')}::{self._text('name')}"
         return f"{name}@{version}" if version else name
 
-    def devices(self) -> Iterator[Device]:
+    def devices(self) -> Iterator[PackDevice]:
         """Yield every device, and every variant of each."""
         for family in self._root.iterfind("devices/family"):
             yield from self._below(family, ())
@@ -164,7 +164,7 @@ class Description:
     def _text(self, tag: str) -> str:
         return (self._root.findtext(tag) or "?").strip()
 
-    def _below(self, element: ET.Element, above: tuple[ET.Element, ...]) -> Iterator[Device]:
+    def _below(self, element: ET.Element, above: tuple[ET.Element, ...]) -> Iterator[PackDevice]:
         chain = (*above, element)
         inner = [child for child in element if child.tag in _LEVELS]
         if element.tag in ("device", "variant"):
@@ -172,10 +172,10 @@ class Description:
         for child in inner:
             yield from self._below(child, chain)
 
-    def _device(self, chain: tuple[ET.Element, ...]) -> Device:
+    def _device(self, chain: tuple[ET.Element, ...]) -> PackDevice:
         own = chain[-1]
         vendor = next((e.get("Dvendor", "") for e in reversed(chain) if e.get("Dvendor")), "")
-        return Device(
+        return PackDevice(
             name=own.get("Dvariant") or own.get("Dname") or "?",
             vendor=vendor.split(":")[0] or self._text("vendor"),
             pack=self.pack,
@@ -216,7 +216,7 @@ def read_description(data: bytes, source: str) -> Description:
     return Description(root, source)
 
 
-def _processors(chain: tuple[ET.Element, ...]) -> Iterator[Processor]:
+def _processors(chain: tuple[ET.Element, ...]) -> Iterator[PackProcessor]:
     """Yield the cores: one without a Pname applies to all, or is the only one."""
     shared: dict[str, str] = {}
     named: dict[str, dict[str, str]] = {}
@@ -231,7 +231,7 @@ def _processors(chain: tuple[ET.Element, ...]) -> Iterator[Processor]:
                 named[name] = {**shared, **named.get(name, {}), **processor.attrib}
     for core in named.values() or ([shared] if shared else []):
         clock = core.get("Dclock", "")
-        yield Processor(
+        yield PackProcessor(
             name=core.get("Pname"),
             core=core.get("Dcore", "?"),
             fpu=core.get("Dfpu"),

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ethosgen.board.pack.description import Device, Selection, read_pack
+from ethosgen.board.pack.description import PackDevice, Selection, read_pack
 from ethosgen.host.child import ChildError, call
 from ethosgen.host.extras import EXTRAS
 from ethosgen.values.errors import EthosgenError, InputError
@@ -18,7 +18,7 @@ _END = b"</package>"
 _VERSION = re.compile(r"(?P<pack>[^.]+\.[^.]+)\.(?P<version>\d.*)\.pdsc")
 
 
-def find_device(selection: Selection, index: str | None, limit_s: float) -> Device:
+def find_device(selection: Selection, index: str | None, limit_s: float) -> PackDevice:
     """Return the device from the packs that an index names, None for the public index.
 
     It searches the packs' descriptions itself: cmsis-pack-manager omits all devices of a pack in
@@ -94,7 +94,9 @@ def _newest(files: Iterable[Path]) -> list[Path]:
     return [file for _, file in newest.values()]
 
 
-def _choose(selection: Selection, files: list[Path], known: list[str], index: str | None) -> Device:
+def _choose(
+    selection: Selection, files: list[Path], known: list[str], index: str | None
+) -> PackDevice:
     texts = {file: file.read_bytes() for file in files}
     devices = list(_matching(selection, texts))
     if not devices:
@@ -115,7 +117,7 @@ def _choose(selection: Selection, files: list[Path], known: list[str], index: st
     return devices[0]
 
 
-def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[Device]:
+def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[PackDevice]:
     """Yield the matching devices; parse only files that contain the name.
 
     A damaged file is an error if no other has the device.

@@ -120,7 +120,7 @@ class Delegate:
 
 
 @dataclass(frozen=True)
-class ProgramStep:
+class PteInstruction:
     """One instruction.
 
     `name` is the operator ("aten::view_copy.out"); for a call of a delegate, `delegate` is its
@@ -143,7 +143,7 @@ class Method:
     values: tuple[Value, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    steps: tuple[ProgramStep, ...]
+    steps: tuple[PteInstruction, ...]
     delegates: tuple[Delegate, ...]
 
 
@@ -261,21 +261,21 @@ class ProgramDecoder:
 
     def _step(
         self, instruction: Fields, operators: list[str], delegates: int
-    ) -> ProgramStep | None:
+    ) -> PteInstruction | None:
         kind, call = instruction.number(0, "uint8", 0), instruction.table(1)
         if call is None:
             raise self._bad("an instruction is empty")
         if kind == _KERNEL:
             name = self._at(operators, call.number(0, "int32", 0), "operator")
-            return ProgramStep(name, call.numbers(1, "int32"))
+            return PteInstruction(name, call.numbers(1, "int32"))
         if kind == _DELEGATE:
             index = call.number(0, "int32", 0)
             self._at(tuple(range(delegates)), index, "delegate")
-            return ProgramStep("delegate", call.numbers(1, "int32"), index)
+            return PteInstruction("delegate", call.numbers(1, "int32"), index)
         if kind == _MOVE:
-            return ProgramStep(MOVE, (call.number(0, "int32", 0), call.number(1, "int32", 0)))
+            return PteInstruction(MOVE, (call.number(0, "int32", 0), call.number(1, "int32", 0)))
         if kind == _JUMP:
-            return ProgramStep(JUMP, ())
+            return PteInstruction(JUMP, ())
         if kind == _FREE:
             return None
         raise self._bad(f"an instruction has the kind {kind}")

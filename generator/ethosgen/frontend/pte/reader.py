@@ -29,7 +29,7 @@ from ethosgen.frontend.pte.program import (
     Items,
     Method,
     ProgramDecoder,
-    ProgramStep,
+    PteInstruction,
     PteProgram,
     TensorValue,
     Value,
@@ -243,7 +243,7 @@ class _Translation:
         same = (base.dtype, base.bytes) == (value.dtype, value.bytes)
         return index if same else None
 
-    def _translate(self, number: int, step: ProgramStep) -> None:
+    def _translate(self, number: int, step: PteInstruction) -> None:
         where = f"instruction {number} ({step.name}) reads"
         if step.name == JUMP:
             raise UnsupportedError(
@@ -258,7 +258,7 @@ class _Translation:
         else:
             self._compute(number, step, where)
 
-    def _compute(self, number: int, step: ProgramStep, where: str) -> None:
+    def _compute(self, number: int, step: PteInstruction, where: str) -> None:
         """Add an operator of the CPU."""
         kernel = KERNELS.get(step.name)
         if kernel is None or len(step.arguments) < 2:

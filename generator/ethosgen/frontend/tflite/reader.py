@@ -80,10 +80,10 @@ def decode_network(data: bytes, name: str) -> Network:
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .tflite file (the identifier TFL3 is missing)")
     with refusing_damage(name, "convert or copy it again"):
-        return _Decoder(data, name).network()
+        return _TfliteDecoder(data, name).network()
 
 
-class _Decoder:
+class _TfliteDecoder:
     """Decodes one file; its methods raise InputError or any of DAMAGE."""
 
     def __init__(self, data: bytes, name: str) -> None:

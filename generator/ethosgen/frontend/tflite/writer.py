@@ -45,10 +45,10 @@ def write_network(network: Network) -> bytes:
     Tensors whose constants are one object share a buffer, as in the original file: Vela encodes
     shared data only once. It writes any values, valid or not: readers check them.
     """
-    return _Writer(network).file()
+    return _TfliteWriter(network).file()
 
 
-class _Writer:
+class _TfliteWriter:
     """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, network: Network) -> None:

@@ -92,7 +92,7 @@ def _graphs(data: bytes, name: str) -> tuple[Graph, ...]:
     blocks = [region.tables(1) for region in regions]
     if not blocks or not all(blocks):
         raise InputError(f"'{name}' is damaged: it has no block of operators")
-    return tuple(_Decoder(data, name, numbers).graph(block[0]) for block in blocks)
+    return tuple(_TosaDecoder(data, name, numbers).graph(block[0]) for block in blocks)
 
 
 def _check_version(root: Fields, name: str) -> None:
@@ -155,7 +155,7 @@ _SUBGRAPHS: Mapping[str, Callable[[Operator, Sequence[Tensor], Sequence[Tensor]]
 }
 
 
-class _Decoder:
+class _TosaDecoder:
     """Decodes one region; its methods raise InputError or any of DAMAGE."""
 
     def __init__(self, data: bytes, name: str, numbers: Mapping[str, int]) -> None:

@@ -31,10 +31,10 @@ def file_of(network: Network) -> bytes:
 
 def write_network(network: Network) -> bytes:
     """Return a .tosa file with the graphs of a network. It writes any values, valid or not."""
-    return _Writer(network).file()
+    return _TosaWriter(network).file()
 
 
-class _Writer:
+class _TosaWriter:
     """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, network: Network) -> None:

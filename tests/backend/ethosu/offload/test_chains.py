@@ -5,7 +5,7 @@ import pytest
 from ethosgen import frontend
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa import U55
-from ethosgen.backend.ethosu.isa_u85 import U85, ActivationFunction, ActivationStorage
+from ethosgen.backend.ethosu.isa_u85 import U85, ActivationStorage, U85ActivationFunction
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.offload.chains import overwrites_table
 from ethosgen.backend.ethosu.stream import stream_of
@@ -27,8 +27,8 @@ U85_NPU = "ethos-u85-256"
 POOL, DMA_START, DMA0_LEN = 0x005, 0x010, 0x032
 ACTIVATION, OFM_PRECISION = 0x125, 0x114
 INTERNAL, STORAGE_LSB, TABLE_LSB = 1 << 8, 14, 5
-BYTES, WORDS = ActivationFunction.LUT_S8_S8, ActivationFunction.LUT_S16_S16
-NO_TABLE = ActivationFunction.LUT_NONE
+BYTES, WORDS = U85ActivationFunction.LUT_S8_S8, U85ActivationFunction.LUT_S16_S16
+NO_TABLE = U85ActivationFunction.LUT_NONE
 
 Commands = list[tuple[int, int] | tuple[int, int, int]]
 

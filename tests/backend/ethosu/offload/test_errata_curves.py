@@ -8,7 +8,7 @@ import pytest
 
 from ethosgen import aot
 from ethosgen.backend import backend_of, find_accelerator
-from ethosgen.backend.protocol import Task
+from ethosgen.backend.protocol import DivisionTask
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
@@ -42,7 +42,7 @@ def test_what_differs_is_an_erratum_and_nothing_else(code: str, npu: str) -> Non
     values = np.arange(-128, 128, dtype=np.int8).reshape(SHAPE)
     sample = {tensor.name: values for tensor in network.inputs}
     (golden,) = golden_answer(network, [sample]).outputs
-    task = Task(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
+    task = DivisionTask(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
     plan = backend_of(accelerator).compile(task, {})
     assert not plan.cpu_operators
     (outputs,) = simulate_samples(plan, [sample], Watch())

@@ -13,7 +13,7 @@ import pytest
 
 from ethosgen import aot
 from ethosgen.backend import backend_of, find_accelerator
-from ethosgen.backend.protocol import Task
+from ethosgen.backend.protocol import DivisionTask
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.excerpt import gather
 from ethosgen.oracle.tflm import golden_outputs
@@ -194,7 +194,7 @@ def _differing(network: Network, npu: str) -> Iterator[tuple[str, float, int]]:
     accelerator = find_accelerator(npu)
     samples = drive_to_ends(network)
     golden = golden_outputs(network, samples)
-    task = Task(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
+    task = DivisionTask(network, accelerator, IoStyle.ARENA, aot.ProcessorSide())
     kept = errata_of(task)
     plan = backend_of(accelerator).compile(task, {})
     outputs = simulate_samples(plan, samples, Watch())

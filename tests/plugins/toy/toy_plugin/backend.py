@@ -5,7 +5,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ethosgen.backend.protocol import Attach, Listing, Memories, Offer, ProjectFiles, Runner, Task
+from ethosgen.backend.protocol import (
+    Attach,
+    BoardMemories,
+    DivisionTask,
+    Listing,
+    Offer,
+    ProjectFiles,
+    Runner,
+)
 from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
@@ -69,10 +77,12 @@ class Toy:
     def compiled_for(self, network: Network) -> Accelerator | None:
         return None
 
-    def errata(self, task: Task, oracle: str) -> Allocation[OperatorIndex]:
+    def errata(self, task: DivisionTask, oracle: str) -> Allocation[OperatorIndex]:
         return Allocation(self.errata_of)
 
-    def offers(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Mapping[int, Offer]:
+    def offers(
+        self, asked: DivisionTask, allocation: Allocation[OperatorIndex]
+    ) -> Mapping[int, Offer]:
         graph = asked.network.graph
         return {
             op.index: Offer(10 + _count(graph, op), group=op.index)
@@ -81,7 +91,7 @@ class Toy:
             for op in graph.operators
         }
 
-    def compile(self, asked: Task, allocation: Allocation[OperatorIndex]) -> Plan:
+    def compile(self, asked: DivisionTask, allocation: Allocation[OperatorIndex]) -> Plan:
         graph = asked.network.graph
         ignored = asked.options.cpu_ops
         able = [op for op in graph.operators if takes(op, graph) and op.code not in ignored]
@@ -129,7 +139,7 @@ class Toy:
     def firmware_facts(
         self,
         accelerator: Accelerator,
-        memories: Memories,
+        memories: BoardMemories,
         platform: str,
         partitions: Sequence[Mapping[str, Any]],
     ) -> Mapping[str, Any]:

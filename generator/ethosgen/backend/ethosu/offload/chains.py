@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.isa import PARAMETER_BITS, DmaRegionMode, InstructionSet
-from ethosgen.backend.ethosu.isa_u85 import TABLES, U85, ActivationFunction, ActivationStorage
+from ethosgen.backend.ethosu.isa_u85 import TABLES, U85, ActivationStorage, U85ActivationFunction
 from ethosgen.backend.ethosu.offload.regions import commands_of
 
 _STARTS = ("CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE")
@@ -26,14 +26,14 @@ def overwrites_table(commands: bytes, isa: InstructionSet = U85) -> bool:
 
 
 @dataclass
-class _Chain:
+class _TableChain:
     """The tables that are loaded before a chain, and those that its operations use."""
 
     loaded: list[range] = field(default_factory=list)
     used: list[range] = field(default_factory=list)
 
 
-def _overwrites(chain: _Chain) -> bool:
+def _overwrites(chain: _TableChain) -> bool:
     pairs = ((a, b) for i, a in enumerate(chain.used) for b in chain.used[:i])
     shared = [range(max(a.start, b.start), min(a.stop, b.stop)) for a, b in pairs]
     return any(_overlap(place, load) for place in shared for load in chain.loaded)
@@ -43,11 +43,11 @@ def _overlap(a: range, b: range) -> bool:
     return max(a.start, b.start) < min(a.stop, b.stop)
 
 
-def _chains(commands: bytes) -> Iterator[_Chain]:
+def _chains(commands: bytes) -> Iterator[_TableChain]:
     """Yield the chains of a stream; an operation outside any is one of its own."""
     rows = {U85.by_name[name].code: name for name in _WANTED}
     values = dict.fromkeys(_WANTED, 0)
-    chain = _Chain()
+    chain = _TableChain()
     for code, word, payload in commands_of(commands):
         name = rows.get(code)
         if name is None or (payload is None) == U85.by_name[name].control:
@@ -59,7 +59,7 @@ def _chains(commands: bytes) -> Iterator[_Chain]:
             chain.used += _used(values)
             if _field(values, "NPU_SET_OFM_PRECISION", "activation_storage") != _CHAINED:
                 yield chain
-                chain = _Chain()
+                chain = _TableChain()
 
 
 _CHAINED = ActivationStorage.CHAINED
@@ -81,9 +81,9 @@ def _field(values: dict[str, int], command: str, name: str) -> int:
 def _used(values: dict[str, int]) -> list[range]:
     """Return the place of the table that an operation uses, if it does."""
     function = _field(values, "NPU_SET_ACTIVATION", "activation_function")
-    if function == ActivationFunction.LUT_NONE:
+    if function == U85ActivationFunction.LUT_NONE:
         return []
-    size = TABLES[ActivationFunction(function)].bytes
+    size = TABLES[U85ActivationFunction(function)].bytes
     start = _field(values, "NPU_SET_ACTIVATION", "table") * size
     return [range(start, start + size)]
 

@@ -69,7 +69,7 @@ def divide_tosa(network: Network, request: Request) -> Division:
     cutter = _Cutter(network, request)
     refused = cutter.refused(allocation)
     offered = [unit for unit in units(network.graph, allocation) if not set(unit) & set(refused)]
-    attempt = _Attempt(cutter, request, Allocation(refused) | allocation, offered)
+    attempt = _CutAttempt(cutter, request, Allocation(refused) | allocation, offered)
     kinds = [tuple(cutter.kind(index) for index in unit) for unit in offered]
     return compile_around(attempt, kinds)[0]
 
@@ -217,7 +217,7 @@ class _Cutter:
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class _CutAttempt:
     """Divides with some of the offered units on the CPU; the search for refusals calls it."""
 
     cutter: _Cutter

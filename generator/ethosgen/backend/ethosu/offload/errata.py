@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA
 from ethosgen.backend.ethosu.offload.erratum import TFLM, is_open, vela_version
-from ethosgen.backend.ethosu.offload.site import Site, Table
+from ethosgen.backend.ethosu.offload.site import OperatorSite, Table
 from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
 from ethosgen.values.network import Graph, Network, Operator
@@ -44,7 +44,7 @@ def find_errata(
     for operator in network.graph.operators:
         if not operator.outputs or not operator.inputs:
             continue
-        site = Site(network.graph, operator, target)
+        site = OperatorSite(network.graph, operator, target)
         erratum = next((e for e in open_ones if e.concerns(site)), None)
         if erratum is not None:
             reasons[OperatorIndex(operator.index)] = erratum.reason(oracle)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
-from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
 from ethosgen.values.network import Operator
 
-Condition = Callable[[Site], bool]
+Condition = Callable[[OperatorSite], bool]
 
 _TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
@@ -29,7 +29,7 @@ _MOST_PRODUCTS = 1 << 24
 def has(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
     """Return a condition: the operator is one of these codes and computes in one of the dtypes."""
 
-    def applies(site: Site) -> bool:
+    def applies(site: OperatorSite) -> bool:
         return site.code in codes and (not dtypes or site.dtype in dtypes)
 
     return applies
@@ -45,7 +45,7 @@ def either(*conditions: Condition) -> Condition:
     return lambda site: any(condition(site) for condition in conditions)
 
 
-def is_u85(site: Site) -> bool:
+def is_u85(site: OperatorSite) -> bool:
     """Return whether the NPU is an Ethos-U85."""
     return site.setting.npu.startswith("ethos-u85-")
 
@@ -54,7 +54,7 @@ def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
     """Return a condition: the output of one of these operators has another quantization."""
     is_one = has(*codes, dtypes=dtypes)
 
-    def applies(site: Site) -> bool:
+    def applies(site: OperatorSite) -> bool:
         if not is_one(site):
             return False
         x, y = site.inputs[0], site.output
@@ -63,7 +63,7 @@ def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
     return applies
 
 
-def mirrors_elsewhere(site: Site) -> bool:
+def mirrors_elsewhere(site: OperatorSite) -> bool:
     """Return whether a MIRROR_PAD pads dimensions other than height and width."""
     if site.code != "MIRROR_PAD":
         return False
@@ -73,7 +73,7 @@ def mirrors_elsewhere(site: Site) -> bool:
     return any(amounts[2 * a] + amounts[2 * a + 1] for a in others)
 
 
-def reduces_dropped_axis(site: Site) -> bool:
+def reduces_dropped_axis(site: OperatorSite) -> bool:
     """Return whether a reduction drops an axis that is not the first."""
     if site.code not in _REDUCTIONS or site.operator.options.get("keep_dims"):
         return False
@@ -81,7 +81,7 @@ def reduces_dropped_axis(site: Site) -> bool:
     return math.prod(site.inputs[0].shape[a] for a in before if a not in site.axes) > 1
 
 
-def pads_groups_of_batches(site: Site) -> bool:
+def pads_groups_of_batches(site: OperatorSite) -> bool:
     """Return whether a grouped CONV_2D with padding has several batches."""
     if site.code != "CONV_2D" or site.operator.options.get("padding", "SAME") != "SAME":
         return False
@@ -89,7 +89,7 @@ def pads_groups_of_batches(site: Site) -> bool:
     return x.shape[0] > 1 and weights.shape[3] < x.shape[3]
 
 
-def multiplies_flattened_input(site: Site) -> bool:
+def multiplies_flattened_input(site: OperatorSite) -> bool:
     """Return whether a FULLY_CONNECTED with non-constant weights flattens its input."""
     if site.code != "FULLY_CONNECTED" or site.inputs[1].data is not None:
         return False
@@ -98,12 +98,12 @@ def multiplies_flattened_input(site: Site) -> bool:
     return x.shape[-1] != weights.shape[-1] or read != made
 
 
-def sums_several_axes(site: Site) -> bool:
+def sums_several_axes(site: OperatorSite) -> bool:
     """Return whether a SUM has more than one axis."""
     return site.code == "SUM" and len(site.axes) > 1
 
 
-def sums_dropped_last_axis(site: Site) -> bool:
+def sums_dropped_last_axis(site: OperatorSite) -> bool:
     """Return whether a SUM drops the last axis; on U55 and U65 only without a zero point."""
     if site.code != "SUM" or site.operator.options.get("keep_dims"):
         return False
@@ -111,7 +111,7 @@ def sums_dropped_last_axis(site: Site) -> bool:
     return len(x.shape) - 1 in site.axes and (is_u85(site) or not point_of(x))
 
 
-def averages_beyond_four_dimensions(site: Site) -> bool:
+def averages_beyond_four_dimensions(site: OperatorSite) -> bool:
     """Return whether a MEAN of more than four dimensions reduces axes besides height and width.
 
     Vela checks whether the fourth dimension from the end is 1 and ignores the preceding ones. To
@@ -125,7 +125,7 @@ def averages_beyond_four_dimensions(site: Site) -> bool:
     return rank > _NATIVE_RANK and any(shape[a] > 1 for a in site.axes if a not in kept)
 
 
-def squares_beyond_32_bits(site: Site) -> bool:
+def squares_beyond_32_bits(site: OperatorSite) -> bool:
     """Return whether the largest squared difference, in output steps, exceeds an int32."""
     if site.code != "SQUARED_DIFFERENCE":
         return False
@@ -137,7 +137,7 @@ def squares_beyond_32_bits(site: Site) -> bool:
     return (steps * (scale_of(x) + scale_of(y))) ** 2 / scale_of(site.output) > 1 << 31
 
 
-def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
+def sum_bounds(site: OperatorSite) -> tuple[Array, Array, Array] | None:
     """Return bias, bound of the sum and factor of each channel; None for sums of 32 bits.
 
     Without a bias the sum has 64 bits, too.
@@ -162,7 +162,7 @@ def sum_bounds(site: Site) -> tuple[Array, Array, Array] | None:
     return biases, reach, np.broadcast_to(factor, reach.shape)
 
 
-def rescales_beyond_32_bits(site: Site) -> bool:
+def rescales_beyond_32_bits(site: OperatorSite) -> bool:
     """Return whether a 64-bit sum, in output steps, can exceed an int32."""
     bounds = sum_bounds(site)
     if bounds is None:
@@ -172,7 +172,7 @@ def rescales_beyond_32_bits(site: Site) -> bool:
     return bool((steps >= (1 << 31) - 1).any())
 
 
-def transposes_uint8(site: Site) -> bool:
+def transposes_uint8(site: OperatorSite) -> bool:
     """Return whether Vela transposes uint8: for a TRANSPOSE, or for a depthwise multiplier."""
     if site.dtype != "uint8":
         return False
@@ -181,13 +181,13 @@ def transposes_uint8(site: Site) -> bool:
     return site.code == "TRANSPOSE" or split
 
 
-def clips_cells_at_a_fraction(site: Site) -> bool:
+def clips_cells_at_a_fraction(site: OperatorSite) -> bool:
     """Return whether an LSTM's cell clip is not an integer."""
     clip = site.operator.options.get("cell_clip", 0.0)
     return site.code == "UNIDIRECTIONAL_SEQUENCE_LSTM" and clip != int(clip)
 
 
-def steps_once_with_batches(site: Site) -> bool:
+def steps_once_with_batches(site: OperatorSite) -> bool:
     """Return whether a time-major LSTM has one step and several batches.
 
     Two batches are right with Vela 5.2, three and more are not.
@@ -198,7 +198,7 @@ def steps_once_with_batches(site: Site) -> bool:
     return steps == 1 and batches > 1
 
 
-def resizes_to_more_channels(site: Site) -> bool:
+def resizes_to_more_channels(site: OperatorSite) -> bool:
     """Return whether a resized output has more batches or channels than the input."""
     if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
         return False
@@ -206,7 +206,7 @@ def resizes_to_more_channels(site: Site) -> bool:
     return after[0] > before[0] or after[3] > before[3]
 
 
-def takes_other_pixels(site: Site) -> bool:
+def takes_other_pixels(site: OperatorSite) -> bool:
     """Return whether U85 resizes to the nearest pixels as Regor counts them, and TFLite does not.
 
     TFLite (reference/resize_nearest_neighbor.h) divides the sizes in single precision, and only
@@ -248,7 +248,7 @@ def _nearest(before: int, after: int, aligned: bool, centred: bool) -> Array:
     return np.asarray(np.minimum(found.astype(np.int64), before - 1))
 
 
-def enlarges_one_column(site: Site) -> bool:
+def enlarges_one_column(site: OperatorSite) -> bool:
     """Return whether a column of more than three rows is resized in steps that Vela can cascade.
 
     Vela assumes that a twofold upscaling with a 2x1 stripe also reads 2x1, so it writes to the
@@ -265,7 +265,7 @@ def enlarges_one_column(site: Site) -> bool:
     return factor >= (8 if aligned or site.code == "RESIZE_BILINEAR" else 2)
 
 
-def transposition_before(site: Site) -> Operator | None:
+def transposition_before(site: OperatorSite) -> Operator | None:
     """Return the TRANSPOSE that wrote the operator's first input, if nothing else reads it."""
     made = site.operator.inputs[0]
     readers = [op for op in site.graph.operators if made in op.inputs]
@@ -274,62 +274,62 @@ def transposition_before(site: Site) -> Operator | None:
     return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
 
 
-def table_after_transposition(site: Site) -> bool:
+def table_after_transposition(site: OperatorSite) -> bool:
     """Return whether a table is fused with a transposition."""
     return site.code in _TABLES and transposition_before(site) is not None
 
 
-def table_after_transposition_of_uint8(site: Site) -> bool:
+def table_after_transposition_of_uint8(site: OperatorSite) -> bool:
     """Return whether a table is fused with a transposition of uint8."""
     return site.dtype == "uint8" and table_after_transposition(site)
 
 
-def table_beyond_shram(site: Site) -> bool:
+def table_beyond_shram(site: OperatorSite) -> bool:
     """Return whether a table is fused with a transposition, on an NPU without reserved SHRAM."""
     return site.setting.npu in _SMALL and table_after_transposition(site)
 
 
-def transposes_into_part(site: Site) -> bool:
+def transposes_into_part(site: OperatorSite) -> bool:
     """Return whether a PAD widens the rows that a transposition with a table writes."""
     if site.code not in ("PAD", "PADV2"):
         return False
     made = site.operator.inputs[0]
     before = next((op for op in site.graph.operators if made in op.outputs), None)
-    table = None if before is None else Site(site.graph, before, site.setting)
+    table = None if before is None else OperatorSite(site.graph, before, site.setting)
     order = transposition_before(table) if table and table.code in _TABLES else None
     if order is None:
         return False
-    swaps_rows = Site(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
+    swaps_rows = OperatorSite(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
     amounts = site.constant(1)
     return any(amounts[4:6]) if swaps_rows else any(amounts[4:])
 
 
-def rounds_by_single_factor(site: Site) -> bool:
+def rounds_by_single_factor(site: OperatorSite) -> bool:
     """Return whether a single-precision factor changes an operator's result for some input."""
     same = site.dtype in ("int8", "int16") and site.inputs[0].dtype == site.dtype
     tests = _BY_SINGLE_FACTOR.get(site.code, ()) if same else ()
     return any(differs(site) for differs in tests)
 
 
-def _centred(site: Site) -> Array:
+def _centred(site: OperatorSite) -> Array:
     x = site.inputs[0]
     info = np.iinfo(x.dtype)
     return np.arange(info.min, info.max + 1, dtype=np.int64) - point_of(x)
 
 
-def _most(site: Site) -> int:
+def _most(site: OperatorSite) -> int:
     """Return the magnitude above which every result is clamped."""
     return 2 * (int(np.iinfo(site.dtype).max) + 1)
 
 
-def _identity_differs(site: Site) -> bool:
+def _identity_differs(site: OperatorSite) -> bool:
     """Return whether the quotient of two scales, in single precision, changes a result."""
     x, y = scale_of(site.inputs[0]), scale_of(site.output)
     factors = double_factor(x, over=y), single_factor(x, over=y)
     return x != y and differ(_centred(site), *factors, _most(site))
 
 
-def _slope_differs(site: Site) -> bool:
+def _slope_differs(site: OperatorSite) -> bool:
     x, y = scale_of(site.inputs[0]), scale_of(site.output)
     slope = float(site.operator.options.get("alpha", 0.0))
     if slope == 0 or not math.isfinite(slope):
@@ -338,7 +338,7 @@ def _slope_differs(site: Site) -> bool:
     return differ(_centred(site), *factors, _most(site))
 
 
-def _product_differs(site: Site) -> bool:
+def _product_differs(site: OperatorSite) -> bool:
     """Return whether some product of two inputs is rounded differently; one can be constant."""
     one, other = site.inputs
     scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
@@ -356,7 +356,7 @@ def _product_differs(site: Site) -> bool:
     return differ(np.outer(*values), *factors, _most(site))
 
 
-def _hidden_differs(site: Site) -> bool:
+def _hidden_differs(site: OperatorSite) -> bool:
     """Return whether an LSTM's hidden state is rescaled by a different factor."""
     if site.dtype != "int16":
         return False
@@ -375,7 +375,7 @@ _BY_SINGLE_FACTOR: dict[str, tuple[Condition, ...]] = {
 """Operators for which Vela computes factors in single precision, and their checks."""
 
 
-def steps_through_operand_of_lower_rank(site: Site) -> bool:
+def steps_through_operand_of_lower_rank(site: OperatorSite) -> bool:
     """Return whether an operand of lower rank has a size above 1 along a wrong stepping axis.
 
     At that point, tensors of fewer than four dimensions have been padded to four.
@@ -395,7 +395,7 @@ def _filled(shape: tuple[int, ...]) -> tuple[int, ...]:
     return (1,) * (_NATIVE_RANK - len(shape)) + tuple(shape)
 
 
-def packs_seven_dimensions(site: Site) -> bool:
+def packs_seven_dimensions(site: OperatorSite) -> bool:
     """Return whether a PACK's output has seven dimensions and several outermost slices."""
     shape = site.output.shape
     return site.code == "PACK" and len(shape) > 6 and shape[0] > 1

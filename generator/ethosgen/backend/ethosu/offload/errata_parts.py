@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
 from ethosgen.values.network import Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
@@ -31,15 +31,15 @@ _STEPPING = (
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _SliceReader:
     """An operator that reads a slice, and the rows and columns of a PAD fused with it."""
 
-    site: Site
+    site: OperatorSite
     part: Tensor
     padding: tuple[int, int] = (0, 0)
 
 
-def pads_part(site: Site) -> bool:
+def pads_part(site: OperatorSite) -> bool:
     """Return whether a reader of a slice loses its padding at the top and left.
 
     Where Vela splits an operator, it stores padding as a negative offset, unless there already is
@@ -48,24 +48,24 @@ def pads_part(site: Site) -> bool:
     return any(_is_split(r.site) and any(_before(r)) for r in _readers(site))
 
 
-def steps_through_padding(site: Site) -> bool:
+def steps_through_padding(site: OperatorSite) -> bool:
     """Return whether a reader has front padding along a strided axis of a slice."""
     rows, columns = (step > 1 for step in _steps(site))
     padded = [_before(reader) for reader in _readers(site)]
     return any((rows and top) or (columns and left) for top, left in padded)
 
 
-def steps_beside_another(site: Site) -> bool:
+def steps_beside_another(site: OperatorSite) -> bool:
     """Return whether a reader reads a strided slice that Vela mistakes for its larger input."""
     return max(_steps(site)) > 1 and any(r.site.code not in _STEPPING for r in _readers(site))
 
 
-def reduces_part(site: Site) -> bool:
+def reduces_part(site: OperatorSite) -> bool:
     """Return whether a reduction reads a slice."""
     return any(r.site.code in _REDUCTIONS for r in _readers(site))
 
 
-def multiplies_part(site: Site) -> bool:
+def multiplies_part(site: OperatorSite) -> bool:
     """Return whether a product of two non-constant matrices reads a slice as its first input.
 
     Vela multiplies the rows of the whole source from its first column on. A slice that is one whole
@@ -94,7 +94,7 @@ def _is_one_matrix(part: tuple[int, ...], source: tuple[int, ...]) -> bool:
     return not several and part[-2:] == source[-2:]
 
 
-def multiplies_into_part(site: Site) -> bool:
+def multiplies_into_part(site: OperatorSite) -> bool:
     """Return whether a product of two matrices is written directly into a larger output.
 
     Vela ignores the offset there, and multiplies as many rows as the whole output has. It does so
@@ -114,7 +114,7 @@ def multiplies_into_part(site: Site) -> bool:
     return False
 
 
-def _product(reader: Site, index: int) -> Tensor | None:
+def _product(reader: OperatorSite, index: int) -> Tensor | None:
     """Return the product's tensor, None if it is not a product or has other readers."""
     graph = reader.graph
     readers = [op for op in graph.operators if index in op.inputs]
@@ -122,21 +122,21 @@ def _product(reader: Site, index: int) -> Tensor | None:
         return None
     for operator in graph.operators:
         if index in operator.outputs:
-            site = Site(graph, operator, reader.setting)
+            site = OperatorSite(graph, operator, reader.setting)
             if site.code in _RESHAPERS:
                 return _product(site, operator.inputs[0])
             return site.output if _multiplies(site) else None
     return None
 
 
-def _multiplies(site: Site) -> bool:
+def _multiplies(site: OperatorSite) -> bool:
     """Return whether an operator multiplies two matrices, neither of them constant weights."""
     if site.code == "FULLY_CONNECTED":
         return site.inputs[1].data is None
     return site.code == "BATCH_MATMUL"
 
 
-def _readers(site: Site) -> Iterator[_Reader]:
+def _readers(site: OperatorSite) -> Iterator[_SliceReader]:
     """Yield the operators that read a slicing operator's output."""
     if site.code not in _MAKERS:
         return
@@ -147,24 +147,24 @@ def _readers(site: Site) -> Iterator[_Reader]:
             yield from _readers_of(site, tensor.index)
 
 
-def _readers_of(site: Site, index: int) -> Iterator[_Reader]:
+def _readers_of(site: OperatorSite, index: int) -> Iterator[_SliceReader]:
     graph = site.graph
     for operator in graph.operators:
         if index not in operator.inputs:
             continue
-        reader = Site(graph, operator, site.setting)
+        reader = OperatorSite(graph, operator, site.setting)
         if reader.code in _RENAMERS and _keeps(graph.tensors[index], reader):
             yield from _readers_of(site, operator.outputs[0])
         elif reader.code == "PAD" and len(reader.output.shape) == 4:
             amounts = reader.constant(1)
             fused = (r for r in _readers_of(site, operator.outputs[0]) if r.site.code in _WEIGHTED)
             padding = amounts[2], amounts[4]
-            yield from (_Reader(r.site, r.part, padding) for r in fused)
+            yield from (_SliceReader(r.site, r.part, padding) for r in fused)
         else:
-            yield _Reader(reader, graph.tensors[index])
+            yield _SliceReader(reader, graph.tensors[index])
 
 
-def _keeps(read: Tensor, reader: Site) -> bool:
+def _keeps(read: Tensor, reader: OperatorSite) -> bool:
     """Return whether an operator keeps its input's shape, except for leading dimensions of 1."""
     made = reader.output
     same = (scale_of(read), point_of(read), read.dtype) == (
@@ -180,7 +180,7 @@ def _reduced(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[first:]
 
 
-def _is_split(reader: Site) -> bool:
+def _is_split(reader: OperatorSite) -> bool:
     """Return whether Vela splits a layer or a pool into several operations."""
     if reader.code == "TRANSPOSE_CONV":
         return True
@@ -192,7 +192,7 @@ def _is_split(reader: Site) -> bool:
     return multiplied or reader.inputs[0].shape[0] > 1
 
 
-def _before(reader: _Reader) -> tuple[int, int]:
+def _before(reader: _SliceReader) -> tuple[int, int]:
     """Return the top and left padding of a layer or a pool."""
     site = reader.site
     options = site.operator.options
@@ -223,7 +223,7 @@ def _same(before: int, after: int, kernel: int, stride: int, dilation: int) -> i
     return max((after - 1) * stride + (kernel - 1) * dilation + 1 - before, 0) // 2
 
 
-def _steps(site: Site) -> tuple[int, int]:
+def _steps(site: OperatorSite) -> tuple[int, int]:
     """Return the strides along height and width of a slicing operator's output."""
     if site.code != "STRIDED_SLICE":
         return 1, 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.rewording import products_weights
 from ethosgen.backend.ethosu.offload.rounding import Array, Factor, differ, factor_of
-from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
 from ethosgen.values.network import Tensor
 
 _LIMIT_32 = (1 << 31) - 1
@@ -18,7 +18,7 @@ _BESIDE = np.arange(-4, 5)
 """Two roundings move a bound by at most two sums."""
 
 
-def connects_in_single(site: Site) -> bool:
+def connects_in_single(site: OperatorSite) -> bool:
     """Return whether single precision changes a result of a FULLY_CONNECTED.
 
     Constant weights that nothing else reads have a scale for each channel when Vela gets them
@@ -33,14 +33,14 @@ def connects_in_single(site: Site) -> bool:
     return _differs(site, weights.shape[-1])
 
 
-def multiplies_in_single(site: Site) -> bool:
+def multiplies_in_single(site: OperatorSite) -> bool:
     """Return whether single precision changes a result of a BATCH_MATMUL."""
     if site.code != "BATCH_MATMUL":
         return False
     return _differs(site, site.inputs[0].shape[-2 if site.operator.options.get("adj_x") else -1])
 
 
-def _differs(site: Site, depth: int) -> bool:
+def _differs(site: OperatorSite, depth: int) -> bool:
     """Return whether some sum of so many products has another result in single precision."""
     x, y = site.inputs[:2]
     if x.dtype not in ("int8", "int16") or site.dtype != x.dtype:
@@ -75,7 +75,7 @@ def _largest(tensor: Tensor) -> int:
     return int(abs(values - point_of(tensor)).max(initial=0))
 
 
-def _largest_bias(site: Site) -> int:
+def _largest_bias(site: OperatorSite) -> int:
     if site.code != "FULLY_CONNECTED" or len(site.inputs) < 3:
         return 0
     bias = site.inputs[2]

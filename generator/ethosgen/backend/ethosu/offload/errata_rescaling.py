@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array
-from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
 from ethosgen.values.network import Graph, Operator, Tensor
 
 _WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
@@ -48,7 +48,7 @@ _COPIES = ("QUANTIZE", "CONCATENATION", "PACK", "STRIDED_SLICE")
 """Operators that become copies of one input, which Vela carries out if it is constant."""
 
 
-def rescales_into_producer(site: Site) -> bool:
+def rescales_into_producer(site: OperatorSite) -> bool:
     """Return whether the operator before a QUANTIZE writes its output and saturates otherwise.
 
     Vela lets it, if only zero point and type change and the first zero point is 0. The operator
@@ -63,7 +63,7 @@ def rescales_into_producer(site: Site) -> bool:
         return writer is not None
     is_moved = (point_of(y), y.dtype) != (0, x.dtype)
     is_shift_of_zero = scale_of(x) == scale_of(y) and not point_of(x) and is_moved
-    if not is_shift_of_zero or not _is_fused(Site(site.graph, writer, site.setting)):
+    if not is_shift_of_zero or not _is_fused(OperatorSite(site.graph, writer, site.setting)):
         return False
     if writer.code == "RESIZE_NEAREST_NEIGHBOR":
         return True
@@ -75,7 +75,7 @@ def rescales_into_producer(site: Site) -> bool:
     return shared != ours
 
 
-def rescales_copies(site: Site) -> bool:
+def rescales_copies(site: OperatorSite) -> bool:
     """Return whether a copy's input has another quantization than its output.
 
     Scales that differ too little to change any value do not count. TFLite rescales a CONCATENATION
@@ -93,7 +93,7 @@ def rescales_copies(site: Site) -> bool:
     )
 
 
-def shifts_beyond_32_bits(site: Site) -> bool:
+def shifts_beyond_32_bits(site: OperatorSite) -> bool:
     """Return whether a value can exceed 32 bits when a factor of 1 or more shifts it left.
 
     It is a sum of products, a product, or a value without its zero point; a sum of MEAN is not
@@ -111,7 +111,7 @@ def shifts_beyond_32_bits(site: Site) -> bool:
     return bool((reach * 2.0 ** np.maximum(shifts, 0) >= _LIMIT_32).any())
 
 
-def multiplies_beyond_32_bits(site: Site) -> bool:
+def multiplies_beyond_32_bits(site: OperatorSite) -> bool:
     """Return whether a 64-bit sum of products of two variable tensors, in output steps, can."""
     is_layer = site.code in _WEIGHTED and site.inputs[1].data is None
     if site.dtype != "int16" or sums_32_bits(site) or not (is_layer or site.code == _MATMUL):
@@ -120,7 +120,7 @@ def multiplies_beyond_32_bits(site: Site) -> bool:
     return bool((reach * factors * _REDUCED >= _LIMIT_32 - 1).any())
 
 
-def sums_32_bits(site: Site) -> bool:
+def sums_32_bits(site: OperatorSite) -> bool:
     """Return whether the sums of a layer or of a product of matrices have 32 bits.
 
     With int16 inputs those of two layers have, if the bias has or is declared to have.
@@ -135,7 +135,7 @@ def sums_32_bits(site: Site) -> bool:
     return site.code in _BIAS_32 and (bias.dtype if bias else declared) == "int32"
 
 
-def _products(site: Site) -> tuple[Array, Array]:
+def _products(site: OperatorSite) -> tuple[Array, Array]:
     """Return the largest magnitude of a sum of products and its factor, by output channel."""
     x, weights = site.inputs[_WEIGHTED.get(site.code, 0)], site.inputs[1]
     scales = weights.quantization.scale if weights.quantization else ()
@@ -164,14 +164,14 @@ def _widest(tensor: Tensor) -> int:
     return max(high - point_of(tensor), point_of(tensor) - low)
 
 
-def _summed(site: Site) -> int:
+def _summed(site: OperatorSite) -> int:
     """Return the number of values that a MEAN or SUM adds; 1 for other operators."""
     if site.code not in ("MEAN", "SUM"):
         return 1
     return site.inputs[0].elements // max(site.output.elements, 1)
 
 
-def sums_lowest_beyond_32_bits(site: Site) -> bool:
+def sums_lowest_beyond_32_bits(site: OperatorSite) -> bool:
     """Return whether the lowest values of a window of an average add up to -2**31 or less."""
     if site.code != "AVERAGE_POOL_2D" or site.dtype != "int16":
         return False
@@ -191,7 +191,7 @@ def _only_writer(graph: Graph, tensor: Tensor) -> Operator | None:
     return writer
 
 
-def _is_fused(writer: Site) -> bool:
+def _is_fused(writer: OperatorSite) -> bool:
     """Return whether Vela lets an operator write the output of the QUANTIZE that follows it."""
     if writer.code in _NOT_FUSED:
         return False
@@ -208,7 +208,7 @@ def _bounds(tensor: Tensor) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def computes_constant_otherwise(site: Site) -> bool:
+def computes_constant_otherwise(site: OperatorSite) -> bool:
     """Return whether Vela computes an operator on constants with another result.
 
     For a RESHAPE it does so only if its result is read on the CPU, which is not known here.
@@ -231,7 +231,7 @@ def computes_constant_otherwise(site: Site) -> bool:
     return not np.array_equal(_saturated(right, y), made)
 
 
-def _operands(site: Site) -> Sequence[Tensor]:
+def _operands(site: OperatorSite) -> Sequence[Tensor]:
     """Return the tensors that make the result, if Vela can compute it before the inference."""
     tensors = site.inputs
     if site.code in ("STRIDED_SLICE", *_RESHAPERS):
@@ -241,7 +241,7 @@ def _operands(site: Site) -> Sequence[Tensor]:
     return tensors if is_one and all(t.dtype in _TYPES for t in tensors) else ()
 
 
-def _values(site: Site, tensor: Tensor) -> Array | None:
+def _values(site: OperatorSite, tensor: Tensor) -> Array | None:
     """Return the values that a tensor can have if Vela knows it, else None."""
     if tensor.data is not None:
         return np.unique(tensor.array()).astype(np.int64)
@@ -249,7 +249,7 @@ def _values(site: Site, tensor: Tensor) -> Array | None:
     writer = next((op for op in graph.operators if tensor.index in op.outputs), None)
     if writer is None or writer.code not in (*_RESHAPERS, *_COPIES):
         return None
-    maker = Site(graph, writer, site.setting)
+    maker = OperatorSite(graph, writer, site.setting)
     operands = _operands(maker)
     before = _values(maker, operands[0]) if operands else None
     if before is None or computes_constant_otherwise(maker):

@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
 from ethosgen.backend.ethosu.offload.errata_rescaling import sums_32_bits
 from ethosgen.backend.ethosu.offload.rounding import Array, double_factor, rescaled
-from ethosgen.backend.ethosu.offload.site import Site, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
 from ethosgen.values.network import Tensor
 
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
@@ -30,7 +30,7 @@ _MOST_PAIRS = 1 << 16
 """Most pairs of values to compare one by one."""
 
 
-def compares_otherwise(site: Site) -> bool:
+def compares_otherwise(site: OperatorSite) -> bool:
     """Return whether rounding changes a comparison of two values that the inputs can have."""
     if not is_u85(site) or site.code not in COMPARISONS or _is_stored(site):
         return False
@@ -47,7 +47,7 @@ def compares_otherwise(site: Site) -> bool:
     return not np.array_equal(first, second)
 
 
-def scales_16_bits(site: Site) -> bool:
+def scales_16_bits(site: OperatorSite) -> bool:
     """Return whether scales change the order of stored 16-bit values, which TFLite compares."""
     if not is_u85(site) or not _is_stored(site):
         return False
@@ -56,7 +56,7 @@ def scales_16_bits(site: Site) -> bool:
     return scale_of(x) != scale_of(y) or not np.diff(scaled).all()
 
 
-def scales_integers(site: Site) -> bool:
+def scales_integers(site: OperatorSite) -> bool:
     """Return whether a comparison in int32 has operands of different scales, or only one scale."""
     if not is_u85(site) or site.code not in COMPARISONS or site.inputs[0].dtype != "int32":
         return False
@@ -64,23 +64,23 @@ def scales_integers(site: Site) -> bool:
     return (scales[0] or ()) != (scales[1] or ())
 
 
-def _is_stored(site: Site) -> bool:
+def _is_stored(site: OperatorSite) -> bool:
     """Return whether TFLite compares stored values: LiteRT does so for the order of int16."""
     return site.code in COMPARISONS[2:] and site.inputs[0].dtype == "int16"
 
 
-def divides_stored_values(site: Site) -> bool:
+def divides_stored_values(site: OperatorSite) -> bool:
     """Return whether the operator is a DIV of quantized tensors."""
     return is_u85(site) and site.code == "DIV" and site.dtype in _QUANTIZED
 
 
-def clips_wide_quotient(site: Site) -> bool:
+def clips_wide_quotient(site: OperatorSite) -> bool:
     """Return whether the operator is a DIV of int32 whose RELU has no upper bound."""
     activation = site.operator.options.get("fused_activation_function")
     return is_u85(site) and site.code == "DIV" and site.dtype == "int32" and activation == "RELU"
 
 
-def truncates_scale(site: Site) -> bool:
+def truncates_scale(site: OperatorSite) -> bool:
     """Return whether a layer with int16 inputs has a bias of 32 bits, if only a declared one."""
     if not is_u85(site) or site.code not in _INPUTS:
         return False
@@ -89,12 +89,12 @@ def truncates_scale(site: Site) -> bool:
     return site.inputs[position].dtype == "int16" and has_bias
 
 
-def copies_int64(site: Site) -> bool:
+def copies_int64(site: OperatorSite) -> bool:
     """Return whether the operator is a copy of int64 that Regor makes by accumulators."""
     return is_u85(site) and site.code in _COPIES and site.dtype == "int64"
 
 
-def concerns_no_operator(_site: Site) -> bool:
+def concerns_no_operator(_site: OperatorSite) -> bool:
     """Return False: the erratum is in the stream, and other options of Vela avoid it."""
     return False
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from ethosgen.backend.ethosu.offload.errata_conditions import Condition
-from ethosgen.backend.ethosu.offload.site import Site
+from ethosgen.backend.ethosu.offload.site import OperatorSite
 from ethosgen.oracle import ORACLES, litert, tflm
 from ethosgen.values.allocation import Kept
 
@@ -29,7 +29,7 @@ class Erratum:
     against: tuple[str, ...] = (TFLM, LITERT)
     fixed: str | None = None
 
-    def concerns(self, site: Site) -> bool:
+    def concerns(self, site: OperatorSite) -> bool:
         """Return whether the erratum concerns an operator."""
         try:
             return self.applies(site)

@@ -96,7 +96,7 @@ _STORAGE_LSB = 14
 _TILES = (0, 1)
 
 
-class _Table:
+class _AddressCodes:
     """The codes of one instruction set. A group is a region register and its address registers.
 
     `all_groups` has the group of each address register's code, `groups` those of feature maps and
@@ -139,7 +139,7 @@ class _Table:
             yield self.code(f"{end}_REGION"), self.code(end) | _PAYLOAD, steps
 
 
-_table = cache(_Table)
+_table = cache(_AddressCodes)
 _REGION_MASK = 0x7
 _STRIDES_LSB = 9
 _INTERNAL = 1 << 8
@@ -188,7 +188,9 @@ def shifted(commands: bytes, region: int, offset: int, isa: InstructionSet = U55
 _Move = Callable[[dict[int, int]], dict[int, int]]
 
 
-def _rewritten(commands: bytes, table: _Table, groups: Mapping[int, str], move: _Move) -> bytes:
+def _rewritten(
+    commands: bytes, table: _AddressCodes, groups: Mapping[int, str], move: _Move
+) -> bytes:
     """Rewrite a stream: `move` gets a group's registers as they are, and returns the new ones.
 
     `groups` has the group of each address register. Other registers stay as they are.

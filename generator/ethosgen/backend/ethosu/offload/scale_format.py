@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload.site import Site, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of
 
 _MOST_SHIFT = 63
 _QUANTIZED = ("int8", "uint8", "int16")
@@ -35,13 +35,13 @@ def _signed(bits: int) -> int:
     return bits - (1 << 32) if bits >= 1 << 31 else bits
 
 
-def loses_scale(site: Site) -> bool:
+def loses_scale(site: OperatorSite) -> bool:
     """Return whether Regor's value of a scale that affects an operator's result is wrong."""
     scales = (float(np.float32(scale)) for scale in _deciding(site))  # as in the file
     return any(held_scale(scale) != scale for scale in scales if math.isfinite(scale))
 
 
-def _deciding(site: Site) -> Iterator[float]:
+def _deciding(site: OperatorSite) -> Iterator[float]:
     """Yield the scales of an operator's inputs and outputs, except biases.
 
     A constant's scale that is too small to change the output is omitted: converters write such

@@ -11,7 +11,7 @@ from ethosgen.values.plan import IoStyle
 Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
-class Setting(Protocol):
+class CompilationTarget(Protocol):
     """The target that a network is compiled for."""
 
     @property
@@ -27,12 +27,12 @@ class Setting(Protocol):
 
 
 @dataclass(frozen=True)
-class Site:
+class OperatorSite:
     """An operator of a network, and the target of the compilation."""
 
     graph: Graph
     operator: Operator
-    setting: Setting
+    setting: CompilationTarget
 
     @property
     def code(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ethosgen.backend.ethosu.offload.erratum import VELA, Erratum
-from ethosgen.backend.ethosu.offload.site import Site
+from ethosgen.backend.ethosu.offload.site import OperatorSite
 from ethosgen.oracle import TOSA
 from ethosgen.values.network import Operator
 
@@ -18,28 +18,28 @@ _ROUNDED_TWICE = 31
 """The NPU's double rounding adds half a unit of the upper word for shifts above this."""
 
 
-def _shifts_without_rounding(site: Site) -> bool:
+def _shifts_without_rounding(site: OperatorSite) -> bool:
     is_shift = site.code == "TOSA_ARITHMETIC_RIGHT_SHIFT"
     return is_shift and not site.operator.options["round"] and "u85" not in site.setting.npu
 
 
-def _narrows(site: Site) -> bool:
+def _narrows(site: OperatorSite) -> bool:
     widths = _WIDTHS[site.inputs[0].dtype], _WIDTHS[site.dtype]
     return site.code == "TOSA_CAST" and widths[1] < widths[0]
 
 
-def _scales_channels(site: Site) -> bool:
+def _scales_channels(site: OperatorSite) -> bool:
     if site.code != "TOSA_RESCALE" or not site.operator.options["per_channel"]:
         return False
     widths = _WIDTHS.get(site.inputs[0].dtype, 64), _WIDTHS[site.dtype]
     return site.inputs[1].elements > 1 and max(widths) < 32
 
 
-def _shifts_far(site: Site) -> bool:
+def _shifts_far(site: OperatorSite) -> bool:
     return site.code == "TOSA_MUL" and site.constant(2)[0] > _ROUNDED_TWICE
 
 
-def _negates_before_double_rounding(site: Site) -> bool:
+def _negates_before_double_rounding(site: OperatorSite) -> bool:
     return site.code == "TOSA_NEGATE" and any(
         reader.options["rounding_mode"] == "DOUBLE_ROUND"
         and max(_shifts(site, reader)) > _ROUNDED_TWICE
@@ -48,8 +48,8 @@ def _negates_before_double_rounding(site: Site) -> bool:
     )
 
 
-def _shifts(site: Site, rescale: Operator) -> list[int]:
-    return Site(site.graph, rescale, site.setting).constant(2)
+def _shifts(site: OperatorSite, rescale: Operator) -> list[int]:
+    return OperatorSite(site.graph, rescale, site.setting).constant(2)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Axis:
         return replace(self, stride=1) if self.made == 1 else self
 
 
-def _axes(site: Site) -> list[_Axis]:
+def _axes(site: OperatorSite) -> list[_Axis]:
     """Return the axes of a TRANSPOSE_CONV2D; none of another operator."""
     if site.code != "TOSA_TRANSPOSE_CONV2D":
         return []
@@ -90,14 +90,14 @@ def _axes(site: Site) -> list[_Axis]:
     ]
 
 
-def _omits_stride(site: Site) -> bool:
+def _omits_stride(site: OperatorSite) -> bool:
     return any(
         axis.products(range(axis.made)) != axis.as_compiled.products(range(axis.made))
         for axis in _axes(site)
     )
 
 
-def _reads_only_padding(site: Site) -> bool:
+def _reads_only_padding(site: OperatorSite) -> bool:
     if "u85" not in site.setting.npu:
         return False
     for axis in (axis.as_compiled for axis in _axes(site)):

@@ -49,7 +49,7 @@ _MICRO_BLOCKS: dict[int, Shape] = {32: (1, 1, 4), 64: (1, 1, 8), 128: (1, 2, 8),
 
 
 @dataclass(frozen=True)
-class _Rates:
+class _OutputRates:
     """Cycles per element of the output unit, by function."""
 
     unary32: float
@@ -64,13 +64,13 @@ class _Rates:
     clip: float
 
 
-_RATES: dict[str, _Rates] = {
-    "ethos-u55-32": _Rates(2.0, 3.0, 3.0, 3.0, 6.0, 1.0, 2.0, 1.0, 1.0),
-    "ethos-u55-64": _Rates(1.0, 1.5, 1.5, 1.5, 3.0, 0.5, 1.0, 1.0, 1.0),
-    "ethos-u55-128": _Rates(0.75, 1.25, 0.75, 0.75, 1.5, 0.25, 0.5, 1.0, 0.5),
-    "ethos-u55-256": _Rates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
-    "ethos-u65-256": _Rates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
-    "ethos-u65-512": _Rates(0.3125, 0.5625, 0.25, 0.1875, 0.375, 0.0625, 0.125, 0.5, 0.125),
+_RATES: dict[str, _OutputRates] = {
+    "ethos-u55-32": _OutputRates(2.0, 3.0, 3.0, 3.0, 6.0, 1.0, 2.0, 1.0, 1.0),
+    "ethos-u55-64": _OutputRates(1.0, 1.5, 1.5, 1.5, 3.0, 0.5, 1.0, 1.0, 1.0),
+    "ethos-u55-128": _OutputRates(0.75, 1.25, 0.75, 0.75, 1.5, 0.25, 0.5, 1.0, 0.5),
+    "ethos-u55-256": _OutputRates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
+    "ethos-u65-256": _OutputRates(0.625, 1.125, 0.5, 0.375, 0.75, 0.125, 0.25, 1.0, 0.25),
+    "ethos-u65-512": _OutputRates(0.3125, 0.5625, 0.25, 0.1875, 0.375, 0.0625, 0.125, 0.5, 0.125),
 }
 
 
@@ -309,7 +309,7 @@ def _output_rate(accelerator: EthosU, operation: Convolution | Pool | Elementwis
     return max(curve, _plain_rate(rates, operation))
 
 
-def _plain_rate(rates: _Rates, operation: Convolution | Pool | Elementwise) -> float:
+def _plain_rate(rates: _OutputRates, operation: Convolution | Pool | Elementwise) -> float:
     if isinstance(operation, Elementwise):
         is_mul = operation.mode is ElementwiseMode.MUL
         if operation.ifm.dtype[-1] == "4":

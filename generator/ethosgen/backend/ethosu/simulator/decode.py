@@ -11,8 +11,8 @@ from ethosgen.backend.ethosu.isa import (
     PARAMETER_BITS,
     U55,
     Command,
+    CommandKind,
     InstructionSet,
-    Kind,
 )
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
@@ -71,4 +71,4 @@ def decode(stream: bytes, isa: InstructionSet = U55) -> Iterator[Instruction]:
 
 def is_operation(instruction: Instruction) -> bool:
     """Return whether the instruction starts or orders work, rather than setting a register."""
-    return instruction.command.kind is Kind.OPERATION
+    return instruction.command.kind is CommandKind.OPERATION

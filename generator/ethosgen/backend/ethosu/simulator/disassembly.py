@@ -16,7 +16,7 @@ from ethosgen.backend.ethosu.isa import DmaRegionMode, Field
 from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_operation
 from ethosgen.backend.ethosu.simulator.generation import registers_of
 from ethosgen.backend.ethosu.simulator.operation import Operation
-from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.state import CommandRegisters
 from ethosgen.backend.ethosu.simulator.summary import place, summary
 from ethosgen.values.errors import NpuFault
 
@@ -79,14 +79,16 @@ def disassemble(stream: bytes, accelerator: EthosU) -> Iterator[ListedCommand]:
         raise
 
 
-def _line(instruction: Instruction, registers: Registers, about: str = "") -> ListedCommand:
+def _line(instruction: Instruction, registers: CommandRegisters, about: str = "") -> ListedCommand:
     command = instruction.command
     return ListedCommand(
         instruction.offset, command.name, dict(_fields(instruction, registers)), about
     )
 
 
-def _fields(instruction: Instruction, registers: Registers) -> Iterator[tuple[str, int | str]]:
+def _fields(
+    instruction: Instruction, registers: CommandRegisters
+) -> Iterator[tuple[str, int | str]]:
     """Yield name and value of each field; combine the two halves of an address."""
     names = [part.name for part in instruction.command.fields]
     if names == ["addr_hi", "addr_lo"]:
@@ -104,7 +106,7 @@ def _value(one: Field, value: int) -> int | str:
     return value - one.limit if one.signed and value >= one.limit // 2 else value
 
 
-def _address(instruction: Instruction, registers: Registers) -> int | str:
+def _address(instruction: Instruction, registers: CommandRegisters) -> int | str:
     """Format an address with its region; return other values (a stride, a length) as numbers."""
     fields, operand = instruction.command.fields, instruction.operand
     value = fields[1].get(operand) | fields[0].get(operand) << 32
@@ -126,7 +128,7 @@ def _signed(value: int) -> int:
     return value - (1 << bits) if value >> bits - 1 else value
 
 
-def _summary(instruction: Instruction, registers: Registers) -> str:
+def _summary(instruction: Instruction, registers: CommandRegisters) -> str:
     try:
         operation = registers.operation(instruction)
     except NpuFault as fault:
@@ -136,7 +138,7 @@ def _summary(instruction: Instruction, registers: Registers) -> str:
     return summary(operation, _block(operation, registers))
 
 
-def _block(operation: Operation, registers: Registers) -> tuple[int, int, int] | None:
+def _block(operation: Operation, registers: CommandRegisters) -> tuple[int, int, int] | None:
     if operation.ofm is None:
         return None
     return (

@@ -24,7 +24,7 @@ MAX_ELEMENTS = 1 << 25
 _Tile = tuple[slice, slice, int]
 
 
-class _Part(NamedTuple):
+class _MapPart(NamedTuple):
     """A part of a feature map as an array view of the memory.
 
     `view` is (height, width, channels), or (height, width, bricks, channels of a brick).
@@ -92,7 +92,7 @@ class Placed:
         for part, target, rows in self._rows(top, data.shape[0]):
             target[...] = part.of(data, rows)
 
-    def _rows(self, top: int, count: int) -> Iterator[tuple[_Part, NDArray[Any], slice]]:
+    def _rows(self, top: int, count: int) -> Iterator[tuple[_MapPart, NDArray[Any], slice]]:
         """Yield each part, its view of rows top to top + count, and its place among them."""
         for part in self._parts:
             first = max(top, part.rows.start)
@@ -165,14 +165,14 @@ def _tiles(fm: FeatureMap, shape: tuple[int, ...]) -> Iterator[_Tile]:
             yield slice(split, height), slice(first, last), bases[1]
 
 
-def _parts(bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool) -> Iterator[_Part]:
+def _parts(bus: Bus, fm: FeatureMap, base: int, shape: Shape, write: bool) -> Iterator[_MapPart]:
     for rows, columns, address in _tiles(fm, shape):
         extent = (rows.stop - rows.start, columns.stop - columns.start, shape[2])
         for channels, view in _views(bus, fm, base + address, extent, write):
-            yield _Part(rows, columns, channels, view)
+            yield _MapPart(rows, columns, channels, view)
 
 
-def _whole(parts: tuple[_Part, ...], shape: Shape) -> NDArray[Any] | None:
+def _whole(parts: tuple[_MapPart, ...], shape: Shape) -> NDArray[Any] | None:
     """Return a view of the only part in the feature map's shape, None if it needs a copy."""
     if len(parts) != 1:
         return None

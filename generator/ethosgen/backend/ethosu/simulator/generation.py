@@ -17,9 +17,9 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Ports,
 )
 from ethosgen.backend.ethosu.simulator.ops import conv, dma, elementwise, pool
-from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightFormat
+from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, WeightDecoder
 from ethosgen.backend.ethosu.simulator.ops.output import OutputTarget
-from ethosgen.backend.ethosu.simulator.state import Registers
+from ethosgen.backend.ethosu.simulator.state import CommandRegisters
 from ethosgen.backend.ethosu.simulator.u85 import cycles as u85_cycles
 from ethosgen.backend.ethosu.simulator.u85 import effort, summary
 from ethosgen.backend.ethosu.simulator.u85 import ops as u85_ops
@@ -53,12 +53,12 @@ PREPARE: dict[type, Callable[[Context, Any, Any], Action]] = {
 """Returns a function that executes an operation, given its OFM in memory, None for a copy."""
 
 
-def registers_of(accelerator: EthosU) -> Registers:
+def registers_of(accelerator: EthosU) -> CommandRegisters:
     """Return an accelerator's registers, none of them set."""
-    return Registers(accelerator) if accelerator.u85 is None else U85Registers(accelerator)
+    return CommandRegisters(accelerator) if accelerator.u85 is None else U85Registers(accelerator)
 
 
-def weight_format_of(accelerator: EthosU) -> WeightFormat:
+def weight_format_of(accelerator: EthosU) -> WeightDecoder:
     """Return an accelerator's weight format."""
     return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
 

@@ -92,8 +92,8 @@ class Machine:
         self._limit_s = limit_s
         self._cache = WeightCache()
         self._programs: dict[tuple[bytes, Ports | None], _Program] = {}
-        self._runs: dict[_Place, _Run] = {}
-        self._latest: tuple[_Place, _Run | None] = (0, 0, (), None), None
+        self._runs: dict[_Place, _PreparedProgram] = {}
+        self._latest: tuple[_Place, _PreparedProgram | None] = (0, 0, (), None), None
         """The last run: its address and its prepared operations."""
         self._shram = Shram(inner_bytes(accelerator))
 
@@ -139,7 +139,7 @@ class Machine:
 
     def _find(
         self, stream_addr: int, stream_bytes: int, bases: tuple[int, ...], ports: Ports | None
-    ) -> "_Run":
+    ) -> "_PreparedProgram":
         key = (stream_addr, stream_bytes, bases, ports)
         run = self._runs.get(key)
         if run is None or run.has_changed():
@@ -149,7 +149,7 @@ class Machine:
             context = Context(
                 self.accelerator, self.bus, bases, self._shram, self._cache, given_format=weights
             )
-            run = _Run(self._decode(memory, ports), context, memory, is_constant, ports)
+            run = _PreparedProgram(self._decode(memory, ports), context, memory, is_constant, ports)
             _keep(self._runs, key, run)
         return run
 
@@ -161,7 +161,7 @@ class Machine:
             _keep(self._programs, (stream, ports), program)
         return program
 
-    def _step_by_step(self, run: "_Run") -> None:
+    def _step_by_step(self, run: "_PreparedProgram") -> None:
         """Run with all checks and with the observer, and prepare operations on first use."""
         program = self._decode(run.memory, run.ports)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
@@ -186,7 +186,7 @@ class Machine:
             self._programs.clear()  # not needed again: they are larger than the prepared operations
 
 
-class _Run:
+class _PreparedProgram:
     """A program at its address; each operation is prepared when it first runs.
 
     `stream` is the decoded stream, None if its memory is constant.

@@ -50,7 +50,7 @@ UNARY = (ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ)
 _ADDRESS_BITS = 40
 
 
-class Registers:
+class CommandRegisters:
     """Operands by register name; registers that were never set read 0."""
 
     isa: InstructionSet = U55
@@ -317,11 +317,11 @@ def operand_code(command: Command, operand: int, codes: Iterable[_Code]) -> _Cod
     raise NpuFault("parse", f"undefined {field.name.replace('_', ' ')} {value}")
 
 
-BUILDERS: dict[str, Callable[[Registers, int], Operation]] = {
+BUILDERS: dict[str, Callable[[CommandRegisters, int], Operation]] = {
     "NPU_OP_CONV": lambda registers, _operand: registers._convolution(depthwise=False),
     "NPU_OP_DEPTHWISE": lambda registers, _operand: registers._convolution(depthwise=True),
-    "NPU_OP_POOL": Registers._pool,
-    "NPU_OP_ELEMENTWISE": Registers._elementwise,
+    "NPU_OP_POOL": CommandRegisters._pool,
+    "NPU_OP_ELEMENTWISE": CommandRegisters._elementwise,
     "NPU_OP_DMA_START": lambda registers, _operand: registers._dma(),
 }
 """Returns the operation that a command starts, from the registers and the command's operand."""

@@ -9,10 +9,10 @@ from ethosgen.backend.ethosu.isa import ElementwiseMode, PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
     AccInput,
-    ActivationFunction,
     ActivationStorage,
     ActivationTranspose,
     Microblock,
+    U85ActivationFunction,
     U85PoolingMode,
 )
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
@@ -151,7 +151,7 @@ def test_the_blocks_of_a_transposed_result_divide_it_as_it_is_stored() -> None:
 
 def test_the_last_table_of_a_transposed_copy_is_free() -> None:
     fields = {"activation_transpose": ActivationTranspose.HCW}
-    look_up = ofm(0x400, SHAPE, function=ActivationFunction.LUT_S8_S8, **fields)
+    look_up = ofm(0x400, SHAPE, function=U85ActivationFunction.LUT_S8_S8, **fields)
     program = [*POOL[:-1], *look_up, *POOL[-1:]]
     wait: Program = [("NPU_OP_DMA_WAIT", {"k": 0})]
     assert cycles(copy(0, to_tables=True), wait, program) == cycles(program)
@@ -187,7 +187,7 @@ def test_a_part_in_depth_has_no_way_in_and_out_of_its_own() -> None:
 
 def test_a_table_costs_only_what_does_nothing_but_look_up() -> None:
     wait: Program = [("NPU_OP_DMA_WAIT", {"k": 0})]
-    look_up = ofm(0x400, SHAPE, function=ActivationFunction.LUT_S8_S8)
+    look_up = ofm(0x400, SHAPE, function=U85ActivationFunction.LUT_S8_S8)
     maximum = [*look_up, ("NPU_OP_POOL", {"pooling_mode": PoolingMode.MAX})]
     average = [*look_up, ("NPU_OP_POOL", {"pooling_mode": PoolingMode.AVERAGE})]
     table = [*copy(0, to_tables=True), *wait]

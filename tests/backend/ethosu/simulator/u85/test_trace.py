@@ -10,10 +10,10 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa import ElementwiseMode, PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
-    ActivationFunction,
     ActivationStorage,
-    BroadcastMode,
     Microblock,
+    U85ActivationFunction,
+    U85BroadcastMode,
     U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.assemble import assemble
@@ -95,7 +95,7 @@ def listing(*parts: Program) -> str:
 
 def test_a_tables_copy_and_its_use_are_counted(tmp_path: Path) -> None:
     table = copy(0, 256, 64, to_tables=True)
-    look_up = ofm(0x100, SHAPE, scale_mode=1, function=ActivationFunction.LUT_S8_S8)
+    look_up = ofm(0x100, SHAPE, scale_mode=1, function=U85ActivationFunction.LUT_S8_S8)
     use = [*ifm(0, SHAPE), *look_up, ("NPU_SET_ACTIVATION", {"activation_function": 4, "table": 1})]
     entry, _ = run(tmp_path, 0, table, use, move())
     assert (entry.read, entry.written) == ({"0": 64}, {"tables": 64})
@@ -125,7 +125,7 @@ def test_a_constant_operand_is_dumped(tmp_path: Path) -> None:
         *ifm(0, SHAPE),
         *ofm(0x100, SHAPE),
         *ifm2(0, SHAPE, activation_storage=storage),
-        ("NPU_SET_IFM2_BROADCAST", {"broadcast_mode": BroadcastMode.SCALAR}),
+        ("NPU_SET_IFM2_BROADCAST", {"broadcast_mode": U85BroadcastMode.SCALAR}),
         ("NPU_SET_OP_SCALAR", {"scalar": 3}),
         *elementwise(ElementwiseMode.ADD),
     ]

@@ -57,7 +57,7 @@ class Order(Protocol):
         """Whether the weights are those of a depthwise convolution."""
 
 
-class WeightFormat(Protocol):
+class WeightDecoder(Protocol):
     """How a generation of the NPU stores weights and scale records."""
 
     def orders(self, operation: Convolution) -> tuple[Any, ...]:
@@ -86,7 +86,7 @@ class WeightCache:
         return len(self._filters)
 
     def get(
-        self, streams: tuple[Bytes, ...], orders: tuple[Order, ...], weights: WeightFormat
+        self, streams: tuple[Bytes, ...], orders: tuple[Order, ...], weights: WeightDecoder
     ) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
         key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
@@ -180,10 +180,10 @@ class Context:
     shram: Shram
     cache: WeightCache
     inner: Inner = field(default_factory=Inner)
-    given_format: WeightFormat | None = None
+    given_format: WeightDecoder | None = None
 
     @cached_property
-    def weight_format(self) -> WeightFormat:
+    def weight_format(self) -> WeightDecoder:
         """The format of weight streams: U55's and U65's unless another was given."""
         return self.given_format or BlockWeights(self.accelerator)
 

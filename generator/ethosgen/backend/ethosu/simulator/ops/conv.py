@@ -93,7 +93,7 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _ConvolutionData:
     """The data of one convolution that its functions share."""
 
     operation: Convolution
@@ -143,7 +143,7 @@ def _build(
     reach = source.most * found.reach
     quantize = None if stage else integers(context, operation.ofm, factors, reach)
     dtype: Floating = np.float32 if reach <= _EXACT_FLOAT32 else np.float64
-    task = _Task(operation, ofm, source, found.matrix, dtype, stage, quantize)
+    task = _ConvolutionData(operation, ofm, source, found.matrix, dtype, stage, quantize)
     if operation.depthwise:
         return lambda: _depthwise(task)
     rows, depth = found.matrix.shape
@@ -167,7 +167,7 @@ def _source(context: Context, operation: Convolution, ofm: OutputTarget, reach: 
     return _Source(lambda: wide() - zero_point, most, 0)
 
 
-def _padded(task: _Task) -> NDArray[Any]:
+def _padded(task: _ConvolutionData) -> NDArray[Any]:
     values = task.source.pad()
     return values.copy() if task.source.is_overwritten else values
 
@@ -184,7 +184,7 @@ def _gather(view: NDArray[Any], rows: int, extra: int, dtype: Floating) -> NDArr
     return columns.reshape(height * width, rows + extra)
 
 
-def _dense(task: _Task) -> None:
+def _dense(task: _ConvolutionData) -> None:
     """Multiply windows and weights as matrices, then scale, some rows of the OFM at a time."""
     width, depth = task.operation.ofm.shape[1:]
     rows = task.matrix.shape[0]
@@ -196,7 +196,7 @@ def _dense(task: _Task) -> None:
         task.ofm.write_rows(task.elements(sums).reshape(bottom - top, width, depth), top)
 
 
-def _folded(task: _Task, stage: Exact) -> Action:
+def _folded(task: _ConvolutionData, stage: Exact) -> Action:
     """Multiply windows by weights with folded scales and an additional row for the bias."""
     rows, depth = task.matrix.shape
     operation, ofm = task.operation, task.ofm
@@ -219,7 +219,7 @@ def _folded(task: _Task, stage: Exact) -> Action:
     return run
 
 
-def _is_plain_pixel(task: _Task) -> bool:
+def _is_plain_pixel(task: _ConvolutionData) -> bool:
     """Return whether one pixel of the IFM becomes one of the OFM, both contiguous."""
     operation = task.operation
     return (
@@ -229,7 +229,7 @@ def _is_plain_pixel(task: _Task) -> bool:
     )
 
 
-def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+def _pixel(task: _ConvolutionData, stage: Exact, matrix: NDArray[np.float64]) -> Action:
     """Return the same for a single pixel, common in small networks, with few numpy calls.
 
     Steps alternate between two buffers, because numpy is slow in place on one element.
@@ -258,7 +258,7 @@ def _pixel(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
     return run
 
 
-def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
+def _element(task: _ConvolutionData, stage: Exact, matrix: NDArray[np.float64]) -> Action:
     """Return the same for a single value, with Python arithmetic in a third of the time."""
     double, rest = (0.0 if part is None else part.item() for part in (stage.double, stage.rest))
     low, high = int(stage.low), int(stage.high)
@@ -276,7 +276,7 @@ def _element(task: _Task, stage: Exact, matrix: NDArray[np.float64]) -> Action:
     return run
 
 
-def _depthwise(task: _Task) -> None:
+def _depthwise(task: _ConvolutionData) -> None:
     """Sum the taps' products, then scale, some rows of the OFM at a time."""
     kernel = task.operation.kernel
     _, width, depth = task.operation.ofm.shape
@@ -304,7 +304,9 @@ def _depthwise(task: _Task) -> None:
         task.ofm.write_rows(task.elements(sums), top)
 
 
-def _as_wide(task: _Task, width: int, depth: int) -> Callable[[], Iterable[NDArray[Any]]]:
+def _as_wide(
+    task: _ConvolutionData, width: int, depth: int
+) -> Callable[[], Iterable[NDArray[Any]]]:
     """Return a function that returns each tap's weights, as wide as a row, for long numpy loops.
 
     All taps together if they are small: a chunk can be a single row.

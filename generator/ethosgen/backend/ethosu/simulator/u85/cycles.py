@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import ActivationFormat, PoolingMode
 from ethosgen.backend.ethosu.isa_u85 import (
-    AccFormat,
-    ActivationFunction,
     ActivationReverse,
     ActivationTranspose,
+    U85AccFormat,
+    U85ActivationFunction,
     U85ElementwiseMode,
     U85PoolingMode,
 )
@@ -56,7 +56,7 @@ from ethosgen.backend.ethosu.simulator.u85.blocks import (
     source_of,
     units_of,
 )
-from ethosgen.backend.ethosu.simulator.u85.memories import READ_ONLY_REGION, Memories
+from ethosgen.backend.ethosu.simulator.u85.memories import READ_ONLY_REGION, RegionMemories
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     Chained,
     Resize,
@@ -85,15 +85,15 @@ _COPIES = (PoolingMode.AVERAGE, U85PoolingMode.SUM, U85PoolingMode.NONE)
 _HALF_RATE = (ActivationTranspose.WHC, ActivationTranspose.WCH, ActivationTranspose.CWH)
 """Transposes that exchange height and width."""
 _LOOKED_UP: dict[int, int] = {
-    ActivationFunction.LUT_S8_S16: 8,
-    ActivationFunction.LUT_S8_S32: 8,
-    ActivationFunction.LUT_S16_S32: 16,
+    U85ActivationFunction.LUT_S8_S16: 8,
+    U85ActivationFunction.LUT_S8_S32: 8,
+    U85ActivationFunction.LUT_S16_S32: 16,
 }
 """Bits of results before a table widens them."""
 
 
 @dataclass(frozen=True)
-class _Rates:
+class _U85OutputRates:
     """Cycles per element of the output unit, by the size of results."""
 
     bits8: float
@@ -110,12 +110,14 @@ class _Rates:
     enlarge: tuple[float, float]
 
 
-_RATES: dict[int, _Rates] = {
-    128: _Rates(0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0, (0.5, 1.0), (0.5, 1.0)),
-    256: _Rates(0.25, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, (0.25, 0.5), (0.25, 0.5)),
-    512: _Rates(0.125, 0.125, 0.25, 0.5, 0.25, 0.25, 0.25, (0.125, 0.25), (0.125, 0.25)),
-    1024: _Rates(0.0625, 0.125, 0.25, 0.5, 0.125, 0.25, 0.125, (0.125, 0.125), (0.0625, 0.125)),
-    2048: _Rates(
+_RATES: dict[int, _U85OutputRates] = {
+    128: _U85OutputRates(0.5, 0.5, 0.5, 1.0, 1.0, 1.0, 1.0, (0.5, 1.0), (0.5, 1.0)),
+    256: _U85OutputRates(0.25, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, (0.25, 0.5), (0.25, 0.5)),
+    512: _U85OutputRates(0.125, 0.125, 0.25, 0.5, 0.25, 0.25, 0.25, (0.125, 0.25), (0.125, 0.25)),
+    1024: _U85OutputRates(
+        0.0625, 0.125, 0.25, 0.5, 0.125, 0.25, 0.125, (0.125, 0.125), (0.0625, 0.125)
+    ),
+    2048: _U85OutputRates(
         0.03125, 0.0625, 0.125, 0.25, 0.0625, 0.125, 0.0625, (0.0625, 0.0625), (0.03125, 0.0625)
     ),
 }
@@ -140,7 +142,7 @@ def spans(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
 ) -> Iterator[Span]:
     """Yield the cycles in which U85 runs each step."""
-    memories = Memories.of(accelerator, steps, ports)
+    memories = RegionMemories.of(accelerator, steps, ports)
     return overlapped(_timed(accelerator, memories, steps), _MOST_KERNELS, _MOST_COPIES)
 
 
@@ -148,12 +150,12 @@ def memory_rates(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None, regions: int
 ) -> list[float]:
     """Return the bytes per cycle of each region's memory."""
-    memories = Memories.of(accelerator, steps, ports)
+    memories = RegionMemories.of(accelerator, steps, ports)
     return [memories[region].bandwidth for region in range(regions)]
 
 
 def _timed(
-    accelerator: EthosU, memories: Memories, steps: Sequence[IssuedOperation]
+    accelerator: EthosU, memories: RegionMemories, steps: Sequence[IssuedOperation]
 ) -> Iterator[tuple[IssuedOperation, float | None]]:
     """Yield each step with its cycles; those of a chain belong to its first operation."""
     last: Operation | None = None
@@ -165,7 +167,7 @@ def _timed(
         elif _follows(operation):
             yield step, None
         else:
-            chain = _Chain(accelerator, memories, _members(steps, index))
+            chain = _BufferChain(accelerator, memories, _members(steps, index))
             yield step, chain.cycles(is_more=_is_more_depth(operation, last))
             last = operation
 
@@ -209,7 +211,7 @@ def _looks_up(steps: Sequence[IssuedOperation]) -> bool:
     first = next((operation for operation in operations if not isinstance(operation, U85Dma)), None)
     if first is None or not _copies(first) or _is_turned(output_of(first)):
         return False
-    return output_of(first).activation.function != ActivationFunction.LUT_NONE
+    return output_of(first).activation.function != U85ActivationFunction.LUT_NONE
 
 
 def _copies(operation: Operation) -> bool:
@@ -240,11 +242,11 @@ def _follows(operation: Operation) -> bool:
     )
 
 
-class _Chain:
+class _BufferChain:
     """An operation, with those that continue it through the chaining buffers."""
 
     def __init__(
-        self, accelerator: EthosU, memories: Memories, members: Sequence[Operation]
+        self, accelerator: EthosU, memories: RegionMemories, members: Sequence[Operation]
     ) -> None:
         self._accelerator = accelerator
         self._memories = memories
@@ -443,7 +445,7 @@ def _sub_kernel_cycles(
 
 def _delay(accelerator: EthosU, operation: Kernel, units: Shape, steps: int) -> int:
     """Return the cycles for which the MAC unit waits for its own results in a small block."""
-    wide = operation.ofm.acc_format is AccFormat.I48
+    wide = operation.ofm.acc_format is U85AccFormat.I48
     delay = 3 if wide and accelerator.macs <= 128 else 2
     if units[0] * units[1] > 1:
         return 0

@@ -58,7 +58,7 @@ _DRAM = MemoryTiming(12.0, 500, 250, 128, 1, 64, 32)
 _TABLES = MemoryTiming(1.0, 0, 0, 1, 1, 1000, 1000)
 
 
-class Memories:
+class RegionMemories:
     """A stream's memory by region.
 
     Port 0 is to SRAM, port 1 to external memory. That is DRAM if it has a region besides that of
@@ -75,7 +75,7 @@ class Memories:
     @classmethod
     def of(
         cls, accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None
-    ) -> "Memories":
+    ) -> "RegionMemories":
         """Return the memories of a stream.
 
         If the ports are unknown, a stream that uses region 2 was compiled for a dedicated SRAM, so

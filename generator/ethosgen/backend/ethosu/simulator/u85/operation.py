@@ -13,9 +13,9 @@ from ethosgen.backend.ethosu.isa_u85 import (
     AccInput,
     ActivationReverse,
     ActivationTranspose,
-    BroadcastMode,
     Microblock,
     ResizeMode,
+    U85BroadcastMode,
     U85ElementwiseMode,
     U85PoolingMode,
 )
@@ -183,13 +183,13 @@ class Scaled:
     scale: Scale
     double_round: int
     rounding: Rounding
-    broadcast: BroadcastMode
+    broadcast: U85BroadcastMode
 
     def shape(self, full: Shape) -> Shape:
         """Shape in memory, given the operation's."""
-        if self.broadcast is BroadcastMode.SCALAR:
+        if self.broadcast is U85BroadcastMode.SCALAR:
             return 1, 1, 1
-        axes = (BroadcastMode.H, BroadcastMode.W, BroadcastMode.C)
+        axes = (U85BroadcastMode.H, U85BroadcastMode.W, U85BroadcastMode.C)
         height, width, depth = (
             1 if self.broadcast & axis else extent for axis, extent in zip(axes, full, strict=True)
         )

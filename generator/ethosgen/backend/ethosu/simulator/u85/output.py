@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ethosgen.backend.ethosu.isa_u85 import (
     TABLES,
-    ActivationClipRange,
-    ActivationFunction,
     ActivationReverse,
+    U85ActivationClipRange,
+    U85ActivationFunction,
 )
 from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops import curves
@@ -35,16 +35,16 @@ _UNLIMITED = 1 << 62
 _WIDEST = 1 << 47
 _FRACTION_BITS = 7
 
-_CURVES: dict[ActivationFunction, Callable[[Ints], Ints]] = {
-    ActivationFunction.LUT_TANH: curves.tanh,
-    ActivationFunction.LUT_SIGMOID: curves.sigmoid,
+_CURVES: dict[U85ActivationFunction, Callable[[Ints], Ints]] = {
+    U85ActivationFunction.LUT_TANH: curves.tanh,
+    U85ActivationFunction.LUT_SIGMOID: curves.sigmoid,
 }
 _INDEXED = TABLES.keys() - _CURVES.keys()
 """Functions that look results up in whatever table is loaded."""
 
 
-def _function(ofm: U85Output) -> ActivationFunction:
-    return ActivationFunction(ofm.activation.function)
+def _function(ofm: U85Output) -> U85ActivationFunction:
+    return U85ActivationFunction(ofm.activation.function)
 
 
 @effective_zero_point.register
@@ -54,8 +54,8 @@ def _(ofm: U85Output) -> int:
 
 @is_plain.register
 def _(ofm: U85Output) -> bool:
-    is_clipped = ofm.activation.clip_range == ActivationClipRange.B16
-    return is_clipped and _function(ofm) is ActivationFunction.LUT_NONE
+    is_clipped = ofm.activation.clip_range == U85ActivationClipRange.B16
+    return is_clipped and _function(ofm) is U85ActivationFunction.LUT_NONE
 
 
 @curve_of.register
@@ -90,7 +90,7 @@ def _(ofm: U85Output) -> tuple[int, int]:
     function = _function(ofm)
     info = np.iinfo(TABLES[function].index_type if function in _INDEXED else ofm.fm.dtype)
     low, high = int(info.min), int(info.max)
-    if ofm.activation.clip_range == ActivationClipRange.NONE:
+    if ofm.activation.clip_range == U85ActivationClipRange.NONE:
         return (low, high) if function in _INDEXED else (-_UNLIMITED, _UNLIMITED)
     return (
         min(max(low, ofm.activation.minimum), high),
@@ -109,7 +109,7 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
     if TABLES[function].index_type != "<i2":
         first = scalar(int(np.iinfo(TABLES[function].index_type).min))
         return lambda values: found[values - first]
-    if function is ActivationFunction.LUT_S16_S16:
+    if function is U85ActivationFunction.LUT_S16_S16:
         return lambda values: interpolate(found.astype(np.int64), values)
     return lambda values: _interpolate_wide(found.astype(np.int64), values)
 
@@ -117,7 +117,7 @@ def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None
 @table_view.register
 def _(ofm: U85Output, context: Context) -> NDArray[Any] | None:
     function = _function(ofm)
-    if function is ActivationFunction.LUT_NONE:
+    if function is U85ActivationFunction.LUT_NONE:
         return None
     size = TABLES[function].bytes
     assert isinstance(ofm.activation, U85Activation)
@@ -128,7 +128,9 @@ def _(ofm: U85Output, context: Context) -> NDArray[Any] | None:
     return context.shram.memory[start : start + size].view(TABLES[function].entry_type)
 
 
-def _checked(function: ActivationFunction, found: NDArray[Any]) -> Callable[[Ints], NDArray[Any]]:
+def _checked(
+    function: U85ActivationFunction, found: NDArray[Any]
+) -> Callable[[Ints], NDArray[Any]]:
     """Return a function that changes nothing, but faults on another table than TFLite's.
 
     The sources do not say how LUT_TANH and LUT_SIGMOID interpolate; with this table, which Regor
@@ -145,10 +147,10 @@ def _checked(function: ActivationFunction, found: NDArray[Any]) -> Callable[[Int
 
 
 @cache
-def _curve_table(function: ActivationFunction) -> NDArray[np.uint32]:
+def _curve_table(function: U85ActivationFunction) -> NDArray[np.uint32]:
     """Return Regor's table of a curve (ConvertTanhSigmoidToLUT16): bases, and slopes above them."""
     half = curves.sigmoid_table() - 0x8000
-    ends = half[-1:] if function is ActivationFunction.LUT_TANH else half[-2:-1]
+    ends = half[-1:] if function is U85ActivationFunction.LUT_TANH else half[-2:-1]
     below = -half[:0:-1]
     firsts = np.concatenate([-half[-1:], below, half])
     seconds = np.concatenate([-ends, -half[-2::-1], half[1:], half[-1:]])

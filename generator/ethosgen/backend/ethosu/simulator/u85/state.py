@@ -10,19 +10,19 @@ from ethosgen.backend.ethosu.isa import (
 )
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
-    AccFormat,
     AccInput,
     AccOutput,
-    ActivationClipRange,
-    ActivationFunction,
     ActivationReverse,
     ActivationStorage,
     ActivationTranspose,
-    BroadcastMode,
     IfmRoundMode,
     Microblock,
     OfmRoundMode,
     ResizeMode,
+    U85AccFormat,
+    U85ActivationClipRange,
+    U85ActivationFunction,
+    U85BroadcastMode,
     U85ElementwiseMode,
     U85PoolingMode,
 )
@@ -33,7 +33,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Operation,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
-from ethosgen.backend.ethosu.simulator.state import DTYPES, UNARY, Registers, operand_code
+from ethosgen.backend.ethosu.simulator.state import DTYPES, UNARY, CommandRegisters, operand_code
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     ELEMENTWISE_MODES,
     POOLING_MODES,
@@ -101,7 +101,7 @@ def depth_first_depth(ifm_bits: int, macs: int, ublock_depth: int, sparse: bool 
     return _IFM_BLOCK_DEPTH
 
 
-class U85Registers(Registers):
+class U85Registers(CommandRegisters):
     """Operands by register name, as on U55."""
 
     isa = U85
@@ -161,7 +161,7 @@ class U85Registers(Registers):
                 self.value("OFM_BLK_WIDTH_M1") + 1,
                 self.value("OFM_BLK_DEPTH_M1") + 1,
             ),
-            acc_format=self.code("ACC_FORMAT", "acc_format", AccFormat),
+            acc_format=self.code("ACC_FORMAT", "acc_format", U85AccFormat),
             double_round=self.field("OFM_SCALE", "dbl_rnd"),
             transpose=self.code(precision, "activation_transpose", ActivationTranspose),
             reverse=self.code(precision, "activation_reverse", ActivationReverse),
@@ -174,8 +174,8 @@ class U85Registers(Registers):
         is_signed = self.field("OFM_PRECISION", "activation_type")
         low, high = "ACTIVATION_MIN", "ACTIVATION_MAX"
         return U85Activation(
-            function=self.code("ACTIVATION", "activation_function", ActivationFunction),
-            clip_range=self.code("ACTIVATION", "activation_clip_range", ActivationClipRange),
+            function=self.code("ACTIVATION", "activation_function", U85ActivationFunction),
+            clip_range=self.code("ACTIVATION", "activation_clip_range", U85ActivationClipRange),
             minimum=self.signed(low, 16) if is_signed else self.value(low),
             maximum=self.signed(high, 16) if is_signed else self.value(high),
             index=self.field("ACTIVATION", "table"),
@@ -188,7 +188,7 @@ class U85Registers(Registers):
         source = self.code("ACC_FORMAT", "acc_input", AccInput)
         return Accumulators(
             source,
-            self.code("ACC_FORMAT", "acc_format", AccFormat) is AccFormat.I48,
+            self.code("ACC_FORMAT", "acc_format", U85AccFormat) is U85AccFormat.I48,
             self._in_memory("IFM2") if source is AccInput.IFM2 else None,
         )
 
@@ -287,7 +287,7 @@ class U85Registers(Registers):
             self._scale(register),
             self.field(register, "dbl_rnd"),
             _IFM_ROUNDING[rounding],
-            self.code(f"{prefix}_BROADCAST", "broadcast_mode", BroadcastMode),
+            self.code(f"{prefix}_BROADCAST", "broadcast_mode", U85BroadcastMode),
         )
 
     def _elementwise_u85(self, instruction: Instruction) -> U85Elementwise:

@@ -4,11 +4,11 @@ from ethosgen.backend.ethosu.isa import OfmScaleMode
 from ethosgen.backend.ethosu.isa_u85 import (
     U85,
     AccInput,
-    ActivationClipRange,
-    ActivationFunction,
     ActivationReverse,
     ActivationTranspose,
-    BroadcastMode,
+    U85ActivationClipRange,
+    U85ActivationFunction,
+    U85BroadcastMode,
     U85PoolingMode,
 )
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap, Shape, Windowed
@@ -136,7 +136,7 @@ def _scaled(scaled: Scaled) -> str:
     text = _operand(scaled.operand)
     if (scaled.scale.scale, scaled.scale.shift) not in ((0, 0), (1, 0)):
         text += f" times {scaled.scale.scale}/2^{scaled.scale.shift} {scaled.rounding.name}"
-    if scaled.broadcast not in (BroadcastMode.NONE, BroadcastMode.SCALAR):
+    if scaled.broadcast not in (U85BroadcastMode.NONE, U85BroadcastMode.SCALAR):
         text += f" repeated along {scaled.broadcast.name.lower()}"
     return text
 
@@ -161,9 +161,9 @@ def _output(operation: Windowed | U85Elementwise | Resize) -> list[str]:
         parts.append(f"scale {ofm.scale.scale}/2^{ofm.scale.shift} {ofm.rounding.name}")
     else:
         parts.append(f"scale per channel {ofm.rounding.name}")
-    function = ActivationFunction(ofm.activation.function)
-    if function is not ActivationFunction.LUT_NONE:
+    function = U85ActivationFunction(ofm.activation.function)
+    if function is not U85ActivationFunction.LUT_NONE:
         parts.append(function.name)
-    if ofm.activation.clip_range == ActivationClipRange.B16:
+    if ofm.activation.clip_range == U85ActivationClipRange.B16:
         parts.append(f"clip {ofm.activation.minimum}..{ofm.activation.maximum}")
     return parts

@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from ethosgen.backend.ethosu.isa import ElementwiseMode
-from ethosgen.backend.ethosu.isa_u85 import BroadcastMode, U85ElementwiseMode
+from ethosgen.backend.ethosu.isa_u85 import U85BroadcastMode, U85ElementwiseMode
 from ethosgen.backend.ethosu.simulator.feature_map import Placed
 from ethosgen.backend.ethosu.simulator.operation import FeatureMap, Scale
 from ethosgen.backend.ethosu.simulator.ops.context import Action, Context
@@ -134,7 +134,7 @@ def _raw(context: Context, operation: U85Elementwise, scaled: Scaled) -> _Read:
     operand, shape = scaled.operand, scaled.shape(operation.ofm.shape)
     zero_point = operand.zero_point
     if isinstance(operand, ScalarOperand):
-        if scaled.broadcast is not BroadcastMode.SCALAR:
+        if scaled.broadcast is not U85BroadcastMode.SCALAR:
             raise NpuFault("parse", "an operand that is not in memory must be a scalar")
         constant = np.full((1, 1, 1), operand.value - zero_point, np.int64)
         return lambda: constant

@@ -34,4 +34,6 @@ class FunctionPlanner:
         """Return the operators that errata concern."""
         if self.accelerator is None:
             return FREE
-        return errata_of(DivisionTask(network, self.accelerator, self.io, aot.ProcessorSide()), oracle)
+        return errata_of(
+            DivisionTask(network, self.accelerator, self.io, aot.ProcessorSide()), oracle
+        )

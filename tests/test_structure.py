@@ -1,7 +1,11 @@
-"""The imports of the package make no circle."""
+"""The imports of the package make no circle, and each class has a name of its own."""
+
+import ast
+from collections import defaultdict
 
 import pytest
 
+from tests import ROOT
 from tests.support.structure import (
     PACKAGES,
     WHEEL,
@@ -44,3 +48,14 @@ def test_floors_and_circles_are_described() -> None:
     ring = House("ring", {"one": frozenset({"two"}), "two": frozenset({"one"})})
     assert ring.circle() in (["one", "two", "one"], ["two", "one", "two"])
     assert "circle" in list(describe(ring))[1]
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "generator").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert len(places) > 500, "the classes were not found"
+    shared = (f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1)
+    assert not (first := next(shared, "")), f"one word, one meaning; {first}"

@@ -14,8 +14,8 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import BUG_STATUS, InputError, InternalError
 from ethosgen.values.plan import IoStyle
-from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import plan_cpu_only
+from ethosgen.verdict.execution import blame_file
 from tests.support.networks import NetworkBuilder, Spec
 
 Run = Callable[..., tuple[object, str]]

@@ -38,11 +38,11 @@ from ethosgen.values.plan import (
 from ethosgen.values.program import Program
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import REASON as NO_NPU_REASON
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
+from ethosgen.verdict.execution import blame_file
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
     from ethosgen.board import Board, FirmwarePlacement, MemoryMode

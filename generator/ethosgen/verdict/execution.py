@@ -6,12 +6,12 @@ from dataclasses import replace
 from ethosgen.backend import require_simulator, simulation_of, wrapped_of
 from ethosgen.backend.protocol import ProgramRunner
 from ethosgen.backend.trace import Trace
-from ethosgen.values.errors import InternalError
+from ethosgen.oracle.answers import Question, answer
+from ethosgen.values.errors import EthosgenError, InputError, InternalError
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Partition, Plan
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.blame import blame_file
 from ethosgen.verdict.cpu_only import plan_cpu_only
 
 Invoke = Callable[[Partition, Arrays], Arrays]
@@ -46,6 +46,19 @@ def simulate_samples(
     if trace is not None:
         trace.check_dumps()
     return outputs
+
+
+def blame_file(error: InternalError, plan: Plan, samples: Sequence[Arrays]) -> None:
+    """Raise InputError instead of an internal error if the oracles refuse these samples too."""
+    if plan.is_precompiled:
+        return
+    try:
+        answer(Question(plan.network, samples))
+    except EthosgenError as refusal:
+        words = str(refusal).partition(";")[0]
+        raise InputError(
+            f"'{plan.network.name}' is damaged: {error}, and {words}; convert it again"
+        ) from error
 
 
 class PlanRunner:

@@ -5,7 +5,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -41,9 +41,14 @@ FOR_BOARDS = {"host", "ports", "baud", "reset", "flasher", "build_directory", "f
 
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_a_function_has_its_commands_options(command: str) -> None:
-    parameters = set(inspect.signature(FUNCTIONS[command]).parameters)
-    if "firmware" in parameters:
-        parameters = parameters - {"firmware"} | set(api.FirmwareOptions.__annotations__)
+    parameters: set[str] = set()
+    for parameter in inspect.signature(FUNCTIONS[command]).parameters.values():
+        is_keywords = parameter.kind is parameter.VAR_KEYWORD
+        parameters |= (
+            set(get_args(parameter.annotation)[0].__annotations__)
+            if is_keywords
+            else {parameter.name}
+        )
     known = {option.name or "" for option in commands()[command].params}
     missing = known - FOR_TERMINALS_AND_FILES - FOR_BOARDS - READING - parameters
     if "options" in parameters:
@@ -62,6 +67,7 @@ def test_the_package_exports_what_api_does() -> None:
     assert set(ethosgen.__all__) - {"EthosgenError", "__version__", "sweep"} == set(api.__all__) - {
         "FirmwareOptions",
         "NetworkLike",
+        "SampleOptions",
     }
     for name in set(ethosgen.__all__) & set(api.__all__):
         assert getattr(ethosgen, name) is getattr(api, name)

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.api.networks import draw_samples, files_of, names_of, pipeline_inputs, read
+from ethosgen.api.networks import draw_samples, files_of, names_of, read
+from ethosgen.api.samples import inputs_of
 from ethosgen.frontend import read as read_file
 from ethosgen.samples.drawing import draw_samples as draw
 from ethosgen.values.errors import InputError
@@ -62,21 +63,21 @@ def test_samples_are_those_of_the_commands(path: Path) -> None:
     wanted = draw(read_file(path), 6, 3)
     np.testing.assert_array_equal(drawn[name], np.stack([one[name] for one in wanted]))
     for given in (drawn, drawn[name]):
-        chosen = choose_samples(network, pipeline_inputs(network, given, None, 0))
+        chosen = choose_samples(network, inputs_of(network, {"inputs": given}))
         assert len(chosen) == 6
         np.testing.assert_array_equal(chosen[5][name], wanted[5][name])
-        assert pipeline_inputs(path, given, None, 0).drawn(6) is None
+        assert inputs_of(path, {"inputs": given}).drawn(6) is None
 
 
 def test_wrong_arrays_are_named(path: Path, two_inputs: Path) -> None:
     network = read(path)
     with pytest.raises(InputError, match=r"inputs: input .* is float64, but must be int8"):
-        choose_samples(network, pipeline_inputs(network, np.zeros((1, 4, 4, 2)), None, 0))
+        choose_samples(network, inputs_of(network, {"inputs": np.zeros((1, 4, 4, 2))}))
     with pytest.raises(InputError, match="inputs: no input is called 'y'"):
-        choose_samples(network, pipeline_inputs(network, {"y": np.zeros(1)}, None, 0))
+        choose_samples(network, inputs_of(network, {"inputs": {"y": np.zeros(1)}}))
     with pytest.raises(InputError, match="has 2 inputs; pass an array for each"):
-        pipeline_inputs(two_inputs, np.zeros((1, 4), np.int8), None, 0)
+        inputs_of(two_inputs, {"inputs": np.zeros((1, 4), np.int8)})
     with pytest.raises(InputError, match="samples=0: nothing to compare"):
-        pipeline_inputs(path, None, 0, 0)
+        inputs_of(path, {"samples": 0})
     with pytest.raises(InputError, match="a single network"):
-        pipeline_inputs(None, np.zeros((1, 4), np.int8), None, 0)
+        inputs_of(None, {"inputs": np.zeros((1, 4), np.int8)})

@@ -51,7 +51,7 @@ def test_report_gives_what_the_page_shows(
     printed = json.loads(capsys.readouterr().out)
     told = json.loads(json.dumps(made.as_json()))
     assert printed.pop("command").startswith("ethosgen report ")
-    assert told.pop("command") == (f"ethosgen.create_report('digits_int8', samples=2, npu='{NPU}')")
+    assert told.pop("command") == (f"ethosgen.create_report('digits_int8', npu='{NPU}', samples=2)")
     assert told == printed
     assert made.verdict.verdict == "PASS" and made.costs.npu_cycles
     assert "</html>" in page.read_text("utf-8") and json.loads(trace.read_text())["traceEvents"]

@@ -1,7 +1,7 @@
 """The options of a firmware, which `verify` and `create_project` share."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict
 
@@ -40,35 +40,39 @@ class FirmwareOptions(TypedDict, total=False):
     options: OffloadOptions
 
 
+def require_known(options: Mapping[str, object], kind: type) -> None:
+    """Raise TypeError for an option that a TypedDict does not declare, as Python does."""
+    for name in options:
+        if name not in kind.__annotations__:
+            raise TypeError(f"unexpected keyword argument '{name}'")
+
+
 def make_recipe(
     networks: Sequence[NetworkLike],
     files: tuple[tuple[Path, ...], ReadOptions],
     board: str | None,
-    given: FirmwareOptions,
+    options: FirmwareOptions,
 ) -> Recipe:
     """Return the request for a firmware; InputError for a value that an option does not have."""
-    unknown = next((name for name in given if name not in FirmwareOptions.__annotations__), None)
-    if unknown is not None:
-        raise TypeError(f"unexpected keyword argument '{unknown}'")
-    weights = given.get("weights", CODE)
+    weights = options.get("weights", CODE)
     if weights not in (CODE, BLOB):
         raise InputError(f"weights: '{weights}' is none of {CODE}, {BLOB}")
     usual = IoStyle.CALLER if weights == BLOB else IoStyle.ARENA
-    labels = given.get("labels")
+    labels = options.get("labels")
     return Recipe(
         networks=files[0],
         board=board,
-        npu=given.get("npu"),
-        names=names_of(networks, given.get("names", ())),
-        io=choice(IoStyle, given.get("io") or usual.value, "io"),
-        platform=given.get("platform", "baremetal"),
-        memory_mode=given.get("memory_mode"),
-        options=given.get("options", EXACT),
+        npu=options.get("npu"),
+        names=names_of(networks, options.get("names", ())),
+        io=choice(IoStyle, options.get("io") or usual.value, "io"),
+        platform=options.get("platform", "baremetal"),
+        memory_mode=options.get("memory_mode"),
+        options=options.get("options", EXACT),
         reading=files[1],
-        accelerators=tuple(given.get("accelerators", ())),
-        app=given.get("app"),
+        accelerators=tuple(options.get("accelerators", ())),
+        app=options.get("app"),
         labels=None if labels is None else Path(labels),
-        sram_limit=given.get("sram_limit"),
-        security=choice(Security, given.get("security", Security.SECURE.value), "security"),
+        sram_limit=options.get("sram_limit"),
+        security=choice(Security, options.get("security", Security.SECURE.value), "security"),
         apart=weights == BLOB,
     )

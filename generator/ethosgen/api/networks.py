@@ -1,4 +1,4 @@
-"""Networks and samples as values."""
+"""Networks as values, and random samples of them."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,21 +14,16 @@ from ethosgen import flow
 from ethosgen.samples import drawing
 from ethosgen.samples.files import stack_samples
 from ethosgen.values.errors import InputError
-from ethosgen.values.grammar import counted
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, AS_IS, ReadOptions
 from ethosgen.values.watch import Announce, Watch
-from ethosgen.verdict.judgement import Inputs
 
 Array = np.ndarray[Any, Any]
 Choice = TypeVar("Choice", bound=Enum)
 
 NetworkLike = str | os.PathLike[str] | Network
 """A network: the path of its file, or the value that `read` returns."""
-
-InputsLike = str | os.PathLike[str] | Array | Mapping[str, Array]
-"""Samples: the path of an .npz file or folder, an array for each input by name, or one array."""
 
 
 def read(
@@ -45,8 +40,8 @@ def read(
     default the file's. The network has `inputs` and `outputs`: tensors with a name, a shape, a
     dtype and a quantization.
     """
-    given = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
-    return flow.read(Path(path), name, Watch(), ReadOptions(given, input_layout))
+    fixed = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
+    return flow.read(Path(path), name, Watch(), ReadOptions(fixed, input_layout))
 
 
 def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[str, Array]:
@@ -68,42 +63,20 @@ def files_of(networks: Sequence[NetworkLike]) -> Iterator[tuple[tuple[Path, ...]
     if len(options) > 1:
         raise InputError("the networks were read with different options; read all with the same")
     with TemporaryDirectory(prefix="ethosgen-") as folder:
-        places = [_file_of(one, Path(folder) / str(index)) for index, one in enumerate(networks)]
+        places = [
+            _file_of(network, Path(folder) / str(index)) for index, network in enumerate(networks)
+        ]
         yield tuple(places), options.pop()
 
 
 def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names for the C functions: the given ones, else those of networks as values."""
+    """Return the names for the C functions: the user's, else those of networks as values."""
     if names or not any(isinstance(network, Network) for network in networks):
         return tuple(names)
     return tuple(
-        one.name if isinstance(one, Network) else name_from_file(Path(one).stem) for one in networks
+        network.name if isinstance(network, Network) else name_from_file(Path(network).stem)
+        for network in networks
     )
-
-
-def pipeline_inputs(
-    network: NetworkLike | None, given: InputsLike | None, samples: int | None, seed: int
-) -> Inputs:
-    """Return the source of samples; a single array is for the only input of the network."""
-    if samples is not None and samples < 1:
-        raise InputError(f"samples={samples}: nothing to compare; pass 1 or more, or none")
-    if given is None:
-        return Inputs(None, samples, seed)
-    if isinstance(given, (str, os.PathLike)):
-        return Inputs(Path(given), samples, seed)
-    if isinstance(given, Mapping):
-        arrays = {name: np.asarray(array) for name, array in given.items()}
-        return Inputs(None, samples, seed, arrays)
-    if network is None:
-        raise InputError("a single array needs a single network; pass a mapping by input")
-    known = network if isinstance(network, Network) else read(network)
-    names = [tensor.name for tensor in known.inputs]
-    if len(names) != 1:
-        raise InputError(
-            f"'{known.name}' has {counted(len(names), 'input')}; pass an array for each by name: "
-            + ", ".join(f"'{name}'" for name in names)
-        )
-    return Inputs(None, samples, seed, {names[0]: np.asarray(given)})
 
 
 def choice(kind: type[Choice], value: str, argument: str) -> Choice:

@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from ethosgen import flow
-from ethosgen.api.firmware import FirmwareOptions, make_recipe
-from ethosgen.api.networks import (
-    InputsLike,
-    NetworkLike,
-    files_of,
-    pipeline_inputs,
-    watch_of,
-)
-from ethosgen.api.runs import Run, criteria_of, load_outputs
+from ethosgen.api.firmware import FirmwareOptions, make_recipe, require_known
+from ethosgen.api.networks import NetworkLike, files_of, watch_of
+from ethosgen.api.runs import Run, load_outputs
+from ethosgen.api.samples import SampleOptions, judged_samples
 from ethosgen.values.watch import Announce, Watch
 
 if TYPE_CHECKING:
@@ -36,6 +31,7 @@ def create_project(
     else is refused, and a project's own application is kept. The other options are those of
     FirmwareOptions.
     """
+    require_known(firmware, FirmwareOptions)
     with files_of(networks) as files:
         return flow.create_project(
             make_recipe(networks, files, board, firmware),
@@ -60,37 +56,36 @@ def run_project(
     *,
     on: str | None = None,
     network: str | None = None,
-    inputs: InputsLike | None = None,
-    samples: int | None = None,
-    seed: int = 0,
-    golden: str | os.PathLike[str] | None = None,
-    fidelity: float | None = None,
     oracle: str | None = None,
     profile: bool = False,
     announce: Announce | None = None,
+    **samples: Unpack[SampleOptions],
 ) -> Run:
     """Run a built project's firmware on a target, and compare its outputs: `ethosgen run`.
 
-    All its networks run in turn, or only the one that is called `network`.
+    All its networks run in turn, or only the one that is called `network`. The other options
+    are those of SampleOptions.
     """
     from ethosgen.flow.planning import read_stored
     from ethosgen.project import open_project
 
+    require_known(samples, SampleOptions)
     project = Path(directory)
     info = open_project(project)
     is_alone = network is not None or len(info.networks) == 1
     only = None
-    if is_alone and isinstance(inputs, np.ndarray):
+    if is_alone and isinstance(samples.get("inputs"), np.ndarray):
         only = read_stored(info.networks[0 if network is None else info.index(network)], Watch())
+    inputs, criteria = judged_samples(only, samples, oracle)
     with TemporaryDirectory(prefix="ethosgen-") as folder:
         outputs = Path(folder) / "outputs.npz"
         report = flow.run_project(
             project,
             on=on,
-            inputs=pipeline_inputs(only, inputs, samples, seed),
+            inputs=inputs,
             network=network,
             output_path=outputs if is_alone else None,
-            criteria=criteria_of(golden, fidelity, oracle),
+            criteria=criteria,
             profile=profile,
             watch=watch_of(announce),
         )

@@ -10,22 +10,19 @@ from typing import Unpack
 import numpy as np
 
 from ethosgen import flow
-from ethosgen.api.firmware import FirmwareOptions, make_recipe
-from ethosgen.api.networks import (
-    Array,
-    InputsLike,
-    NetworkLike,
-    files_of,
-    pipeline_inputs,
-    watch_of,
-)
+from ethosgen.api.firmware import FirmwareOptions, make_recipe, require_known
+from ethosgen.api.networks import Array, NetworkLike, files_of, watch_of
+from ethosgen.api.samples import SampleOptions, judged_samples
 from ethosgen.report.content import NetworkReport
 from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Announce
-from ethosgen.verdict.judgement import Criteria
+
+
+class VerifyOptions(FirmwareOptions, SampleOptions, total=False):
+    """The options of a firmware, and those of the samples that it runs."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +46,18 @@ def simulate(
     network: NetworkLike,
     *,
     npu: str | None = None,
-    inputs: InputsLike | None = None,
-    samples: int | None = None,
-    seed: int = 0,
-    golden: str | os.PathLike[str] | None = None,
-    fidelity: float | None = None,
     accelerators: Sequence[str] = (),
     options: OffloadOptions = EXACT,
     announce: Announce | None = None,
+    **samples: Unpack[SampleOptions],
 ) -> Run:
     """Run a network's partitions on the NPU model: `ethosgen simulate`.
 
-    `npu` is a configuration such as "ethos-u55-128", or "none" for the CPU alone. `inputs` are the
-    samples, in the inputs' own types; without them, `samples` random ones are drawn from `seed`.
+    `npu` is a configuration such as "ethos-u55-128", or "none" for the CPU alone. The other options
+    are those of SampleOptions.
     """
+    require_known(samples, SampleOptions)
+    inputs, criteria = judged_samples(network, samples)
     with (
         files_of([network]) as ((path,), reading),
         TemporaryDirectory(prefix="ethosgen-") as folder,
@@ -71,10 +66,10 @@ def simulate(
         report = flow.simulate(
             path,
             npu=npu,
-            inputs=pipeline_inputs(network, inputs, samples, seed),
+            inputs=inputs,
             output_path=outputs,
             options=options,
-            criteria=criteria_of(golden, fidelity),
+            criteria=criteria,
             reading=reading,
             accelerators=accelerators,
             watch=watch_of(announce),
@@ -86,33 +81,30 @@ def verify(
     *networks: NetworkLike,
     board: str,
     on: str = "qemu",
-    inputs: InputsLike | None = None,
-    samples: int | None = None,
-    seed: int = 0,
-    golden: str | os.PathLike[str] | None = None,
-    fidelity: float | None = None,
     app_files: Sequence[str | os.PathLike[str]] = (),
     profile: bool = False,
     announce: Announce | None = None,
-    **firmware: Unpack[FirmwareOptions],
+    **options: Unpack[VerifyOptions],
 ) -> Run:
     """Generate, build and run a firmware in a temporary folder: `ethosgen verify`.
 
     The report says whether every output equals TensorFlow Lite Micro's, and what the firmware
     takes of the board. With `app`, the application runs too, on `app_files`. The other options are
-    those of FirmwareOptions.
+    those of FirmwareOptions and SampleOptions.
     """
+    require_known(options, VerifyOptions)
     alone = networks[0] if len(networks) == 1 else None
+    inputs, criteria = judged_samples(alone, options)
     with files_of(networks) as files, TemporaryDirectory(prefix="ethosgen-") as folder:
         outputs = Path(folder) / "outputs.npz"
         report = flow.verify(
-            make_recipe(networks, files, board, firmware),
+            make_recipe(networks, files, board, options),
             on=on,
-            inputs=pipeline_inputs(alone, inputs, samples, seed),
-            criteria=criteria_of(golden, fidelity),
+            inputs=inputs,
+            criteria=criteria,
             output_path=outputs if alone is not None else None,
             profile=profile,
-            feed=flow.Feed(tuple(map(Path, app_files)), seed),
+            feed=flow.Feed(tuple(map(Path, app_files)), inputs.seed),
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))
@@ -123,17 +115,12 @@ def create_report(
     *,
     board: str | None = None,
     on: str | None = None,
-    inputs: InputsLike | None = None,
-    samples: int | None = None,
-    seed: int = 0,
-    golden: str | os.PathLike[str] | None = None,
-    fidelity: float | None = None,
     output: str | os.PathLike[str] | None = None,
     perfetto: str | os.PathLike[str] | None = None,
     explorer: str | os.PathLike[str] | None = None,
     force: bool = False,
     announce: Announce | None = None,
-    **firmware: Unpack[FirmwareOptions],
+    **options: Unpack[VerifyOptions],
 ) -> NetworkReport:
     """Gather what runs where and why, time, memory and exactness: `ethosgen report`.
 
@@ -141,54 +128,36 @@ def create_report(
     prints with --json. With a `board` that QEMU runs, steps are measured; without, they are
     estimates. `output` also writes the page, `perfetto` and `explorer` the files for Perfetto and
     Model Explorer; `force` replaces files that ethosgen did not write. The other options are those
-    of FirmwareOptions.
+    of FirmwareOptions and SampleOptions.
     """
-    page, trace, data = (None if one is None else Path(one) for one in (output, perfetto, explorer))
+    require_known(options, VerifyOptions)
+    page, trace, data = (
+        None if path is None else Path(path) for path in (output, perfetto, explorer)
+    )
     files = Files(page, trace, data, force)
     files.require()
-    with files_of([network]) as found:
-        asked = ReportRequest(
-            make_recipe([network], found, board, firmware),
-            on=on,
-            inputs=pipeline_inputs(network, inputs, samples, seed),
-            criteria=criteria_of(golden, fidelity),
-            command=_call(
-                network,
-                {
-                    "board": board,
-                    "on": on,
-                    "inputs": inputs,
-                    "samples": samples,
-                    "seed": seed or None,
-                    "golden": golden,
-                    "fidelity": fidelity,
-                    **firmware,
-                },
-            ),
-        )
-        made = make_report(asked, watch_of(announce))
-    write_report(made, files)
-    return made
+    inputs, criteria = judged_samples(network, options)
+    shown = {"board": board, "on": on, **options}
+    with files_of([network]) as sources:
+        recipe = make_recipe([network], sources, board, options)
+        command = _call(network, shown)
+        request = ReportRequest(recipe, on, inputs, criteria, command=command)
+        report = make_report(request, watch_of(announce))
+    write_report(report, files)
+    return report
 
 
-def _call(network: NetworkLike, given: Mapping[str, object]) -> str:
+def _call(network: NetworkLike, options: Mapping[str, object]) -> str:
     """Return the call of `create_report` as Python, for the page; arrays are left out."""
     name = network.name if isinstance(network, Network) else os.fspath(network)
     words = [repr(name)]
-    for option, value in given.items():
+    for option, value in options.items():
         if isinstance(value, (str, os.PathLike)):
             words.append(f"{option}={os.fspath(value)!r}")
         elif value is not None:
             is_plain = isinstance(value, (int, float))
             words.append(f"{option}={value!r}" if is_plain else f"{option}=...")
     return f"ethosgen.create_report({', '.join(words)})"
-
-
-def criteria_of(
-    golden: str | os.PathLike[str] | None, fidelity: float | None, oracle: str | None = None
-) -> Criteria:
-    """Return the criteria for the outputs, from the caller's arguments."""
-    return Criteria(None if golden is None else Path(golden), oracle, fidelity)
 
 
 def load_outputs(path: Path) -> dict[str, Array]:

@@ -44,7 +44,7 @@ def compare(
     """Compare networks on boards, NPUs and memory modes: `ethosgen compare`.
 
     `results` of the report has one for each combination, in order; `as_json()` of a result is a
-    flat object, so `pandas.DataFrame(one.as_json() for one in report.results)` is the table. What
+    flat object, so `pandas.DataFrame(row.as_json() for row in report.results)` is the table. What
     refuses a combination is a result with its reason. `arena_limits` are in bytes. With several
     `processes` a script must guard its entry by `if __name__ == "__main__":`.
     """
@@ -54,7 +54,9 @@ def compare(
             boards=_listed(boards),
             npus=_listed(npus),
             memory_modes=_listed(memory_modes),
-            strategies=tuple(choice(Strategy, one, "strategies") for one in _listed(strategies)),
+            strategies=tuple(
+                choice(Strategy, strategy, "strategies") for strategy in _listed(strategies)
+            ),
             arena_limits=tuple(arena_limits),
             front=front,
             build=build,
@@ -100,11 +102,10 @@ def accuracy(
         TemporaryDirectory(prefix="ethosgen-") as folder,
         _speaking_of_arrays(Path(folder)),
     ):
-        given, names = _data_files(data, labels, Path(folder))
+        sources = _data_files(data, labels, Path(folder))
         asked = AccuracyRequest(
             path,
-            given,
-            names,
+            *sources,
             Preparation(tuple(mean), tuple(std), resize, pad),
             _listed(on),
             board,
@@ -160,9 +161,9 @@ def _data_files(
         return Path(data), folder / _LABELS
     if labels is None or isinstance(labels, (str, os.PathLike)):
         raise InputError("data in memory need their labels in memory: pass an array of integers")
-    given = data if isinstance(data, Mapping) else {DATA: data}
+    by_input = data if isinstance(data, Mapping) else {DATA: data}
     arrays: dict[str, Any] = {
-        str(name): _numbers(f"input '{name}'", one) for name, one in given.items()
+        str(name): _numbers(f"input '{name}'", array) for name, array in by_input.items()
     }
     arrays[LABELS] = _numbers("labels", labels)
     np.savez(folder / _DATA, **arrays)

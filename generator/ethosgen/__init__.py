@@ -1,36 +1,10 @@
 """ethosgen: a quantized network to Cortex-M + Ethos-U firmware, checked bit for bit.
 
 The functions of `ethosgen.api` are here too, and imported on first use: compilers take seconds, and
-the command imports this module before it can say what Ctrl-C does.
+the command imports this module before it can say what Ctrl-C does. Type checkers read __init__.pyi.
 """
 
 from ethosgen.version import __version__
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from ethosgen.api import (
-        OffloadMode,
-        OffloadOptions,
-        Run,
-        Schedule,
-        Strategy,
-        accuracy,
-        build_project,
-        compare,
-        create_project,
-        create_report,
-        draw_samples,
-        read,
-        run_project,
-        simulate,
-        verify,
-    )
-    from ethosgen.values.errors import EthosgenError
-
-    sweep: Callable[..., Any]
 
 __all__ = [
     "EthosgenError",
@@ -46,6 +20,7 @@ __all__ = [
     "create_project",
     "create_report",
     "draw_samples",
+    "place",
     "read",
     "run_project",
     "simulate",
@@ -53,26 +28,24 @@ __all__ = [
     "verify",
 ]
 
-_PARTS = {"sweep"}
+_PARTS = {"place", "sweep"}
 """Names that come in by entry points."""
 
 
-if not TYPE_CHECKING:  # for type checkers a misspelled name must stay an error
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
+    if name == "EthosgenError":
+        from ethosgen.values.errors import EthosgenError
 
-    def __getattr__(name: str) -> "Any":
-        if name not in __all__:
-            raise AttributeError(f"module 'ethosgen' has no attribute '{name}'")
-        if name == "EthosgenError":
-            from ethosgen.values.errors import EthosgenError
+        return EthosgenError
+    if name in _PARTS:
+        from ethosgen import plugins
 
-            return EthosgenError
-        if name in _PARTS:
-            from ethosgen import plugins
+        return plugins.part(plugins.NAMES, name)
+    from ethosgen import api
 
-            return plugins.part(plugins.NAMES, name)
-        from ethosgen import api
-
-        return getattr(api, name)
+    return getattr(api, name)
 
 
 def __dir__() -> list[str]:

@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build": api.build_project,
     "run": api.run_project,
     "compare": api.compare,
+    "place": ethosgen.place,
     "sweep": ethosgen.sweep,
     "accuracy": api.accuracy,
 }
@@ -64,7 +65,9 @@ def test_the_options_of_a_division_are_fields() -> None:
 
 
 def test_the_package_exports_what_api_does() -> None:
-    assert set(ethosgen.__all__) - {"EthosgenError", "__version__", "sweep"} == set(api.__all__) - {
+    assert set(ethosgen.__all__) - {"EthosgenError", "__version__", "place", "sweep"} == set(
+        api.__all__
+    ) - {
         "FirmwareOptions",
         "NetworkLike",
         "SampleOptions",

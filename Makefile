@@ -2,7 +2,7 @@
 
 BIN     := .venv/bin
 JOBS    ?= auto
-SHARED  := loadfile
+SHARED  := loadfile --no-loadscope-reorder
 SAMPLES ?= 360
 COUNT   ?= 100000
 

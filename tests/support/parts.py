@@ -3,12 +3,13 @@
 `make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
 `make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
 have changed since that commit: `--changed`. Of parts that are drawn, as the corpus is,
-both run at least a quarter, which the commit chooses; a change of what is below all parts runs a
-quarter of each.
+both run at least a quarter, which the commit chooses. A change of what is below all parts runs a
+quarter of each, and so does a change that touches most of them.
 """
 
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -61,6 +62,7 @@ EVERY_TIME = (
     *(f"{_GENERATOR}{room}" for room in "api flow oracle platforms project samples".split()),
     *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
     *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
+    f"{_GENERATOR}py.typed",
     *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
     *("README.md", "tools", "zephyr_app"),
 )
@@ -248,6 +250,11 @@ def is_everywhere(changed: Sequence[str] | None) -> bool:
     return changed is None or any(path.startswith(EVERYWHERE) for path in changed)
 
 
+def is_wide(changed: Sequence[str] | None) -> bool:
+    """Return whether changed files touch more than half of the parts, as a renamed class may."""
+    return changed is not None and sum(is_touched(part, changed) for part in PARTS) > len(PARTS) / 2
+
+
 def is_in_quarter(test: str, commit: str) -> bool:
     """Return whether a test is in the quarter that a commit chooses."""
     return zlib.crc32(test.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
@@ -255,8 +262,10 @@ def is_in_quarter(test: str, commit: str) -> bool:
 
 def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
     """Return whether a heavy test runs after a change."""
-    is_drawn = part.is_drawn or is_everywhere(changed)
-    return is_touched(part, changed) or (is_drawn and is_in_quarter(test, commit))
+    if is_touched(part, changed) and not is_wide(changed):
+        return True
+    is_drawn = part.is_drawn or is_everywhere(changed) or is_touched(part, changed)
+    return is_drawn and is_in_quarter(test, commit)
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -270,17 +279,24 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the options say."""
-    if not (config.getoption("--core") or config.getoption("--changed")):
-        return
-    left_out = {item for item in items if not _is_chosen(config, item)}
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=[*left_out])
+    """Leave out what the options say, and put the costly files first.
+
+    The processes take files in this order, so none is left with a costly one at the end.
+    """
+    if config.getoption("--core") or config.getoption("--changed"):
+        left_out = {item for item in items if not _is_chosen(config, item)}
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=[*left_out])
+    heavy = Counter(item.path for item in items if _is_heavy(item))
+    items.sort(key=lambda item: -heavy[item.path])
+
+
+def _is_heavy(item: pytest.Item) -> bool:
+    return any(marker.name in HEAVY for marker in item.iter_markers())
 
 
 def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
-    is_heavy = any(marker.name in HEAVY for marker in item.iter_markers())
-    part = part_of(item.path.relative_to(ROOT).as_posix()) if is_heavy else None
+    part = part_of(item.path.relative_to(ROOT).as_posix()) if _is_heavy(item) else None
     changed = _changes() if config.getoption("--changed") else ()
     return part is None or is_chosen(part, item.nodeid, _commit(), changed)
 

@@ -37,20 +37,24 @@ def place(
     `picture` are written. `as_json()` of the report is what the command prints with --json.
     ToolError without the packages of the extra place.
     """
-    files = (elements, mapping, output, graph_output, picture)
-    system, judged, *written = (None if path is None else Path(path) for path in files)
     with files_of([source]) as ((path,), reading):
         request = PlacementRequest(
             path,
             None if mesh is None else mesh_of(*mesh),
-            system,
+            _path(elements),
             stages,
             npu,
             replicas,
-            judged,
-            *written,
-            samples=samples,
-            seed=seed,
-            reading=reading,
+            _path(mapping),
+            _path(output),
+            _path(graph_output),
+            _path(picture),
+            samples,
+            seed,
+            reading,
         )
         return run(request, watch_of(announce))
+
+
+def _path(name: PathLike | None) -> Path | None:
+    return None if name is None else Path(name)

@@ -5,9 +5,10 @@
     run = ethosgen.simulate("model.tflite", npu="ethos-u55-128")
     run.report.passed, run.outputs
 
-`ethosgen` itself exports all of it, and imports it on first use; `ethosgen.sweep` is a part in a
-package of its own. Every function raises an EthosgenError for what a user can fix, with the
-command's sentence, and prints nothing: pass `announce=print` to follow long work.
+`ethosgen` itself exports all of it, and imports it on first use; `ethosgen.place` and
+`ethosgen.sweep` are parts in packages of their own. Every function raises an EthosgenError for what
+a user can fix, with the command's sentence, and prints nothing: pass `announce=print` to follow
+long work.
 """
 
 from ethosgen.api.firmware import FirmwareOptions

@@ -67,12 +67,12 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     """Place or judge, simulate, and write what was asked for; nothing if anything is wrong."""
     EXTRAS["place"].require("placing")
     _check_outputs(asked)
-    with watch.stage("read", f"reading {asked.source.name}"):
+    with watch.phase("read", f"reading {asked.source.name}"):
         system = read_system(asked.elements, asked.mesh)
         graph = _read_tasks(asked, system, watch)
-    with watch.stage("place", f"placing {counted(len(graph.tasks), 'task')}"):
+    with watch.phase("place", f"placing {counted(len(graph.tasks), 'task')}"):
         layout = _lay_out(asked, graph, system, watch)
-    with watch.stage("simulate", "simulating samples"):
+    with watch.phase("simulate", "simulating samples"):
         if asked.samples is None:
             report = report_of(layout, simulate_steadily(layout, watch))
         else:

@@ -171,14 +171,14 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     """
     require_dask()
     started = time.perf_counter()
-    with watch.stage("study", f"reading {asked.study.name}"):
+    with watch.phase("study", f"reading {asked.study.name}"):
         todo = Todo(asked)
     if missing := todo.counts().all_missing:
         count = min(asked.workers or len(os.sched_getaffinity(0)), missing)
         what = f"starting {counted(count, 'worker')}"
         if asked.scheduler is not None:
             what = f"connecting to dask's scheduler at {asked.scheduler}"
-        with watch.stage("workers", what), connected(asked.scheduler, count) as cluster:
+        with watch.phase("workers", what), connected(asked.scheduler, count) as cluster:
             _measure(todo, cluster, watch)
     return todo.report(time.perf_counter() - started)
 

@@ -14,7 +14,6 @@ from ethosgen.values.network import ABSENT, Operator, Tensor
 FAMILIES = (
     "activation",
     "arithmetic",
-    "comparison",
     "constant",
     "control",
     "conversion",
@@ -33,6 +32,7 @@ FAMILIES = (
     "rearrangement",
     "recurrent",
     "reduction",
+    "relations",
     "resize",
     "selection",
     "signal",

@@ -34,9 +34,8 @@ def make_suites(name: str, report: Recorded | None, error: BaseException | None)
         ]
     else:
         cases = _cases(name, report)
-    application = getattr(report, "application", None)
-    if application is not None:
-        cases.append(_application_case(name, application))
+    if isinstance(report, (Report, FirmwareReport)) and report.application is not None:
+        cases.append(_application_case(name, report.application))
     suite = TestSuite(f"ethosgen.{name}")
     suite.add_testcases(cases)
     suite.time = round(sum(report.wall_s.values()), 3) if report is not None else 0.0

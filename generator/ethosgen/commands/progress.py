@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 EVERY_S = 15.0
-"""The interval, in seconds, at which a running command reports its stage."""
+"""The interval, in seconds, at which a running command reports its phase."""
 
 
 class Progress:
-    """A spinner with the current stage on a terminal; otherwise an occasional line on stderr."""
+    """A spinner with the current phase on a terminal; otherwise an occasional line on stderr."""
 
     def __init__(self) -> None:
         self._status: Any = None
@@ -57,7 +57,7 @@ class Progress:
             self._status.update(text)
 
     def _talk(self) -> None:
-        """Show that the command still works, until it ends; show the time of a long stage."""
+        """Show that the command still works, until it ends; show the time of a long phase."""
         started = time.monotonic()
         while not self._ended.wait(EVERY_S):
             line = f"{self._text} ({time.monotonic() - started:.0f} s so far)"

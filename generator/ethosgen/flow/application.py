@@ -76,7 +76,7 @@ def run_and_compare(
     items = feed.items(application, networks)
     settings = read_settings(info.directory / FOLDER)
     known = replace(info, devices=devices_of(info, on))
-    with watch.stage("application", f"running the application on {on}"):
+    with watch.phase("application", f"running the application on {on}"):
         lines, work = run_application(
             elf,
             known,
@@ -92,7 +92,7 @@ def run_and_compare(
     expected, oracle = None, ""
     if not any(map(is_compiled, networks)):
         asked = _Oracles(networks, info)
-        with watch.stage("expectation", "computing what the application must print"):
+        with watch.phase("expectation", "computing what the application must print"):
             expected = tuple(application.expect(items, networks, asked, settings))
         oracle = " and ".join(dict.fromkeys(asked.names))
     return ApplicationReport(

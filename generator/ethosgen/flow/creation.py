@@ -98,7 +98,7 @@ def create_project(
         programs = [place.compiled(watch) for place in places]
     else:
         programs, choices = fit_together(recipe.sram_limit, places, watch)
-    with watch.stage("render", f"writing the project to {folder}"):
+    with watch.phase("render", f"writing the project to {folder}"):
         project = render(
             programs,
             board,

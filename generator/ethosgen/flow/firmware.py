@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.flow.creation import create_project
+from ethosgen.flow.firmware_run import run_and_judge
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
-from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
@@ -99,7 +99,7 @@ def build_project(
         with lock_build(directory, watch):
             sources = digest_sources(info.directory)  # before, so that a later change is noticed
             toolchain = toolchain_of(info.platform)
-            with watch.stage("build", toolchain.doing):
+            with watch.phase("build", toolchain.doing):
                 built = replace(toolchain.build(info, way, profile), on=on)
             for one in filter(None, (built, built.application)):
                 stamp(one.elf, sources)
@@ -137,8 +137,8 @@ def run_project(
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
     _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
     built = find_firmware(info, on, build)
-    turns = [Turn(index, read_stored(info.networks[index], watch)) for index in chosen]
-    return run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile)
+    networks = {index: read_stored(info.networks[index], watch) for index in chosen}
+    return run_and_judge(networks, info, built, inputs, output_path, criteria, watch, line, profile)
 
 
 def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
@@ -235,9 +235,11 @@ def verify(
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
         networks = [program.plan.network for program in written.programs]
-        turns = [Turn(i, network) for i, network in enumerate(networks)]
+        by_index = dict(enumerate(networks))
         report = _with_choices(
-            run_and_judge(turns, info, built, inputs, output_path, criteria, watch, line, profile),
+            run_and_judge(
+                by_index, info, built, inputs, output_path, criteria, watch, line, profile
+            ),
             written.choices,
         )
         if info.app is None:
@@ -287,6 +289,6 @@ def flash_project(
     name = "application.elf" if info.app and not harness else "firmware.elf"
     elf = find_built(directory, "board", "serial", name).elf
     require_fresh(elf, directory, "serial", has_weights=True)
-    with watch.stage("flash", f"flashing {info.board.name}"):
+    with watch.phase("flash", f"flashing {info.board.name}"):
         flash_images(elf, info.board, tool)
     return elf

@@ -52,14 +52,14 @@ if TYPE_CHECKING:  # pydantic's models take a quarter of a second
 def read(path: Path, name: str | None, watch: Watch, options: ReadOptions = AS_GIVEN) -> Network:
     """Read a network and give it a name that C accepts."""
     chosen = check_name(name) if name is not None else name_from_file(path.stem)
-    with watch.stage("read", f"reading {path.name}"):
+    with watch.phase("read", f"reading {path.name}"):
         network = frontend.read(path, None, options)
     return replace(network, name=chosen)
 
 
 def read_stored(network: "NetworkInfo", watch: Watch) -> Network:
     """Read a network from the source that its project stores."""
-    with watch.stage("read", f"reading {network.source.name}"):
+    with watch.phase("read", f"reading {network.source.name}"):
         read = frontend.read(network.source, network.format, network.reading)
     return replace(read, name=network.name)
 
@@ -300,7 +300,7 @@ def _offered(plan: Plan, accelerators: UserAccelerators, task: DivisionTask | No
 
 def make_program(plan: Plan, watch: Watch) -> Program:
     """Compile the CPU's operators to C with TVM."""
-    with watch.stage("aot", "compiling for the CPU (TVM)"):
+    with watch.phase("aot", "compiling for the CPU (TVM)"):
         from ethosgen.aot import compile_program
 
         try:

@@ -20,7 +20,7 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
     CapacityError names the smallest possible if it is above the limit.
     """
     name = place.network.name
-    with watch.stage("limit", f"trying strategies and arena limits for '{name}'"):
+    with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
         found = explore(place.attempt, place.settings.options.schedule, limit_bytes)
     if not found:
         place.compiled(watch)  # raises the reason

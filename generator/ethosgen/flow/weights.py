@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.flow.firmware import find_firmware
+from ethosgen.flow.firmware_run import run_and_judge
 from ethosgen.flow.planning import (
     compile_placed,
     make_plan,
@@ -15,7 +16,6 @@ from ethosgen.flow.planning import (
     stored_settings,
 )
 from ethosgen.flow.reserve import with_reserve
-from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights_file import SUFFIX, Weights, read_weights, stored_name, write_weights
@@ -127,8 +127,7 @@ def verify_weights(
     file = built.file.absolute()
     networks[built.index] = replace(networks[built.index], weights=replace(apart, file=file))
     info = replace(info, networks=tuple(networks))
-    turns = [Turn(built.index, built.network)]
-    return run_and_judge(turns, info, firmware, inputs, None, USUAL, watch)
+    return run_and_judge({built.index: built.network}, info, firmware, inputs, None, USUAL, watch)
 
 
 def _require_apart(info: ProjectInfo, index: int) -> ApartInfo:
@@ -170,7 +169,7 @@ def _fitting(
         compile_placed(with_reserve(plan, sizes), placement, watch)
         for plan, sizes in zip(plans, known, strict=True)
     ]
-    with watch.stage("render", "comparing the code"):
+    with watch.phase("render", "comparing the code"):
         project = render(programs, info.board, platform=info.platform, memory_mode=info.memory_mode)
         path = apart.file.resolve().relative_to(info.directory.resolve()).as_posix()
         weights = read_weights(project.files[path], path)

@@ -34,7 +34,7 @@ def install(environment: Environment, watch: Watch) -> Path:
     python = python_of(environment.folder)
     if environment.is_current and python.is_file() and not environment.fault(python):
         return python
-    with watch.stage("install", f"making '{environment.folder}'"):
+    with watch.phase("install", f"making '{environment.folder}'"):
         _claim(environment)
         pip, venv = _tools(python)
         task = _ProgramTask(
@@ -45,7 +45,7 @@ def install(environment: Environment, watch: Watch) -> Path:
         _run([*venv, str(environment.folder)], task, watch)
         options = ["--no-input", "--progress-bar", "off"]
         _run([*pip, "install", *options, *environment.requirements], task, watch)
-    with watch.stage("import", f"importing {', '.join(environment.modules)}"):
+    with watch.phase("import", f"importing {', '.join(environment.modules)}"):
         fault = environment.fault(python)
     if fault:
         raise ToolError(
@@ -69,7 +69,7 @@ def install_extra(extra: Extra, watch: Watch) -> None:
         f"cannot install the extra '{extra.name}'",
         f"run it yourself: {extra.install_command}",
     )
-    with watch.stage("install", task.title):
+    with watch.phase("install", task.title):
         _run(extra.command, task, watch)
     importlib.invalidate_caches()
     if missing := extra.missing:

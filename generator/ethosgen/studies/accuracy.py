@@ -89,7 +89,7 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     """
     _require_choices(asked)
     network = read(asked.network, None, watch, asked.reading)
-    with watch.stage("data", f"reading {asked.data.name}"):
+    with watch.phase("data", f"reading {asked.data.name}"):
         is_sequence, given = asked.state == SEQUENCE, asked.given
         data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, given)
     judge = make_judge(network, data, asked.output, asked.score, asked.tops)
@@ -159,7 +159,7 @@ class _AccuracyRun:
             make = self._make(on)
             started = time.perf_counter()
             runs = run_chunks(make, self._chunks(missing, on), processes)
-            with self._watch.stage(on, f"running on {on}"), closing(runs):
+            with self._watch.phase(on, f"running on {on}"), closing(runs):
                 for chunk, answers in runs:
                     for index, outputs in self._judged(chunk, answers):
                         done[index] = outputs

@@ -77,7 +77,7 @@ def compare(asked: ComparisonRequest, watch: Watch) -> ComparisonReport:
     done: list[Result] = []
     chunks = (Chunk((index,), (point,)) for index, point in enumerate(points))
     runs = run_chunks(_WorkerStart(measure), chunks, processes_for(asked.processes, len(points)))
-    with watch.stage("compare", f"comparing {counted(len(points), 'point')}"), closing(runs):
+    with watch.phase("compare", f"comparing {counted(len(points), 'point')}"), closing(runs):
         for chunk, measured in runs:
             done += measured[0]
             setting = points[chunk.indices[0]].setting

@@ -61,13 +61,13 @@ class _QuantizationRun:
 
     def run(self) -> QuantizationReport:
         asked, watch = self.asked, self.watch
-        with watch.stage("read", f"reading '{asked.network}'"):
+        with watch.phase("read", f"reading '{asked.network}'"):
             self.quantizer.checks(asked.network, self.folder)
             inputs = self.inputs()
             samples = _finite(asked.data, load_samples(asked.data, inputs))
             inputs = [_as_given(tensor, samples[0]) for tensor in inputs]
             labelled = self.labelled(inputs, samples)
-        with watch.stage("quantize", f"quantizing with {counted(len(samples), 'sample')}"):
+        with watch.phase("quantize", f"quantizing with {counted(len(samples), 'sample')}"):
             self.quantize(inputs, samples)
         some = _stacked(_spread(samples, MOST_MEASURED))
         layers, ratio, accuracy = self.measure(some, labelled)
@@ -127,7 +127,7 @@ class _QuantizationRun:
             tested = _stacked(samples)
             steps += [("answers", {"output": name}, tested) for name in ("", self.result.name)]
             text += f", and the accuracy on {counted(len(samples), 'sample')}"
-        with self.watch.stage("measure", text):
+        with self.watch.phase("measure", text):
             (answer, _), *answers = self.ask(*steps)
         layers, ratio = layers_of(answer["layers"]), worst_db(answer["outputs"])
         if labelled is None:
@@ -161,7 +161,7 @@ class _QuantizationRun:
             return []
         asked = self.asked
         tried = trials(layers, asked.activations, asked.keep)
-        with self.watch.stage("advise", f"trying {counted(len(tried), 'remedy', 'remedies')}"):
+        with self.watch.phase("advise", f"trying {counted(len(tried), 'remedy', 'remedies')}"):
             ((answer, _),) = self.ask(("explore", {"trials": tried}, some))
         return advice(tried, answer["trials"], ratio, asked.keep)
 

@@ -20,6 +20,7 @@ from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
+from ethosgen.flow.firmware_run import run_and_judge
 from ethosgen.flow.planning import (
     PlanSettings,
     choose_accelerator,
@@ -28,7 +29,6 @@ from ethosgen.flow.planning import (
     make_plan,
     read,
 )
-from ethosgen.flow.turns import Turn, run_and_judge
 from ethosgen.host.storage import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.report.assembly import Observed, assemble
@@ -98,7 +98,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             raise InputError(f"--on {on} runs firmware for a board; name it with --board")
         board = _board(recipe)
         network, program, report = _measured(asked, on, watch)
-    with watch.stage("report", "looking at the NPU's work"):
+    with watch.phase("report", "looking at the NPU's work"):
         setting = _setting(recipe, board, program.plan, on)
         seen = Observed(
             asked.command,
@@ -190,7 +190,7 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
         built = build_project(directory, on=on, profile=counts, watch=watch)
         network = program.plan.network
         report = run_and_judge(
-            [Turn(0, network)],
+            {0: network},
             open_project(directory),
             built,
             asked.inputs,

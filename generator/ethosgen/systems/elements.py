@@ -96,7 +96,7 @@ def open_pipeline(directory: Path, watch: Watch) -> Opened:
     manifest = open_manifest(directory)
     shapes = tuple((name, tuple(shape)) for name, shape in manifest.reading["shapes"].items())
     reading = ReadOptions(shapes, manifest.reading["input_layout"])
-    with watch.stage("read", f"reading {manifest.source}"):
+    with watch.phase("read", f"reading {manifest.source}"):
         network = frontend.read(directory / manifest.source, manifest.file_format, reading)
     network = replace(network, name=manifest.network)
     if not set(manifest.boundaries) <= set(positions(network.graph)):
@@ -181,7 +181,7 @@ def _suspect(
     if rig.ports:
         return Suspect(None, note="run the pipeline on QEMU alone to see which element is wrong")
     some = samples[: golden.first.sample + 1]
-    with watch.stage("blame", "asking who was wrong"):
+    with watch.phase("blame", "asking who was wrong"):
         frames = _run(opened, some, watch, rig, is_recording=True).frames
         names = [element.name for element in opened.manifest.elements]
         return find_suspect(opened.graph, opened.stages, names, frames, criteria.oracle)
@@ -259,7 +259,7 @@ def _run(
     members = members_of(opened, rig.ports)
     count = counted(len(samples), "sample")
     with (
-        watch.stage("run", f"running {counted(len(members), 'element')} on QEMU"),
+        watch.phase("run", f"running {counted(len(members), 'element')} on QEMU"),
         Elements(
             members,
             size,
@@ -292,7 +292,7 @@ def _run_alone(
         return None, True
     info = _info(opened, opened.manifest.alone)
     attach = None if info.npu == NO_NPU else attach_model(find_accelerator(info.npu))
-    with watch.stage("alone", "running one element alone on QEMU"):
+    with watch.phase("alone", "running one element alone on QEMU"):
         elf = find_firmware(info, "qemu").elf
         done = run(elf, info, samples[:_ALONE_SAMPLES], attach=attach).samples
     is_equal = all(

@@ -107,7 +107,7 @@ def create_pipeline(
     }
     if alone is not None:
         projects[ALONE] = alone
-    with watch.stage("render", f"writing the pipeline to {place}"):
+    with watch.phase("render", f"writing the pipeline to {place}"):
         _write(place, files, projects)
     figures = [
         StageFigures(

@@ -1,4 +1,4 @@
-"""Reports the current stage, and measures how long each one took."""
+"""Reports the current phase of a command, and measures how long each one took."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +13,9 @@ def _silent(text: str) -> None:
 
 
 class Watch:
-    """Times named stages and announces them.
+    """Times named phases and announces them.
 
-    `wall_s` maps a stage's name to its seconds, in order; the times of one name add up.
+    `wall_s` maps a phase's name to its seconds, in order; the times of one name add up.
     """
 
     def __init__(self, announce: Announce = _silent) -> None:
@@ -23,7 +23,7 @@ class Watch:
         self.wall_s: dict[str, float] = {}
 
     @contextmanager
-    def stage(self, name: str, text: str) -> Iterator[None]:
+    def phase(self, name: str, text: str) -> Iterator[None]:
         """Announce `text`, run the block, and add its seconds to `wall_s[name]`."""
         self._announce(text)
         started = time.perf_counter()
@@ -33,5 +33,5 @@ class Watch:
             self.wall_s[name] = self.wall_s.get(name, 0.0) + time.perf_counter() - started
 
     def say(self, text: str) -> None:
-        """Announce progress within a stage."""
+        """Announce progress within a phase."""
         self._announce(text)

@@ -74,7 +74,7 @@ def diagnose(
         return Diagnosis(None, "unknown: golden outputs from a file do not list the layers")
     needed, skipped = _needed(network, samples, golden.first.sample)
     try:
-        with watch.stage("bisect", "looking for the first operator that differs"):
+        with watch.phase("bisect", "looking for the first operator that differs"):
             culprit = find_culprit(network, needed, make, oracle=golden.oracle)
     except EthosgenError as error:
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")

@@ -67,22 +67,22 @@ def exact_plan(
     """
     compiling = _compiling(planner.accelerator)
     if options.trust_compiler or is_compiled(network):
-        with watch.stage("offload", compiling):
+        with watch.phase("offload", compiling):
             plan = planner.plan(network, FREE)
         require_within(plan)
         return plan
     golden = _asked(network, planner.accelerator, options, watch, ask)
-    with watch.stage("offload", compiling):
+    with watch.phase("offload", compiling):
         allocation = known_errata(network, planner, options.oracle or _deciding(golden, network))
         plan = planner.plan(network, allocation)
     mending, driven = Mending(network, planner, golden, options), Driven()
     if isinstance(golden, Answer) and plan.partitions:
-        with watch.stage("check", "driving each operator to its ends"):
+        with watch.phase("check", "driving each operator to its ends"):
             driven = mending.drive_to_ends(plan)
         if driven.differing:
             allocation |= mending.kept_at_ends(plan, driven.differing)
             plan = planner.plan(network, allocation)
-    with watch.stage("check", "checking the plan on this machine"):
+    with watch.phase("check", "checking the plan on this machine"):
         plan, check = mending.mended(plan, allocation)
     if isinstance(golden, Unanswered):
         check = Check(None, skipped=golden.why) if options.check else None
@@ -110,7 +110,7 @@ def _asked(
         return Unanswered("you asked for --no-check")
     if accelerator is not None and not accelerator.has_simulator:
         return Unanswered(f"there is no functional model of {accelerator.name}")
-    with watch.stage("check", "asking the oracle"):
+    with watch.phase("check", "asking the oracle"):
         return _answered_meanwhile(network, ask, options.oracle)
 
 

@@ -27,11 +27,11 @@ def simulate_samples(
     """
     from ethosgen.aot import make_evaluator
 
-    with watch.stage("load", "preparing the NPU model"):
+    with watch.phase("load", "preparing the NPU model"):
         runner = PlanRunner(plan, trace)
     outputs = []
     try:
-        with watch.stage("simulate", "running on this machine"):
+        with watch.phase("simulate", "running on this machine"):
             evaluate = make_evaluator(plan)
             for index, sample in enumerate(samples):
                 watch.say(f"running on this machine: sample {index + 1} of {len(samples)}")

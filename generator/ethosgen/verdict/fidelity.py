@@ -56,7 +56,7 @@ def measure_fidelity(
     if source is None or runtime is None:
         return None
     try:
-        with watch.stage("fidelity", f"asking {runtime.title}"):
+        with watch.phase("fidelity", f"asking {runtime.title}"):
             theirs = runtime.run(source, _as_in_file(source, samples))
     except (ToolError, UnsupportedError) as error:
         if limit is not None:

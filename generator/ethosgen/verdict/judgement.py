@@ -101,7 +101,7 @@ def judge(
         return None, None
     own = own_oracle(network)
     titles = own.title if own else f"{DEFAULT.title} and {SECOND.title}"
-    with watch.stage("reference", f"asking {titles}"):
+    with watch.phase("reference", f"asking {titles}"):
         decisive, second = answer_twice(question_of(network, samples, criteria.oracle))
     decided = _titled(decisive, outputs, criteria.steps, decisive.note)
     other = SECOND if decisive.oracle is DEFAULT else DEFAULT

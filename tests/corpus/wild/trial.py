@@ -146,7 +146,7 @@ def run_network(
     except Exception:
         verdict.why = traceback.format_exc(limit=-6)
         return verdict
-    with watch.stage("oracle", ""):
+    with watch.phase("oracle", ""):
         said = golden(network, samples, ORACLE_S)
     verdict.oracles = said.oracles
     verdict.seconds = {name: round(s, 4) for name, s in watch.wall_s.items()}
@@ -212,9 +212,9 @@ def _project_and_run(
         verdict.on_npu = plan.npu_operators or 0
         verdict.errata = sorted({op.erratum for op in plan.cpu_operators if op.erratum})
         program = make_program(plan, watch)
-        with watch.stage("render", ""):
+        with watch.phase("render", ""):
             render([program], board, memory_mode=mode)
-        with watch.stage("run", ""):
+        with watch.phase("run", ""):
             return simulate_samples(plan, samples, Watch()), None
     except (NpuFault, InternalError):
         raise  # as bad as any other exception

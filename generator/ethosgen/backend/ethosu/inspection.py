@@ -41,7 +41,7 @@ def list_network(network: Network, npu: EthosU | None, watch: Watch) -> list[Lis
         streams = [payload.commands for payload in compiled_streams(network)]
     else:
         found = npu or find_accelerator(DEFAULT_NPU)
-        with watch.stage("offload", f"compiling for {found.name} (Vela)"):
+        with watch.phase("offload", f"compiling for {found.name} (Vela)"):
             streams = [stream_of(p).commands for p in offload(network, found).partitions]
     return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
 

@@ -1,7 +1,7 @@
 """Runs the networks of a firmware in turn, and judges each one's outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,16 +29,8 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 
-@dataclass(frozen=True)
-class Turn:
-    """A network to run, with its index in the project."""
-
-    index: int
-    network: Network
-
-
 def run_and_judge(
-    turns: Sequence[Turn],
+    networks: Mapping[int, Network],
     info: "ProjectInfo",
     built: "Built",
     inputs: Inputs,
@@ -48,33 +40,34 @@ def run_and_judge(
     line: "Line | None" = None,
     profile: bool = False,
 ) -> Report | FirmwareReport:
-    """Run samples of each network, one of each in turn so that they interfere, and compare all.
+    """Run samples of networks, one of each in turn so that they interfere, and compare all.
 
-    Returns a Report for one network, a FirmwareReport for several. The
-    criteria's oracle decides in place of the project's. With `profile` reports have the costs of
-    steps.
+    `networks` are by their index in the project. Returns a Report for one, a FirmwareReport for
+    several. The criteria's oracle decides in place of the project's. With `profile` reports have
+    the costs of steps.
     """
-    require_runtime((turn.network for turn in turns), criteria)
-    samples = {turn.index: choose_samples(turn.network, inputs) for turn in turns}
+    require_runtime(networks.values(), criteria)
+    samples = {index: choose_samples(network, inputs) for index, network in networks.items()}
     jobs = _interleave(samples)
     outcome = _run(jobs, info, built, watch, line, profile)
-    done = {turn.index: _of(turn.index, jobs, outcome.samples) for turn in turns}
+    done = {index: _of(index, jobs, outcome.samples) for index in networks}
     if output_path is not None:
-        save_samples(output_path, [sample.outputs for sample in done[turns[0].index]])
+        save_samples(output_path, [sample.outputs for sample in done[next(iter(networks))]])
     reports = []
-    for turn in turns:
-        results = done[turn.index]
-        given, outputs = samples[turn.index], [sample.outputs for sample in results]
-        asked = criteria.oracle or info.networks[turn.index].options.oracle
-        steps = info.networks[turn.index].summary.steps
+    for index, network in networks.items():
+        results, fed = done[index], samples[index]
+        outputs = [sample.outputs for sample in results]
+        asked = criteria.oracle or info.networks[index].options.oracle
+        steps = info.networks[index].summary.steps
         wanted = replace(criteria, oracle=asked, steps=steps)
-        golden, second = judge(turn.network, given, outputs, watch, wanted)
+        make = _planner(info, index)
+        golden, second = judge(network, fed, outputs, watch, wanted)
         reports.append(
             Report(
                 **_counters(results),
-                **_sizes(info, built, turn.index, len(turns) == 1),
-                network=info.names[turn.index],
-                plan=info.networks[turn.index].summary,
+                **_sizes(info, built, index, len(networks) == 1),
+                network=info.names[index],
+                plan=info.networks[index].summary,
                 board=info.board.name,
                 on=built.on,
                 stand_in=_stand_in(info.board) if built.on == "qemu" else None,
@@ -83,12 +76,12 @@ def run_and_judge(
                 drawn=inputs.drawn(len(results)),
                 golden=golden,
                 second=second,
-                fidelity=measure_fidelity(turn.network, given, outputs, criteria, watch),
+                fidelity=measure_fidelity(network, fed, outputs, criteria, watch),
                 ended=outcome.ended,
-                constant=constant_outputs(given, outputs),
-                wall_s=watch.wall_s if len(turns) == 1 else {},
-                profile=_profile(turn, results, info),
-                diagnosis=diagnose(turn.network, given, golden, _planner(info, turn.index), watch),
+                constant=constant_outputs(fed, outputs),
+                wall_s=watch.wall_s if len(networks) == 1 else {},
+                profile=_profile(network, results, make),
+                diagnosis=diagnose(network, fed, golden, make, watch),
             )
         )
     return reports[0] if len(reports) == 1 else _together(reports, built, watch)
@@ -142,7 +135,7 @@ def _run(
     from ethosgen.targets import run
 
     known = replace(info, devices=devices_of(info, built.on))
-    with watch.stage("run", f"running on {built.on}"):
+    with watch.phase("run", f"running on {built.on}"):
         return run(
             built.elf,
             known,
@@ -156,12 +149,12 @@ def _run(
         )
 
 
-def _profile(turn: Turn, results: Sequence[Sample], info: "ProjectInfo") -> Profile | None:
+def _profile(network: Network, results: Sequence[Sample], make: Make) -> Profile | None:
     """Return the median inference's profile, with the operations of the NPU."""
     profile = median(results)
     if profile is None or all(cost.step.on != NPU for cost in profile.steps):
         return profile
-    return with_operations(profile, _planner(info, turn.index)(turn.network))
+    return with_operations(profile, make(network))
 
 
 def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
@@ -169,8 +162,8 @@ def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arra
     rounds = zip_longest(*samples.values())
     return [
         (index, sample)
-        for one in rounds
-        for index, sample in zip(samples, one, strict=True)
+        for each in rounds
+        for index, sample in zip(samples, each, strict=True)
         if sample is not None
     ]
 
@@ -224,8 +217,8 @@ def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
 
 def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
     """Return the largest of each figure; not every sample has all, as runs take turns."""
-    names = dict.fromkeys(name for one in figures for name in one)
-    return {name: max(one.get(name, 0) for one in figures) for name in names} or None
+    names = dict.fromkeys(name for counters in figures for name in counters)
+    return {name: max(counters.get(name, 0) for counters in figures) for name in names} or None
 
 
 def _spread(times_ns: Sequence[int]) -> dict[str, int] | None:

@@ -31,7 +31,7 @@ def test_the_schema_names_each_field() -> None:
     schema = json.loads(run("schema").stdout)
     assert schema["additionalProperties"] is False
     assert {"schema", "title", "kind", "headers", "operator"} <= set(schema["required"])
-    fields = schema["$defs"]["Operation"]["properties"]
+    fields = schema["$defs"]["DeclaredOperation"]["properties"]
     assert {"chain", "where", "call", "arguments", "weights", "scratch"} <= set(fields)
     assert all("description" in field for field in fields.values())
 

@@ -12,13 +12,12 @@ import argparse
 import datetime
 import hashlib
 import json
-import multiprocessing
 import os
+import pickle
 import re
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +27,7 @@ from ethosgen import flow
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.support.forks import run_fork
 
 PAGE = Path(__file__).parent.parent / "evidence" / "public.md"
 MARK = "<!-- repositories: written by bench/trials.py -->"
@@ -103,37 +103,28 @@ def simulate(path: Path, npu: str) -> Answer:
 
     A fork of this process runs it, so TVM is already loaded.
     """
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe()
-    child = context.Process(target=_answer, args=(theirs, path, npu))
-    child.start()
-    theirs.close()
-    try:
-        if not ours.poll(LIMIT_S):
-            return Answer("LATE", f"not finished in {LIMIT_S:g} s")
-        answer: Answer = ours.recv()
-        return answer
-    except EOFError:
+    ended = run_fork(lambda: pickle.dumps(_answer(path, npu)), LIMIT_S)
+    if ended.status is None:
+        return Answer("LATE", f"not finished in {LIMIT_S:g} s")
+    if ended.status != 0:
         return Answer("BUG", "the process died")
-    finally:
-        child.kill()
-        child.join()
+    answer: Answer = pickle.loads(ended.returned)
+    return answer
 
 
-def _answer(line: Connection, path: Path, npu: str) -> None:
+def _answer(path: Path, npu: str) -> Answer:
     inputs = Inputs(None, SAMPLES, 0)
     try:
         report = flow.simulate(path, npu=npu, inputs=inputs, watch=Watch())
     except EthosgenError as error:
-        line.send(Answer("REFUSED", str(error)))
+        return Answer("REFUSED", str(error))
     except Exception as error:
-        line.send(Answer("BUG", f"{type(error).__name__}: {error}"))
-    else:
-        golden = report.golden
-        counts = f"{golden.mismatches} of {golden.elements}, {golden.oracle}" if golden else ""
-        placed = f"{report.plan.npu_operators} + {len(report.plan.cpu_operators)}"
-        words = "; ".join((counts, *report.findings.values()))
-        line.send(Answer(report.verdict, words, placed))
+        return Answer("BUG", f"{type(error).__name__}: {error}")
+    golden = report.golden
+    counts = f"{golden.mismatches} of {golden.elements}, {golden.oracle}" if golden else ""
+    placed = f"{report.plan.npu_operators} + {len(report.plan.cpu_operators)}"
+    words = "; ".join((counts, *report.findings.values()))
+    return Answer(report.verdict, words, placed)
 
 
 def attempt(source: str, path: Path, trees: Path) -> Trial:

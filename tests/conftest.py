@@ -13,8 +13,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tests import ROOT
 from tests.support import parts
-from tests.support.asker import shared_asker, use_asker
-from tests.support.environment_server import EnvironmentServer, use_environment_server
+from tests.support.fork_server import shared_server, use_fork_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
 from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
@@ -76,12 +75,9 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 @pytest.fixture(scope="session", autouse=True)
 def children() -> Iterator[None]:
     """Fork the children of Vela, oracles and environments: imports take most of their time."""
-    use_asker(shared_asker())
-    server = EnvironmentServer()
-    use_environment_server(server)
+    use_fork_server(shared_server())
     yield
-    server.close()
-    shared_asker().close()
+    shared_server().close()
 
 
 @pytest.hookimpl(tryfirst=True)

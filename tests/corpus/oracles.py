@@ -14,7 +14,7 @@ from ethosgen.host.child import ChildError
 from ethosgen.oracle import litert, tflm
 from ethosgen.oracle.oddities import operator_by_chance
 from tests.corpus.cache import find, keep
-from tests.support.asker import shared_asker
+from tests.support.fork_server import shared_server
 
 Array = np.ndarray[Any, Any]
 Question = tuple[bytes, list[list[Array]], int]
@@ -39,7 +39,7 @@ def _ask(oracle: str, question: Question) -> Answer:
     kept: Answer | None = find((oracle, question))
     if kept is not None:
         return kept
-    call = shared_asker().call
+    call = shared_server().call
     try:
         if oracle == "tflm":
             arguments = data, samples, outputs, _ARENA_BYTES

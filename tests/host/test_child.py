@@ -11,14 +11,14 @@ import pytest
 
 from ethosgen.host import child
 from ethosgen.host.child import ChildAnswer, ChildError
-from tests.support.asker import shared_asker
+from tests.support.fork_server import shared_server
 
 Call = Callable[..., ChildAnswer]
 
 
-@pytest.fixture(params=["child", "asker"])
+@pytest.fixture(params=["child", "fork"])
 def call(request: pytest.FixtureRequest) -> Call:
-    return child.call if request.param == "child" else shared_asker().call
+    return child.call if request.param == "child" else shared_server().call
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -21,32 +21,37 @@ class Ended:
 
     status: int | None
     returned: bytes
-    prints: bytes
+    output: bytes
+    errors: bytes
 
 
-def run_fork(work: Callable[[], bytes], limit_s: float) -> Ended:
-    """Run a function in a fork; its status is 1 if the function raises."""
+def run_fork(work: Callable[[], bytes], limit_s: float, source: bytes = b"") -> Ended:
+    """Run a function in a fork, with `source` as its input; its status is 1 if it raises."""
     reading, writing = os.pipe()  # the fork holds one end for as long as it lives
-    with tempfile.TemporaryFile() as prints:
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files[0].write(source)
+        files[0].seek(0)
         child = os.fork()
         if child == 0:
             os.close(reading)
-            _run(work, writing, prints)
+            _run(work, writing, files)
         os.close(writing)
         returned, is_late = _collect(reading, limit_s)
         os.close(reading)
         if is_late:
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        prints.seek(0)
-        return Ended(
-            None if is_late else os.waitstatus_to_exitcode(status), returned, prints.read()
-        )
+        for file in files[1:]:
+            file.seek(0)
+        code = None if is_late else os.waitstatus_to_exitcode(status)
+        return Ended(code, returned, files[1].read(), files[2].read())
 
 
-def _run(work: Callable[[], bytes], writing: int, prints: IO[bytes]) -> None:
-    os.dup2(prints.fileno(), 1)
-    os.dup2(prints.fileno(), 2)
+def _run(work: Callable[[], bytes], writing: int, files: Sequence[IO[bytes]]) -> None:
+    for number, file in enumerate(files):
+        os.dup2(file.fileno(), number)
+    sys.stdin = os.fdopen(0, closefd=False)
     status = 1
     with contextlib.suppress(BaseException):
         with os.fdopen(writing, "wb") as pipe:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.corpus.wild.trial import Verdict
-from tests.support.asker import Asker, use_asker
+from tests.support.fork_server import ForkServer, use_fork_server
 
 DEADLINE_S = 120.0
 """The time limit for one network; the slowest took a tenth of it on a busy machine."""
@@ -56,8 +56,8 @@ class Worker:
 def _work(pipe: Connection) -> None:
     from tests.corpus.wild.trial import run_wild
 
-    asker = Asker()
-    spare_time(asker)
+    server = ForkServer()
+    spare_time(server)
     while True:
         seed = pipe.recv()
         try:
@@ -67,15 +67,15 @@ def _work(pipe: Connection) -> None:
         pipe.send(verdict)
 
 
-def spare_time(asker: Asker) -> None:
-    """Call Vela and the oracles through an Asker in this process, and do not optimize kernels.
+def spare_time(server: ForkServer) -> None:
+    """Call Vela and the oracles through an ForkServer in this process, and do not optimize kernels.
 
     Kernels run only three times, so LLVM's optimizations cost more time than they save.
     """
     from ethosgen.aot.host import llvm
 
     llvm.TARGET = {"kind": "llvm", "opt-level": 0}
-    use_asker(asker)
+    use_fork_server(server)
 
 
 def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:

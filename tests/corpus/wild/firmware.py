@@ -22,7 +22,7 @@ from ethosgen.verdict.judgement import Inputs
 from tests.corpus.wild.batch import read_log, spare_time
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.trial import BOARD, WildSetting, wild_setting
-from tests.support.asker import Asker
+from tests.support.fork_server import ForkServer
 from tests.support.recipes import recipe
 
 TOGETHER = 6
@@ -39,8 +39,8 @@ def sample_of(log: Sequence[Any], count: int, seed: int) -> list[int]:
 
 def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> Iterator[Any]:
     """Verify the networks on QEMU that are not in a log yet, and add each result to it."""
-    asker = Asker()
-    spare_time(asker)
+    server = ForkServer()
+    spare_time(server)
     done = {entry["seed"] for entry in read_log(log)}
     board = load_board(BOARD)
 
@@ -57,7 +57,7 @@ def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> I
                     file.write(json.dumps(entry) + "\n")
                     file.flush()
                     yield entry
-    asker.close()
+    server.close()
 
 
 def _batched(items: Iterator[int], size: int) -> Iterator[list[int]]:

@@ -1,9 +1,9 @@
-"""Runs scripts of an environment in forks of one process, which has imported its packages.
+"""Runs files of Python in forks of processes that have imported what takes long to import.
 
-ethosgen starts a Python for each script, and importing PyTorch and ExecuTorch takes it ten seconds
-of processor time, numpy and TOSA's reference model 0.2 s. A fork can crash, hang and print as a
-child can. All workers of a test run share the process of an environment: it listens at a socket,
-and ends after its last caller.
+ethosgen starts a Python for each call of Vela, of an oracle, of a quantizer and of a script of an
+environment. To start one takes 60 to 300 ms, and importing PyTorch and ExecuTorch ten seconds of
+processor time. A fork can crash, hang and print as a child can. All workers of a test run share one
+process for each Python: it listens at a socket, and ends after its last caller.
 """
 
 import contextlib
@@ -23,15 +23,26 @@ import threading
 import time
 import traceback
 import types
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests import ROOT
-from tests.support.forks import run_fork
+from tests.support.forks import Ended, run_fork
 
+if TYPE_CHECKING:
+    from ethosgen.host.child import ChildAnswer
+
+HERE = "tests"
 PACKAGES = {
+    HERE: (
+        "ai_edge_litert.interpreter",
+        "ethosgen.oracle",
+        "ethosu.regor",
+        "tflite_micro.python.tflite_micro.runtime",
+    ),
     "torch": (
         "executorch.backends.arm.quantizer",
         "executorch.backends.arm.tosa.partitioner",
@@ -43,48 +54,71 @@ PACKAGES = {
     ),
     "tosa": ("numpy", "tosa_reference_model"),
 }
-"""What the scripts of an environment import."""
+"""What the files import, in the Python of the tests and in those of environments."""
 
-Wait = Callable[[list[str], Path, float], str]
 LOOK_S = 1.0
 PATIENCE_S = 300.0
-"""How long the process waits for its first caller."""
+"""How long a process waits for its first caller."""
 
 
 @dataclass
 class Line:
-    """A connection to the process."""
+    """A connection to a process."""
 
     connection: socket.socket
     stream: Any
 
 
-class EnvironmentServer:
+@dataclass(frozen=True)
+class Question:
+    """A file with its arguments and its input, run in a folder; `first` is loaded before any fork.
+
+    `first` is a quantizer's script, whose packages take long to import; "" for none.
+    """
+
+    arguments: Sequence[str]
+    source: bytes
+    place: str
+    limit_s: float
+    first: str = ""
+
+
+class ForkServer:
     """The caller's side of the processes; the first call of a test run starts each."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[Path, Line] = {}
 
-    def wait(self, name: str, command: list[str], python: Path, limit_s: float) -> str:
-        """Do what a Python's command for a file says, and return what it prints.
-
-        Raises ChildError as ethosgen.host.worker does.
-        """
-        from ethosgen.host.child import ChildError, cause_of_death
-
-        assert command[:2] == [str(python), "-P"]
-        with self._lock:
+    def _ask(self, name: str, python: Path, question: Question) -> Ended:
+        with self._lock:  # both oracles are asked at once, from two threads
             line = self._lines[python] = self._lines.get(python) or _connect(name, python)
-            pickle.dump((command[2:], limit_s), line.stream)
+            pickle.dump(tuple(vars(question).values()), line.stream)
             line.stream.flush()
-            status, said = pickle.load(line.stream)
-        log: str = said.decode("utf-8", "replace")[-4000:]
-        if status is None:
-            raise ChildError("late", f"it did not finish in {limit_s:g} s")
-        if status != 0:
-            raise ChildError("died", cause_of_death(status), log)
-        return log
+            return Ended(*pickle.load(line.stream))
+
+    def call(
+        self, script: Path, function: str, *arguments: Any, limit_s: float = 120.0
+    ) -> "ChildAnswer":
+        """Run a function of a file and return its answer, as ethosgen.host.child.call does."""
+        from ethosgen.host import child
+        from ethosgen.quantization import scripts
+
+        first = str(arguments[0]) if str(script) == scripts.__file__ else ""
+        command = [child.__file__, str(script), function]
+        question = Question(command, pickle.dumps(arguments), str(Path.cwd()), limit_s, first)
+        ended = self._ask(HERE, Path(sys.executable), question)
+        errors = _log(ended, ended.errors, limit_s)
+        returned, value, log = pickle.loads(ended.output)
+        if not returned:
+            raise child.ChildError("raised", value, log + errors)
+        return child.ChildAnswer(value, log + errors)
+
+    def wait(self, name: str, command: list[str], python: Path, limit_s: float) -> str:
+        """Do what a Python's command for a file says, as ethosgen.host.worker does."""
+        assert command[:2] == [str(python), "-P"]
+        ended = self._ask(name, python, Question(command[2:], b"", str(Path.cwd()), limit_s))
+        return _log(ended, ended.output + ended.errors, limit_s)[-4000:]
 
     def close(self) -> None:
         """Leave the processes, which end after their last caller."""
@@ -94,12 +128,38 @@ class EnvironmentServer:
         self._lines.clear()
 
 
-def use_environment_server(server: EnvironmentServer) -> None:
-    """Run the scripts of environments by a server in this process."""
+def _log(ended: Ended, printed: bytes, limit_s: float) -> str:
+    """Return what a fork printed; ChildError if it did not end well."""
+    from ethosgen.host.child import ChildError, cause_of_death
+
+    log = printed.decode("utf-8", "replace")
+    if ended.status is None:
+        raise ChildError("late", f"it did not finish in {limit_s:g} s")
+    if ended.status != 0:
+        raise ChildError("died", cause_of_death(ended.status), log)
+    return log
+
+
+_shared: dict[int, ForkServer] = {}
+"""By process, since a fork must not share a connection."""
+
+
+def shared_server() -> ForkServer:
+    """Return this process's connections."""
+    return _shared.setdefault(os.getpid(), ForkServer())
+
+
+def use_fork_server(server: ForkServer) -> None:
+    """Call Vela, the oracles, the quantizers and environments by a server in this process."""
+    from ethosgen.backend.ethosu.offload import vela
     from ethosgen.host import worker
     from ethosgen.host.environments import ENVIRONMENTS
+    from ethosgen.oracle import interpreters
+    from ethosgen.quantization import scripts
     from ethosgen.values.errors import ToolError
 
+    for module in (scripts, vela, interpreters):
+        module.call = server.call  # type: ignore[attr-defined]
     in_child = worker._wait
 
     def is_of(name: str, python: Path) -> bool:
@@ -109,7 +169,7 @@ def use_environment_server(server: EnvironmentServer) -> None:
             return False
 
     def wait(command: list[str], python: Path, limit_s: float) -> str:
-        for name in PACKAGES:
+        for name in PACKAGES.keys() - {HERE}:
             if is_of(name, python):
                 return server.wait(name, command, python, limit_s)
         return in_child(command, python, limit_s)
@@ -138,8 +198,10 @@ def _start(name: str, python: Path, place: Path) -> None:
     """Start the process, which gets a socket that already listens: callers need not wait."""
     from ethosgen.host.environments import child_variables
 
-    variables = child_variables(python)
-    paths = (str(ROOT), variables.get("PYTHONPATH", ""))
+    variables, paths = {**os.environ}, [str(ROOT), *sys.path]
+    if name != HERE:
+        variables = {**child_variables(python)}
+        paths = [str(ROOT), variables.get("PYTHONPATH", "")]
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(place))
@@ -181,11 +243,15 @@ def _answer_all(listener: socket.socket) -> int:
         connection.close()
         return child
     listener.close()
-    stream = connection.makefile("rwb")
+    stream, loaded = connection.makefile("rwb"), {""}
     with contextlib.suppress(EOFError, OSError):
         while True:
-            arguments, limit_s = pickle.load(stream)
-            pickle.dump(_answer(arguments, limit_s), stream)
+            question = Question(*pickle.load(stream))
+            if question.first not in loaded:
+                _load(question.first)
+                loaded.add(question.first)
+            ended = run_fork(partial(_run, question), question.limit_s, question.source)
+            pickle.dump(tuple(vars(ended).values()), stream)
             stream.flush()
     os._exit(0)
 
@@ -201,6 +267,7 @@ def _import_packages(environment: str) -> None:
     package = types.ModuleType("ethosu.vela")
     package.__dict__["vela"] = _Vela()
     stand_ins = {"ethosu": types.ModuleType("ethosu"), "ethosu.vela": package}
+    stand_ins = stand_ins if environment == "torch" else {}
     sys.modules.update(stand_ins)
     for name in PACKAGES[environment]:
         importlib.import_module(name)
@@ -208,16 +275,18 @@ def _import_packages(environment: str) -> None:
         del sys.modules[name]
 
 
-def _answer(arguments: list[str], limit_s: float) -> tuple[int | None, bytes]:
-    """Run a file in a fork; return its status, None if it is late, and what it printed."""
-    ended = run_fork(lambda: _run(arguments), limit_s)
-    return ended.status, ended.prints
+def _load(script: str) -> None:
+    """Import a quantizer's packages; if that fails, so does the call, which says why."""
+    with contextlib.suppress(Exception):
+        runpy.run_path(script)
+    gc.freeze()
 
 
-def _run(arguments: list[str]) -> bytes:
-    sys.argv = arguments
+def _run(question: Question) -> bytes:
+    sys.argv = [*question.arguments]
     try:
-        runpy.run_path(arguments[0], run_name="__main__")
+        os.chdir(question.place)
+        runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as error:
         if error.code:
             raise

@@ -54,7 +54,7 @@ def _cells(one: LabelledResult, report: AccuracyReport) -> Iterator[tuple[str, s
     for agreement in report.agreements:
         differ = f"{agreement.differing:,} of {counted(agreement.samples, 'sample')} differ"
         equal = f"{agreement.samples:,} equal"
-        yield f"{agreement.one} and {agreement.other}", differ if agreement.differing else equal
+        yield f"{agreement.target} and {agreement.other}", differ if agreement.differing else equal
 
 
 def _where(one: LabelledResult) -> str:

@@ -78,7 +78,7 @@ def _plugin_backends(own: Sequence[AcceleratorBackend]) -> Iterator[AcceleratorB
     """Yield the backends of plug-ins whose accelerators have names of their own."""
     taken = {name for backend in own for name in backend.accelerators}
     door = plugins.BACKENDS
-    for name, backend in plugins.beside(door, {one.name: one for one in own}).items():
+    for name, backend in plugins.beside(door, {kind.name: kind for kind in own}).items():
         if twice := sorted(taken & set(backend.accelerators)):
             plugins.reject(door, name, f"there is another accelerator '{twice[0]}'")
         else:
@@ -113,7 +113,7 @@ def inspection_of(accelerator: Accelerator) -> Inspection:
 
 def accelerators() -> Mapping[str, Accelerator]:
     """Return all accelerators by name, in display order."""
-    return {name: known for one in backends() for name, known in one.accelerators.items()}
+    return {name: known for backend in backends() for name, known in backend.accelerators.items()}
 
 
 def default_accelerator() -> Accelerator:
@@ -132,13 +132,15 @@ def find_accelerator(name: str) -> Accelerator:
 
 def compiled_for(network: Network) -> Accelerator | None:
     """Return the accelerator that a network was compiled for, None if no backend compiled it."""
-    found = (backend.compiled_for(network) for backend in backends())
-    return next((accelerator for accelerator in found if accelerator is not None), None)
+    compilers = (backend.compiled_for(network) for backend in backends())
+    return next((accelerator for accelerator in compilers if accelerator is not None), None)
 
 
 def compiled_operators() -> Mapping[str, int]:
     """Return the custom operators of compiled networks, with their inputs that are not tensors."""
-    return {code: count for one in backends() for code, count in one.compiled_operators.items()}
+    return {
+        code: count for backend in backends() for code, count in backend.compiled_operators.items()
+    }
 
 
 def is_compiled(network: Network) -> bool:

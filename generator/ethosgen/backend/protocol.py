@@ -239,7 +239,7 @@ class Backend(Protocol[Asked_contra, Made, Index]):
         RefusalError if that is impossible.
         """
 
-    def files(self, made: Sequence[Made]) -> ProjectFiles:
+    def files(self, plans: Sequence[Made]) -> ProjectFiles:
         """Return the files that projects need for what it compiled."""
 
 

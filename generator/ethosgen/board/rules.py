@@ -71,14 +71,14 @@ def _linux(board: BoardFacts) -> Iterator[str]:
 
 
 def _overlaps(board: BoardFacts) -> Iterator[str]:
-    for (one, first), (other, second) in combinations(board.memories.items(), 2):
-        if one.upper() == other.upper():  # as the linker script writes them
-            yield f"memories.{other}: differs from memories.{one} only in upper and lower case"
+    for (name, first), (other, second) in combinations(board.memories.items(), 2):
+        if name.upper() == other.upper():  # as the linker script writes them
+            yield f"memories.{other}: differs from memories.{name} only in upper and lower case"
         if first.start_addr < second.end_addr and second.start_addr < first.end_addr:
             start = max(first.start_addr, second.start_addr)
             end = min(first.end_addr, second.end_addr)
             yield (
-                f"memories.{other}: overlaps '{one}' from 0x{start:08x} to 0x{end - 1:08x}; name "
+                f"memories.{other}: overlaps '{name}' from 0x{start:08x} to 0x{end - 1:08x}; name "
                 "only one alias of each memory"
             )
     for name, memory in board.memories.items():

@@ -110,7 +110,9 @@ def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **facts,
         "description": f"{facts['description']}, non-secure",
-        "platforms": [one for one in facts["platforms"] if find_platform(one).has_secure_side],
+        "platforms": [
+            platform for platform in facts["platforms"] if find_platform(platform).has_secure_side
+        ],
         "npu": npu,
         "memories": memories,
         "console": alias(facts["console"]),

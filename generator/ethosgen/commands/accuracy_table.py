@@ -120,10 +120,10 @@ def _detection(detection: Detection) -> Iterator[str]:
 
 def _agreement(one: Agreement) -> str:
     if not one.differing:
-        return f"  equal     {one.one} and {one.other} in {counted(one.samples, 'sample')}"
+        return f"  equal     {one.target} and {one.other} in {counted(one.samples, 'sample')}"
     first = f"; {one.first.text()}" if one.first else ""
     return (
-        f"  DIFFERENT {one.one} and {one.other} in {one.differing:,} of "
+        f"  DIFFERENT {one.target} and {one.other} in {one.differing:,} of "
         f"{counted(one.samples, 'sample')}{first}"
     )
 

@@ -129,11 +129,13 @@ def _by_suffix(path: Path) -> FrontEnd | None:
 
 
 def _named(name: str) -> FrontEnd:
-    found = _first(lambda front_end: front_end.name == name)
-    if found is None:
+    reader = _first(lambda front_end: front_end.name == name)
+    if reader is None:
         raise InputError(f"this ethosgen cannot read the format '{name}': it reads {_formats()}")
-    return found
+    return reader
 
 
 def _formats() -> str:
-    return ", ".join(f"{one.title} ({', '.join(one.suffixes)})" for one in front_ends())
+    return ", ".join(
+        f"{front_end.title} ({', '.join(front_end.suffixes)})" for front_end in front_ends()
+    )

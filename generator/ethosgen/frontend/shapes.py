@@ -23,15 +23,15 @@ def fixed_shapes(
             raise InputError(f"--shape {name}: {unknown('input', name, inputs)}")
     shapes = {}
     for name, sizes in inputs.items():
-        given: Sizes = asked.get(name, sizes)
-        if given is sizes:
+        chosen: Sizes = asked.get(name, sizes)
+        if chosen is sizes:
             _refuse_open(name, sizes, source, examples or {})
-        elif not _fits(given, sizes):
+        elif not _fits(chosen, sizes):
             raise InputError(
-                f"--shape {name}={','.join(map(str, given))} does not fit the input's shape "
+                f"--shape {name}={','.join(map(str, chosen))} does not fit the input's shape "
                 f"({', '.join(map(str, sizes))}) in '{source.name}'"
             )
-        shapes[name] = [int(size) for size in given]
+        shapes[name] = [int(size) for size in chosen]
     return shapes
 
 
@@ -45,8 +45,8 @@ def _refuse_open(name: str, sizes: Sizes, source: Source, examples: Mapping[str,
         )
 
 
-def _fits(given: Sizes, sizes: Sizes) -> bool:
+def _fits(chosen: Sizes, sizes: Sizes) -> bool:
     """Return whether given sizes are those of the file, where it has any."""
-    return len(given) == len(sizes) and all(
-        isinstance(size, str) or size == ours for ours, size in zip(given, sizes, strict=True)
+    return len(chosen) == len(sizes) and all(
+        isinstance(size, str) or size == ours for ours, size in zip(chosen, sizes, strict=True)
     )

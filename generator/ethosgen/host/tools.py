@@ -32,7 +32,7 @@ def run_command(
     command: Sequence[str],
     limit_s: float,
     environment: Mapping[str, str] | None = None,
-    given: IO[bytes] | None = None,
+    standard_input: IO[bytes] | None = None,
 ) -> str:
     """Run a program, without a shell, and return all its output.
 
@@ -46,7 +46,7 @@ def run_command(
         with hold_signals():
             started = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL if given is None else given,
+                stdin=subprocess.DEVNULL if standard_input is None else standard_input,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=environment,

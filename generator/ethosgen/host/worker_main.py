@@ -94,9 +94,9 @@ def _serve() -> None:
     arrays: dict[str, Any] = {}
     answer: dict[str, Any]
     try:
-        given = load(folder / INPUTS)
+        inputs = load(folder / INPUTS)
         request = json.loads((folder / REQUEST).read_text())
-        values, arrays = _function(script, function)(request, given, folder / FILES)
+        values, arrays = _function(script, function)(request, inputs, folder / FILES)
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
         sentence = _sentence(error)

@@ -92,12 +92,14 @@ def undefined_elements(
         return none
     if operator.custom_code in _AWAITING:
         return ~none & (not values[operator.outputs[1]].item())
-    given = [values[i] if tensors[i].data is None else tensors[i].array() for i in operator.inputs]
+    operands = [
+        values[i] if tensors[i].data is None else tensors[i].array() for i in operator.inputs
+    ]
     with np.errstate(all="ignore"):
         if operator.code == "POW":
-            power = np.power(given[0].astype(np.float64), given[1].astype(np.float64))
+            power = np.power(operands[0].astype(np.float64), operands[1].astype(np.float64))
             return ~_fits(power, np.iinfo(target.dtype))
-        value = given[0]
+        value = operands[0]
         if operator.code == "CAST":
             fits = _fits(np.trunc(value), np.iinfo(target.dtype))
             return none if oracle == litert.NAME else ~fits

@@ -23,17 +23,17 @@ def run_model(request: Mapping[str, Any], arrays: Mapping[str, Array], folder: P
     outputs: dict[str, Array] = {}
     unpredictable = []
     for i in range(request["samples"]):
-        given = [arrays[f"{i}.{j}"] for j in range(request["inputs"])]
+        inputs = [arrays[f"{i}.{j}"] for j in range(request["inputs"])]
         with tempfile.TemporaryFile() as prints:
             try:
                 with _printing_to(prints):
-                    made, status = model.run(data, given)
+                    results, status = model.run(data, inputs)
             except ValueError as error:
                 raise ValueError(_reason(prints) or str(error)) from None
             if status == model.GraphStatus.TOSA_ERROR:
                 raise ValueError(_reason(prints) or "it reports an error in the graph")
         unpredictable.append(status == model.GraphStatus.TOSA_UNPREDICTABLE)
-        outputs |= {f"{i}.{j}": array for j, array in enumerate(made)}
+        outputs |= {f"{i}.{j}": array for j, array in enumerate(results)}
     return {"unpredictable": unpredictable}, outputs
 
 

@@ -47,9 +47,9 @@ _PICKLED = (".pt", ".pth", ".ckpt", ".bin")
 def find_quantizer(path: Path) -> Quantizer:
     """Return the quantizer for a file, by its suffix; InputError names those that there are."""
     suffix = path.suffix.lower()
-    found = next((quantizer for quantizer in QUANTIZERS if quantizer.suffix == suffix), None)
-    if found is not None:
-        return found
+    known = next((quantizer for quantizer in QUANTIZERS if quantizer.suffix == suffix), None)
+    if known is not None:
+        return known
     if suffix in _PICKLED:
         raise InputError(
             f"'{path}' looks like a pickled checkpoint, which can run any code, so ethosgen never "

@@ -46,7 +46,7 @@ def trials(
 ) -> list[dict[str, Any]]:
     """Return the trials worth running, as requests of a script."""
     lossy = [layer for layer in layers if layer.is_quantized and layer.lost_db > 0]
-    lossy.sort(key=lambda one: -one.lost_db)
+    lossy.sort(key=lambda layer: -layer.lost_db)
     requests: list[dict[str, Any]] = []
     for layer in lossy[:MOST_LAYERS]:
         names = [[layer.name]]
@@ -60,7 +60,7 @@ def trials(
 
 def advice(
     tried: Sequence[dict[str, Any]],
-    found: Sequence[Sequence[Sequence[float]]],
+    energies_of_trials: Sequence[Sequence[Sequence[float]]],
     sqnr_db: float,
     keep: Sequence[str],
 ) -> list[Advice]:
@@ -68,10 +68,13 @@ def advice(
 
     A longer list of layers is omitted if a part of it helps as much, within a decibel.
     """
-    reached = [(trial, worst_db(energies)) for trial, energies in zip(tried, found, strict=True)]
+    reached = [
+        (trial, worst_db(energies))
+        for trial, energies in zip(tried, energies_of_trials, strict=True)
+    ]
     helpful = [(trial, ratio) for trial, ratio in reached if ratio >= sqnr_db + WORTH_DB]
     advices = []
-    for trial, ratio in sorted(helpful, key=lambda one: -one[1]):
+    for trial, ratio in sorted(helpful, key=lambda entry: -entry[1]):
         new = [name for name in trial["keep"] if name not in keep]
         parts = [r for t, r in helpful if set(t["keep"]) < set(trial["keep"])]
         if new and any(part >= ratio - 1 for part in parts):

@@ -70,7 +70,7 @@ _EXACT_DB = 150.0
 """Better than float32 can be."""
 
 
-def layers_of(found: Iterable[Mapping[str, Any]]) -> list[QuantizedLayer]:
+def layers_of(figures: Iterable[Mapping[str, Any]]) -> list[QuantizedLayer]:
     """Return the layers that a script measured."""
     return [
         QuantizedLayer(
@@ -81,7 +81,7 @@ def layers_of(found: Iterable[Mapping[str, Any]]) -> list[QuantizedLayer]:
             tuple(SquareSums(*energy) for energy in layer["inputs"]),
             tuple(layer["readers"]),
         )
-        for layer in found
+        for layer in figures
     ]
 
 

@@ -63,9 +63,9 @@ def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     for port in list(model.graph.input):
         if port.name in constants:  # old files list them so
             model.graph.input.remove(port)
-    for made in [*model.graph.output, *model.graph.value_info]:
-        if any(not dim.HasField("dim_value") for dim in made.type.tensor_type.shape.dim):
-            made.type.tensor_type.ClearField("shape")  # inferred again from the inputs
+    for value in [*model.graph.output, *model.graph.value_info]:
+        if any(not dim.HasField("dim_value") for dim in value.type.tensor_type.shape.dim):
+            value.type.tensor_type.ClearField("shape")  # inferred again from the inputs
     onnx.save(model, folder / "given.onnx")
     model = _preprocessed(folder)
     _name_nodes(model.graph)
@@ -307,10 +307,10 @@ def _layers(
 ) -> Iterator[dict[str, Any]]:
     """Yield the float network's layers; a fused activation is no layer of its own."""
     graph = onnx.load(folder / _FLOAT).graph
-    made = onnx.load(folder / request["output"]).graph
-    quantized = {node.input[0] for node in made.node if node.op_type == "QuantizeLinear"}
+    quantized_graph = onnx.load(folder / request["output"]).graph
+    quantized = {node.input[0] for node in quantized_graph.node if node.op_type == "QuantizeLinear"}
     integers = quantized | {name.removesuffix(_RENAMED) for name in quantized}
-    whole = _fed_with_integers(made, energies)
+    whole = _fed_with_integers(quantized_graph, energies)
     readers, fused = _readers(graph), set()
     for node in graph.node:
         if node.output[0] in fused:

@@ -96,8 +96,8 @@ class Quantizer:
         asked = {"folder": str(folder), "steps": [(name, dict(about)) for name, about, _ in steps]}
         arrays = {
             f"{number}/{name}": array
-            for number, (_, _, given) in enumerate(steps)
-            for name, array in given.items()
+            for number, (_, _, inputs) in enumerate(steps)
+            for name, array in inputs.items()
         }
         environment = ENVIRONMENTS[self.extra]
         reply = run_script(environment, self.script, "run", asked, arrays, limit_s=LIMIT_S)

@@ -235,9 +235,9 @@ class _Runner:
         )
         self._interpreter.allocate_tensors()
         graph = _parse(data).subgraphs[0]
-        made = {*graph.inputs, *(index for op in graph.operators for index in op.outputs)}
+        written = {*graph.inputs, *(index for op in graph.operators for index in op.outputs)}
         details = self._interpreter.get_tensor_details()
-        self._made = [d for d in details if d["index"] in made and _is_real(d)]
+        self._written = [d for d in details if d["index"] in written and _is_real(d)]
 
     def outputs(self, sample: dict[str, Array]) -> list[Array]:
         """Run a sample and return the outputs."""
@@ -247,7 +247,7 @@ class _Runner:
     def values(self, sample: dict[str, Array]) -> dict[str, Array]:
         """Run a sample and return every tensor of floats or quantized integers, by name."""
         self._run(sample)
-        return {detail["name"]: self._value(detail) for detail in self._made}
+        return {detail["name"]: self._value(detail) for detail in self._written}
 
     def _run(self, sample: dict[str, Array]) -> None:
         for detail in self._interpreter.get_input_details():

@@ -64,7 +64,7 @@ def run(request: Mapping[str, Any], arrays: Arrays, _files: Path) -> Answer:
     """Call several functions in turn; their arrays are named STEP/NAME, and so are the answers'."""
     folder = Path(request["folder"])
     values: list[dict[str, Any]] = []
-    made: dict[str, Array] = {}
+    outputs: dict[str, Array] = {}
     for number, (function, asked) in enumerate(request["steps"]):
         own = {
             name.partition("/")[2]: array
@@ -73,8 +73,8 @@ def run(request: Mapping[str, Any], arrays: Arrays, _files: Path) -> Answer:
         }
         answer, results = _FUNCTIONS[function](asked, own, folder)
         values.append(answer)
-        made |= {f"{number}/{name}": array for name, array in results.items()}
-    return {"values": values}, made
+        outputs |= {f"{number}/{name}": array for name, array in results.items()}
+    return {"values": values}, outputs
 
 
 def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
@@ -274,8 +274,8 @@ class _Observed(torch.fx.Interpreter):  # type: ignore[misc] # torch is not inst
         self.values: dict[str, Any] = {}
 
     def run_node(self, n: Any) -> Any:
-        self.values[n.name] = made = super().run_node(n)
-        return made
+        self.values[n.name] = result = super().run_node(n)
+        return result
 
 
 def _energies(reference: Any, module: Any, samples: Any) -> dict[str, list[float]]:

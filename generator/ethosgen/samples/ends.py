@@ -38,8 +38,8 @@ def drive_to_ends(network: Network, most_work: int | None = None) -> list[Arrays
     spans = dict(zip((t.index for t in network.inputs), input_spans(network), strict=True))
     samples: list[dict[str, Array]] = [{} for _ in range(COUNT)]
     for operator in network.graph.operators:
-        for sample, made in zip(samples, _driven(operator, network.graph, spans), strict=True):
-            sample.update(made)
+        for sample, driven in zip(samples, _driven(operator, network.graph, spans), strict=True):
+            sample.update(driven)
     count = COUNT if most_work is None else default_samples(network, COUNT, most_work)
     return list(samples[:count])
 

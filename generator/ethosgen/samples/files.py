@@ -201,12 +201,12 @@ def _as_batch(path: Path | str, tensor: Tensor, array: Array, what: str) -> Arra
     )
 
 
-def _settled(shape: tuple[int, ...], given: tuple[int, ...]) -> tuple[int, ...]:
+def _settled(shape: tuple[int, ...], stored: tuple[int, ...]) -> tuple[int, ...]:
     """Return an input's shape with the sizes that an array gives to its open dimensions."""
-    if len(given) not in (len(shape), len(shape) + 1):
+    if len(stored) not in (len(shape), len(shape) + 1):
         return shape
-    own = given[len(given) - len(shape) :]
-    is_batch = len(given) == len(shape)
+    own = stored[len(stored) - len(shape) :]
+    is_batch = len(stored) == len(shape)
     sizes = (
         wanted if wanted != OPEN else 1 if axis == 0 and is_batch else size
         for axis, (wanted, size) in enumerate(zip(shape, own, strict=True))

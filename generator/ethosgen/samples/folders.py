@@ -98,9 +98,9 @@ def _read(
         sound = sounds.read_sound(file)
         steps = sounds.as_steps(file, sound, tensor, is_sequence, preparation.pad)
         return steps, sound.rate_hz
-    given = load_array(file)
+    values = load_array(file)
     try:
-        array = quantized(given, tensor)
+        array = quantized(values, tensor)
     except InputError as error:
         raise InputError(f"{file}: {error}") from None
     return stack_inputs(file, [tensor], {tensor.name: array}, "input")[tensor.name], 0

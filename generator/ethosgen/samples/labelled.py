@@ -151,12 +151,12 @@ def _quantize(
         raise InputError(f"{path}: {error}") from None
 
 
-def _as_labels(path: Path, given: Array) -> Array:
-    labels = given.reshape(-1)
+def _as_labels(path: Path, values: Array) -> Array:
+    labels = values.reshape(-1)
     if labels.dtype.kind not in "iub" or not labels.size or int(labels.min()) < 0:
         raise InputError(
-            f"{path}: labels must be integers from 0, one for each sample, but are {given.dtype} "
-            f"{list(given.shape)}"
+            f"{path}: labels must be integers from 0, one for each sample, but are {values.dtype} "
+            f"{list(values.shape)}"
         )
     return labels.astype(np.int64)
 

@@ -77,8 +77,8 @@ def _combined(
     else:
         places = np.searchsorted(theirs, beside.array())
     chosen = ours[_partners(best, distance, places, free, y)].astype(free.dtype)
-    made = [chosen] if beside.data is not None else [chosen, theirs[places].astype(beside.dtype)]
-    return made[::-1] if is_swapped else made
+    pair = [chosen] if beside.data is not None else [chosen, theirs[places].astype(beside.dtype)]
+    return pair[::-1] if is_swapped else pair
 
 
 def _partners(best: Array, distance: Array, places: Array, free: Tensor, y: Tensor) -> Array:

@@ -229,14 +229,14 @@ def _run_sample(
     index, sample = job
     network = info.networks[index]
     for port, tensor in enumerate(network.inputs):
-        given, memory = (
+        content, memory = (
             fitting(sample, tensor).tobytes(),
             target.buffer(PortIndex(index, False, port)),
         )
         if memory is not None:
-            memory[:] = np.frombuffer(given, np.uint8)
+            memory[:] = np.frombuffer(content, np.uint8)
         else:
-            session.write_input(port, given, _ANSWER_S, index)
+            session.write_input(port, content, _ANSWER_S, index)
     reply = session.run(timeout_s, index)
     if reply.status not in (Status.OK, Status.NOT_READY):
         raise _explain(reply, target, network, info.devices)

@@ -255,13 +255,13 @@ class Elements(ExitStack):
     def _relay(
         self,
         number: int,
-        one: End,
-        other: End,
+        near: End,
+        far: End,
         forward: Callable[[bytes], bytes] = lambda data: data,
     ) -> None:
         """Carry what the line before element `number` carries."""
-        relay = Relay(one, other, forward)
-        for end in (one, other):
+        relay = Relay(near, far, forward)
+        for end in (near, far):
             self.callback(end.close)
         self._relays.append((number, relay))
         relay.start()

@@ -116,7 +116,7 @@ class SshTarget(PipedTarget):
         script = f'd=$(mktemp -d) && cat > "$d"/{name} && chmod 700 "$d"/{name} && echo "$d"'
         try:
             with self._program.open("rb") as program:
-                output = run_command([ssh, *self._ssh, script], _COPY_S, given=program)
+                output = run_command([ssh, *self._ssh, script], _COPY_S, standard_input=program)
         except CommandError as error:
             words = error.words.strip()[-_SAID_CHARACTERS:]
             raise TargetError(

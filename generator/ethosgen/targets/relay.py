@@ -83,10 +83,10 @@ class Relay(threading.Thread):
     """Carries bytes between two ends; what goes from the first to the second passes `forward`."""
 
     def __init__(
-        self, one: End, other: End, forward: Callable[[bytes], bytes] = lambda data: data
+        self, first: End, second: End, forward: Callable[[bytes], bytes] = lambda data: data
     ) -> None:
         super().__init__(daemon=True)
-        self._ends = {one: (other, forward), other: (one, lambda data: data)}
+        self._ends = {first: (second, forward), second: (first, lambda data: data)}
         self.error: TargetError | None = None
 
     def run(self) -> None:

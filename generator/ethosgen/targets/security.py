@@ -55,9 +55,9 @@ def expected_evidence(info: ProjectInfo) -> dict[Evidence, str]:
     return {e: text for e, text in _FOUND.items() if info.npu != NO_NPU or e not in of_npu}
 
 
-def check_security(found: int, info: ProjectInfo) -> None:
+def check_security(evidence: int, info: ProjectInfo) -> None:
     """Raise TargetError unless the secure image of a non-secure firmware confirms everything."""
-    missing = [text for e, text in expected_evidence(info).items() if e not in Evidence(found)]
+    missing = [text for e, text in expected_evidence(info).items() if e not in Evidence(evidence)]
     if missing:
         raise TargetError(
             "the firmware does not run as its project demands: its secure image does not confirm "

@@ -45,7 +45,7 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
     if not info.is_apart:
         return {}
     slots = _slots(elf)
-    found = {}
+    files = {}
     for network in info.networks:
         if network.weights is None or network.name not in slots:
             continue
@@ -61,8 +61,8 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
                 f"enlarge {network.name.upper()}_SLOT_BYTES in the application's board_weights.h, "
                 "and build it again"
             )
-        found[address] = file
-    return found
+        files[address] = file
+    return files
 
 
 def describe_refusal(status: int, info: ProjectInfo) -> str:

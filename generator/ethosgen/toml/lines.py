@@ -15,19 +15,19 @@ def find_line(text: str, field: str) -> int | None:
     places: dict[str, int] = {}
     table = ""
     counts: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
+    for number, content in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(content):
             table = re.sub(r"\s|\"", "", header[2])
             if header[1]:
                 counts[table] = counts.get(table, -1) + 1
                 table += f".{counts[table]}"
             _note(places, table, number)
-        elif key := _KEY.match(line):
+        elif key := _KEY.match(content):
             _note(places, f"{table}.{key[1]}" if table else key[1], number)
     parts = field.split(".")
     for length in range(len(parts), 0, -1):
-        if found := places.get(".".join(parts[:length])):
-            return found
+        if line := places.get(".".join(parts[:length])):
+            return line
     return None
 
 

@@ -23,10 +23,10 @@ def build_csolution(directory: Path, on: str) -> Built:
     cbuild = CBUILD.find()
     context = f"firmware.Release+{on}"
     run_step([str(cbuild), str(source / _SOLUTION), "--packs", "--context", context], directory)
-    made = source / "out" / "firmware" / on / "Release" / "firmware.elf"
-    if not made.is_file():
-        raise BuildError(f"cbuild produced no '{made}'")
+    built = source / "out" / "firmware" / on / "Release" / "firmware.elf"
+    if not built.is_file():
+        raise BuildError(f"cbuild produced no '{built}'")
     elf = source / "build" / on / "firmware.elf"
     elf.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(made, elf)
+    shutil.copyfile(built, elf)
     return Built(elf, on, measure_elf(elf))

@@ -42,8 +42,8 @@ def drop_foreign_build(source: Path, place: Path) -> None:
         shutil.rmtree(place)
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    return one.exists() and one.samefile(other)
+def _is_same(path: Path, other: Path) -> bool:
+    return path.exists() and path.samefile(other)
 
 
 def run_step(

@@ -99,7 +99,7 @@ def _finite(value: float | None) -> float | str | None:
 class Agreement:
     """The comparison of two targets: samples with an output that differs, and the first of them."""
 
-    one: str
+    target: str
     other: str
     samples: int
     differing: int
@@ -108,7 +108,7 @@ class Agreement:
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
         return {
-            "targets": [self.one, self.other],
+            "targets": [self.target, self.other],
             "samples": self.samples,
             "differing": self.differing,
             "first": self.first.as_json() if self.first else None,

@@ -279,12 +279,12 @@ def front(costs: Sequence[Cost | None]) -> list[int]:
     """
     times = durations(costs)
     known = [(i, cost) for i, cost in enumerate(costs) if cost is not None]
-    ordered = sorted(known, key=lambda one: (one[1].sram_bytes, times[one[0]], one[0]))
-    found: list[int] = []
+    ordered = sorted(known, key=lambda entry: (entry[1].sram_bytes, times[entry[0]], entry[0]))
+    indices: list[int] = []
     for index, _ in ordered:
-        if not found or times[index] < times[found[-1]]:
-            found.append(index)
-    return found
+        if not indices or times[index] < times[indices[-1]]:
+            indices.append(index)
+    return indices
 
 
 def durations(costs: Sequence[Cost | None]) -> list[tuple[int, float]]:

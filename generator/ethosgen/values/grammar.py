@@ -28,7 +28,7 @@ def _meant(name: str, known: list[str]) -> list[str]:
     if len(name) >= _PART and 0 < len(within) <= _MOST:
         return within
     matches = {word: difflib.SequenceMatcher(None, name, word.lower()) for word in known}
-    best = max(known, key=lambda one: matches[one].ratio(), default="")
+    best = max(known, key=lambda other: matches[other].ratio(), default="")
     if best and matches[best].ratio() >= _ALIKE:
         return [best]
     runs = {word: match.find_longest_match() for word, match in matches.items()}

@@ -70,8 +70,8 @@ class LabelledResult:
         """Yield a flat object for each sample: its label, and the answer or the score."""
         if self.report is None:
             return
-        found = self.report.classification
-        names = [figures.name for figures in found.classes] if found else []
+        classification = self.report.classification
+        names = [figures.name for figures in classification.classes] if classification else []
         for verdict in self.report.verdicts:
             has_answer = verdict.answer is not None
             yield {

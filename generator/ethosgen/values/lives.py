@@ -15,11 +15,11 @@ Life = tuple[int, int]
 
 def times(on_npu: Iterable[bool]) -> list[int]:
     """Return the time of each step, then the time of the end; `on_npu` marks the NPU's steps."""
-    found, partitions = [], 0
+    numbers, partitions = [], 0
     for is_partition in on_npu:
-        found.append(2 * partitions + is_partition)
+        numbers.append(2 * partitions + is_partition)
         partitions += is_partition
-    return [*found, 2 * partitions]
+    return [*numbers, 2 * partitions]
 
 
 def lives(graph: Graph, operators: Sequence[Operator], custom_code: str) -> dict[int, Life]:

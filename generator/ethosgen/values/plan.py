@@ -159,7 +159,9 @@ class Call:
     def memories(self) -> frozenset[str]:
         """The names of the blobs and scratches whose addresses it passes."""
         return frozenset(
-            one.of for one in self.arguments if isinstance(one, Address) and isinstance(one.of, str)
+            argument.of
+            for argument in self.arguments
+            if isinstance(argument, Address) and isinstance(argument.of, str)
         )
 
 

@@ -116,7 +116,7 @@ class EthosUFamily:
         """Compile the operators that Vela supports."""
         return _divide(asked, allocation).plan
 
-    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+    def files(self, plans: Sequence[Plan]) -> ProjectFiles:
         """Return the driver."""
         return FILES
 
@@ -182,8 +182,8 @@ class EthosUFamily:
             return ()
         stream = stream_of(partition)
         npu = find_accelerator(plan.accelerator.name)
-        found = list_operations(stream.commands, npu, ports_of(plan, partition))
-        return [_with_layer(one, plan, stream, offset) for offset, one in found]
+        issued = list_operations(stream.commands, npu, ports_of(plan, partition))
+        return [_with_layer(operation, plan, stream, offset) for offset, operation in issued]
 
     def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
         """Return when a stream's operations work, and which bytes they use."""
@@ -204,15 +204,15 @@ class EthosUFamily:
         return partition_facts(plan, partition, ports, arena_bytes)
 
 
-def _with_layer(one: NpuOperation, plan: Plan, stream: Stream, offset: int) -> NpuOperation:
+def _with_layer(operation: NpuOperation, plan: Plan, stream: Stream, offset: int) -> NpuOperation:
     """Return an operation with the network's operator that it computes, if that is known."""
     source = stream.sources.get(offset)
     if source is None:
-        return one
+        return operation
     graph = plan.network.graph
     operator = graph.operators[source]
     code = operator.custom_code or operator.code
-    return replace(one, operator=code, layer=graph.tensors[operator.outputs[0]].name)
+    return replace(operation, operator=code, layer=graph.tensors[operator.outputs[0]].name)
 
 
 def _divide(task: DivisionTask, allocation: Allocation[OperatorIndex]) -> "Division":

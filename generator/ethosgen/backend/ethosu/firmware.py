@@ -77,16 +77,16 @@ def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
     They are by the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in
     use. None if the streams disagree; later drivers set the ports for each run.
     """
-    found: dict[str, int] = {}
+    ports: dict[str, int] = {}
     for stream in streams:
         wanted = {"NPU_QCONFIG": stream["qconfig"]}
         for region, bytes_ in enumerate(stream["base_bytes"]):
             if bytes_:
                 wanted[f"NPU_REGIONCFG_{region}"] = stream["regioncfg"] >> (2 * region) & 3
-        if any(found.get(name, value) != value for name, value in wanted.items()):
+        if any(ports.get(name, value) != value for name, value in wanted.items()):
             return None
-        found |= wanted
-    return dict(sorted(found.items()))
+        ports |= wanted
+    return dict(sorted(ports.items()))
 
 
 def _zephyr_symbol(npu: EthosU) -> str:

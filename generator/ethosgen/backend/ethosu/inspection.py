@@ -37,13 +37,13 @@ _RAW_COMMANDS = "cmd_data"
 def list_network(network: Network, npu: EthosU | None, watch: Watch) -> list[Listing]:
     """List a network's streams, compiled first if it is not compiled."""
     if is_compiled(network):
-        found = _same(npu, compiled_for(network), network.name)
+        accelerator = _same(npu, compiled_for(network), network.name)
         streams = [payload.commands for payload in compiled_streams(network)]
     else:
-        found = npu or find_accelerator(DEFAULT_NPU)
-        with watch.phase("offload", f"compiling for {found.name} (Vela)"):
-            streams = [stream_of(p).commands for p in offload(network, found).partitions]
-    return [_listing(f"partition_{i}", found, stream) for i, stream in enumerate(streams)]
+        accelerator = npu or find_accelerator(DEFAULT_NPU)
+        with watch.phase("offload", f"compiling for {accelerator.name} (Vela)"):
+            streams = [stream_of(p).commands for p in offload(network, accelerator).partitions]
+    return [_listing(f"partition_{i}", accelerator, stream) for i, stream in enumerate(streams)]
 
 
 def list_file(data: bytes, name: str, npu: EthosU | None) -> list[Listing]:
@@ -52,10 +52,10 @@ def list_file(data: bytes, name: str, npu: EthosU | None) -> list[Listing]:
         data = _raw_commands(data, name)
     if data[:4] in HEADERS:
         payload = strip_header(data)
-        found = _same(npu, accelerator_for(payload.config_word, name), name)
-        return [_listing(name, found, payload.commands)]
-    found = npu or find_accelerator(DEFAULT_NPU)
-    isa = instruction_set(found.config_word)
+        accelerator = _same(npu, accelerator_for(payload.config_word, name), name)
+        return [_listing(name, accelerator, payload.commands)]
+    accelerator = npu or find_accelerator(DEFAULT_NPU)
+    isa = instruction_set(accelerator.config_word)
     try:
         next(decode(data, isa))
     except (NpuFault, StopIteration):
@@ -63,7 +63,7 @@ def list_file(data: bytes, name: str, npu: EthosU | None) -> list[Listing]:
             f"'{name}' is neither a .tflite, nor Vela's raw output, nor a command stream of "
             f"{isa.products}"
         ) from None
-    return [_listing(name, found, data)]
+    return [_listing(name, accelerator, data)]
 
 
 def _raw_commands(data: bytes, name: str) -> bytes:
@@ -77,11 +77,11 @@ def _raw_commands(data: bytes, name: str) -> bytes:
         ) from None
 
 
-def _same(wanted: EthosU | None, found: EthosU, name: str) -> EthosU:
+def _same(wanted: EthosU | None, npu: EthosU, name: str) -> EthosU:
     """Return the NPU that a file is for; InputError if the user names another."""
     if wanted is not None:
-        require_npu(wanted, found, name)
-    return found
+        require_npu(wanted, npu, name)
+    return npu
 
 
 def _listing(name: str, npu: EthosU, stream: bytes) -> Listing:

@@ -243,9 +243,9 @@ class Command:
 
     def field(self, name: str) -> Field:
         """Return the field of that name; KeyError if there is none."""
-        for one in self.fields:
-            if one.name == name:
-                return one
+        for part in self.fields:
+            if part.name == name:
+                return part
         raise KeyError(f"{self.name} has no field '{name}'")
 
 

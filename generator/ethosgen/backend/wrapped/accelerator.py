@@ -153,7 +153,7 @@ class WrappedAccelerator:
             self.is_simulated,
         )
 
-    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+    def files(self, plans: Sequence[Plan]) -> ProjectFiles:
         """Return its folder's files as they are, its C files, and its headers."""
         declaration = self.folder.declaration
         return ProjectFiles(

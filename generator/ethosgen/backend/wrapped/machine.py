@@ -40,11 +40,11 @@ class Compilers:
     cxx: Tool | None = None
     emulator: Tool | None = None
 
-    def build(self, made: Path, parts: Parts) -> None:
+    def build(self, program: Path, parts: Parts) -> None:
         """Compile and link a program; CommandError has the compiler's messages."""
         if self.cxx is None:
             files = map(str, (*parts.sources, *parts.kept))
-            options = (*C_FLAGS, *parts.flags, "-o", str(made))
+            options = (*C_FLAGS, *parts.flags, "-o", str(program))
             _run([str(self.c.find()), *options, *files, *parts.libraries, "-lm"])
             return
         objects = []
@@ -52,7 +52,7 @@ class Compilers:
             objects.append(str(source.with_suffix(".o")))
             _run([*self._compile(source), *parts.flags, "-o", objects[-1]])
         objects += [str(self._object(source, parts.flags)) for source in parts.kept]
-        linked = ("-static", "-o", str(made), *objects, *parts.libraries, "-lm")
+        linked = ("-static", "-o", str(program), *objects, *parts.libraries, "-lm")
         _run([str(self.cxx.find()), *linked])
 
     def command(self, program: Path) -> list[str]:
@@ -70,12 +70,12 @@ class Compilers:
         text = [compiler, *options[:-1], source.name]
         text += [flag for flag in flags if not flag.startswith(f"-I{folder.parent}")]
         text += [path.read_text("utf-8") for path in (source, *sorted(folder.rglob("*.h*")))]
-        made = _kept_objects() / f"{hashlib.sha256(repr(text).encode()).hexdigest()}.o"
-        if not made.exists():
-            started = made.with_suffix(f".{os.getpid()}")
+        compiled = _kept_objects() / f"{hashlib.sha256(repr(text).encode()).hexdigest()}.o"
+        if not compiled.exists():
+            started = compiled.with_suffix(f".{os.getpid()}")
             _run([compiler, *options, *flags, "-o", str(started)])
-            started.rename(made)
-        return made
+            started.rename(compiled)
+        return compiled
 
 
 HERE = Compilers(HOST_GCC)

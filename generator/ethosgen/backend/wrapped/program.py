@@ -193,10 +193,10 @@ class HostProgram:
 
     @cached_property
     def _memories(self) -> list[list[_Memory]]:
-        found = [list(self._memories_of(partition)) for partition in self._partitions]
+        groups = [list(self._memories_of(partition)) for partition in self._partitions]
         if self._device is None:
-            return found
-        return [[self._placed(memory, self._device) for memory in memories] for memories in found]
+            return groups
+        return [[self._placed(memory, self._device) for memory in memories] for memories in groups]
 
     def _placed(self, memory: _Memory, device: HostDevice) -> _Memory:
         is_written = memory.kind in ("OUTPUT", "SCRATCH")

@@ -107,8 +107,8 @@ class ChainSite:
             if member.operator.code == PAD and member is not self._main_member:
                 continue
             roles = zip(roles_of(member.operator.code), member.operator.inputs, strict=False)
-            for role, given in roles:
-                index = self._before_padding(given)
+            for role, operand in roles:
+                index = self._before_padding(operand)
                 if index != ABSENT and index not in self.inner:
                     by_name[f"{member.prefix}{role}"] = self.graph.tensors[index]
         for number, index in enumerate(self.outputs, 1):
@@ -336,8 +336,8 @@ def _rescaling(site: ChainSite) -> dict[str, Value]:
         return terms
     try:
         for name, real in rescale(site).items():
-            one = quantize_multiplier(real)
-            terms |= {f"{name}_multiplier": one.mantissa, f"{name}_shift": one.shift}
+            multiplier = quantize_multiplier(real)
+            terms |= {f"{name}_multiplier": multiplier.mantissa, f"{name}_shift": multiplier.shift}
     except UnsupportedError:
         return {}
     return terms

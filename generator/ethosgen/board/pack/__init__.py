@@ -35,13 +35,13 @@ def start_from_pack(
     if output is not None:  # check it before minutes of fetching
         _check_name(output)
     if pack is not None:
-        found = find_in_pack(pack, selection)
+        description = find_in_pack(pack, selection)
     else:
-        found = find_device(selection, index, limit_s)
-    processor = found.processor(selection.processor)
-    path = output or Path(file_name(found, processor))
+        description = find_device(selection, index, limit_s)
+    processor = description.processor(selection.processor)
+    path = output or Path(file_name(description, processor))
     _check_name(path)
-    return write_board(path, board_text(found, processor, path))
+    return write_board(path, board_text(description, processor, path))
 
 
 def _check_name(path: Path) -> None:

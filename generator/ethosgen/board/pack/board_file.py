@@ -228,11 +228,11 @@ def _memories(device: PackDevice, processor: PackProcessor) -> list[_Chosen]:
             memory.start_addr < c.start_addr + c.size_bytes and c.start_addr < end for c in chosen
         ):
             continue
-        one = _choose(memory, access, {c.name for c in chosen}, device.algorithms)
+        part = _choose(memory, access, {c.name for c in chosen}, device.algorithms)
         seen_as = by_name.get(memory.alias or "")
         if seen_as is not None:
-            one = replace(one, npu_start_addr=seen_as.start_addr)
-        chosen.append(one)
+            part = replace(part, npu_start_addr=seen_as.start_addr)
+        chosen.append(part)
     return chosen
 
 

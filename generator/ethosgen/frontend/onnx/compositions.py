@@ -16,9 +16,9 @@ def convolution(node: Node) -> Any:
 
     Each group's channels lie together, its planes from front to back. Other ranks are left.
     """
-    made = converters.windowed(node)
+    expression = converters.windowed(node)
     if len(node.shape()) != 5:
-        return made
+        return expression
 
     def emit(value: Any) -> Any:
         return node.builder.normalize(value)
@@ -26,16 +26,16 @@ def convolution(node: Node) -> Any:
     attributes = node.attributes
     weights = [int(size) for size in node.shape(1)]
     groups = int(attributes.get("group", 1))
-    strides = [int(one) for one in attributes.get("strides") or (1, 1, 1)]
-    dilations = [int(one) for one in attributes.get("dilations") or (1, 1, 1)]
-    pads = [int(one) for one in attributes.get("pads") or (0,) * 6]
+    strides = [int(stride) for stride in attributes.get("strides") or (1, 1, 1)]
+    dilations = [int(dilation) for dilation in attributes.get("dilations") or (1, 1, 1)]
+    pads = [int(pad) for pad in attributes.get("pads") or (0,) * 6]
     kernel = emit(relax.op.permute_dims(node.inputs[1], [0, 2, 1, 3, 4]))
     kernel = emit(relax.op.reshape(kernel, [weights[0], weights[1] * weights[2], *weights[3:]]))
     planes = _planes(node, groups, strides[0], dilations[0], (pads[0], pads[3]))
     batch, depth, _, *plane = (int(size) for size in planes.ty.shape.values)
     channels = groups * weights[1] * weights[2]
     planes = emit(relax.op.reshape(planes, [batch * depth, channels, *plane]))
-    made = emit(
+    expression = emit(
         relax.op.nn.conv2d(
             planes,
             kernel,
@@ -45,12 +45,12 @@ def convolution(node: Node) -> Any:
             groups,
         )
     )
-    if (bias := node.given(2)) is not None:
+    if (bias := node.operand(2)) is not None:
         bias = emit(relax.op.reshape(bias, [1, weights[0], 1, 1]))
-        made = emit(relax.op.add(made, bias))
-    sizes = [int(size) for size in made.ty.shape.values]
-    made = emit(relax.op.reshape(made, [batch, depth, *sizes[1:]]))
-    return relax.op.permute_dims(made, [0, 2, 1, 3, 4])
+        expression = emit(relax.op.add(expression, bias))
+    sizes = [int(size) for size in expression.ty.shape.values]
+    expression = emit(relax.op.reshape(expression, [batch, depth, *sizes[1:]]))
+    return relax.op.permute_dims(expression, [0, 2, 1, 3, 4])
 
 
 def _planes(node: Node, groups: int, stride: int, gap: int, pads: tuple[int, int]) -> Any:
@@ -89,19 +89,19 @@ def resize(node: Node) -> Any:
         return converters.resize(node)
     scales, sizes = node.array(2), node.array(3)
     shape = node.shape()
-    given = scales if scales is not None and scales.size else sizes
-    assert given is not None
+    targets = scales if scales is not None and scales.size else sizes
+    assert targets is not None
     axes = [int(axis) % len(shape) for axis in node.attributes.get("axes") or range(len(shape))]
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnsupportedError("it keeps the aspect ratio; give it the sizes that follow")
-    made = node.inputs[0]
-    for axis, number in zip(axes, given.reshape(-1), strict=True):
+    expression = node.inputs[0]
+    for axis, number in zip(axes, targets.reshape(-1), strict=True):
         size = shape[axis]
-        out = int(number) if given is sizes else int(np.rint(size * number))
-        if out != size or (given is scales and number != 1):
-            scale = float(number) if given is scales else out / size
-            made = _along(node, made, axis, _cubic_matrix(node, size, out, scale))
-    return made
+        out = int(number) if targets is sizes else int(np.rint(size * number))
+        if out != size or (targets is scales and number != 1):
+            scale = float(number) if targets is scales else out / size
+            expression = _along(node, expression, axis, _cubic_matrix(node, size, out, scale))
+    return expression
 
 
 def _along(node: Node, value: Any, axis: int, matrix: Any) -> Any:

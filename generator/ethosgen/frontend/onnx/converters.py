@@ -25,13 +25,13 @@ class Node:
     attributes: dict[str, Any]
     opset: int
 
-    def given(self, number: int) -> Any:
+    def operand(self, number: int) -> Any:
         """Return an input, None if it is absent."""
         return self.inputs[number] if number < len(self.inputs) else None
 
     def array(self, number: int) -> Any:
         """Return a constant input, None if it is absent; UnsupportedError if it is computed."""
-        value = self.given(number)
+        value = self.operand(number)
         if value is None:
             return None
         if isinstance(value, relax.Var):

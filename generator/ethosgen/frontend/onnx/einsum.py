@@ -63,7 +63,7 @@ class _Einsum:
         """Join the operands from the left; each sums what no later one needs."""
         joined = self.terms[0]
         for place, term in enumerate(self.terms[1:], 2):
-            later = {*self.result, *"".join(one.letters for one in self.terms[place:])}
+            later = {*self.result, *"".join(term.letters for term in self.terms[place:])}
             joined = self.product(
                 self.summed(joined, later | set(term.letters)),
                 self.summed(term, later | set(joined.letters)),
@@ -105,11 +105,13 @@ class _Einsum:
         left = self.reshaped(left, batch, rows, inner)
         right = self.reshaped(right, batch, inner, columns)
         operator = relax.op.matmul if inner else relax.op.multiply
-        made = self.emit(operator(left, right))
+        expression = self.emit(operator(left, right))
         letters = batch + rows + columns
         if (len(rows), len(columns)) != (1, 1):
-            made = self.emit(relax.op.reshape(made, [self.sizes[letter] for letter in letters]))
-        return _Term(made, letters)
+            expression = self.emit(
+                relax.op.reshape(expression, [self.sizes[letter] for letter in letters])
+            )
+        return _Term(expression, letters)
 
 
 def _without(letters: str) -> dict[int, None]:

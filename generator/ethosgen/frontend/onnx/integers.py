@@ -108,11 +108,11 @@ class _Rewriting:
     def real(self, node: Any, first: int, axis: int) -> str:
         """Return the dequantized operand whose tensor is input `first`."""
         inputs = [name for name in node.input[first : first + 3] if name]
-        made = f"{node.output[0]}_operand{first}"
+        operand = f"{node.output[0]}_operand{first}"
         if np.size(self.known(node, first + 1)) == 1:
-            return self.add("DequantizeLinear", inputs, made)
+            return self.add("DequantizeLinear", inputs, operand)
         rank = np.ndim(self.known(node, first))
-        return self.add("DequantizeLinear", inputs, made, axis=axis % rank)
+        return self.add("DequantizeLinear", inputs, operand, axis=axis % rank)
 
     def between_scales(self, node: Any, form: _Form) -> None:
         """Replace a QLinear operator by its plain one."""

@@ -131,7 +131,7 @@ def _run(node: Node, number: int, sequence: list[Any], back: bool) -> tuple[list
 
 
 def _initial(node: Node, place: int, number: int, shape: tuple[int, int]) -> Any:
-    state = node.given(place) if place == 5 or node.name == "LSTM" else None
+    state = node.operand(place) if place == 5 or node.name == "LSTM" else None
     if state is None:
         return relax.const(np.zeros(shape, np.float32))
     taken = relax.op.take(state, relax.const(np.array([number], np.int64)), 0)
@@ -143,11 +143,11 @@ def _check(node: Node) -> None:
         raise UnsupportedError("it has the layout 1, batches first")
     if node.attributes.get("clip") or node.attributes.get("input_forget"):
         raise UnsupportedError("it has a clip or joined gates")
-    if node.given(4) is not None:
+    if node.operand(4) is not None:
         lengths = node.array(4)
         if np.any(lengths != node.shape()[0]):
             raise UnsupportedError("its sequences have different lengths")
-    if node.name == "LSTM" and node.given(7) is not None and np.any(node.array(7)):
+    if node.name == "LSTM" and node.operand(7) is not None and np.any(node.array(7)):
         raise UnsupportedError("it has peepholes")
 
 

@@ -24,8 +24,8 @@ def without_saturation(data: bytes) -> bytes:
     layers = [node for node in model.graph.node if node.op_type in _WEIGHTS]
     if not layers:
         return data
-    held = {one.name: one for one in model.graph.initializer}
-    unsigned = {name for name, one in held.items() if one.data_type == onnx.TensorProto.UINT8}
+    held = {tensor.name: tensor for tensor in model.graph.initializer}
+    unsigned = {name for name, tensor in held.items() if tensor.data_type == onnx.TensorProto.UINT8}
     for node in model.graph.node:
         if node.op_type == "DynamicQuantizeLinear":
             unsigned |= set(node.output)

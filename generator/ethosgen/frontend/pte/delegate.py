@@ -143,9 +143,11 @@ def _scratch_bytes(blocks: Mapping[str, bytes], name: str) -> int:
 def _ports(block: bytes, what: str, name: str) -> tuple[DelegatePort, ...]:
     count = int.from_bytes(block[:4], "little") if len(block) >= 4 else 0
     for dimensions in _DIMENSIONS:
-        one = struct.Struct(f"<{dimensions + 3}i")
-        if 4 + count * one.size == len(block):
-            return tuple(_port(one.unpack_from(block, 4 + i * one.size)) for i in range(count))
+        layout = struct.Struct(f"<{dimensions + 3}i")
+        if 4 + count * layout.size == len(block):
+            return tuple(
+                _port(layout.unpack_from(block, 4 + i * layout.size)) for i in range(count)
+            )
     raise _bad(name, f"a delegate's {what} have {counted(len(block), 'byte')} for {count}")
 
 

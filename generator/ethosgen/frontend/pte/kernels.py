@@ -57,10 +57,10 @@ class KernelCall:
 
     def integers(self, place: int) -> tuple[int, ...]:
         """Return an argument that must be a list of integers."""
-        found = self.value(place)
-        if not isinstance(found, Items):
+        items = self.value(place)
+        if not isinstance(items, Items):
             raise UnsupportedError(f"its argument {place} is no list")
-        numbers = [self.values[i] for i in found.of]
+        numbers = [self.values[i] for i in items.of]
         if not all(isinstance(value, int) for value in numbers):
             raise UnsupportedError(f"its argument {place} is no list of integers")
         return tuple(int(value) for value in numbers)  # type: ignore[arg-type]

@@ -267,9 +267,9 @@ class _Translation:
                 f"{', '.join(sorted({_short(name) for name in KERNELS}))}); quantize it too, so "
                 "that the partitioner gives it to the NPU, or move it out of the network"
             )
-        given, output = step.arguments[0], step.arguments[-1]
-        before, after = (self._tensor_of(i, f"value {i}") for i in (given, output))
-        source = self._read(given, where)
+        operand, output = step.arguments[0], step.arguments[-1]
+        before, after = (self._tensor_of(i, f"value {i}") for i in (operand, output))
+        source = self._read(operand, where)
         target = self._write(output, f"instruction {number} ({step.name}) writes")
         call = KernelCall(
             self._graph, self._method.values, step.arguments, source, target, before, after
@@ -297,10 +297,10 @@ class _Translation:
             value = self._read(index, where)
             inputs.append(self._port(delegate, port, index, stream, "input"))
             self._adapt(value, inputs[-1], _TO_NHWC if self._is_permuted(port, index) else None)
-        made = arguments[count:]
+        results = arguments[count:]
         outputs = [
             self._port(delegate, port, index, stream, "output")
-            for index, port in zip(made, stream.outputs, strict=True)
+            for index, port in zip(results, stream.outputs, strict=True)
         ]
         commands = graph.tensor(
             f"commands_{delegate}", (len(stream.commands),), "uint8", stream.commands
@@ -310,7 +310,7 @@ class _Translation:
         )
         memories = (commands, weights, *self._memories)
         graph.operator(CUSTOM, [*memories, *inputs], outputs, custom_code=ETHOS_U)
-        for index, port, output in zip(made, stream.outputs, outputs, strict=True):
+        for index, port, output in zip(results, stream.outputs, outputs, strict=True):
             target = self._write(index, f"delegate {delegate} writes")
             self._adapt(output, target, _TO_NCHW if self._is_permuted(port, index) else None)
 

@@ -54,12 +54,14 @@ def arg_maximum(site: Site) -> Value:
     return cast(site, indices)
 
 
-def cast(site: Site, made: Value) -> Value:
+def cast(site: Site, operand: Value) -> Value:
     """Return int32 in the result's type."""
-    if site.dtype == made.dtype:
-        return made
-    options = {"in_data_type": made.dtype, "out_data_type": site.dtype}
-    return site.draft.add_operator("CAST", (made.tensor,), made.shape, site.dtype, None, options)
+    if site.dtype == operand.dtype:
+        return operand
+    options = {"in_data_type": operand.dtype, "out_data_type": site.dtype}
+    return site.draft.add_operator(
+        "CAST", (operand.tensor,), operand.shape, site.dtype, None, options
+    )
 
 
 @translates("topk")

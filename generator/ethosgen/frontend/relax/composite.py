@@ -83,12 +83,14 @@ def _needed(anchor: Any, bias: Any, values: Any) -> set[Any]:
     needed: set[Any] = set()
     waiting = [*anchor.args, *([bias] if bias is not None else [])]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, relax.Tuple):
-            waiting += list(one.fields)
-        elif isinstance(one, relax.Var) and one in values and one not in needed:
-            needed.add(one)
-            value = values[one]
+        expression = waiting.pop()
+        if isinstance(expression, relax.Tuple):
+            waiting += list(expression.fields)
+        elif (
+            isinstance(expression, relax.Var) and expression in values and expression not in needed
+        ):
+            needed.add(expression)
+            value = values[expression]
             waiting += list(value.args) if isinstance(value, relax.Call) else [value]
     return needed
 

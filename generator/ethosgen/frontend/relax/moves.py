@@ -179,11 +179,11 @@ def emit_move(
 ) -> Value:
     """Add an operator that keeps the quantization and the order of axes of its operand."""
     shape = in_order(site.shape, source.order)
-    made = site.draft.add_operator(
+    output = site.draft.add_operator(
         code, (source.tensor, *inputs), shape, source.dtype, source.scale, options
     )
-    made = replace(made, shape=site.shape, order=source.order, is_real=source.is_real)
-    return site.finished(made)
+    output = replace(output, shape=site.shape, order=source.order, is_real=source.is_real)
+    return site.finished(output)
 
 
 @translates("strided_slice")
@@ -197,10 +197,10 @@ def strided_slice(site: Site) -> Value:
     axes, begin, _, *rest = (ints_of(argument) for argument in site.operands[1:])
     step = rest[0] if rest else (1,) * len(axes)
     starts, steps, turned = [0] * rank, [1] * rank, []
-    for named, given, stride in zip(axes, begin, step, strict=True):
+    for named, begin_index, stride in zip(axes, begin, step, strict=True):
         axis = named % rank
         size = source.shape[axis]
-        first = given + size if given < 0 else given
+        first = begin_index + size if begin_index < 0 else begin_index
         if stride < 0:
             turned.append(source.order[axis])
             first = size - 1 - min(first, size - 1)

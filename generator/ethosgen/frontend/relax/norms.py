@@ -59,8 +59,12 @@ def variance(site: Site) -> Value:
     """Translate to MEAN of squares."""
     source = site.value(0)
     rank = len(source.shape)
-    given = site.attributes.axis
-    axes = list(range(rank)) if given is None else [axis % rank for axis in ints(given)]
+    axis_attribute = site.attributes.axis
+    axes = (
+        list(range(rank))
+        if axis_attribute is None
+        else [axis % rank for axis in ints(axis_attribute)]
+    )
     add = Floats(site, source)
     centred = add("SUB", source, add.reduced("MEAN", source, axes))
     result = add.reduced("MEAN", add("MUL", centred, centred), axes)

@@ -152,13 +152,13 @@ def same_scale(
     return placed(site, pooled, source, layout)
 
 
-def placed(site: Site, made: Value, source: Value, layout: str) -> Value:
+def placed(site: Site, operand: Value, source: Value, layout: str) -> Value:
     """Return a result of (batch, row, column, channel) in the shape that the network has."""
     rank = len(site.shape)
     order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
-    flat = site.draft.reshaped(made.tensor, in_order(site.shape, order), made)
-    made = replace(flat, shape=site.shape, order=order, is_real=source.is_real)
-    return site.finished(made)
+    flat = site.draft.reshaped(operand.tensor, in_order(site.shape, order), operand)
+    operand = replace(flat, shape=site.shape, order=order, is_real=source.is_real)
+    return site.finished(operand)
 
 
 @translates("nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool1d")

@@ -67,7 +67,7 @@ class Reading:
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
         types = _types_of(function)
-        ends = [self.output(*one) for one in zip(listed, outputs, types, strict=True)]
+        ends = [self.output(*end) for end in zip(listed, outputs, types, strict=True)]
         return self.draft.graph(name, ends)
 
     def owners(self, graph: Graph) -> list[str]:
@@ -127,8 +127,8 @@ class Reading:
     def translated_composite(self, function: Any, call: Any, is_last: bool) -> Operand:
         for parameter, argument in zip(function.params, call.args, strict=True):
             self.values[parameter] = self.evaluate(argument)
-        given = [self.values[parameter] for parameter in function.params]
-        is_constant = all(isinstance(operand, DraftConstant) for operand in given)
+        operands = [self.values[parameter] for parameter in function.params]
+        is_constant = all(isinstance(operand, DraftConstant) for operand in operands)
         if is_constant or str(function.attrs["Composite"]) == RESCALING:
             return self.inlined(function)
         island = take_apart(function)
@@ -251,7 +251,7 @@ class Reading:
                 operand = DraftConstant(array)
             return replace(operand, scale=scale, is_real=True)
         if operand.scale is None:
-            operand = self.given(operand, scale)
+            operand = self.requantized(operand, scale)
         theirs = operand.scale
         if theirs is not None and scale not in (theirs, operand.stands_for):
             raise UnsupportedError(
@@ -260,7 +260,7 @@ class Reading:
             )
         return replace(operand, is_real=True)
 
-    def given(self, operand: Value, scale: Quantization) -> Value:
+    def requantized(self, operand: Value, scale: Quantization) -> Value:
         """Give integers that came from outside their quantization; uint8 becomes int8."""
         tensor = self.draft.tensors[operand.tensor]
         if operand.dtype in _SHIFTED:
@@ -313,11 +313,11 @@ def last_of(function: Any) -> frozenset[Any]:
     waiting = list(body.fields) if isinstance(body, relax.Tuple) else [body]
     last = set()
     while waiting:
-        one = waiting.pop()
-        value = values.get(one)
-        if users.get(one, 0) > 1 or value is None:
+        expression = waiting.pop()
+        value = values.get(expression)
+        if users.get(expression, 0) > 1 or value is None:
             continue
-        last.add(one)
+        last.add(expression)
         if operator_name(value) == "relax.dequantize" or isinstance(value, relax.Var):
             waiting.append(value if isinstance(value, relax.Var) else value.args[0])
     return frozenset(last)
@@ -358,8 +358,8 @@ def compute(call: Any, operands: tuple[Any, ...]) -> DraftConstant | tuple[Draft
         for operand, argument in zip(operands, call.args, strict=True)
     ]
     with builder.function("main", []):
-        made = builder.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args))
-        builder.emit_func_output(made)
+        emitted = builder.emit(relax.Call(call.op, arguments, call.attrs, call.ty_args))
+        builder.emit_func_output(emitted)
     executable = tvm.compile(builder.get(), target="llvm")
     result = relax.VirtualMachine(executable, tvm.cpu())["main"]()
     if hasattr(result, "numpy"):

@@ -96,18 +96,18 @@ def _resized(
 
 
 def _gathered(site: Site, source: Value, maps: Sequence[Any], layout: str) -> Value:
-    made = source
+    operand = source
     for axis, places in zip((1, 2), maps, strict=True):
-        shape = list(made.shape)
+        shape = list(operand.shape)
         shape[axis] = len(places)
         index = site.draft.add_constant(places.astype(np.int32))
         options = {"axis": axis, "batch_dims": 0}
-        inputs = (made.tensor, index)
+        inputs = (operand.tensor, index)
         gathered = site.draft.add_operator(
             "GATHER", inputs, shape, source.dtype, source.scale, options
         )
-        made = replace(gathered, is_real=source.is_real)
-    return placed(site, made, source, layout)
+        operand = replace(gathered, is_real=source.is_real)
+    return placed(site, operand, source, layout)
 
 
 def _nearest(site: Site, size: int, out: int) -> Any:

@@ -178,8 +178,8 @@ class Site:
             bounds = quantize(np.array(self.clamp, np.float64), self.scale, self.dtype)
             if bounds.tolist() == [low, high]:
                 return "NONE", True
-        found = ACTIVATIONS.get(self.clamp)
-        return (found, True) if found else ("NONE", False)
+        activation = ACTIVATIONS.get(self.clamp)
+        return (activation, True) if activation else ("NONE", False)
 
 
 def _are_close(first: Quantization, second: Quantization) -> bool:

@@ -322,10 +322,10 @@ def _inputs(
     for spec in model["graph_module"]["signature"]["input_specs"]:
         if "user_input" not in spec:
             continue
-        given = spec["user_input"]["arg"]["as_tensor"]["name"]
-        sizes = graph["tensor_values"][given]["sizes"]
+        tensor = spec["user_input"]["arg"]["as_tensor"]["name"]
+        sizes = graph["tensor_values"][tensor]["sizes"]
         yield (
-            given,
+            tensor,
             tuple(
                 int(size["as_int"]) if "as_int" in size else _readable(size["as_expr"]["expr_str"])
                 for size in sizes

@@ -50,7 +50,9 @@ class Converters:
         """Convert a node, and let what that emits have the node's name."""
         builder = importer.block_builder
         emit = type(builder).emit
-        builder.emit = lambda made, name_hint="": emit(builder, made, name_hint or node.name)
+        builder.emit = lambda expression, name_hint="": emit(
+            builder, expression, name_hint or node.name
+        )
         try:
             self._fold(node)
             return convert(node, importer)
@@ -60,8 +62,8 @@ class Converters:
     def _fold(self, node: Any) -> None:
         """Compute a node of constants alone."""
         if all(source.name in self.held for source in node.all_input_nodes):
-            arguments = torch.fx.map_arg(node.args, lambda one: self.held[one.name])
-            keywords = torch.fx.map_arg(node.kwargs, lambda one: self.held[one.name])
+            arguments = torch.fx.map_arg(node.args, lambda argument: self.held[argument.name])
+            keywords = torch.fx.map_arg(node.kwargs, lambda argument: self.held[argument.name])
             with torch.no_grad():
                 folded = node.target(*arguments, **keywords)
             if isinstance(folded, torch.Tensor):

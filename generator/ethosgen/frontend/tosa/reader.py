@@ -233,7 +233,7 @@ class _TosaDecoder:
         data = table.data(_TENSOR["data"]) if label in fixed else None
         if label in fixed and data is None:
             raise self.bad(f"constant '{name}' has no data")
-        return self.made(name, shape, kind, data)
+        return self.add_tensor(name, shape, kind, data)
 
     def kind(self, number: int, name: str) -> str:
         kind = DTYPES[number] if number < len(DTYPES) else f"type {number}"
@@ -249,7 +249,9 @@ class _TosaDecoder:
             )
         return kind
 
-    def made(self, name: str, shape: tuple[int, ...], kind: str, data: bytes | None) -> Tensor:
+    def add_tensor(
+        self, name: str, shape: tuple[int, ...], kind: str, data: bytes | None
+    ) -> Tensor:
         if kind == "int4" and data is None:
             raise UnsupportedError(
                 f"tensor '{name}' of '{self.name}' is int4 and not a constant; only weights may be "
@@ -295,7 +297,7 @@ class _TosaDecoder:
         data = table.data(_SHAPE["data"]) or b""
         if rank > len(self.data) or (rank and not data):
             raise self.bad(f"shape '{name}' has no values")
-        return self.made(name, (rank,), "shape", data)
+        return self.add_tensor(name, (rank,), "shape", data)
 
     # ---- operators -----------------------------------------------------------------------------
 

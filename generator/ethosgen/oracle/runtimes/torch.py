@@ -21,7 +21,7 @@ _LIMIT_S = 60.0
 def run(source: Source, samples: Sequence[Arrays]) -> list[Arrays]:
     """Return the outputs of each sample, by name, operator by operator as the program says."""
     program = checked(source)
-    arrays = {f"{i} {name}": a for i, one in enumerate(samples) for name, a in one.items()}
+    arrays = {f"{i} {name}": a for i, sample in enumerate(samples) for name, a in sample.items()}
     request = {"samples": len(samples), "inputs": list(program.inputs)}
     files = {PROGRAM: program.archive()}
     try:

@@ -19,12 +19,12 @@ def run(
     warnings.simplefilter("ignore")
     program = torch.export.load(folder / PROGRAM)
     module = program.module(check_guards=False)
-    made = {}
+    outputs = {}
     with torch.no_grad():
         for index in range(request["samples"]):
-            given = [torch.from_numpy(arrays[f"{index} {name}"]) for name in request["inputs"]]
-            taken = torch.utils._pytree.tree_unflatten(given, program.call_spec.in_spec)
+            inputs = [torch.from_numpy(arrays[f"{index} {name}"]) for name in request["inputs"]]
+            taken = torch.utils._pytree.tree_unflatten(inputs, program.call_spec.in_spec)
             results = torch.utils._pytree.tree_leaves(module(*taken[0], **taken[1]))
             for number, result in enumerate(results):
-                made[f"{index} {number}"] = result.numpy()
-    return {}, made
+                outputs[f"{index} {number}"] = result.numpy()
+    return {}, outputs

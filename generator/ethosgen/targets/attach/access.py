@@ -56,18 +56,18 @@ def decode(code: bytes, addr: int, register: Register) -> Access:
 
     TargetError if it is no access of 32-bit words.
     """
-    one = next(_decoder().disasm(code, addr, 1), None)
-    if one is None:
+    instruction = next(_decoder().disasm(code, addr, 1), None)
+    if instruction is None:
         raise _refusal("an instruction that is no load or store of 32-bit words", addr)
-    if one.id in _MULTIPLE:
-        return _several(one, register)
-    if one.id not in _SINGLE | _PAIR:
-        raise _refusal(f"the instruction '{one.mnemonic} {one.op_str}'", addr)
-    count = 1 if one.id in _SINGLE else 2
-    place, updates = _address(one, count, register)
-    numbers = [_NUMBERS[operand.reg] for operand in one.operands[:count]]
+    if instruction.id in _MULTIPLE:
+        return _several(instruction, register)
+    if instruction.id not in _SINGLE | _PAIR:
+        raise _refusal(f"the instruction '{instruction.mnemonic} {instruction.op_str}'", addr)
+    count = 1 if instruction.id in _SINGLE else 2
+    place, updates = _address(instruction, count, register)
+    numbers = [_NUMBERS[operand.reg] for operand in instruction.operands[:count]]
     words = tuple((place + _WORD * i, number) for i, number in enumerate(numbers))
-    return Access((_SINGLE | _PAIR)[one.id], words, updates, one.size)
+    return Access((_SINGLE | _PAIR)[instruction.id], words, updates, instruction.size)
 
 
 def advanced(xpsr: int) -> int:
@@ -84,32 +84,36 @@ def _decoder() -> capstone.Cs:
     return decoder
 
 
-def _address(one: capstone.CsInsn, count: int, register: Register) -> tuple[int, Mapping[int, int]]:
+def _address(
+    instruction: capstone.CsInsn, count: int, register: Register
+) -> tuple[int, Mapping[int, int]]:
     """Return the address of a load or store, and its base register's new value if it changes."""
-    memory = one.operands[count].mem
+    memory = instruction.operands[count].mem
     number = _NUMBERS[memory.base]
     base = register(number)
     if number == _NUMBERS[arm.ARM_REG_PC]:
-        base = one.address + 4 & ~3  # PC reads as the instruction's address plus 4, aligned
+        base = instruction.address + 4 & ~3  # PC reads as the instruction's address plus 4, aligned
     offset = memory.disp
     if memory.index:
-        offset = register(_NUMBERS[memory.index]) << one.operands[count].shift.value
-    if len(one.operands) > count + 1:  # post-indexed: the offset is an operand of its own
-        return base, {number: base + one.operands[count + 1].imm & _MASK}
+        offset = register(_NUMBERS[memory.index]) << instruction.operands[count].shift.value
+    if len(instruction.operands) > count + 1:  # post-indexed: the offset is an operand of its own
+        return base, {number: base + instruction.operands[count + 1].imm & _MASK}
     place = base + offset & _MASK
-    return place, {number: place} if one.writeback else {}
+    return place, {number: place} if instruction.writeback else {}
 
 
-def _several(one: capstone.CsInsn, register: Register) -> Access:
+def _several(instruction: capstone.CsInsn, register: Register) -> Access:
     """Return the access of LDM or STM; the lowest register is at the lowest address."""
-    loads, down = _MULTIPLE[one.id]
-    number = _NUMBERS[one.operands[0].reg]
-    numbers = sorted(_NUMBERS[operand.reg] for operand in one.operands[1:])
+    loads, down = _MULTIPLE[instruction.id]
+    number = _NUMBERS[instruction.operands[0].reg]
+    numbers = sorted(_NUMBERS[operand.reg] for operand in instruction.operands[1:])
     base, size = register(number), _WORD * len(numbers)
     first = base - size if down else base
     words = tuple((first + _WORD * i & _MASK, which) for i, which in enumerate(numbers))
     behind = first if down else base + size
-    return Access(loads, words, {number: behind & _MASK} if one.writeback else {}, one.size)
+    return Access(
+        loads, words, {number: behind & _MASK} if instruction.writeback else {}, instruction.size
+    )
 
 
 def _refusal(what: str, addr: int) -> TargetError:

@@ -109,19 +109,19 @@ def check_elf(elf: Path) -> None:
         )
 
 
-def run_attached(one: Attachment, log: Log) -> FirmwareEnd:
+def run_attached(attachment: Attachment, log: Log) -> FirmwareEnd:
     """Run a firmware until it ends; its console is this process's terminal.
 
     `log` receives each inference of the NPU.
     """
-    facts = one.board.run.qemu
+    facts = attachment.board.run.qemu
     if facts is None:
         raise InputError(
-            f"QEMU has no machine for board '{one.board.name}'; 'ethosgen boards' lists those on "
-            "which firmware runs on QEMU"
+            f"QEMU has no machine for board '{attachment.board.name}'; 'ethosgen boards' lists "
+            "those on which firmware runs on QEMU"
         )
     with ExitStack() as stack:
-        return _Session(one, facts, stack).run(log)
+        return _Session(attachment, facts, stack).run(log)
 
 
 class _Errors:
@@ -152,8 +152,8 @@ class _TimeIsUpError(Exception):
 class _Session:
     """One run; `stack` closes what it opens."""
 
-    def __init__(self, one: Attachment, facts: Qemu, stack: ExitStack) -> None:
-        self._one = one
+    def __init__(self, attachment: Attachment, facts: Qemu, stack: ExitStack) -> None:
+        self._attachment = attachment
         self._facts = facts
         self._stack = stack
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-"))
@@ -170,7 +170,8 @@ class _Session:
         self._stack.callback(monitor.close)
         stub.begin()
         npu = self._attach(stub, monitor, ram, process, log)
-        ends = None if self._one.limit_s is None else time.monotonic() + self._one.limit_s
+        limit_s = self._attachment.limit_s
+        ends = None if limit_s is None else time.monotonic() + limit_s
 
         def check() -> None:
             if ends is not None and time.monotonic() > ends:
@@ -180,23 +181,23 @@ class _Session:
         try:
             conversation.run(check)
         except _TimeIsUpError:
-            elfs = (self._one.elf, *self._one.loaded)
+            elfs = (self._attachment.elf, *self._attachment.loaded)
             state = f": {describe_state(stub, elfs)}" if conversation.halt() else ""
             raise TargetError(
-                f"the firmware has not ended after {self._one.limit_s:g} s{state}; it must call "
+                f"the firmware has not ended after {limit_s:g} s{state}; it must call "
                 "semihosting's SYS_EXIT, or pass a longer --timeout"
             ) from None
         try:
             status = process.wait(_END_S)
         except subprocess.TimeoutExpired:
             raise TargetError("QEMU has closed its GDB stub but does not end") from None
-        lockup = describe_lockup(self._errors.end(), self._one.elf)
+        lockup = describe_lockup(self._errors.end(), self._attachment.elf)
         return FirmwareEnd(status, npu.inferences if npu else 0, lockup)
 
     def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
         """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""
         shared = self._facts.shared
-        if shared is None or self._one.attach is None:
+        if shared is None or self._attachment.attach is None:
             return None
         path, handle = make_ram(shared, 0)
         self._stack.callback(path.unlink, missing_ok=True)
@@ -204,7 +205,7 @@ class _Session:
         return path, handle, shared
 
     def _listen(self) -> socket.socket | None:
-        port = self._one.gdb_port
+        port = self._attachment.gdb_port
         if port is None:
             return None
         try:
@@ -218,7 +219,7 @@ class _Session:
 
     def _start(self, ram: Path | None) -> "subprocess.Popen[bytes]":
         """Start QEMU, stopped at reset."""
-        command = [*die_with_us(), str(self._one.program), *self._arguments(ram)]
+        command = [*die_with_us(), str(self._attachment.program), *self._arguments(ram)]
         try:
             with hold_signals():
                 process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -242,7 +243,7 @@ class _Session:
         return [
             *machine,
             *facts.options,
-            *load_arguments(self._one.elf, self._one.loaded),
+            *load_arguments(self._attachment.elf, self._attachment.loaded),
             *("-semihosting-config", "enable=on,target=native"),
             *("-display", "none", "-monitor", "none"),
             *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
@@ -255,7 +256,7 @@ class _Session:
                 for word in (f"-{name}", f"unix:{self._sockets / name},server=on,wait=off")
             ),
             *("-qtest-log", "none"),
-            *self._one.more,
+            *self._attachment.more,
         ]
 
     def _connect(self, name: str, process: "subprocess.Popen[bytes]") -> socket.socket:
@@ -285,31 +286,33 @@ class _Session:
         log: Log,
     ) -> WatchedNpu | None:
         """Attach the NPU model, if there is one."""
-        board, attach = self._one.board, self._one.attach
-        if ram is None or attach is None or board.npu is None or self._one.npu is None:
+        board, attach = self._attachment.board, self._attachment.attach
+        if ram is None or attach is None or board.npu is None or self._attachment.npu is None:
             return None
         _, handle, shared = ram
         start, size = shared.shared_start_addr, shared.shared_size_bytes
         mapped = SharedMemory("ddr", start, map_ram(handle, shared, start, size), True)
         memory = self._stack.enter_context(
             GuestMemory(
-                stub, monitor, copied_parts(board, (self._one.elf, *self._one.loaded), shared)
+                stub,
+                monitor,
+                copied_parts(board, (self._attachment.elf, *self._attachment.loaded), shared),
             )
         )
         npu_facts = board.npu
         assert npu_facts.irq is not None
         line = InterruptLine(self._connect("qtest", process), monitor.find_core(), npu_facts.irq)
         self._stack.callback(line.close)
-        place = _place(self._one, board, shared)
-        return WatchedNpu(stub, place, attach, mapped, memory, line, log, self._one.troubles)
+        place = _place(self._attachment, board, shared)
+        return WatchedNpu(stub, place, attach, mapped, memory, line, log, self._attachment.troubles)
 
 
-def _place(one: Attachment, board: Board, shared: SharedRam) -> RegisterWindow:
+def _place(attachment: Attachment, board: Board, shared: SharedRam) -> RegisterWindow:
     """Return the NPU's place: at the board's address, and where projects for QEMU have it."""
     assert board.npu is not None and board.npu.base_addr is not None
     base = board.npu.base_addr
     bases = (base, base ^ SECURE_ALIAS, shared.npu_base_addr)
-    return RegisterWindow(one.npu or board.npu.default, bases, one.register_bytes)
+    return RegisterWindow(attachment.npu or board.npu.default, bases, attachment.register_bytes)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -58,7 +58,7 @@ def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[
     known = [(memory.start_addr, memory.size_bytes) for memory in board.memories.values()]
     for section in (section for elf in elfs for section in _sections(elf)):
         start = section.start_addr
-        if not is_mapped(start) and not any(_is_in(start, one, size) for one, size in known):
+        if not is_mapped(start) and not any(_is_in(start, other, size) for other, size in known):
             parts.append(section)
     return parts
 

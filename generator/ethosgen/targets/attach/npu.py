@@ -154,22 +154,22 @@ class WatchedNpu:
             self._is_held = self._is_due = False
             self._execute()
         pc = self._stub.register(PC)
-        one = access.decode(self._stub.read(pc, access.LONGEST_BYTES), pc, self._stub.register)
-        for addr, register in one.words:
+        executed = access.decode(self._stub.read(pc, access.LONGEST_BYTES), pc, self._stub.register)
+        for addr, register in executed.words:
             offset = self._place.offset(addr)
             if offset is None or offset % 4:
                 raise TargetError(
                     f"the instruction at 0x{pc:08x} accesses 0x{addr:08x} and the NPU's registers "
                     "at once, or none of them: access each by its own load or store"
                 )
-            if one.loads:
+            if executed.loads:
                 self._stub.set_register(register, int(self._page[offset // 4]))
             else:
                 self._write(offset // 4, self._stub.register(register))
-        for register, value in one.updates.items():
+        for register, value in executed.updates.items():
             self._stub.set_register(register, value)
         self._stub.set_register(XPSR, access.advanced(self._stub.register(XPSR)))
-        self._stub.set_register(PC, pc + one.size)
+        self._stub.set_register(PC, pc + executed.size)
 
     def _write(self, index: int, value: int) -> None:
         if self._is_held and index == RESET:  # which ends what has not ended

@@ -137,7 +137,7 @@ def _rows(part: Part, network: Network, compiled: Compiled) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _CompiledPart:
     """A part as Vela compiled it; the residual has the tensors of its file."""
 
     compiled: Compiled
@@ -151,7 +151,7 @@ class _Cutter:
         self._network = network
         self._graph = network.graph
         self._request = request
-        self._made: dict[tuple[int, ...], _Made | RefusalError] = {}
+        self._attempts: dict[tuple[int, ...], _CompiledPart | RefusalError] = {}
 
     def kind(self, index: int) -> tuple[object, ...]:
         """Return a key of all that decides Vela's answer: all but the values of constants."""
@@ -184,18 +184,18 @@ class _Cutter:
             return f"Vela refuses it ({error.why})"
         return ""
 
-    def _compiled(self, part: Part, limit_s: float | None) -> _Made:
-        if part.operators not in self._made:
+    def _compiled(self, part: Part, limit_s: float | None) -> _CompiledPart:
+        if part.operators not in self._attempts:
             try:
-                self._made[part.operators] = self._attempted(part, limit_s)
+                self._attempts[part.operators] = self._attempted(part, limit_s)
             except RefusalError as error:
-                self._made[part.operators] = error
-        compiled = self._made[part.operators]
+                self._attempts[part.operators] = error
+        compiled = self._attempts[part.operators]
         if isinstance(compiled, RefusalError):
             raise compiled
         return compiled
 
-    def _attempted(self, part: Part, limit_s: float | None) -> _Made:
+    def _attempted(self, part: Part, limit_s: float | None) -> _CompiledPart:
         if not part.outputs or not part.inputs:
             raise RefusalError("nothing reads it", "nothing reads its result or makes its input")
         network = part.network(self._network)
@@ -206,7 +206,7 @@ class _Cutter:
             residual.partitions([part.operators], [""])
         except UnsupportedError as error:
             raise RefusalError(str(error), str(error)) from None
-        return _Made(compiled, residual)
+        return _CompiledPart(compiled, residual)
 
     def division(self, allocation: Allocation[OperatorIndex], limit_s: float | None) -> Division:
         """Return the division with some operators on the CPU; RefusalError if Vela refuses it."""
@@ -243,13 +243,13 @@ class _Assembly:
         network: Network,
         request: Request,
         steps: Sequence[Part | Operator],
-        compiled: Sequence[_Made],
+        compiled: Sequence[_CompiledPart],
         allocation: Allocation[OperatorIndex],
     ) -> None:
         self._network = network
         self._request = request
         self._steps = steps
-        self._made = compiled
+        self._compiled = compiled
         self._allocation = allocation
         self._blob = b""
         self._reach: dict[int, int] = {}
@@ -273,17 +273,17 @@ class _Assembly:
             blobs=make_blobs(self._blob, partitions),
             scratches=self._scratches(),
             sram_bytes=max(
-                (part.compiled.peak_bytes.get("Sram", 0) for part in self._made), default=0
+                (part.compiled.peak_bytes.get("Sram", 0) for part in self._compiled), default=0
             ),
-            npu_cycles=sum(part.compiled.npu_cycles for part in self._made),
-            memory_mode=next((part.compiled.memory_mode for part in self._made), ""),
+            npu_cycles=sum(part.compiled.npu_cycles for part in self._compiled),
+            memory_mode=next((part.compiled.memory_mode for part in self._compiled), ""),
             reach=self._reach,
             compiler=VELA,
             way_out=way_out(partitions),
         )
         rows = [
             row
-            for part, compiled in zip(self._parts, self._made, strict=True)
+            for part, compiled in zip(self._parts, self._compiled, strict=True)
             for row in _rows(part, self._network, compiled.compiled)
         ]
         sources = (step.index if isinstance(step, Operator) else -1 for step in self._steps)
@@ -322,7 +322,7 @@ class _Assembly:
         )
 
     def _partitions(self, operators: Sequence[Operator]) -> list[Partition]:
-        compiled = iter(self._made)
+        compiled = iter(self._compiled)
         return [
             self._partition(number, op.index, step, next(compiled))
             for number, (op, step) in enumerate(
@@ -332,7 +332,9 @@ class _Assembly:
             )
         ]
 
-    def _partition(self, number: int, operator: int, part: Part, compiled: _Made) -> Partition:
+    def _partition(
+        self, number: int, operator: int, part: Part, compiled: _CompiledPart
+    ) -> Partition:
         """Return a part's partition, whose weights are appended to the blob."""
         (own,) = compiled.residual.partitions([part.operators], [""])
         indices = self._indices(part, compiled.residual)
@@ -375,7 +377,7 @@ class _Assembly:
         for kind in (RegionKind.SCRATCH, RegionKind.SCRATCH_FAST):
             sizes = [
                 scratch.bytes
-                for part in self._made
+                for part in self._compiled
                 for scratch in part.residual.scratches
                 if scratch.name == kind.value
             ]

@@ -94,8 +94,8 @@ def multiplies_flattened_input(site: OperatorSite) -> bool:
     if site.code != "FULLY_CONNECTED" or site.inputs[1].data is not None:
         return False
     x, weights = site.inputs[:2]
-    read, made = (_filled(tensor.shape)[:-1] for tensor in (x, site.output))
-    return x.shape[-1] != weights.shape[-1] or read != made
+    read, written = (_filled(tensor.shape)[:-1] for tensor in (x, site.output))
+    return x.shape[-1] != weights.shape[-1] or read != written
 
 
 def sums_several_axes(site: OperatorSite) -> bool:
@@ -244,8 +244,8 @@ def _nearest(before: int, after: int, aligned: bool, centred: bool) -> Array:
     scaled = (np.arange(after) + np.float32(0.5 * centred)).astype(np.float32) * (
         np.float32(spans[0]) / np.float32(spans[1])
     )
-    found = np.floor(scaled + np.float32(0.5)) if aligned else np.floor(scaled)
-    return np.asarray(np.minimum(found.astype(np.int64), before - 1))
+    places = np.floor(scaled + np.float32(0.5)) if aligned else np.floor(scaled)
+    return np.asarray(np.minimum(places.astype(np.int64), before - 1))
 
 
 def enlarges_one_column(site: OperatorSite) -> bool:
@@ -257,8 +257,8 @@ def enlarges_one_column(site: OperatorSite) -> bool:
     """
     if site.code not in ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"):
         return False
-    (_, before, width, _), (_, after, made, _) = site.inputs[0].shape, site.output.shape
-    if width != 1 or made != 1 or before <= _ROLLED_ROWS:
+    (_, before, width, _), (_, after, width_after, _) = site.inputs[0].shape, site.output.shape
+    if width != 1 or width_after != 1 or before <= _ROLLED_ROWS:
         return False
     aligned = site.operator.options.get("align_corners", False)
     factor = (after - 1) // (before - 1) if aligned else after // before
@@ -267,10 +267,10 @@ def enlarges_one_column(site: OperatorSite) -> bool:
 
 def transposition_before(site: OperatorSite) -> Operator | None:
     """Return the TRANSPOSE that wrote the operator's first input, if nothing else reads it."""
-    made = site.operator.inputs[0]
-    readers = [op for op in site.graph.operators if made in op.inputs]
-    alone = len(readers) == 1 and made not in site.graph.outputs
-    writers = (op for op in site.graph.operators if made in op.outputs)
+    transposed = site.operator.inputs[0]
+    readers = [op for op in site.graph.operators if transposed in op.inputs]
+    alone = len(readers) == 1 and transposed not in site.graph.outputs
+    writers = (op for op in site.graph.operators if transposed in op.outputs)
     return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
 
 
@@ -293,8 +293,8 @@ def transposes_into_part(site: OperatorSite) -> bool:
     """Return whether a PAD widens the rows that a transposition with a table writes."""
     if site.code not in ("PAD", "PADV2"):
         return False
-    made = site.operator.inputs[0]
-    before = next((op for op in site.graph.operators if made in op.outputs), None)
+    transposed = site.operator.inputs[0]
+    before = next((op for op in site.graph.operators if transposed in op.outputs), None)
     table = None if before is None else OperatorSite(site.graph, before, site.setting)
     order = transposition_before(table) if table and table.code in _TABLES else None
     if order is None:
@@ -340,13 +340,13 @@ def _slope_differs(site: OperatorSite) -> bool:
 
 def _product_differs(site: OperatorSite) -> bool:
     """Return whether some product of two inputs is rounded differently; one can be constant."""
-    one, other = site.inputs
-    scales, over = (scale_of(one), scale_of(other)), scale_of(site.output)
+    x, other = site.inputs
+    scales, over = (scale_of(x), scale_of(other)), scale_of(site.output)
     factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
     if factors[0] == factors[1]:
         return False
     values = []
-    for tensor in (one, other):
+    for tensor in (x, other):
         info = np.iinfo(tensor.dtype)
         ranged = np.arange(info.min, info.max + 1, dtype=np.int64)
         known = ranged if tensor.data is None else np.unique(tensor.array()).astype(np.int64)

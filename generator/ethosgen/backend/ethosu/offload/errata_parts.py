@@ -140,9 +140,9 @@ def _readers(site: OperatorSite) -> Iterator[_SliceReader]:
     """Yield the operators that read a slicing operator's output."""
     if site.code not in _MAKERS:
         return
-    made = [site.graph.tensors[i] for i in site.operator.outputs]
+    slices = [site.graph.tensors[i] for i in site.operator.outputs]
     source = site.inputs[1 if site.code == "SPLIT" else 0]
-    for tensor in made:
+    for tensor in slices:
         if tensor.elements < source.elements:
             yield from _readers_of(site, tensor.index)
 
@@ -166,13 +166,13 @@ def _readers_of(site: OperatorSite, index: int) -> Iterator[_SliceReader]:
 
 def _keeps(read: Tensor, reader: OperatorSite) -> bool:
     """Return whether an operator keeps its input's shape, except for leading dimensions of 1."""
-    made = reader.output
+    output = reader.output
     same = (scale_of(read), point_of(read), read.dtype) == (
-        scale_of(made),
-        point_of(made),
-        made.dtype,
+        scale_of(output),
+        point_of(output),
+        output.dtype,
     )
-    return same and _reduced(read.shape) == _reduced(made.shape)
+    return same and _reduced(read.shape) == _reduced(output.shape)
 
 
 def _reduced(shape: tuple[int, ...]) -> tuple[int, ...]:

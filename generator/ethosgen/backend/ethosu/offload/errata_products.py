@@ -45,10 +45,10 @@ def _differs(site: OperatorSite, depth: int) -> bool:
     x, y = site.inputs[:2]
     if x.dtype not in ("int8", "int16") or site.dtype != x.dtype:
         return False
-    one, other = np.float32(scale_of(x)), np.float32(scale_of(y))
+    x_scale, other = np.float32(scale_of(x)), np.float32(scale_of(y))
     over = float(np.float32(scale_of(site.output)))
-    in_double = factor_of(float(one) * float(other) / over)
-    in_single = factor_of(float(np.float32(one * other)) / over)
+    in_double = factor_of(float(x_scale) * float(other) / over)
+    in_single = factor_of(float(np.float32(x_scale * other)) / over)
     if x.dtype == "int16":  # both then take the mantissa's upper 16 bits
         return _reduced(in_double) != _reduced(in_single)
     reach = min(depth * _largest(x) * _largest(y) + _largest_bias(site), _LIMIT_32)

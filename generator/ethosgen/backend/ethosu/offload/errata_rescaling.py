@@ -225,10 +225,10 @@ def computes_constant_otherwise(site: OperatorSite) -> bool:
         return any((a != b).any() for a, b in zip(centred, wrapped, strict=True))
     x, y = operands[0], site.output
     if (scale_of(x), point_of(x)) == (scale_of(y), point_of(y)):
-        right, made = centred[0] + point_of(x), wrapped[0]
+        right, wrong = centred[0] + point_of(x), wrapped[0]
     else:
-        right, made = (_requantized(values, x, y) for values in (centred[0], wrapped[0]))
-    return not np.array_equal(_saturated(right, y), made)
+        right, wrong = (_requantized(values, x, y) for values in (centred[0], wrapped[0]))
+    return not np.array_equal(_saturated(right, y), wrong)
 
 
 def _operands(site: OperatorSite) -> Sequence[Tensor]:

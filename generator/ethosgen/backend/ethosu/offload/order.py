@@ -30,15 +30,15 @@ def awaited(network: Network) -> dict[int, tuple[int, ...]]:
     They are read by the operators before it. Vela gets them as additional inputs, so that it does
     not put operators before and after the effect into one partition.
     """
-    graph, found, before = network.graph, {}, dict[int, None]()
+    graph, waits, before = network.graph, {}, dict[int, None]()
     for operator in graph.operators:
         if not _has_effects(operator, network):
             continue
         mine = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
-        found[operator.index] = tuple(i for i in before if i not in mine)
+        waits[operator.index] = tuple(i for i in before if i not in mine)
         if operator.code != "VAR_HANDLE":
             before |= dict.fromkeys(i for i in mine if graph.tensors[i].dtype != HANDLE)
-    return found
+    return waits
 
 
 def in_order(graph: Graph, sources: Mapping[int, int], network: Network, *, placed: bool) -> Graph:

@@ -95,8 +95,10 @@ class Origin:
             home.setdefault(operator, near[0])
 
     def _readers(self, operator: OperatorIndex) -> list[OperatorIndex]:
-        made = set(self._original.operators[operator].outputs)
-        return [OperatorIndex(op.index) for op in self._original.operators if made & set(op.inputs)]
+        outputs = set(self._original.operators[operator].outputs)
+        return [
+            OperatorIndex(op.index) for op in self._original.operators if outputs & set(op.inputs)
+        ]
 
     def _writers(self, operator: OperatorIndex) -> list[OperatorIndex]:
         read = set(self._original.operators[operator].inputs)

@@ -65,12 +65,12 @@ def units(graph: Graph, staying: Collection[int]) -> list[tuple[OperatorIndex, .
 def make_part(graph: Graph, operators: Sequence[int]) -> Part:
     """Return the part of some operators, which are in order."""
     chosen = set(operators)
-    made = {i for index in operators for i in graph.operators[index].outputs}
+    produced = {i for index in operators for i in graph.operators[index].outputs}
     read = dict.fromkeys(
         i
         for index in operators
         for i in graph.operators[index].inputs
-        if i not in made and graph.tensors[i].data is None
+        if i not in produced and graph.tensors[i].data is None
     )
     outside = {i for op in graph.operators if op.index not in chosen for i in op.inputs}
     wanted = outside | set(graph.outputs)
@@ -119,7 +119,7 @@ def _connected(graph: Graph, operators: Sequence[int]) -> list[list[int]]:
         op = graph.operators[index]
         ends = {i for i in (*op.inputs, *op.outputs) if graph.tensors[i].data is None}
         mine = [index]
-        for group in [one for one in groups if one[0] & ends]:
+        for group in [candidate for candidate in groups if candidate[0] & ends]:
             groups.remove(group)
             ends |= group[0]
             mine = group[1] + mine

@@ -75,12 +75,12 @@ def accelerator_for(word: int, name: str) -> EthosU:
     )
 
 
-def require_npu(wanted: EthosU, found: EthosU, name: str) -> None:
+def require_npu(wanted: EthosU, npu: EthosU, name: str) -> None:
     """Raise UnsupportedError unless `name` is compiled for the wanted NPU."""
-    if found is not wanted:
+    if npu is not wanted:
         raise UnsupportedError(
-            f"'{name}' is compiled for {found.name}, not for {wanted.name}; omit --npu or pass "
-            f"--npu {found.name}, or compile the original for {wanted.name}"
+            f"'{name}' is compiled for {npu.name}, not for {wanted.name}; omit --npu or pass "
+            f"--npu {npu.name}, or compile the original for {wanted.name}"
         )
 
 
@@ -148,7 +148,9 @@ def _npu_operators(graph: Graph) -> list[Operator]:
 
 def _is_separate(reached: Sequence[frozenset[tuple[int, int]]]) -> bool:
     """Return whether inputs and outputs have separate regions (Regor's local addressing)."""
-    return any(region in (INPUT_REGION, OUTPUT_REGION) for found in reached for region, _ in found)
+    return any(
+        region in (INPUT_REGION, OUTPUT_REGION) for regions in reached for region, _ in regions
+    )
 
 
 def _with_shared_memories(
@@ -159,7 +161,7 @@ def _with_shared_memories(
 ) -> Network:
     """Let all partitions share one blob and one scratch, and one fast scratch if any uses it."""
     joined = with_one_blob(network, streams)
-    if not any(region == FAST_REGION for found in reached for region, _ in found):
+    if not any(region == FAST_REGION for regions in reached for region, _ in regions):
         return with_one_scratch(joined)
     return with_sized_fast_scratch(joined, [stream.commands for stream in streams], reach)
 
@@ -181,7 +183,7 @@ def _spans(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> l
     """
     graph = network.graph
     places = dict(enumerate(placement(network)))
-    found = []
+    extents = []
     for operator, addresses in zip(_npu_operators(graph), reached, strict=True):
         owners = tuple(dict.fromkeys((*operator.inputs[MEMORIES:], *operator.outputs)))
         regions = {index: _region(graph, index) for index in owners}
@@ -192,8 +194,8 @@ def _spans(network: Network, reached: Sequence[frozenset[tuple[int, int]]]) -> l
                 f"'{network.name}' does not define the offsets of the tensors of operator "
                 f"{operator.index}; compile the original without --separate-io-regions"
             )
-        found.append(fitting[0])
-    return found
+        extents.append(fitting[0])
+    return extents
 
 
 def _region(graph: Graph, tensor: int) -> int:

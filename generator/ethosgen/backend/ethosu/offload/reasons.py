@@ -45,11 +45,11 @@ def cpu_operators(
 
 def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) -> str:
     """Return the reason why a partition ends; `partition` is its operator's index."""
-    made = set(residual.operators[partition].outputs)
+    outputs = set(residual.operators[partition].outputs)
     for cpu in on_cpu:
-        if cpu.operator > partition and made & set(residual.operators[cpu.operator].inputs):
+        if cpu.operator > partition and outputs & set(residual.operators[cpu.operator].inputs):
             return f"{cpu.code} '{cpu.output}' follows on the CPU: {cpu.reason}"
-    if made & set(residual.outputs):
+    if outputs & set(residual.outputs):
         return "the network ends here"
     after = [cpu for cpu in on_cpu if cpu.operator > partition]
     if after:
@@ -59,7 +59,7 @@ def why_it_ends(residual: Graph, partition: int, on_cpu: Sequence[CpuOperator]) 
 
 def _printed_reasons(log: str) -> dict[tuple[str, str], str]:
     """Return Regor's reasons by operator and output tensor."""
-    found: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for match in _WARNING.finditer(log):
         reason = (match["reason"] or "").strip().rstrip(".")
         constraint = _one_line(match["constraint"])
@@ -69,8 +69,8 @@ def _printed_reasons(log: str) -> dict[tuple[str, str], str]:
             text = f"{_lower(reason)} (Vela requires: {constraint})"
         else:
             text = _lower(reason) or f"Vela requires: {constraint}"
-        found.setdefault((match["code"], match["output"]), text)
-    return found
+        reasons.setdefault((match["code"], match["output"]), text)
+    return reasons
 
 
 def _one_line(constraint: str) -> str:

@@ -226,12 +226,12 @@ def operations(commands: bytes, isa: InstructionSet = U55) -> int:
 
 def operation_offsets(commands: bytes, isa: InstructionSet = U55) -> list[int]:
     """Return the offset of each operation in a stream, copies included."""
-    table, offset, found = _table(isa), 0, []
+    table, offset, offsets = _table(isa), 0, []
     for code, _, payload in commands_of(commands):
         if payload is None and code in table.operations:
-            found.append(offset)
+            offsets.append(offset)
         offset += _WORD_BYTES if payload is None else 2 * _WORD_BYTES
-    return found
+    return offsets
 
 
 def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
@@ -242,7 +242,7 @@ def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
     """
     table = _table(isa)
     registers: dict[int, int] = {}
-    found: dict[int, int] = {}
+    extents: dict[int, int] = {}
     for code, word, payload in commands_of(commands):
         if code == table.dma_start and payload is None:
             source, *_ = table.ends()
@@ -254,12 +254,12 @@ def copied_bytes(commands: bytes, isa: InstructionSet = U55) -> dict[int, int]:
                     end += (registers.get(count, 1) - 1) * registers.get(stride, 0)
                 if not region & _INTERNAL and region & _REGION_MASK >= FIRST_OWN_REGION:
                     region &= _REGION_MASK
-                    found[region] = max(found.get(region, 0), end)
+                    extents[region] = max(extents.get(region, 0), end)
         elif payload is not None:
             registers[code | _PAYLOAD] = (word >> 16) << 32 | payload
         else:
             registers[code] = word >> 16
-    return found
+    return extents
 
 
 def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int, int]]:
@@ -269,7 +269,7 @@ def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int,
     """
     table = _table(isa)
     groups = {name: _Group() for name in table.region_commands.values()}
-    found = set()
+    pairs = set()
     for code, word, payload in commands_of(commands):
         if payload is not None:
             if code in table.groups:
@@ -286,8 +286,8 @@ def accesses(commands: bytes, isa: InstructionSet = U55) -> frozenset[tuple[int,
                 regions, addresses = _split(groups[name].wanted)
                 if regions and addresses and not next(iter(regions.values())) & _INTERNAL:
                     region = next(iter(regions.values())) & _REGION_MASK
-                    found.add((region, addresses[min(addresses)]))
-    return frozenset(found)
+                    pairs.add((region, addresses[min(addresses)]))
+    return frozenset(pairs)
 
 
 def commands_of(stream: bytes) -> Iterator[tuple[int, int, int | None]]:

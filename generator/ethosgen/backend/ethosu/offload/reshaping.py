@@ -31,11 +31,11 @@ def with_own_shapes(
             grown.read(ours, original.tensors[other]) if ABSENT not in (ours, other) else ours
             for ours, other in zip(operator.inputs, theirs.inputs, strict=True)
         ]
-        made = [
+        renamed = [
             grown.written(ours, original.tensors[other])
             for ours, other in zip(operator.outputs, theirs.outputs, strict=False)
         ]
-        outputs = [*made, *operator.outputs[len(made) :]]
+        outputs = [*renamed, *operator.outputs[len(renamed) :]]
         grown.operators.append(replace(operator, inputs=tuple(inputs), outputs=tuple(outputs)))
         for new, ours in zip(outputs, operator.outputs, strict=True):
             if new != ours:

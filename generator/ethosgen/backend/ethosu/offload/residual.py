@@ -207,32 +207,32 @@ class Residual:
         """Return the span of each tensor of a partition, in the order of `owners`."""
         spans = known[number] if number < len(known) else []
         written = {t for index in self.npu_operators for t in self.graph.operators[index].outputs}
-        found: dict[int, Extent] = {}
+        placed: dict[int, Extent] = {}
         for region in (INPUT_REGION, OUTPUT_REGION):
             inside = sorted((s for s in spans if s.region == region), key=lambda span: span.start)
             here = [index for index in owners if (index in written) == (region == OUTPUT_REGION)]
-            found |= self._matched(here, inside)
+            placed |= self._matched(here, inside)
         for index in owners:
             tensor = self.graph.tensors[index]
-            if index not in found or found[index].size < tensor.bytes:
+            if index not in placed or placed[index].size < tensor.bytes:
                 why = f"Vela does not report the base pointer of '{tensor.name}'"
                 raise RefusalError(f"{why}; use --io arena for this network", why)
-        return [found[index] for index in owners]
+        return [placed[index] for index in owners]
 
     def _matched(self, tensors: Sequence[int], spans: Sequence[Extent]) -> dict[int, Extent]:
         """Match the tensors of a region with Regor's spans by name, or by order if names repeat.
 
         Regor lays tensors out in order of first use, the order of an operator's inputs and outputs.
         """
-        found: dict[int, Extent] = {}
+        placed: dict[int, Extent] = {}
         for index in tensors:
             name = self._compiled.graph.tensors[index].name
             named = [span for span in spans if span.name == name]
             if len(named) == 1:
-                found[index] = named[0]
-        left = [index for index in tensors if index not in found]
-        spare = [span for span in spans if span not in found.values()]
-        return found | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
+                placed[index] = named[0]
+        left = [index for index in tensors if index not in placed]
+        spare = [span for span in spans if span not in placed.values()]
+        return placed | (dict(zip(left, spare, strict=True)) if len(left) == len(spare) else {})
 
 
 def placement(compiled: Network) -> tuple[int, ...]:

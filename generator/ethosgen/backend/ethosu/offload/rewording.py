@@ -54,15 +54,15 @@ def products_weights(graph: Graph) -> set[int]:
     is_product = [op.code == "FULLY_CONNECTED" for op in graph.operators]
     pairs = list(zip(graph.operators, is_product, strict=True))
     read = {i for op, product in pairs for i in (op.inputs[:1] if product else op.inputs)}
-    found = {op.inputs[1] for op, product in pairs if product} - read - set(graph.outputs)
-    constant = (graph.tensors[i] for i in found if graph.tensors[i].data is not None)
-    return {one.index for one in constant if one.dtype == "int8"}
+    second_operands = {op.inputs[1] for op, product in pairs if product} - read - set(graph.outputs)
+    constant = (graph.tensors[i] for i in second_operands if graph.tensors[i].data is not None)
+    return {tensor.index for tensor in constant if tensor.dtype == "int8"}
 
 
 def _per_channel(weights: Tensor) -> Quantization | None:
     """Return the same quantization with a scale for each output channel, two for a single one."""
-    found = weights.quantization
-    if found is None or not found.is_per_tensor:
-        return found
+    quantization = weights.quantization
+    if quantization is None or not quantization.is_per_tensor:
+        return quantization
     count = max(weights.shape[0], 2)
-    return Quantization(found.scale * count, found.zero_point * count, axis=0)
+    return Quantization(quantization.scale * count, quantization.zero_point * count, axis=0)

@@ -44,12 +44,12 @@ def rescaled(values: Array, factor: Factor) -> Array:
     return np.asarray((high >> right) + ((high & mask) > (mask >> 1) + (high < 0)))
 
 
-def differ(values: Array, one: Factor, other: Factor, most: int) -> bool:
+def differ(values: Array, factor: Factor, other: Factor, most: int) -> bool:
     """Return whether two factors give different results for some of the values.
 
     Results that both exceed `most` in magnitude are clamped and do not differ.
     """
-    if one == other:
+    if factor == other:
         return False
-    first, second = rescaled(values, one), rescaled(values, other)
+    first, second = rescaled(values, factor), rescaled(values, other)
     return bool(np.any((first != second) & (np.minimum(abs(first), abs(second)) <= most)))

@@ -22,12 +22,12 @@ def read_sources(
     `source` returns the operator of a row, None if it has none.
     """
     derived = {row["id"]: source(row) for row in tables.get("optimised", ())}
-    found: list[dict[int, int]] = [{} for _ in range(count)]
+    operators: list[dict[int, int]] = [{} for _ in range(count)]
     for row in tables.get("queue", ()):
         operator, stream = derived.get(row["optimised_id"]), int(row["cmdstream_id"]) - 1
         if operator is not None and 0 <= stream < count:
-            found[stream][int(row["offset"])] = operator
-    return list(found)
+            operators[stream][int(row["offset"])] = operator
+    return list(operators)
 
 
 def with_sources(

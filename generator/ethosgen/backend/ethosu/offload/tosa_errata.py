@@ -57,25 +57,25 @@ class _Axis:
     """A TRANSPOSE_CONV2D along height or width: the sizes, and `before`, its first out_pad."""
 
     read: int
-    made: int
+    output_size: int
     kernel: int
     stride: int
     before: int
 
     def products(self, outputs: Iterable[int]) -> set[tuple[int, int]]:
         """Return (weight, input) of all products for some outputs."""
-        found = set()
+        pairs = set()
         for tap in range(self.kernel):
             for output in outputs:
                 place, rest = divmod(output - self.before - tap, self.stride)
                 if not rest and 0 <= place < self.read:
-                    found.add((tap, place))
-        return found
+                    pairs.add((tap, place))
+        return pairs
 
     @property
     def as_compiled(self) -> "_Axis":
         """The axis as Vela compiles it: a single output has no stride."""
-        return replace(self, stride=1) if self.made == 1 else self
+        return replace(self, stride=1) if self.output_size == 1 else self
 
 
 def _axes(site: OperatorSite) -> list[_Axis]:
@@ -86,13 +86,14 @@ def _axes(site: OperatorSite) -> list[_Axis]:
     shapes = (site.inputs[0].shape, site.output.shape, site.inputs[1].shape)
     sizes = (shape[1:3] for shape in shapes)
     return [
-        _Axis(*one) for one in zip(*sizes, options["stride"], options["out_pad"][::2], strict=True)
+        _Axis(*axis)
+        for axis in zip(*sizes, options["stride"], options["out_pad"][::2], strict=True)
     ]
 
 
 def _omits_stride(site: OperatorSite) -> bool:
     return any(
-        axis.products(range(axis.made)) != axis.as_compiled.products(range(axis.made))
+        axis.products(range(axis.output_size)) != axis.as_compiled.products(range(axis.output_size))
         for axis in _axes(site)
     )
 
@@ -102,7 +103,7 @@ def _reads_only_padding(site: OperatorSite) -> bool:
         return False
     for axis in (axis.as_compiled for axis in _axes(site)):
         for phase in range(min(axis.kernel, axis.stride)):
-            outputs = range((phase + axis.before) % axis.stride, axis.made, axis.stride)
+            outputs = range((phase + axis.before) % axis.stride, axis.output_size, axis.stride)
             if outputs and not axis.products(outputs):
                 return True
     return False

@@ -132,10 +132,10 @@ def compile_network(
     except ChildError as error:
         raise _refusal(network, error) from None
     value = answer.value
-    made = decode_network(value["network"], f"Vela's output for {network.name}")
+    compiled = decode_network(value["network"], f"Vela's output for {network.name}")
     mode = next((ours for ours, theirs in MEMORY_MODES.items() if theirs == memory_mode), "")
     figures = value["npu_cycles"], value["peak_bytes"], value["tables"]
-    return Compiled(made, *figures, answer.log, mode)
+    return Compiled(compiled, *figures, answer.log, mode)
 
 
 def _file_of(network: Network) -> tuple[bytes, str]:

@@ -100,9 +100,9 @@ def whole(ends: Iterable[float]) -> int:
     return round(max(ends, default=0.0))
 
 
-def reached(found: Iterable[Span]) -> Iterator[float]:
+def reached(intervals: Iterable[Span]) -> Iterator[float]:
     """Yield, for each step, the end of all steps so far."""
-    return accumulate((end for _, end in found), max)
+    return accumulate((end for _, end in intervals), max)
 
 
 def _alone(accelerator: EthosU, operation: Operation) -> float:

@@ -99,11 +99,11 @@ def _fields(
         yield part.name, _value(part, part.get(instruction.operand))
 
 
-def _value(one: Field, value: int) -> int | str:
-    if one.values:
-        names = (code.name for codes in one.values for code in codes if code == value)
+def _value(layout: Field, value: int) -> int | str:
+    if layout.values:
+        names = (code.name for codes in layout.values for code in codes if code == value)
         return next(names, f"{value}?")
-    return value - one.limit if one.signed and value >= one.limit // 2 else value
+    return value - layout.limit if layout.signed and value >= layout.limit // 2 else value
 
 
 def _address(instruction: Instruction, registers: CommandRegisters) -> int | str:

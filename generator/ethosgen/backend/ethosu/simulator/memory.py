@@ -71,7 +71,9 @@ class Bus:
         """Return which memory is nearest to a range, and where it is."""
         if not self._segments:
             return ""
-        near = min(self._segments, key=lambda one: max(one.start - start, end - one.end))
+        near = min(
+            self._segments, key=lambda segment: max(segment.start - start, end - segment.end)
+        )
         return f", next to '{near.name}' {span(near.start, near.end)}"
 
     def is_constant(self, address: int, length: int) -> bool:

@@ -138,7 +138,7 @@ class _Watched:
     def see(self, index: int, step: IssuedOperation) -> None:
         """Record the accesses of one operation, reads before writes."""
         totals: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
-        accesses = sorted(step.operation.accesses(), key=lambda one: one.channel.writes)
+        accesses = sorted(step.operation.accesses(), key=lambda access: access.channel.writes)
         constants = frozenset(
             _range(access)
             for access in accesses
@@ -238,7 +238,7 @@ def _range(access: Access) -> tuple[int, int]:
     return access.address, access.address + (planes - 1) * plane + (rows - 1) * row + length
 
 
-def _without(one: tuple[int, int], other: tuple[int, int]) -> list[tuple[int, int]]:
+def _without(span: tuple[int, int], other: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the parts of a range that are not in another."""
-    parts = [(one[0], min(one[1], other[0])), (max(one[0], other[1]), one[1])]
+    parts = [(span[0], min(span[1], other[0])), (max(span[0], other[1]), span[1])]
     return [(start, end) for start, end in parts if start < end]

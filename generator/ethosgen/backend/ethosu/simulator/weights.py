@@ -201,10 +201,10 @@ def place_pieces(
     """Store decoded weights at their indices in `flat`; -1 is padding."""
     values = np.zeros(0, np.int16)
     for index in places:
-        found = [values]
-        while sum(piece.size for piece in found) < index.size:
-            found.append(next(pieces))
-        values = np.concatenate(found)
+        joined = [values]
+        while sum(piece.size for piece in joined) < index.size:
+            joined.append(next(pieces))
+        values = np.concatenate(joined)
         taken, values = values[: index.size], values[index.size :]
         kept = index >= 0
         if kept.all():

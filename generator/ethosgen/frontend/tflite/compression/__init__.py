@@ -33,21 +33,21 @@ def expand(network: Network) -> Network:
     InputError if a tensor is damaged or not constant, UnsupportedError for a compression that
     TensorFlow Lite Micro does not support.
     """
-    found: list[Values] = []
+    decoded: list[Values] = []
     read: dict[bytes, int] = {}
     for graph in network.graphs:
         values: dict[int, bytes] = {}
         for operator in graph.operators:
             if operator.custom_code == DECODE:
                 values |= _decoded(network, graph, operator, read)
-        found.append(values)
-    distinct = {data for values in found for data in values.values()}
+        decoded.append(values)
+    distinct = {data for values in decoded for data in values.values()}
     compression = Compression(
         tensors=len(distinct),
         bytes_before=sum(read.values()),
         bytes_after=sum(map(len, distinct)),
     )
-    graphs = map(_expanded, network.graphs, found)
+    graphs = map(_expanded, network.graphs, decoded)
     return replace(network.edited(*graphs), source=network.source, compression=compression)
 
 

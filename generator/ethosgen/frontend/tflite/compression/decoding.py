@@ -129,7 +129,7 @@ def _from_codewords(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
     if output.dtype == "int16" and not wide:
         raise UnsupportedError(f"'{output.name}' is int16, for which the tables are too narrow")
     table = _numbers(ancillary[_METADATA_BYTES:], np.dtype("<u4" if wide else "<u2")).tolist()
-    found, shift = (1 << 31, 27) if wide else (1 << 15, 11)
+    escape, shift = (1 << 31, 27) if wide else (1 << 15, 11)
     value, place, symbols = (1 << shift) - 1, 0, []
     stream = encoded + bytes(4)  # the last read may go beyond the last codeword
     for _ in range(output.elements):
@@ -141,8 +141,8 @@ def _from_codewords(encoded: bytes, ancillary: bytes, output: Tensor) -> Array:
             place += bits
             if place > 8 * len(stream):
                 raise IndexError
-            used = (entry & (found - 1)) >> shift
-            if entry & found:
+            used = (entry & (escape - 1)) >> shift
+            if entry & escape:
                 break
             at, bits = at + (entry & value), used + 1
         place -= max(bits - used, 0)

@@ -90,15 +90,15 @@ class WeightCache:
     ) -> Filter:
         """Return the decoded filter, decoding it if it is new."""
         key = (tuple(sha256(stream.data).digest() for stream in streams), orders)
-        found = self._filters.get(key)
-        if found is None:
+        decoded = self._filters.get(key)
+        if decoded is None:
             data = [stream.data for stream in streams]
-            found = _build_filter(weights.decode(data, orders), orders[0].depthwise)
-            self._bytes += found.nbytes
+            decoded = _build_filter(weights.decode(data, orders), orders[0].depthwise)
+            self._bytes += decoded.nbytes
             while self._bytes > self.limit_bytes and self._filters:
                 self._bytes -= self._filters.pop(next(iter(self._filters))).nbytes
-            self._filters[key] = found
-        return found
+            self._filters[key] = decoded
+        return decoded
 
 
 def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:
@@ -130,11 +130,11 @@ class Constants:
         """Return the filter and the records; NpuFault of kind "parse" if they are invalid."""
         operation, context = self._operation, self._context
         weights = context.weight_format
-        found = context.cache.get(self._weights, weights.orders(operation), weights)
+        decoded = context.cache.get(self._weights, weights.orders(operation), weights)
         if not self._scales:
             self._scales = tuple(context.view_stream(stream) for stream in operation.scales)
         data = tuple(stream.tobytes() for stream in self._scales)
-        return found, weights.records(data, operation)
+        return decoded, weights.records(data, operation)
 
     def may_change(self) -> bool:
         """Return whether they can be overwritten after they were decoded."""

@@ -130,23 +130,23 @@ class _ConvolutionData:
 def _build(
     context: Context, operation: Convolution, ofm: OutputTarget, constants: Constants
 ) -> Action:
-    found, records = constants.decode()
+    weights, records = constants.decode()
     info = np.iinfo(operation.ifm.dtype)
     zero_point = operation.ifm.zero_point
     most = max(int(info.max) - zero_point, zero_point - int(info.min))
-    if most * found.reach > _EXACT_FLOAT64:
+    if most * weights.reach > _EXACT_FLOAT64:
         raise NpuFault("parse", "the accumulators of this operation exceed 53 bits")
-    source = _source(context, operation, ofm, found.reach)
-    correction = source.zero_point * found.sums
+    source = _source(context, operation, ofm, weights.reach)
+    correction = source.zero_point * weights.sums
     factors = Factors.of(operation.ofm, records, correction)
-    stage = exact(operation.ofm, factors, found.totals * source.most)
-    reach = source.most * found.reach
+    stage = exact(operation.ofm, factors, weights.totals * source.most)
+    reach = source.most * weights.reach
     quantize = None if stage else integers(context, operation.ofm, factors, reach)
     dtype: Floating = np.float32 if reach <= _EXACT_FLOAT32 else np.float64
-    task = _ConvolutionData(operation, ofm, source, found.matrix, dtype, stage, quantize)
+    task = _ConvolutionData(operation, ofm, source, weights.matrix, dtype, stage, quantize)
     if operation.depthwise:
         return lambda: _depthwise(task)
-    rows, depth = found.matrix.shape
+    rows, depth = weights.matrix.shape
     folded_bytes = (rows + 1) * depth * 8
     fits = rows <= _FOLDED_ROWS and folded_bytes <= max(_KEPT_BYTES, task.tensor_bytes)
     return _folded(task, stage) if stage and fits else lambda: _dense(task)
@@ -317,12 +317,12 @@ def _as_wide(
         wide = np.empty((taps, width, depth), task.dtype)
         wide[...] = matrix[:, np.newaxis]
         return lambda: wide
-    one = np.empty((width, depth), task.dtype)
+    tap = np.empty((width, depth), task.dtype)
 
     def each() -> Iterator[NDArray[Any]]:
         for row in matrix:
-            one[...] = row
-            yield one
+            tap[...] = row
+            yield tap
 
     return each
 

@@ -47,8 +47,8 @@ class Factors:
         bias = records.bias - correction
         if ofm.scale_mode is OfmScaleMode.PER_CHANNEL:
             return cls(bias, records.scale, records.shift)
-        one = (ofm.scale.scale, ofm.scale.shift)
-        scale, shift = one if ofm.scale_mode is OfmScaleMode.GLOBAL else (1, 0)
+        common = (ofm.scale.scale, ofm.scale.shift)
+        scale, shift = common if ofm.scale_mode is OfmScaleMode.GLOBAL else (1, 0)
         return cls(bias, np.full_like(bias, scale), np.full_like(bias, shift))
 
 

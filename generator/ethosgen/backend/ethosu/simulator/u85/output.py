@@ -101,17 +101,17 @@ def _(ofm: U85Output) -> tuple[int, int]:
 @table.register
 def _(ofm: U85Output, context: Context) -> Callable[[Ints], NDArray[Any]] | None:
     function = _function(ofm)
-    found = table_view(ofm, context)
-    if found is None:
+    entries = table_view(ofm, context)
+    if entries is None:
         return None
     if function in _CURVES:
-        return _checked(function, found)
+        return _checked(function, entries)
     if TABLES[function].index_type != "<i2":
         first = scalar(int(np.iinfo(TABLES[function].index_type).min))
-        return lambda values: found[values - first]
+        return lambda values: entries[values - first]
     if function is U85ActivationFunction.LUT_S16_S16:
-        return lambda values: interpolate(found.astype(np.int64), values)
-    return lambda values: _interpolate_wide(found.astype(np.int64), values)
+        return lambda values: interpolate(entries.astype(np.int64), values)
+    return lambda values: _interpolate_wide(entries.astype(np.int64), values)
 
 
 @table_view.register
@@ -129,7 +129,7 @@ def _(ofm: U85Output, context: Context) -> NDArray[Any] | None:
 
 
 def _checked(
-    function: U85ActivationFunction, found: NDArray[Any]
+    function: U85ActivationFunction, entries: NDArray[Any]
 ) -> Callable[[Ints], NDArray[Any]]:
     """Return a function that changes nothing, but faults on another table than TFLite's.
 
@@ -139,7 +139,7 @@ def _checked(
     wanted = _curve_table(function)
 
     def check(values: Ints) -> NDArray[Any]:
-        if not np.array_equal(found, wanted):
+        if not np.array_equal(entries, wanted):
             raise NpuFault("parse", f"{function.name} with another table is not modelled")
         return values
 
@@ -159,10 +159,10 @@ def _curve_table(function: U85ActivationFunction) -> NDArray[np.uint32]:
     return curve
 
 
-def _interpolate_wide(found: Ints, values: Ints) -> Ints:
+def _interpolate_wide(entries: Ints, values: Ints) -> Ints:
     """Look up 16-bit values with a result of 23 bits, as TOSA's TABLE does."""
     offset = values + 32768
-    entry = found[offset >> _FRACTION_BITS]
+    entry = entries[offset >> _FRACTION_BITS]
     base = (entry & 0xFFFF ^ 0x8000) - 0x8000
     slope = (entry >> 16 ^ 0x8000) - 0x8000
     fraction = offset & (1 << _FRACTION_BITS) - 1

@@ -89,10 +89,10 @@ def _convolution(context: Context, operation: U85Convolution) -> _Sums:
     pad = padder(operation, ifm, np.dtype(np.int64), zero_point, zero_point)
 
     def summed() -> tuple[Ints, _Scale]:
-        found, records = constants.decode()
+        weights, records = constants.decode()
         view = windows(operation, pad() - zero_point).astype(np.float64)
         height, width, rows, columns, depth = view.shape
-        matrix = found.matrix.astype(np.float64)
+        matrix = weights.matrix.astype(np.float64)
         if operation.depthwise:
             taps = view.reshape(height, width, rows * columns, depth)
             sums = np.einsum("hwtc,tc->hwc", taps, matrix)

@@ -56,6 +56,6 @@ def _taps(
 
 def _combine(values: Ints, first: Ints, second: Ints, weight: Ints, other: Ints, axis: int) -> Ints:
     shape = (-1, 1, 1) if axis == 0 else (1, -1, 1)
-    one = values.take(first, axis) * weight.reshape(shape)
-    result: Ints = one + values.take(second, axis) * other.reshape(shape)
+    lower = values.take(first, axis) * weight.reshape(shape)
+    result: Ints = lower + values.take(second, axis) * other.reshape(shape)
     return result

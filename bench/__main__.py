@@ -1,15 +1,15 @@
 """The bench's command line; see the package's docstring."""
 
 import argparse
-import json
 import sys
 from typing import Any
 
 from rich.console import Console
 
 from bench import footprint, tables, together
-from bench.measure import DEMO, MODELS, PARTS, console, measure, measure_part
+from bench.measure import DEMO, MODELS, PARTS, measure, measure_part
 from bench.shapes import spot
+from tests.support.pages import console, load
 
 
 def main() -> int:
@@ -21,10 +21,7 @@ def main() -> int:
     parser.add_argument("--only", choices=PARTS, help="measure this part of bench.json")
     arguments = parser.parse_args()
     try:
-        if arguments.render or arguments.only:
-            results = json.loads(tables.RESULTS.read_text())
-        else:
-            results = measure()
+        results = load(tables.RESULTS) if arguments.render or arguments.only else measure()
         if arguments.only:
             results = measure_part(results, arguments.only)
     except RuntimeError as error:

@@ -10,7 +10,6 @@ slower than one of its alternatives, or an output differs.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +23,7 @@ from bench.command import Figures, report
 from bench.layers import board_without_helium
 from bench.measure import networks
 from tests.support.eager_accelerator import eager_copy
+from tests.support.pages import load, store, tell
 
 SAMPLES = 2
 
@@ -102,29 +102,22 @@ def _chosen(only: Iterable[str]) -> list[Run]:
     return [run for run in runs() if not wanted or run.key in wanted or run.accelerator in wanted]
 
 
-def _store(results: Mapping[str, Any]) -> None:
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-
-
 def main() -> int:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m bench.choice")
     parser.add_argument("--only", nargs="+", default=[], help="accelerators, or keys of runs")
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
     arguments = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {"runs": {}}
+    results = load(RESULTS, {"runs": {}})
     for run in [] if arguments.render else _chosen(arguments.only):
         sys.stderr.write(f"{run.key}\n")
         results["runs"][run.key] = measure(run, networks())
-        _store(results)
+        store(RESULTS, results)
     if not arguments.render and (not arguments.only or LAYERS in arguments.only):
         results[LAYERS] = list(estimates.measure())
-    _store(results)
+    store(RESULTS, results)
     PAGE.write_text(page(results))
-    missed = misses(results, TABLES)
-    for sentence in missed:
-        sys.stderr.write(f"MISSED  {sentence}\n")
-    return 1 if missed else 0
+    return tell(misses(results, TABLES))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench import markdown
 from bench.command import Figures
+from tests.support.pages import EVIDENCE
+from tests.support.pages import table as table_of
 
-ROOT = Path(__file__).parent.parent
-RESULTS, PAGE = ROOT / "evidence" / "choice.json", ROOT / "evidence" / "choice.md"
+RESULTS, PAGE = EVIDENCE / "choice.json", EVIDENCE / "choice.md"
 NPU = "ethos-u55-128"
 LAYERS = "layers"
 """The key of single layers in the results."""
@@ -144,7 +143,7 @@ def _cells(runs: Mapping[str, Any], table: Table) -> str:
         ]
         shares = ", ".join(f"{who} {count}" for who, count in sorted(chosen["operators"].items()))
         rows.append([network, *cells, shares])
-    return markdown.table(head, rows)
+    return table_of(head, rows)
 
 
 def errors(layers: Sequence[Mapping[str, Any]]) -> str:
@@ -162,4 +161,4 @@ def errors(layers: Sequence[Mapping[str, Any]]) -> str:
         cells.append(f"{sum(estimates) / sum(counts) - 1:+.0%}")
         rows.append([whose, operator, dtype, str(len(pairs)), *cells])
     head = ["whose", "operator", "type", "layers", "mean error", "range", "sum"]
-    return markdown.table(head, rows)
+    return table_of(head, rows)

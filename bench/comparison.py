@@ -8,14 +8,12 @@ The networks are those of the bench. Exit status 1 if an output differs from the
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from bench.markdown import table
 from bench.measure import MODELS
 from ethosgen.commands.sizes import size_text
 from ethosgen.plots.comparison import draw
@@ -23,8 +21,8 @@ from ethosgen.studies.comparison import ComparisonRequest, compare
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, Setting
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.watch import Watch
+from tests.support.pages import EVIDENCE, between, listed, load, store, table, tell
 
-EVIDENCE = Path(__file__).parent.parent / "evidence"
 RESULTS, PAGE, PLOT = (EVIDENCE / f"compare.{suffix}" for suffix in ("json", "md", "svg"))
 CHOICE = EVIDENCE / "choice.json"
 FRONTS = "fronts"
@@ -95,8 +93,7 @@ def with_tables(page: str, results: Mapping[str, Row]) -> str:
     tables = {part: _table(part, results[part]["results"]) for part in PARTS}
     tables["estimates"] = _estimates(results["boards"]["results"] + results["npus"]["results"])
     for part, text in tables.items():
-        head, rest = page.split(_mark(part))
-        page = f"{head}{_mark(part)}\n\n{text}\n\n{END}{rest.split(END, 1)[1]}"
+        page = between(page, _mark(part), END, f"\n\n{text}\n\n")
     return page
 
 
@@ -113,7 +110,7 @@ def _table(part: str, rows: Rows) -> str:
         f"- {row['network']}, {row['npu']}, {row['memory_mode']}: {row['refusal']}"
         for row in refused
     ]
-    return "\n".join([table(titles, lines), *(["", "Refused:", "", *told] if told else [])])
+    return "\n".join([table(titles, lines), *listed("Refused:", told)])
 
 
 def several_titles(several: set[str]) -> Iterator[str]:
@@ -149,7 +146,7 @@ def _number(value: int | None) -> str:
 
 def _estimates(rows: Rows) -> str:
     """Return estimates of the CPU alone beside the instructions that evidence/choice.md counted."""
-    counted: Mapping[str, Row] = json.loads(CHOICE.read_text())["runs"]
+    counted: Mapping[str, Row] = load(CHOICE)["runs"]
     lines = []
     for core, board, run in (
         ("Cortex-M55 with Helium", "alif-e7-he", "cpu"),
@@ -183,15 +180,13 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
     arguments = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = load(RESULTS, {})
     for part in () if arguments.render else arguments.parts or PARTS:
         results[part] = measure(part)
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        store(RESULTS, results)
     PAGE.write_text(with_tables(PAGE.read_text(), results))
     PLOT.write_bytes(picture(results))
-    for missed in misses(results):
-        sys.stderr.write(f"DIFFERS  {missed}\n")
-    return 1 if misses(results) else 0
+    return tell(misses(results), "DIFFERS")
 
 
 if __name__ == "__main__":

@@ -20,19 +20,17 @@ from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
-from rich.console import Console
 
-from bench import markdown
 from bench.evidence_streams import Array, Program, c_arrays, in_order, load
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
+from tests.support.pages import EVIDENCE, console, row, table
 
-ROOT = Path(__file__).parent.parent
 TABLE = Path(__file__).with_suffix(".toml")
-PAGE = ROOT / "evidence" / "streams.md"
+PAGE = EVIDENCE / "streams.md"
 SAMPLES = 3
 HEAD = """# Independent evidence
 
@@ -56,9 +54,6 @@ the model's for the same input; both are checked.
 """
 ORIGINAL, AUTHORS, TWIN = "original", "authors", "twin"
 COLUMNS = ["file", "commit", "NPU", "compiled by", "compared with", "elements", "differ"]
-
-
-console = Console(highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -236,9 +231,8 @@ def render(rows: Sequence[tuple[Find, Result]], missing: Sequence[dict[str, str]
     )
     lines = [head]
     for repository in dict.fromkeys(find.repository for find, _ in rows):
-        lines += [f"## {repository}", "", markdown.row(COLUMNS), _RULE]
-        lines += [_line(*row) for row in rows if row[0].repository == repository]
-        lines.append("")
+        cells = [_cells(*row) for row in rows if row[0].repository == repository]
+        lines += [f"## {repository}", "", table(COLUMNS, cells, 5), ""]
     if any(result.by_xnnpack for _, result in rows):
         lines.append(XNNPACK.lstrip())
     lines += ["## Not run", ""]
@@ -255,10 +249,7 @@ def _total(what: str, rows: Sequence[tuple[Find, Result]]) -> str:
     return text
 
 
-_RULE = markdown.row(["---"] * 5 + ["---:"] * 2)
-
-
-def _line(find: Find, result: Result) -> str:
+def _cells(find: Find, result: Result) -> list[str]:
     commit, _, path = find.place.partition(":")
     compared = ", ".join(result.counts) or "-"
     elements = " + ".join(f"{elements:,}" for elements, _ in result.counts.values())
@@ -266,7 +257,7 @@ def _line(find: Find, result: Result) -> str:
     if result.by_xnnpack:
         differ += " (XNNPACK)"
     cells = [f"`{path}`", commit, result.npu, find.by, compared]
-    return markdown.row([*cells, elements or "-", result.failure or differ])
+    return [*cells, elements or "-", result.failure or differ]
 
 
 def main() -> None:
@@ -275,18 +266,18 @@ def main() -> None:
     parser.add_argument("clones", type=Path)
     parser.add_argument("--only", nargs="+", default=[], metavar="PART_OF_A_PATH")
     arguments = parser.parse_args()
-    table = TABLE.read_text()
+    listing = TABLE.read_text()
     chosen = [
         find
-        for find in finds(table)
+        for find in finds(listing)
         if not arguments.only or any(part in find.place for part in arguments.only)
     ]
     clones, rows = Clones(arguments.clones), []
     for find in chosen:
         rows.append((find, measure(find, clones)))
-        console.print(_line(*rows[-1]), markup=False)
+        console.print(row(_cells(*rows[-1])), markup=False)
     if not arguments.only:
-        missing: list[dict[str, Any]] = tomllib.loads(table).get("missing", [])
+        missing: list[dict[str, Any]] = tomllib.loads(listing).get("missing", [])
         PAGE.write_text(render(rows, missing))
     sys.exit(not all(result.is_good for _, result in rows))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bench.frontend_suites import SUITES, Figures, Suite
-from bench.markdown import table
+from tests.support.pages import listed, table
 
 Cell = Callable[[Figures], str | None]
 """Returns the text of a cell, None if a row lacks the figure."""
@@ -41,13 +41,11 @@ def _tables(parts: Mapping[str, Sequence[Figures]]) -> list[str]:
     operators = [row for row in parts["operators"] if "refused" not in row]
     lines = [_table({"operator": _name, **_EXACT, **_FIDELITY, **_PLACE}, operators)]
     refused = [row for row in parts["operators"] if "refused" in row]
-    if refused:
-        lines += ["", *(f"- {row['name']}: {row['refused']}." for row in refused)]
+    lines += ["", *(f"- {row['name']}: {row['refused']}." for row in refused)] if refused else []
     columns = {"network": _name, **_EXACT, **_FIDELITY, **_LARGEST, **_PLACE, "on the CPU": _on_cpu}
     lines += ["", "### Whole networks", "", _table(columns, parts["networks"])]
     causes = _causes([*parts["operators"], *parts["networks"]])
-    if causes:
-        lines += ["", "Differences above one step, and their causes:", "", *causes]
+    lines += listed("Differences above one step, and their causes:", causes)
     return [*lines, *_optimized(parts["networks"])]
 
 

@@ -5,17 +5,15 @@ where its runtime is installed.
 """
 
 import argparse
-import json
 import logging
 import sys
 from collections.abc import Sequence
 
 from bench.frontend_page import page
 from bench.frontend_suites import SUITES, Figures, Suite
-from tests import ROOT
+from tests.support.pages import EVIDENCE, load, store
 
-RESULTS = ROOT / "evidence" / "frontends.json"
-PAGE = ROOT / "evidence" / "frontends.md"
+RESULTS, PAGE = EVIDENCE / "frontends.json", EVIDENCE / "frontends.md"
 PARTS = ("networks", "operators")
 
 
@@ -45,11 +43,11 @@ def main() -> None:
     for suite in SUITES:
         if not arguments.render and suite.title in (arguments.suites or titles):
             figures = measured(suite, (arguments.only,) if arguments.only else PARTS)
-            results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            results = load(RESULTS, {})
             results[suite.title] = results.get(suite.title, {}) | figures
             results = {title: results[title] for title in titles if title in results}
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(json.loads(RESULTS.read_text())))
+            store(RESULTS, results)
+    PAGE.write_text(page(load(RESULTS)))
 
 
 if __name__ == "__main__":

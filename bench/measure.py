@@ -15,20 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from bench import cpu_only, npu_model
 from bench.command import Figures, ethosgen, report
 from bench.limits import FIRMWARE_NPU, NPUS, SAMPLES
+from tests import ROOT
+from tests.support.pages import console
 
-ROOT = Path(__file__).parent.parent
 MODELS = Path(os.environ.get("ETHOSGEN_MODELS", ROOT / ".." / "shared" / "models"))
 DEMO = ROOT / "demo" / "digits_int8.tflite"
 BOARD = "corstone300"
 SEED = 2026
 REPEATS = 3
-
-console = Console(highlight=False, soft_wrap=True)
 
 
 def comparison(answer: Figures, oracle: str = "tflm") -> Figures | None:

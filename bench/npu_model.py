@@ -19,9 +19,9 @@ from typing import Any
 
 from bench import mobilenet
 from bench.limits import FIRMWARE_NPU, NPUS, U85_NPUS
-from bench.markdown import table
+from tests import ROOT
+from tests.support.pages import table
 
-ROOT = Path(__file__).parent.parent
 MOBILENET = "mobilenet_v2_224"
 TRANSPOSED = "mobilenet_v2_224_nchw"
 """The same with a transposed input; only its cycles are measured."""

@@ -6,15 +6,13 @@ one at a time; --render only writes the table.
 """
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.markdown import table
-from bench.measure import DEMO, MODELS
+from bench.measure import networks
 from ethosgen.board import load_board
 from ethosgen.board.system import LINK_KINDS, LinkKind, uniform_system
 from ethosgen.flow.planning import read
@@ -25,8 +23,8 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
+from tests.support.pages import EVIDENCE, between, load, store, table
 
-EVIDENCE = Path(__file__).parent.parent / "evidence"
 RESULTS, PAGE = EVIDENCE / "pipeline.json", EVIDENCE / "pipeline.md"
 BEGIN = "<!-- figures: written by python -m bench.pipeline -->"
 END = "<!-- end of figures -->"
@@ -39,11 +37,6 @@ HEAD = [
 ]
 
 Row = dict[str, Any]
-
-
-def networks() -> list[Path]:
-    """Return the shared networks that are there, and the demo."""
-    return [*sorted(MODELS.glob("*.tflite")), DEMO]
 
 
 def measured(file: Path) -> list[Row]:
@@ -116,8 +109,7 @@ def _cells(row: Row) -> list[list[object]]:
 
 def with_section(page: str, rows: Sequence[Row]) -> str:
     """Return the page with the figures between its marks."""
-    head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n\n{text(rows)}\n\n{END}{rest.split(END)[1]}"
+    return between(page, BEGIN, END, f"\n\n{text(rows)}\n\n")
 
 
 def main() -> int:
@@ -130,10 +122,10 @@ def main() -> int:
     unknown = set(arguments.names) - set(there)
     if unknown:
         parser.error(f"no network is named {', '.join(sorted(unknown))}; there are {list(there)}")
-    rows: list[Row] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    rows: list[Row] = load(RESULTS, [])
     for name in () if arguments.render else arguments.names or there:
         rows = [row for row in rows if row["network"] != name] + measured(there[name])
-        RESULTS.write_text(json.dumps(_ordered(rows), indent=1) + "\n")
+        store(RESULTS, _ordered(rows))
     PAGE.write_text(with_section(PAGE.read_text(), rows))
     return 0 if all(row["verdict"] == "PASS" for row in rows) else 1
 

@@ -8,26 +8,23 @@ were not made for ethosgen: users have them. Exit status 1 if an output differs.
 """
 
 import argparse
-import hashlib
 import io
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from rich.console import Console
-
-from bench import markdown
 from bench.command import TIMEOUT_S, BenchError, Figures, report
 from bench.limits import FIRMWARE_NPU
 from bench.trials import MARK
+from tests.support.pages import EVIDENCE, console, digest_of, listed, table
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "evidence" / "public.md"
+PAGE = EVIDENCE / "public.md"
 PACKAGES = {
     "pymicro-wakeword": "2.5.0",
     "pyopen-wakeword": "1.1.0",
@@ -54,9 +51,6 @@ Arena and code are with the NPU; code includes the driver but no weights.
 """
 COLUMNS = ["from", "network", "operators on NPU + CPU", "differ", "differ, CPU only"]
 COLUMNS += ["CPU instructions", "arena B", "code B"]
-
-
-console = Console(highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -100,6 +94,7 @@ class Verdict:
 
 
 Row = tuple[Published, Verdict, Verdict]
+T = TypeVar("T")
 
 
 def download(package: str, version: str, directory: Path) -> Iterator[Published]:
@@ -134,7 +129,7 @@ def without_twins(networks: Iterable[Published]) -> list[Published]:
     """Return each network once, with the place where it is found first."""
     kept: dict[str, Published] = {}
     for network in networks:
-        kept.setdefault(hashlib.sha256(network.data).hexdigest(), network)
+        kept.setdefault(digest_of(network.data), network)
     return list(kept.values())
 
 
@@ -158,11 +153,8 @@ def measure(network: Published) -> Row:
 
 def render(rows: list[Row]) -> str:
     """Return the page."""
-    folders: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        folders.setdefault((row[0].source, row[0].folder), []).append(row)
-    lines: list[str] = []
-    for (source, folder), those in folders.items():
+    lines: list[list[str]] = []
+    for (source, folder), those in by_folder(rows, lambda row: (row[0].source, row[0].folder)):
         lines += [_folder(source, folder, those)] if len(those) > MANY else map(_line, those)
     refused = [
         f"- {network.name}: {verdict.refusal}"
@@ -170,7 +162,7 @@ def render(rows: list[Row]) -> str:
         for verdict in verdicts[:1]
         if verdict.refusal
     ]
-    notes = ["", *(["Refused:", "", *refused] if refused else [])]
+    notes = listed("Refused:", refused)
     with_npu = [
         f"`{network.name}`" for network, npu, cpu in rows if npu.differs and not cpu.differs
     ]
@@ -181,12 +173,20 @@ def render(rows: list[Row]) -> str:
             f"or TensorFlow Lite Micro causes each difference: {', '.join(with_npu)}.",
         ]
     head = HEAD.format(npu=FIRMWARE_NPU, samples=SAMPLES)
-    rule = markdown.row(["---", "---", *["---:"] * (len(COLUMNS) - 2)])
-    table = [markdown.row(COLUMNS), rule, *lines, *notes]
-    return f"{head}\n" + "\n".join(table).rstrip() + "\n"
+    return f"{head}\n" + "\n".join([table(COLUMNS, lines, 2), *notes]) + "\n"
 
 
-def _line(row: Row) -> str:
+def by_folder(
+    rows: Iterable[T], place_of: Callable[[T], tuple[str, str]]
+) -> Iterable[tuple[tuple[str, str], list[T]]]:
+    """Return rows by their source and folder, in order."""
+    folders: dict[tuple[str, str], list[T]] = {}
+    for row in rows:
+        folders.setdefault(place_of(row), []).append(row)
+    return folders.items()
+
+
+def _line(row: Row) -> list[str]:
     network, with_npu, cpu_only = row
     placed = arena = code = count = "-"
     if with_npu.answer is not None:
@@ -197,18 +197,26 @@ def _line(row: Row) -> str:
     if cpu_only.answer is not None:
         count = f"{cpu_only.answer['cpu_instructions']:,}"
     cells = [with_npu.cell, cpu_only.cell, count, arena, code]
-    return markdown.row([network.source, network.name, placed, *cells])
+    return [network.source, network.name, placed, *cells]
 
 
-def _folder(source: str, folder: str, rows: list[Row]) -> str:
+def _folder(source: str, folder: str, rows: list[Row]) -> list[str]:
     """Return one row for a folder of small networks: the number of those that differ."""
     cells = [
         f"{sum(v.differs for v in side)} of {sum(v.answer is not None for v in side)} networks"
         for side in ([row[1] for row in rows], [row[2] for row in rows])
     ]
-    return markdown.row(
-        [source, f"{Path(folder).name}, {len(rows)} networks", "-", *cells, "-", "-", "-"]
-    )
+    return [source, f"{Path(folder).name}, {len(rows)} networks", "-", *cells, "-", "-", "-"]
+
+
+def networks(also: Sequence[str]) -> list[Published]:
+    """Return the networks of the packages, and of directories NAME=DIR, each once."""
+    with tempfile.TemporaryDirectory() as directory:
+        published = [n for item in PACKAGES.items() for n in download(*item, Path(directory))]
+    for pair in also:
+        name, _, tree = pair.partition("=")
+        published += find(name, Path(tree))
+    return without_twins(published)
 
 
 def main() -> None:
@@ -217,15 +225,10 @@ def main() -> None:
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        published = [n for item in PACKAGES.items() for n in download(*item, Path(directory))]
-    for pair in arguments.also:
-        name, _, tree = pair.partition("=")
-        published += find(name, Path(tree))
-    networks = without_twins(published)
-    console.print(f"{len(networks)} networks ...")
+    published = networks(arguments.also)
+    console.print(f"{len(published)} networks ...")
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        rows = list(pool.map(measure, networks))
+        rows = list(pool.map(measure, published))
     page = PAGE.read_text()
     others = next((page[page.index(mark) :] for mark in (U85_MARK, MARK) if mark in page), "")
     PAGE.write_text(f"{render(rows)}\n{others}" if others else render(rows))

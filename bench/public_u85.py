@@ -7,31 +7,14 @@ evidence/public.md. Exit status 1 if an output differs.
 """
 
 import argparse
-import hashlib
-import json
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rich.console import Console
-
-from bench import markdown
-from bench.public import (
-    MANY,
-    PACKAGES,
-    PAGE,
-    SAMPLES,
-    U85_MARK,
-    Published,
-    download,
-    find,
-    verify,
-    without_twins,
-)
+from bench.public import MANY, PAGE, SAMPLES, U85_MARK, Published, by_folder, networks, verify
 from bench.trials import MARK
+from tests.support.pages import add_line, console, digest_of, listed, load_lines, table
 
 NPU = "ethos-u85-256"
 HEAD = """
@@ -42,8 +25,6 @@ on QEMU, with {samples} random inputs each. {equal} are equal to the oracle, {ot
 {refused} are refused. {differ} of {elements} outputs differ.
 """
 COLUMNS = ["from", "network", "operators on NPU + CPU", "differ"]
-
-console = Console(highlight=False, soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -56,6 +37,11 @@ class Trial:
     verdict: str
     words: str
     placed: str
+
+    @property
+    def folder(self) -> str:
+        """The file's folder in its package."""
+        return str(Path(self.place).parent)
 
     @property
     def cell(self) -> str:
@@ -73,8 +59,7 @@ class Trial:
 
 def read(results: Path) -> dict[str, Trial]:
     """Return the result of each network."""
-    lines = results.read_text().splitlines() if results.is_file() else []
-    return {trial.digest: trial for trial in (Trial(**json.loads(line)) for line in lines)}
+    return {entry["digest"]: Trial(**entry) for entry in load_lines(results)}
 
 
 def attempt(network: Published) -> Trial:
@@ -88,19 +73,11 @@ def attempt(network: Published) -> Trial:
             f"{trial.cell}, {', '.join(trial.answer['oracles'])}",
         )
         placed = f"{trial.answer['npu']['npu_operators']} + {trial.answer['npu']['cpu_operators']}"
-    return Trial(network.source, network.place, digest(network), verdict, words, placed)
-
-
-def digest(network: Published) -> str:
-    """Return the SHA-256 of a network's file, its key in the results."""
-    return hashlib.sha256(network.data).hexdigest()
+    return Trial(network.source, network.place, digest_of(network.data), verdict, words, placed)
 
 
 def render(trials: list[Trial]) -> str:
     """Return the page's part."""
-    folders: dict[tuple[str, str], list[Trial]] = {}
-    for trial in trials:
-        folders.setdefault((trial.source, str(Path(trial.place).parent)), []).append(trial)
     head = HEAD.format(
         npu=NPU,
         samples=SAMPLES,
@@ -110,24 +87,23 @@ def render(trials: list[Trial]) -> str:
         differ=f"{sum(trial.counts[0] for trial in trials):,}",
         elements=f"{sum(trial.counts[1] for trial in trials):,}",
     )
-    lines = [U85_MARK, head, markdown.row(COLUMNS), markdown.row(["---", "---", "---:", "---:"])]
-    for (source, folder), those in folders.items():
-        lines += [_folder(source, folder, those)] if len(those) > MANY else map(_line, those)
-    refused = [trial for trial in trials if trial.verdict == "REFUSED"]
-    lines += ["", "Refused:", ""] if refused else []
-    lines += [f"- {Path(trial.place).stem}: {trial.words}" for trial in refused]
-    return "\n".join(lines) + "\n"
+    rows: list[list[str]] = []
+    for (source, folder), those in by_folder(trials, lambda trial: (trial.source, trial.folder)):
+        rows += [_folder(source, folder, those)] if len(those) > MANY else map(_line, those)
+    refused = [t for t in trials if t.verdict == "REFUSED"]
+    told = listed("Refused:", [f"- {Path(t.place).stem}: {t.words}" for t in refused])
+    return "\n".join([U85_MARK, head, table(COLUMNS, rows, 2), *told]) + "\n"
 
 
-def _line(trial: Trial) -> str:
-    return markdown.row([trial.source, Path(trial.place).stem, trial.placed, trial.cell.lower()])
+def _line(trial: Trial) -> list[str]:
+    return [trial.source, Path(trial.place).stem, trial.placed, trial.cell.lower()]
 
 
-def _folder(source: str, folder: str, trials: list[Trial]) -> str:
+def _folder(source: str, folder: str, trials: list[Trial]) -> list[str]:
     bad = sum(trial.verdict == "FAIL" for trial in trials)
     compared = sum(trial.verdict in ("PASS", "FAIL") for trial in trials)
     name = f"{Path(folder).name}, {len(trials)} networks"
-    return markdown.row([source, name, "-", f"{bad} of {compared} networks"])
+    return [source, name, "-", f"{bad} of {compared} networks"]
 
 
 def write_page(trials: list[Trial]) -> None:
@@ -135,16 +111,6 @@ def write_page(trials: list[Trial]) -> None:
     before, mark, repositories = PAGE.read_text().partition(MARK)
     usual = before.partition(U85_MARK)[0].strip()
     PAGE.write_text(f"{usual}\n\n{render(trials)}\n{mark}{repositories}")
-
-
-def networks(also: list[str]) -> Iterator[Published]:
-    """Yield the networks of the packages, and of directories NAME=DIR."""
-    with tempfile.TemporaryDirectory() as directory:
-        for item in PACKAGES.items():
-            yield from download(*item, Path(directory))
-    for pair in also:
-        name, _, tree = pair.partition("=")
-        yield from find(name, Path(tree))
 
 
 def main() -> None:
@@ -156,11 +122,10 @@ def main() -> None:
     arguments = parser.parse_args()
     os.nice(5)
     done = read(arguments.results)
-    for network in [] if arguments.page else without_twins(networks(arguments.also)):
-        if digest(network) not in done:
-            trial = done[digest(network)] = attempt(network)
-            with arguments.results.open("a") as file:
-                file.write(json.dumps(asdict(trial)) + "\n")
+    for network in [] if arguments.page else networks(arguments.also):
+        if digest_of(network.data) not in done:
+            trial = done[digest_of(network.data)] = attempt(network)
+            add_line(arguments.results, asdict(trial))
     write_page(list(done.values()))
     sys.exit(any(trial.verdict == "FAIL" for trial in done.values()))
 

@@ -1,17 +1,13 @@
 """Renders evidence/bench.md and the README's table from evidence/bench.json, and nothing else."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 from bench import cpu_only, npu_model
 from bench.limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
-from bench.markdown import table
+from tests import ROOT
+from tests.support.pages import EVIDENCE, between, store, table
 
-ROOT = Path(__file__).parent.parent
-RESULTS = ROOT / "evidence" / "bench.json"
-PAGE = ROOT / "evidence" / "bench.md"
-CYCLES = ROOT / "evidence" / "cycles.md"
+RESULTS, PAGE, CYCLES = (EVIDENCE / name for name in ("bench.json", "bench.md", "cycles.md"))
 README = ROOT / "README.md"
 BEGIN = "<!-- bench: written by make bench -->"
 END = "<!-- bench: end -->"
@@ -225,7 +221,7 @@ def _on_u85(results: Results) -> str:
 
 
 def readme_section(results: Results) -> str:
-    """Return the README's table, markers included."""
+    """Return the README's table."""
     head = ["network", "mismatches", "library flash B", "arena B", "stack B", "instructions"]
     rows = [
         [
@@ -238,22 +234,18 @@ def readme_section(results: Results) -> str:
         ]
         for model in results["models"]
     ]
-    return f"{BEGIN}\n{table(head, rows)}\n{END}"
+    return table(head, rows)
 
 
 def with_section(readme: str, results: Results) -> str:
     """Return the README's text with the new table; ValueError if the markers are missing."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"README.md has lost its markers {BEGIN} and {END}")
-    return before + readme_section(results) + after
+    return between(readme, BEGIN, END, f"\n{readme_section(results)}\n")
 
 
 def write(results: Results) -> None:
     """Write evidence/bench.json, evidence/bench.md and the README's table."""
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    store(RESULTS, results)
     PAGE.write_text(page(results))
     CYCLES.write_text(npu_model.cycles_page(results))
     README.write_text(with_section(README.read_text(), results))

@@ -10,8 +10,6 @@ results into evidence/public.md and runs nothing. The networks are only test dat
 
 import argparse
 import datetime
-import hashlib
-import json
 import os
 import pickle
 import re
@@ -22,14 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ethosgen.aot.compiler  # noqa: F401 - loaded once, before any fork
-from bench import markdown
 from ethosgen import flow
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.forks import run_fork
+from tests.support.pages import EVIDENCE, add_line, digest_of, listed, load_lines, table
 
-PAGE = Path(__file__).parent.parent / "evidence" / "public.md"
+PAGE = EVIDENCE / "public.md"
 MARK = "<!-- repositories: written by bench/trials.py -->"
 HEAD = """
 ## Networks in public repositories
@@ -82,7 +80,7 @@ def networks(trees: Path) -> list[tuple[str, Path]]:
     files = []
     for tree in sorted(path for path in trees.iterdir() if path.is_dir()):
         for path in sorted(path for path in tree.rglob("*lite") if path.is_file()):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest = digest_of(path.read_bytes())
             if digest not in seen and path.stat().st_size <= LARGEST_BYTES:
                 seen.add(digest)
                 files.append((tree.name.replace("+", "/"), path))
@@ -134,7 +132,7 @@ def attempt(source: str, path: Path, trees: Path) -> Trial:
     return Trial(
         source,
         str(path.relative_to(trees)),
-        hashlib.sha256(path.read_bytes()).hexdigest(),
+        digest_of(path.read_bytes()),
         {npu: answer.verdict for npu, answer in answers.items()},
         {npu: answer.words for npu, answer in answers.items()},
         round(time.monotonic() - start, 1),
@@ -143,9 +141,7 @@ def attempt(source: str, path: Path, trees: Path) -> Trial:
 
 def read(results: Path) -> dict[str, Trial]:
     """Return the last trial of each network."""
-    lines = results.read_text().splitlines() if results.is_file() else []
-    trials = (Trial(**json.loads(line)) for line in lines)
-    return {trial.digest: trial for trial in trials}
+    return {entry["digest"]: Trial(**entry) for entry in load_lines(results)}
 
 
 def page(trials: list[Trial], date: str, rest: str) -> str:
@@ -157,7 +153,7 @@ def page(trials: list[Trial], date: str, rest: str) -> str:
         limit=LIMIT_S, litert=by_litert, largest=LARGEST_BYTES // 1_000_000, rest=rest,
     )  # fmt: skip
     columns = ["repository", "networks", *(f"{v}, {n}" for n in NPUS for v in _SIDES)]
-    lines = [markdown.row(columns), markdown.row(["---", *["---:"] * (len(columns) - 1)])]
+    rows = []
     for source in [*sources, "all"]:
         those = [trial for trial in trials if source in (trial.source, "all")]
         counts = [
@@ -165,8 +161,9 @@ def page(trials: list[Trial], date: str, rest: str) -> str:
             for npu in NPUS
             for verdicts in _SIDES.values()
         ]
-        lines.append(markdown.row([source, str(len(those)), *map(str, counts)]))
-    return "\n".join([MARK, head, *lines, "", *_refused(trials), *_others(trials)]).rstrip() + "\n"
+        rows.append([source, str(len(those)), *map(str, counts)])
+    lines = [table(columns, rows), "", *_refused(trials), *_others(trials)]
+    return "\n".join([MARK, head, *lines]).rstrip() + "\n"
 
 
 _SIDES = {
@@ -185,13 +182,8 @@ def _refused(trials: list[Trial]) -> list[str]:
             if trial.verdicts[npu] == "REFUSED":
                 counts[_class(trial.words[npu]), npu] += 1
     names = [name for name in (*CLASSES, "another reason") if any(counts[name, n] for n in NPUS)]
-    rows = [markdown.row([name, *(str(counts[name, npu]) for npu in NPUS)]) for name in names]
-    return [
-        markdown.row(["refused because", *NPUS]),
-        markdown.row(["---", "---:", "---:"]),
-        *rows,
-        "",
-    ]
+    rows = [[name, *(str(counts[name, npu]) for npu in NPUS)] for name in names]
+    return [table(["refused because", *NPUS], rows)]
 
 
 def _class(words: str) -> str:
@@ -208,7 +200,7 @@ def _others(trials: list[Trial]) -> list[str]:
         for npu in NPUS
         if trial.verdicts[npu] in ("FAIL", "BUG", "LATE", "NOT COMPARED")
     ]
-    return ["Networks that are neither equal nor refused:", "", *lines] if lines else []
+    return listed("Networks that are neither equal nor refused:", lines)
 
 
 def write_page(trees: Path, results: Path) -> None:
@@ -235,10 +227,8 @@ def main() -> None:
     done = read(arguments.results)
     done = {k: t for k, t in done.items() if not {*t.verdicts.values()} & {*arguments.again}}
     for source, path in networks(arguments.trees):
-        if hashlib.sha256(path.read_bytes()).hexdigest() not in done:
-            trial = attempt(source, path, arguments.trees)
-            with arguments.results.open("a") as file:
-                file.write(json.dumps(asdict(trial)) + "\n")
+        if digest_of(path.read_bytes()) not in done:
+            add_line(arguments.results, asdict(attempt(source, path, arguments.trees)))
 
 
 if __name__ == "__main__":

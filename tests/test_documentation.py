@@ -309,5 +309,5 @@ def test_instructions_are_limited_only_where_all_is_offloaded(good: dict[str, An
 
 
 def test_a_readme_without_markers_is_refused(good: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="markers"):
+    with pytest.raises(ValueError, match="marks"):
         tables.with_section("# title\n", good)

@@ -9,6 +9,7 @@ from bench.command import Figures
 from bench.shapes import data, ours, page, spot
 from bench.shapes.all import TYPES, cases
 from bench.shapes.data import COLUMNS
+from tests.support.pages import tell
 
 
 def main() -> int:
@@ -26,15 +27,15 @@ def main() -> int:
         measure(results, arguments.core, arguments.type, arguments.only)
     data.store(results)
     page.write(results)
-    wrong = [
-        f"{row.name}, {core}: {figure.mismatches} of {figure.elements} differ"
-        for row in data.rows(results)
-        for core in ours.CORES
-        if (figure := row.figure(core, data.OURS)) and (figure.mismatches or not figure.elements)
-    ]
-    for sentence in wrong:
-        sys.stderr.write(f"MISSED  {sentence}\n")
-    return 1 if wrong else 0
+    return tell(
+        [
+            f"{row.name}, {core}: {figure.mismatches} of {figure.elements} differ"
+            for row in data.rows(results)
+            for core in ours.CORES
+            if (figure := row.figure(core, data.OURS))
+            and (figure.mismatches or not figure.elements)
+        ]
+    )
 
 
 def _arguments() -> argparse.Namespace:

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from bench.command import Figures
 from bench.shapes.shape import FLOAT, Case
+from tests.support.pages import EVIDENCE
 
-ROOT = Path(__file__).parent.parent.parent
-RESULTS = ROOT / "evidence" / "kernels.json"
+RESULTS = EVIDENCE / "kernels.json"
 OURS, CMSIS_NN, REFERENCE = "ours", "cmsis-nn", "reference"
 SAME_SHARE, SAME_INSTRUCTIONS = 0.02, 100
 """TFLM built with CMSIS-NN falls back to the reference kernel where it takes the instructions of

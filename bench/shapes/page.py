@@ -5,12 +5,13 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from bench import markdown
-from bench.shapes.data import CMSIS_NN, OURS, REFERENCE, ROOT, Figure, Row, rows
+from bench.shapes.data import CMSIS_NN, OURS, REFERENCE, Figure, Row, rows
 from bench.shapes.shape import FLOAT
 from bench.shapes.summary import Summary, families, summarize, to_rival, worst
+from tests.support.pages import EVIDENCE
+from tests.support.pages import table as table_of
 
-PAGE, PLOT = ROOT / "evidence" / "kernels.md", ROOT / "evidence" / "kernels.svg"
+PAGE, PLOT = EVIDENCE / "kernels.md", EVIDENCE / "kernels.svg"
 CORES = {
     "cortex-m55": "Cortex-M55 (Helium)",
     "cortex-m33": "Cortex-M33 (DSP)",
@@ -182,7 +183,7 @@ def _totals(known: Sequence[Row]) -> str:
             if count:
                 cells = _total(some, core)
                 table.append([f"{dtype}, {core}", f"{count}", *cells])
-    return markdown.table(head, table)
+    return table_of(head, table)
 
 
 def _total(some: Sequence[Row], core: str) -> list[str]:
@@ -215,7 +216,7 @@ def _families(some: Sequence[Row], core: str) -> str:
             rest = [row for row in members if whose == CMSIS_NN or not row.figure(core, CMSIS_NN)]
             if summary := summarize(rest, core, whose):
                 table.append([family, *_cells(summary), title])
-    return markdown.table(head, table)
+    return table_of(head, table)
 
 
 def _cells(summary: Summary) -> list[str]:
@@ -241,7 +242,7 @@ def _worst(some: Sequence[Row], core: str) -> str:
         cells = [f"{ours.instructions:,}", f"{theirs.instructions:,}", f"{to_rival(row, core):.2f}"]
         cells += [each, f"{ours.instructions / row.outputs:.1f}", row.origin]
         table.append([f"{row.family} {row.sizes}", *cells])
-    return markdown.table(head, table)
+    return table_of(head, table)
 
 
 def _code(results: Mapping[str, Any], known: Sequence[Row]) -> str:
@@ -260,7 +261,7 @@ def _code(results: Mapping[str, Any], known: Sequence[Row]) -> str:
                 f"{bytes_of[operator]:,}" if operator in bytes_of else "-" for bytes_of in sizes
             ]
         table.append(cells)
-    return markdown.table(head, table)
+    return table_of(head, table)
 
 
 def _code_range(known: Sequence[Row], core: str, begins: Sequence[str]) -> str:
@@ -281,7 +282,7 @@ def _shapes(some: Sequence[Row], core: str) -> str:
     for row in sorted(some, key=lambda row: row.family):
         cells = [f"{row.family} {row.sizes}", row.origin, f"{row.products:,}", f"{row.outputs:,}"]
         table.append([*cells, *_shape(row, core)])
-    return markdown.table(head, table)
+    return table_of(head, table)
 
 
 def _shape(row: Row, core: str) -> list[str]:

@@ -1,14 +1,11 @@
 """The corpus's command line; see the package's docstring."""
 
 import argparse
-import json
 import os
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-
-from rich.console import Console
 
 from tests.corpus import cache, coverage, fields, page, results
 from tests.corpus.damage import damage_keys
@@ -17,14 +14,13 @@ from tests.corpus.registry import GENERATORS, ROWS, products_of
 from tests.corpus.settings import NPUS
 from tests.corpus.shrink import describe, shrink
 from tests.corpus.trial import Key, Trial, case_of, run_keys
+from tests.support.pages import console, load
 
 BATCH = 10
 CASES = 20
 FEW = 2
 SEEDS = 10_000_000
 """The number of seeds from which a table draws its first."""
-
-console = Console(highlight=False, soft_wrap=True)
 
 Figures = results.Figures
 Row = tuple[str, str]
@@ -56,7 +52,7 @@ def main() -> None:
         case "damage":
             unexpected = _damage(arguments, products)
         case "render":
-            page.PAGE.write_text(page.page(json.loads(results.RESULTS.read_text())))
+            page.PAGE.write_text(page.page(load(results.RESULTS)))
             unexpected = []
         case _:
             unexpected = _run(arguments, products)

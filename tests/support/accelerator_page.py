@@ -9,6 +9,8 @@ from typing import Any
 
 from ethosgen.backend import wrapped_schema
 from tests import ROOT
+from tests.support.pages import between
+from tests.support.pages import table as table_of
 
 PAGE = ROOT / "docs" / "accelerators.md"
 SCHEMA = ROOT / "docs" / "accelerator.schema.json"
@@ -28,9 +30,7 @@ TABLES = {
 
 def with_fields(page: str) -> str:
     """Return the page with the tables of fields as the schema has them."""
-    head, _, rest = page.partition(START)
-    _, _, tail = rest.partition(END)
-    return f"{head}{START}\n\n{fields()}\n{END}{tail}"
+    return between(page, START, END, f"\n\n{fields()}\n")
 
 
 def fields() -> str:
@@ -43,18 +43,17 @@ def fields() -> str:
 def _table(header: str, name: str, schema: Mapping[str, Any]) -> str:
     table = schema if name == "Declaration" else schema["$defs"][name]
     title = f"`{header}`: {_lowered(table['description'])}" if header else "The file"
-    rows = "\n".join(_rows(table))
-    return f"### {title}\n\n| field | meaning | default |\n| --- | --- | --- |\n{rows}\n"
+    return f"### {title}\n\n{table_of(('field', 'meaning', 'default'), _rows(table), 3)}\n"
 
 
-def _rows(table: Mapping[str, Any]) -> Iterator[str]:
+def _rows(table: Mapping[str, Any]) -> Iterator[list[str]]:
     required = set(table.get("required", ()))
     for name, field in table["properties"].items():
         if "$ref" in json.dumps(field) and name in ("operator", "memory", "device", "external"):
             continue  # they have tables of their own
         default = "required" if name in required else _default(field)
         meaning = field["description"].replace("|", "\\|")
-        yield f"| `{name}` | {meaning} | {default} |"
+        yield [f"`{name}`", meaning, default]
 
 
 def _default(field: Mapping[str, Any]) -> str:

@@ -4,23 +4,19 @@ ARM_COMPUTE_PATH=… python -m tests.support.acl_page [--table] (--table: only t
 """
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ethosgen.backend.wrapped.accelerator import load_wrapped
 from ethosgen.values.watch import Watch
-from tests import ROOT
+from tests.support.pages import EVIDENCE, between, load, store, table
 
-PAGE, FIGURES = ROOT / "evidence" / "acl.md", ROOT / "evidence" / "acl.json"
+PAGE, FIGURES = EVIDENCE / "acl.md", EVIDENCE / "acl.json"
 START, END = "<!-- measured: start -->", "<!-- measured: end -->"
 ADVICE = "run: python -m tests.support.acl_page --table"
 SEEDS = (0, 10_000, 20_000)
-_HEAD = (
-    "| operator | type | networks | outputs | differ | largest difference | taken with |",
-    "| --- | --- | --- | --- | --- | --- | --- |",
-)
+_HEAD = ("operator", "type", "networks", "outputs", "differ", "largest difference", "taken with")
 
 
 def measure() -> list[dict[str, Any]]:
@@ -47,25 +43,22 @@ def measure() -> list[dict[str, Any]]:
 
 def with_table(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the page with the table of what was measured."""
-    head, _, rest = page.partition(START)
-    _, _, tail = rest.partition(END)
-    return "\n".join([f"{head}{START}", *_HEAD, *_lines(rows), f"{END}{tail}"])
+    text = table(_HEAD, _lines(rows), len(_HEAD))
+    return between(page, START, END, f"\n{text}\n")
 
 
-def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     for row in rows:
         share = f"{100 * row['differing'] / row['elements']:.2g} %" if row["differing"] else "none"
         largest = f"{row['largest']:.2g}" if row["differing"] else "0"
         largest += " steps" if row["dtype"] == "float32" and row["differing"] else ""
         need = f"`--allow-difference {row['steps']:g}`" if row["steps"] else "always"
         code = next(part for part in row["operator"].split(" + ") if not part.endswith("?"))
-        yield (
-            f"| {code} | {row['dtype']} | {row['networks']} | {row['elements']:,} | {share} | "
-            f"{largest} | {need} |"
-        )
+        counts = [str(row["networks"]), f"{row['elements']:,}"]
+        yield [code, row["dtype"], *counts, share, largest, need]
 
 
 if __name__ == "__main__":
     if "--table" not in sys.argv:
-        FIGURES.write_text(json.dumps(measure(), indent=1) + "\n")
-    PAGE.write_text(with_table(PAGE.read_text(), json.loads(FIGURES.read_text())))
+        store(FIGURES, measure())
+    PAGE.write_text(with_table(PAGE.read_text(), load(FIGURES)))

@@ -11,9 +11,10 @@ from rich.console import Console
 
 from tests import ROOT
 from tests.corpus.shrink import describe
-from tests.corpus.wild.batch import BAD, read_log, run_batch, run_logged
+from tests.corpus.wild.batch import BAD, run_batch, run_logged
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.page import PAGE, page
+from tests.support.pages import load_lines
 
 console = Console(highlight=False, soft_wrap=True, markup=False)
 
@@ -31,8 +32,8 @@ def main() -> None:
             console.print(f"{verdict.seed} {verdict.setting}: {verdict.verdict} {verdict.why}")
             sys.exit(verdict.verdict in BAD)
         case "table":
-            qemu = read_log(_qemu_log(arguments.log))
-            PAGE.write_text(page(read_log(arguments.log), qemu))
+            qemu = load_lines(_qemu_log(arguments.log))
+            PAGE.write_text(page(load_lines(arguments.log), qemu))
         case "firmware":
             sys.exit(_firmware(arguments))
         case _:
@@ -69,7 +70,7 @@ def _firmware(arguments: argparse.Namespace) -> int:
     """Verify a sample of a run's networks on QEMU; the sample depends on --start."""
     from tests.corpus.wild.firmware import run_firmware, sample_of
 
-    log = read_log(arguments.log)
+    log = load_lines(arguments.log)
     seeds = sample_of(log, arguments.count, arguments.start or 0)
     followed = {entry["seed"]: entry["followed"] for entry in log}
     bad = 0

@@ -1,16 +1,15 @@
 """Runs many random networks in processes that may die or hang, with a log that can be resumed."""
 
-import json
 import multiprocessing
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
 from tests.corpus.wild.trial import Verdict
 from tests.support.fork_server import ForkServer, use_fork_server
+from tests.support.pages import add_line, load_lines
 
 DEADLINE_S = 120.0
 """The time limit for one network; the slowest took a tenth of it on a busy machine."""
@@ -94,19 +93,10 @@ def run_batch(seeds: Iterable[int]) -> Iterator[Verdict]:
         worker.close()
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the verdicts in a log; an empty list if there is no log."""
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
-
-
 def run_logged(seeds: Sequence[int], path: Path) -> Iterator[Verdict]:
     """Run the networks that are not in a log, and add each to it."""
-    done = {entry["seed"] for entry in read_log(path)}
+    done = {entry["seed"] for entry in load_lines(path)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as log:
-        for verdict in run_batch(seed for seed in seeds if seed not in done):
-            log.write(json.dumps(verdict.as_dict()) + "\n")
-            log.flush()
-            yield verdict
+    for verdict in run_batch(seed for seed in seeds if seed not in done):
+        add_line(path, verdict.as_dict())
+        yield verdict

@@ -19,10 +19,11 @@ from ethosgen.values.errors import EthosgenError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.corpus.wild.batch import read_log, spare_time
+from tests.corpus.wild.batch import spare_time
 from tests.corpus.wild.graph import make_network
 from tests.corpus.wild.trial import BOARD, WildSetting, wild_setting
 from tests.support.fork_server import ForkServer
+from tests.support.pages import load_lines
 from tests.support.recipes import recipe
 
 TOGETHER = 6
@@ -41,7 +42,7 @@ def run_firmware(seeds: Sequence[int], log: Path, followed: dict[int, str]) -> I
     """Verify the networks on QEMU that are not in a log yet, and add each result to it."""
     server = ForkServer()
     spare_time(server)
-    done = {entry["seed"] for entry in read_log(log)}
+    done = {entry["seed"] for entry in load_lines(log)}
     board = load_board(BOARD)
 
     def setting_of(seed: int) -> WildSetting:

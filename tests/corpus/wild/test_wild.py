@@ -9,11 +9,12 @@ import pytest
 from ethosgen.board import load_board
 from ethosgen.frontend.tflite.reader import decode_network
 from tests.corpus.wild import page
-from tests.corpus.wild.batch import BAD, Worker, read_log, run_logged
+from tests.corpus.wild.batch import BAD, Worker, run_logged
 from tests.corpus.wild.cutting import part_of
 from tests.corpus.wild.graph import MOST, make_network
 from tests.corpus.wild.trial import BOARD, U85, Verdict, wild_setting
 from tests.support.fresh import fresh_seed
+from tests.support.pages import load_lines
 
 SEEDS = 1 << 30
 PARTS = 4
@@ -112,8 +113,8 @@ def test_a_run_goes_on_where_its_log_ends(tmp_path: Path) -> None:
     first = [verdict.seed for verdict in run_logged(seeds, log)]
     assert first == [*seeds]
     assert [*run_logged(seeds, log)] == []
-    assert [entry["seed"] for entry in read_log(log)] == first
-    assert "| drawn | 2 |" in page.page(read_log(log))
+    assert [entry["seed"] for entry in load_lines(log)] == first
+    assert "| drawn | 2 |" in page.page(load_lines(log))
 
 
 @pytest.mark.parametrize(

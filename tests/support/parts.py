@@ -32,14 +32,15 @@ TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-ac
 class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
-    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed.
-    `needs` are the targets of make that install what its tests need.
+    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed. A part
+    that `runs_whole` runs in full whenever they have, however wide the change is. `needs` are the targets of make that install what its tests need.
     """
 
     name: str
     tests: tuple[str, ...]
     sources: tuple[str, ...]
     is_drawn: bool = False
+    runs_whole: bool = False
     needs: tuple[str, ...] = ()
 
 
@@ -147,6 +148,7 @@ PARTS = (
         ),
         (*_of("backend/ethosu/"), "tests/errata/", f"{PYPROJECT}: ethos-u-vela"),
         is_drawn=True,
+        runs_whole=True,
     ),
     Part(
         "onnx",
@@ -261,7 +263,7 @@ def is_in_quarter(test: str, commit: str) -> bool:
 
 def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
     """Return whether a heavy test runs after a change."""
-    if is_touched(part, changed) and not is_wide(changed):
+    if is_touched(part, changed) and (part.runs_whole or not is_wide(changed)):
         return True
     is_drawn = part.is_drawn or is_everywhere(changed) or is_touched(part, changed)
     return is_drawn and is_in_quarter(test, commit)

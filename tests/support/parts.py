@@ -33,7 +33,8 @@ class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
     Of a part that is drawn, a quarter of the tests runs if its own sources have not changed. A part
-    that `runs_whole` runs in full whenever they have, however wide the change is. `needs` are the targets of make that install what its tests need.
+    that `runs_whole` runs in full whenever they have, however wide the change is. `needs` are
+    the targets of make that install what its tests need.
     """
 
     name: str

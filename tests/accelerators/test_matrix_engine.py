@@ -245,7 +245,7 @@ def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
     known = replace(info, devices=unite([device]))
     sample = {t.name: np.zeros(t.shape, t.dtype) for t in info.network.inputs}
     outcome = run(build(place, "qemu", {}).elf, known, [sample] * 4, attach=None)
-    counts = [one.cpu_instructions or 0 for one in outcome.samples]
+    counts = [sample.cpu_instructions or 0 for sample in outcome.samples]
     assert 0 < max(counts) <= MOST_INSTRUCTIONS, counts
 
 

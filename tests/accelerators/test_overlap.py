@@ -100,9 +100,9 @@ def two_branches(path: Path) -> Path:
     """Write a network whose first branch the toy takes, and whose second the CPU."""
     net = NetworkBuilder("branches", seed=4)
     x, y = net.input((1, 256), name="x", **PLAIN), net.input((1, 256), name="y", **PLAIN)
-    one = net.add(x, y, **PLAIN)
+    left = net.add(x, y, **PLAIN)
     other = net.fully_connected(net.mul(x, y, scale=0.1), 256, scale=0.5)
-    path.write_bytes(net.build(net.add(one, other, scale=0.3, zero_point=1)))
+    path.write_bytes(net.build(net.add(left, other, scale=0.3, zero_point=1)))
     return path
 
 

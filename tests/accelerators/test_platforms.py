@@ -143,7 +143,7 @@ def test_a_csolution_compiles_software_for_qemu_alone(tmp_path: Path) -> None:
         way: [f for path, f in Solution(tmp_path / "p", way).sources() if "soft_adder" in path.name]
         for way in ("qemu", "board")
     }
-    assert [len(found) for found in flags.values()] == [1, 1], "each way compiles it once"
+    assert [len(ways) for ways in flags.values()] == [1, 1], "each way compiles it once"
     assert "-DETHOSGEN_SOFTWARE_MODEL" in flags["qemu"][0]
     assert "-DETHOSGEN_SOFTWARE_MODEL" not in flags["board"][0]
 

@@ -36,10 +36,10 @@ from tests.support.networks import NetworkBuilder
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
-    made = Toy()
-    load: Callable[[], AcceleratorBackend] = lambda: made  # noqa: E731
+    toys = Toy()
+    load: Callable[[], AcceleratorBackend] = lambda: toys  # noqa: E731
     monkeypatch.setattr(backend, "FAMILIES", (*backend.FAMILIES, load))
-    return made
+    return toys
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def test_a_network_of_its_compiler_is_known(toy: Toy, model: Path) -> None:
     toy.compiled_operators = {"toy-sums": 1}
     first, *rest = network.graph.operators
     assert not backend.is_compiled(network)
-    made = replace(network.graph, operators=(replace(first, custom_code="toy-sums"), *rest))
-    assert backend.is_compiled(replace(network, graphs=(made,)))
+    compiled = replace(network.graph, operators=(replace(first, custom_code="toy-sums"), *rest))
+    assert backend.is_compiled(replace(network, graphs=(compiled,)))
     assert backend.compiled_operators() == {"ethos-u": 4, "toy-sums": 1}
 
 

@@ -43,7 +43,7 @@ PARTS = {
 
 def cases() -> list[tuple[str, str, str]]:
     """Return board, NPU and memory mode: each pair of product and mode that a board can do."""
-    found = []
+    rows = []
     for name in board_names():
         board = load_board(name)
         if "baremetal" not in board.platforms:
@@ -51,10 +51,10 @@ def cases() -> list[tuple[str, str, str]]:
         own = board.npu.configurations if board.npu else ()
         for npu in {npu[:10]: npu for npu in own}.values():
             accelerator = board.accelerator(npu)
-            found += [(name, npu, mode) for mode in board.memory_modes(accelerator)]
+            rows += [(name, npu, mode) for mode in board.memory_modes(accelerator)]
         if name == "corstone320" or not own:
-            found += [(name, "none", mode) for mode in board.memory_modes(None)]
-    return found
+            rows += [(name, "none", mode) for mode in board.memory_modes(None)]
+    return rows
 
 
 def program_for(npu: str, io: IoStyle, mode: str) -> Program:
@@ -296,6 +296,6 @@ USARTS = {
 @pytest.mark.parametrize("name", USARTS)
 def test_each_family_of_stm32_has_its_own_registers(name: str) -> None:
     console = render(make_cpu_program(), load_board(name)).files["board/console.c"].decode()
-    found = re.findall(r"#define USART_(\w+) REGISTER\(CONSOLE_BASE \+ 0x(\w+)u\)", console)
-    assert " ".join(f"{register} {offset}" for register, offset in found) == USARTS[name]
+    registers = re.findall(r"#define USART_(\w+) REGISTER\(CONSOLE_BASE \+ 0x(\w+)u\)", console)
+    assert " ".join(f"{register} {offset}" for register, offset in registers) == USARTS[name]
     assert ("USART_CR1_UE = 1u << 13" in console) == (name == "nucleo-f446re")

@@ -38,13 +38,13 @@ def velas_words() -> configparser.ConfigParser:
 
 def cases() -> list[tuple[str, str, str]]:
     """Return board, NPU and memory mode: every mode of every board and product."""
-    found = []
+    rows = []
     for name in board_names():
         board = load_board(name)
         own = board.npu.configurations if board.npu else ()
         for npu in {npu[:10]: npu for npu in own}.values():
-            found += [(name, npu, mode) for mode in board.memory_modes(board.accelerator(npu))]
-    return found
+            rows += [(name, npu, mode) for mode in board.memory_modes(board.accelerator(npu))]
+    return rows
 
 
 def program_with_fast_scratch(npu: str) -> Program:
@@ -93,8 +93,8 @@ def axi_beats(project: Project) -> list[int]:
     """Return the field max_beats of each limit, from the direct driver and from Arm's options."""
     driver = project.files["model/ethosgen_npu_direct.c"].decode()
     options = project.files["model/CMakeLists.txt"].decode()
-    if found := re.search(r"\? (\d)u : (\d)u\)", driver):
-        direct = [int(found[1])] * 2 + [int(found[2])] * 2
+    if limits := re.search(r"\? (\d)u : (\d)u\)", driver):
+        direct = [int(limits[1])] * 2 + [int(limits[2])] * 2
         return direct if direct == numbers(r"AXI_LIMIT\d_MAX_BEATS_BYTES=(\d)", options) else []
     direct = numbers(r"LIMIT AXI_LIMIT\((\d)u", driver)
     return direct if direct == numbers(r"AXI_LIMIT_\w+_MAX_BEATS=(\d)", options) else []

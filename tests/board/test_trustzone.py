@@ -36,7 +36,9 @@ def test_every_address_loses_the_bit_of_the_idau(secure: Board, non_secure: Boar
         (secure.console.base_addr, non_secure.console.base_addr),
         *((a.base_addr, b.base_addr) for a, b in zip(secure.links, non_secure.links, strict=True)),
     ]
-    assert all(one is not None and one & bit and other == one - bit for one, other in pairs)
+    assert all(
+        address is not None and address & bit and other == address - bit for address, other in pairs
+    )
     assert non_secure.counter and non_secure.counter.value_addr == told(secure).counter_value_addr
     assert (secure.npu.secure, non_secure.npu.secure) == (True, False)
     assert (secure.is_non_secure, non_secure.is_non_secure) == (False, True)
@@ -46,7 +48,7 @@ def test_every_address_loses_the_bit_of_the_idau(secure: Board, non_secure: Boar
 
 def test_the_secure_image_keeps_the_start_of_two_memories(secure: Board, non_secure: Board) -> None:
     bit = 1 << told(secure).secure_bit
-    kept = {one.memory: one.size_bytes for one in (told(secure).code, told(secure).data)}
+    kept = {part.memory: part.size_bytes for part in (told(secure).code, told(secure).data)}
     assert kept
 
     def left(name: str, memory: BoardMemory) -> tuple[int, int]:
@@ -58,10 +60,10 @@ def test_the_secure_image_keeps_the_start_of_two_memories(secure: Board, non_sec
 
 
 def test_the_npu_model_moves_to_memory_of_the_other_state(secure: Board, non_secure: Board) -> None:
-    one, other = (board.run.qemu for board in (secure, non_secure))
-    assert one and other and one.npu_base_addr and other.npu_base_addr
-    assert other.npu_base_addr == one.npu_base_addr - (1 << told(secure).secure_bit)
-    assert other.shared == one.shared.model_copy(  # type: ignore[union-attr]
+    first, other = (board.run.qemu for board in (secure, non_secure))
+    assert first and other and first.npu_base_addr and other.npu_base_addr
+    assert other.npu_base_addr == first.npu_base_addr - (1 << told(secure).secure_bit)
+    assert other.shared == first.shared.model_copy(  # type: ignore[union-attr]
         update={"npu_base_addr": other.npu_base_addr, "bell": other.bell}
     )
 

@@ -50,9 +50,9 @@ def _nested() -> bytes:
 
 def test_a_composites_operators_take_its_place() -> None:
     network = parse_network(_nested(), "nested")
-    one = ["MUL", "ADD", "SUB"]
+    step = ["MUL", "ADD", "SUB"]
     codes = [op.code for op in network.graph.operators]
-    assert codes == ["FULLY_CONNECTED", *one, *one, "ADD"]
+    assert codes == ["FULLY_CONNECTED", *step, *step, "ADD"]
     assert len(network.graphs) == 1
 
 
@@ -86,10 +86,10 @@ def test_a_composite_of_what_cannot_be_is_refused(number: int) -> None:
 def test_a_composite_in_itself_is_refused() -> None:
     inner = NetworkBuilder("inner")
     inner.inputs.append(inner.tensor(POINT))
-    made = _composite(inner, 0, 1)
+    composite = _composite(inner, 0, 1)
     net = NetworkBuilder("main")
     net.inputs.append(net.tensor(POINT))
     y = _composite(net, 0, 1)
-    net.subgraph(inner, made)
+    net.subgraph(inner, composite)
     with pytest.raises(InputError, match="subgraph 1, which is invalid"):
         parse_network(net.build(y), "loop")

@@ -70,9 +70,9 @@ def test_vela_gets_layers_that_the_tool_compressed() -> None:
     (sample,) = random_samples(packed, 1, 1)
     (golden,) = golden_outputs(packed, [sample])  # TFLite Micro decodes it itself
     runner = PartitionRunner(plan)
-    made = runner(plan.partitions[0], sample)
+    outputs = runner(plan.partitions[0], sample)
     (output,) = golden
-    np.testing.assert_array_equal(next(iter(made.values())), golden[output])
+    np.testing.assert_array_equal(next(iter(outputs.values())), golden[output])
     (theirs,) = LITERT.run(packed, [sample])
     np.testing.assert_array_equal(theirs[output], golden[output])
     wanted = [t.data for t in plain.graph.tensors if t.dtype == "int8" and t.data]
@@ -89,27 +89,27 @@ def test_what_decoding_costs_is_told() -> None:
     assert f"instead of {told['bytes_before']} B" in "\n".join(plan_lines(summary))
 
 
-def one(encoded: tuple[bytes, ...], output: Spec) -> bytes:
+def file(encoded: tuple[bytes, ...], output: Spec) -> bytes:
     return network_of(lambda net: [compressed_networks.add(net, encoded, output)])
 
 
 GOOD = compressed_networks.looked_up(np.arange(8, dtype=np.int8), 3)
 OUTPUT = Spec((8,), "int8")
 REFUSED: dict[str, tuple[bytes, type[InputError], str]] = {
-    "too few indices": (one((GOOD[0][:2], GOOD[1]), OUTPUT), InputError, "truncated"),
-    "too short a table": (one((GOOD[0], GOOD[1][:-1]), OUTPUT), InputError, "points outside"),
-    "no metadata": (one((GOOD[0], GOOD[1][:9]), OUTPUT), InputError, "metadata"),
-    "another version": (one((GOOD[0], b"\0\2" + GOOD[1][2:]), OUTPUT), InputError, "metadata"),
+    "too few indices": (file((GOOD[0][:2], GOOD[1]), OUTPUT), InputError, "truncated"),
+    "too short a table": (file((GOOD[0], GOOD[1][:-1]), OUTPUT), InputError, "points outside"),
+    "no metadata": (file((GOOD[0], GOOD[1][:9]), OUTPUT), InputError, "metadata"),
+    "another version": (file((GOOD[0], b"\0\2" + GOOD[1][2:]), OUTPUT), InputError, "metadata"),
     "custom compression": (
-        one((GOOD[0], b"\xc8" + GOOD[1][1:]), OUTPUT), UnsupportedError, "custom .*\\(200",
+        file((GOOD[0], b"\xc8" + GOOD[1][1:]), OUTPUT), UnsupportedError, "custom .*\\(200",
     ),
-    "an unknown way": (one((GOOD[0], b"\5" + GOOD[1][1:]), OUTPUT), UnsupportedError, "sion 5"),
-    "a type without code": (one(GOOD, Spec((8,), "uint8")), UnsupportedError, "is uint8"),
+    "an unknown way": (file((GOOD[0], b"\5" + GOOD[1][1:]), OUTPUT), UnsupportedError, "sion 5"),
+    "a type without code": (file(GOOD, Spec((8,), "uint8")), UnsupportedError, "is uint8"),
     "endless codewords": (
-        one((bytes(8), compressed_networks.metadata(1, 0) + bytes(8)), OUTPUT), InputError, "trunc"
+        file((bytes(8), compressed_networks.metadata(1, 0) + bytes(8)), OUTPUT), InputError, "trunc"
     ),
     "an axis between": (
-        one(GOOD, Spec((2, 2, 2), "int8", (0.1, 0.1), (0, 0), 1)), UnsupportedError, "axis 1",
+        file(GOOD, Spec((2, 2, 2), "int8", (0.1, 0.1), (0, 0), 1)), UnsupportedError, "axis 1",
     ),
 }  # fmt: skip
 
@@ -125,9 +125,9 @@ def test_only_constants_are_decoded() -> None:
     net = NetworkBuilder("decoded", 4)
     x = net.input((3,), "uint8", None, 0)
     table = net.constant(np.frombuffer(GOOD[1], np.uint8))
-    made = net.operator("CUSTOM", [x, table], [OUTPUT], custom_code="TFLM_DECODE")
+    decoded = net.operator("CUSTOM", [x, table], [OUTPUT], custom_code="TFLM_DECODE")
     with pytest.raises(InputError, match="not constant"):
-        parse_network(net.build(*made), "decoded")
+        parse_network(net.build(*decoded), "decoded")
 
 
 def test_any_damaged_byte_is_a_sentence_or_another_network() -> None:

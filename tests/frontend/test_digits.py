@@ -32,14 +32,14 @@ LAYERS = {"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD"}
 
 def parameters() -> dict[str, Any]:
     """Return the trained parameters in PyTorch's layout."""
-    made = {}
+    arrays = {}
     trained = [p.value for layer in trained_digits()[0] for p in layer.parameters()]
-    for number, one in enumerate(trained):
-        array = np.asarray(one, np.float32)
+    for number, parameter in enumerate(trained):
+        array = np.asarray(parameter, np.float32)
         if array.ndim == 4:  # [out, k, k, in]; [1, k, k, channels] if depthwise
             array = array.transpose((3, 0, 1, 2) if array.shape[0] == 1 else (0, 3, 1, 2))
-        made[str(number)] = np.ascontiguousarray(array)
-    return made
+        arrays[str(number)] = np.ascontiguousarray(array)
+    return arrays
 
 
 def channels_first(images: Any) -> Any:
@@ -56,11 +56,11 @@ def test_the_digits_lose_less_than_half_a_percent(kind: str, tmp_path: Path) -> 
     reply = run_script(ENVIRONMENTS["torch"], SCRIPT, "export", request, arrays)
     file = tmp_path / f"digits.{kind}"
     file.write_bytes(reply.arrays["file"].tobytes())
-    given = channels_first(held_out.images)
+    pixels = channels_first(held_out.images)
     if kind == "tosa":
-        steps = np.rint(given / reply.values["scale"]) + reply.values["zero_point"]
-        given = np.clip(steps, -128, 127).astype(np.int8)
-    after = np.mean(answers(kind, file, given) == held_out.labels)
+        steps = np.rint(pixels / reply.values["scale"]) + reply.values["zero_point"]
+        pixels = np.clip(steps, -128, 127).astype(np.int8)
+    after = np.mean(answers(kind, file, pixels) == held_out.labels)
     before = np.mean(forward(layers, held_out.images).argmax(axis=1) == held_out.labels)
     assert before > 0.95
     assert abs(after - before) <= MOST_LOST
@@ -72,7 +72,7 @@ def answers(kind: str, file: Path, images: Any) -> Any:
     npu = compiled_for(network) or find_accelerator("ethos-u55-128")
     plan = make_plan(network, PlanSettings(npu), Watch())
     (image,), (digit,) = network.inputs, network.outputs
-    samples: list[Arrays] = [{image.name: one[np.newaxis]} for one in images]
+    samples: list[Arrays] = [{image.name: picture[np.newaxis]} for picture in images]
     assert plan.partitions
     tensors = plan.residual.tensors
     assert not [
@@ -82,4 +82,4 @@ def answers(kind: str, file: Path, images: Any) -> Any:
     ]
     assert kind != "tosa" or not plan.cpu_operators
     outputs = simulate_samples(plan, samples, Watch())
-    return np.array([made[digit.name].argmax() for made in outputs])
+    return np.array([sample[digit.name].argmax() for sample in outputs])

@@ -68,5 +68,5 @@ def test_an_unknown_file_gets_the_formats(toy: Path) -> None:
 def test_an_edited_network_is_its_own_source(tmp_path: Path) -> None:
     network = read(image_net(tmp_path / "net.tflite"))
     assert source_of(network) is network.source
-    made = dataclasses.replace(network.edited(network.graph), name="made")
-    assert (source_of(made).format, source_of(made).name) == ("tflite", "made.tflite")
+    edited = dataclasses.replace(network.edited(network.graph), name="made")
+    assert (source_of(edited).format, source_of(edited).name) == ("tflite", "made.tflite")

@@ -286,11 +286,11 @@ def test_a_constant_that_is_stored_sparse_is_named() -> None:
 
 def test_an_output_scale_of_0_is_named_before_anything_divides_by_it() -> None:
     net = NetworkBuilder("zero")
-    made = net.conv2d(net.input((1, 4, 4, 4)), 4, scale=0.0, zero_point=-5)
+    output = net.conv2d(net.input((1, 4, 4, 4)), 4, scale=0.0, zero_point=-5)
     with pytest.raises(
         InputError, match=r"'zero': CONV_2D makes 'conv_2d_[0-9]', whose scale is 0"
     ):
-        parse(net, made)
+        parse(net, output)
 
 
 def test_what_only_moves_elements_may_have_a_scale_of_0() -> None:

@@ -77,10 +77,12 @@ def test_options_read_as_the_schema_reads_them(op: Op) -> None:
     assert type(theirs).__name__ == f"{op.table.name}T"
     for option in op.options:
         word = "".join(part[:1].upper() + part[1:] for part in option.name.split("_"))
-        made = getattr(theirs, word[:1].lower() + word[1:])
-        made = tuple(made.tolist()) if isinstance(made, np.ndarray) else made
+        as_read = getattr(theirs, word[:1].lower() + word[1:])
+        as_read = tuple(as_read.tolist()) if isinstance(as_read, np.ndarray) else as_read
         wanted = options[option.name]
-        assert made == (option.names.index(wanted) if option.names else _raw(wanted)), option.name
+        assert as_read == (option.names.index(wanted) if option.names else _raw(wanted)), (
+            option.name
+        )
 
 
 def _raw(value: Any) -> Any:
@@ -96,8 +98,10 @@ def _tensor(index: int, data: bytes | None = None, **fields: Any) -> Tensor:
 
 
 def test_constants_of_one_object_share_a_buffer() -> None:
-    one, other = bytes([1, 2, 3]), bytes([1, 2, 4])
-    network = _edited(*(_tensor(i, data) for i, data in enumerate((one, other, one, None))))
+    data_one, other = bytes([1, 2, 3]), bytes([1, 2, 4])
+    network = _edited(
+        *(_tensor(i, data) for i, data in enumerate((data_one, other, data_one, None)))
+    )
     read = schema.ModelT.InitFromPackedBuf(write_network(network), 0)
     assert [tensor.buffer for tensor in read.subgraphs[0].tensors] == [1, 2, 1, 0]
     assert len(read.buffers) == 3

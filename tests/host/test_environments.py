@@ -92,17 +92,19 @@ def test_a_wrong_variable_is_not_passed_over(
 def test_an_environment_is_made_used_and_made_again_for_other_versions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = toy(tmp_path)
+    environment = toy(tmp_path)
     said: list[str] = []
-    python = install(one, Watch(said.append))
-    assert python == python_of(tmp_path / "made") == one.find()
+    python = install(environment, Watch(said.append))
+    assert python == python_of(tmp_path / "made") == environment.find()
     assert said[-2].endswith(": installing collected")  # the last that pip announces
     assert run_command([str(python), "-c", "import toy; print(toy.answer)"], 60) == "42\n"
-    before = (one.folder / STAMP).stat().st_mtime_ns
-    assert install(one, Watch()) == python
-    assert (one.folder / STAMP).stat().st_mtime_ns == before  # complete: nothing to do
+    before = (environment.folder / STAMP).stat().st_mtime_ns
+    assert install(environment, Watch()) == python
+    assert (environment.folder / STAMP).stat().st_mtime_ns == before  # complete: nothing to do
 
-    newer = Toy("toy", "plays", ("toy",), place=one.place, wanted=(*one.wanted, "pip"))
+    newer = Toy(
+        "toy", "plays", ("toy",), place=environment.place, wanted=(*environment.wanted, "pip")
+    )
     with pytest.raises(ToolError, match="incomplete or made for other versions"):
         newer.find()
     install(newer, Watch())
@@ -123,11 +125,13 @@ def test_a_package_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pips_error_is_told_in_one_sentence(tmp_path: Path) -> None:
-    one = Toy("toy", "plays", ("toy",), place=tmp_path / "e", wanted=(str(tmp_path / "none.whl"),))
+    environment = Toy(
+        "toy", "plays", ("toy",), place=tmp_path / "e", wanted=(str(tmp_path / "none.whl"),)
+    )
     with pytest.raises(
         ToolError, match=r"cannot make the Python environment 'toy' .*none\.whl"
     ) as e:
-        install(one, Watch())
+        install(environment, Watch())
     assert "\n" not in str(e.value)
 
 
@@ -142,12 +146,12 @@ def test_a_pip_that_is_too_old_for_another_interpreter_is_copied(
 
 
 def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
-    one = toy(tmp_path)
-    one.place.mkdir()
-    (one.place / "mine.txt").write_text("mine")
+    environment = toy(tmp_path)
+    environment.place.mkdir()
+    (environment.place / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="was not made by ethosgen"):
-        install(one, Watch())
-    assert [path.name for path in one.place.iterdir()] == ["mine.txt"]
+        install(environment, Watch())
+    assert [path.name for path in environment.place.iterdir()] == ["mine.txt"]
 
 
 def test_one_environment_may_serve_as_another(
@@ -167,8 +171,8 @@ def test_versions_come_from_the_metadata_elsewhere(monkeypatch: pytest.MonkeyPat
     lines = ["numpy>=2", "apache-tvm==0.27.*", 'torch==2.13.*; extra == "torch"', "x; extra=='dev'"]
     monkeypatch.setattr(extras, "is_checkout", lambda: False)
     monkeypatch.setattr("importlib.metadata.requires", lambda _: lines)
-    one = Environment("torch", "", ("torch",), shared=("apache-tvm",))
-    assert one.requirements == ("torch==2.13.*", "apache-tvm==0.27.*")
+    environment = Environment("torch", "", ("torch",), shared=("apache-tvm",))
+    assert environment.requirements == ("torch==2.13.*", "apache-tvm==0.27.*")
 
 
 @pytest.fixture

@@ -101,9 +101,9 @@ class Toy(Extra):
 
 
 def toy(*command: object) -> Toy:
-    made = Toy("toy", "plays", {"toy": "toy"})
-    object.__setattr__(made, "wanted", tuple(map(str, command)))
-    return made
+    extra = Toy("toy", "plays", {"toy": "toy"})
+    object.__setattr__(extra, "wanted", tuple(map(str, command)))
+    return extra
 
 
 @pytest.mark.slow
@@ -135,9 +135,9 @@ def test_an_installation_that_fails_is_one_sentence(command: tuple[str, ...], wo
 
 def test_doctor_installs_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(installation, "install_extra", lambda one, _: asked.append(one.name))
+    monkeypatch.setattr(installation, "install_extra", lambda extra, _: asked.append(extra.name))
     wanted = ["onnx", "quantize", "sweep", "place", "plot", "images", "packs"]
     options = [word for name in wanted for word in ("--install", name)]
     done = CliRunner().invoke(cli, ["doctor", *options, "--json"])
     assert asked == wanted and done.exit_code == 0
-    assert [one["name"] for one in json.loads(done.stdout)] == wanted
+    assert [entry["name"] for entry in json.loads(done.stdout)] == wanted

@@ -135,8 +135,8 @@ def test_a_read_only_project_is_flashed(tmp_path: Path, network: Path) -> None:
     (place / "build" / "board").mkdir(parents=True)
     (tmp_path / "content").write_bytes(b"a firmware's")
     elf = place / "build" / "board" / "firmware.elf"
-    made = ["-I", "binary", "-O", "elf32-littlearm", "--set-section-flags", ".data=alloc,load"]
-    subprocess.run([objcopy, *made, tmp_path / "content", elf], check=True)
+    options = ["-I", "binary", "-O", "elf32-littlearm", "--set-section-flags", ".data=alloc,load"]
+    subprocess.run([objcopy, *options, tmp_path / "content", elf], check=True)
     program = tmp_path / "JLinkExe"
     program.write_text(f'#!/bin/sh\nfor last; do :; done\ncat "$last" > {got}\n')
     program.chmod(0o755)

@@ -67,11 +67,11 @@ def wait_for(
     what: Callable[[], re.Match[str] | None], started: "subprocess.Popen[str]"
 ) -> re.Match[str]:
     deadline = time.monotonic() + 240
-    while (found := what()) is None:
+    while (match := what()) is None:
         assert started.poll() is None, started.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    return found
+    return match
 
 
 @needs_qemu

@@ -36,8 +36,8 @@ def _tiled(version: int) -> bytes:
     x = net.fully_connected(net.input((1, 6)), 4)
     spec = net.tensors[x]
     many = net.constant(np.array([1, 3], np.int32))
-    made = Spec((1, 12), "int8", spec.scale, spec.zero_point)
-    return net.build(*net.operator("TILE", [x, many], [made], version=version))
+    output = Spec((1, 12), "int8", spec.scale, spec.zero_point)
+    return net.build(*net.operator("TILE", [x, many], [output], version=version))
 
 
 def _odd() -> bytes:

@@ -74,28 +74,28 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
 def fate(folder: Path, suffix: str, data: bytes) -> str:
     """Quantize a damaged file; return "" if it is valid after all, else the sentence."""
     _, name, shape = GOOD[suffix]
-    network, made = folder / f"float{suffix}", folder / f"made{suffix}"
+    network, output = folder / f"float{suffix}", folder / f"made{suffix}"
     network.write_bytes(data)
     values = np.random.default_rng(5).standard_normal((2, *shape)).astype(np.float32)
     np.savez(folder / "data.npz", **{name: values})
-    made.unlink(missing_ok=True)
+    output.unlink(missing_ok=True)
     said = ""
     try:
-        quantize(QuantizationRequest(network, folder / "data.npz", made), Watch())
+        quantize(QuantizationRequest(network, folder / "data.npz", output), Watch())
     except InputError as error:
         said = str(error)
         assert said and "\n" not in said and len(said) < LONGEST, said
         assert "it did not finish" not in said, said
-    left = {one.name for one in folder.iterdir()}
-    assert left == {network.name, "data.npz", *([] if said else [made.name])}
+    left = {path.name for path in folder.iterdir()}
+    assert left == {network.name, "data.npz", *([] if said else [output.name])}
     return said
 
 
 def contents_changed(data: bytes, random: np.random.Generator) -> bytes:
     """Damage a member of an archive, whose checksums then agree with it."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as given, zipfile.ZipFile(made, "w") as written:
-        members = {name: given.read(name) for name in given.namelist()}
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as original, zipfile.ZipFile(changed, "w") as written:
+        members = {name: original.read(name) for name in original.namelist()}
         program = next(name for name in members if name.endswith("models/model.json"))
         others = [name for name, held in members.items() if held and name != program]
         if random.random() < 0.3:
@@ -107,7 +107,7 @@ def contents_changed(data: bytes, random: np.random.Generator) -> bytes:
             members[program] = json.dumps(tree).encode()
         for name, held in members.items():
             written.writestr(name, held)
-    return made.getvalue()
+    return changed.getvalue()
 
 
 def replace_value(tree: Any, random: np.random.Generator) -> None:
@@ -130,16 +130,16 @@ def replace_value(tree: Any, random: np.random.Generator) -> None:
 def test_damaged_networks(
     suffix: str, part: int, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    data, found = GOOD[suffix][0](tmp_path_factory), Counter[bool]()
+    data, outcomes = GOOD[suffix][0](tmp_path_factory), Counter[bool]()
     for seed in range(part * DAMAGES // PARTS, (part + 1) * DAMAGES // PARTS):
         random = np.random.default_rng(seed)
         damage = contents_changed if suffix == ".pt2" and seed % 2 else mutate
         try:
-            found[bool(fate(tmp_path, suffix, damage(data, random)))] += 1
+            outcomes[bool(fate(tmp_path, suffix, damage(data, random)))] += 1
         except Exception as error:
             raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
-    assert sum(found.values()) == DAMAGES // PARTS
-    assert found[True] > 0
+    assert sum(outcomes.values()) == DAMAGES // PARTS
+    assert outcomes[True] > 0
 
 
 @pytest.mark.slow

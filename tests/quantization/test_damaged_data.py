@@ -29,14 +29,14 @@ LONGEST = 700
 def reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the quantizer say what it was given, in place of quantizing it."""
 
-    def call(made: Quantizer, steps: Sequence[Any], folder: Path) -> list[Any]:
+    def call(quantizer: Quantizer, steps: Sequence[Any], folder: Path) -> list[Any]:
         if steps[0][0] == "inspect":
             port = ["image", [-1, 3, 8, 8], "float32"]
             return [({"inputs": [port], "outputs": [["scores", [1, 5], "float32"]]}, {})]
         raise ChildError("refused", "the data are valid")
 
     monkeypatch.setattr(Quantizer, "_call", call)
-    monkeypatch.setattr(Quantizer, "require", lambda made: None)
+    monkeypatch.setattr(Quantizer, "require", lambda quantizer: None)
 
 
 def stored(kind: str) -> bytes:
@@ -55,24 +55,26 @@ def stored(kind: str) -> bytes:
 def read_damaged(folder: Path, kind: str, data: bytes) -> str:
     """Return the sentence about damaged data; whether they are valid, it says too."""
     (folder / "float.onnx").write_bytes(b"any")
-    given, labels = folder / "data.npz", None
-    given.write_bytes(stored("npz"))
+    data_path, labels = folder / "data.npz", None
+    data_path.write_bytes(stored("npz"))
     if kind == "folder":
-        given = folder / "data"
-        given.mkdir(exist_ok=True)
-        (given / "0.npy").write_bytes(stored("folder"))
-        (given / "1.npy").write_bytes(data)
+        data_path = folder / "data"
+        data_path.mkdir(exist_ok=True)
+        (data_path / "0.npy").write_bytes(stored("folder"))
+        (data_path / "1.npy").write_bytes(data)
     elif kind == "labels":
         labels = folder / "labels.npy"
         labels.write_bytes(data)
     else:
-        given.write_bytes(data)
-    made = folder / "made.onnx"
+        data_path.write_bytes(data)
+    output = folder / "made.onnx"
     with pytest.raises(EthosgenError) as caught:
-        quantize(QuantizationRequest(folder / "float.onnx", given, made, labels=labels), Watch())
+        quantize(
+            QuantizationRequest(folder / "float.onnx", data_path, output, labels=labels), Watch()
+        )
     said = str(caught.value)
     assert said and "\n" not in said and len(said) < LONGEST, said
-    assert not [one for one in folder.iterdir() if one.name.startswith((".", "made"))]
+    assert not [path for path in folder.iterdir() if path.name.startswith((".", "made"))]
     return said
 
 

@@ -37,7 +37,7 @@ def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, o
 
 
 def constants(model: onnx.ModelProto) -> dict[str, np.ndarray]:
-    return {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
 def sources(model: onnx.ModelProto) -> Mapping[str, onnx.NodeProto]:
@@ -49,7 +49,9 @@ def outputs(network: Path, samples: np.ndarray) -> np.ndarray:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(network, options)
-    return np.concatenate([session.run(None, {"image": one[np.newaxis]})[0] for one in samples])
+    return np.concatenate(
+        [session.run(None, {"image": sample[np.newaxis]})[0] for sample in samples]
+    )
 
 
 def test_weights_are_int8_by_channel_and_activations_int8(tmp_path: Path) -> None:
@@ -87,8 +89,8 @@ def test_an_open_batch_is_1_in_the_quantized_network(tmp_path: Path) -> None:
 def test_the_reported_ratio_is_that_of_plain_runs(tmp_path: Path, activations: str) -> None:
     network = small_onnx(tmp_path / "float.onnx")
     report, _ = run(network, tmp_path, activations=activations)
-    true, found = (outputs(path, images()) for path in (network, tmp_path / "made.onnx"))
-    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - found) ** 2))
+    true, quantized = (outputs(path, images()) for path in (network, tmp_path / "made.onnx"))
+    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - quantized) ** 2))
     assert ratio > 30
     assert report.sqnr_db == pytest.approx(ratio, abs=0.1)
     assert report.layers[-1].energy.sqnr_db == pytest.approx(ratio, abs=0.1)
@@ -141,7 +143,11 @@ def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path)
     better, _ = run(network, tmp_path, keep=kept, force=True)
     assert better.sqnr_db == pytest.approx(best.sqnr_db, abs=0.01)
     assert not better.advice
-    wide = next(one for one in report.advice if one.options == ("--activations", "int16"))
+    wide = next(
+        suggestion
+        for suggestion in report.advice
+        if suggestion.options == ("--activations", "int16")
+    )
     assert run(network, tmp_path, activations="int16", force=True)[0].sqnr_db == pytest.approx(
         wide.sqnr_db, abs=0.01
     )
@@ -174,7 +180,7 @@ def test_constants_in_a_file_of_their_own_are_read(tmp_path: Path) -> None:
 
 def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
     run(small_onnx(tmp_path / "float.onnx"), tmp_path)
-    made = (tmp_path / "made.onnx").rename(tmp_path / "again.onnx")
+    quantized = (tmp_path / "made.onnx").rename(tmp_path / "again.onnx")
     with pytest.raises(InputError, match="quantized already"):
-        run(made, tmp_path)
+        run(quantized, tmp_path)
     assert not (tmp_path / "made.onnx").exists()

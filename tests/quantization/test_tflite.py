@@ -28,9 +28,9 @@ def images(count: int = 12) -> np.ndarray:
 
 def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, Network]:
     np.savez(folder / "data.npz", image=images())
-    made = folder / "made.tflite"
-    report = quantize(QuantizationRequest(network, folder / "data.npz", made, **more), Watch())
-    return report, read(made)
+    output = folder / "made.tflite"
+    report = quantize(QuantizationRequest(network, folder / "data.npz", output, **more), Watch())
+    return report, read(output)
 
 
 def outputs(network: Path) -> np.ndarray:
@@ -39,31 +39,36 @@ def outputs(network: Path) -> np.ndarray:
         str(network), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
     )
     interpreter.allocate_tensors()
-    (given,), (made,) = interpreter.get_input_details(), interpreter.get_output_details()
-    found = []
+    (input_details,), (output_details,) = (
+        interpreter.get_input_details(),
+        interpreter.get_output_details(),
+    )
+    batches = []
     for image in images():
         value = image[np.newaxis]
-        if given["dtype"] is not np.float32:
-            scale, zero = given["quantization"]
-            limits = np.iinfo(given["dtype"])
+        if input_details["dtype"] is not np.float32:
+            scale, zero = input_details["quantization"]
+            limits = np.iinfo(input_details["dtype"])
             value = np.clip(np.rint(value / scale) + zero, limits.min, limits.max)
-        interpreter.set_tensor(given["index"], value.astype(given["dtype"]))
+        interpreter.set_tensor(input_details["index"], value.astype(input_details["dtype"]))
         interpreter.invoke()
-        output = interpreter.get_tensor(made["index"]).astype(np.float64)
-        if made["dtype"] is not np.float32:
-            output = (output - made["quantization"][1]) * made["quantization"][0]
-        found.append(output)
-    return np.concatenate(found)
+        output = interpreter.get_tensor(output_details["index"]).astype(np.float64)
+        if output_details["dtype"] is not np.float32:
+            output = (output - output_details["quantization"][1]) * output_details["quantization"][
+                0
+            ]
+        batches.append(output)
+    return np.concatenate(batches)
 
 
 @pytest.mark.parametrize(("activations", "bias"), [("int8", "int32"), ("int16", "int64")])
 def test_everything_is_an_integer(tmp_path: Path, activations: str, bias: str) -> None:
-    _, made = run(float_network(tmp_path / "float.tflite"), tmp_path, activations=activations)
-    assert [op.code for op in made.graph.operators] == [
+    _, quantized = run(float_network(tmp_path / "float.tflite"), tmp_path, activations=activations)
+    assert [op.code for op in quantized.graph.operators] == [
         *("CONV_2D", "CONV_2D", "MEAN", "FULLY_CONNECTED", "SOFTMAX"),
     ]
-    tensors = made.graph.tensors
-    for op in made.graph.operators:
+    tensors = quantized.graph.tensors
+    for op in quantized.graph.operators:
         for index in (op.inputs[0], op.outputs[0]):
             assert tensors[index].dtype == activations
         if len(op.inputs) == 3:
@@ -78,8 +83,8 @@ def test_everything_is_an_integer(tmp_path: Path, activations: str, bias: str) -
 def test_the_reported_ratio_is_that_of_plain_runs(tmp_path: Path, activations: str) -> None:
     network = float_network(tmp_path / "float.tflite")
     report, _ = run(network, tmp_path, activations=activations)
-    true, found = outputs(network), outputs(tmp_path / "made.tflite")
-    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - found) ** 2))
+    true, quantized = outputs(network), outputs(tmp_path / "made.tflite")
+    ratio = 10 * np.log10(np.sum(true**2) / np.sum((true - quantized) ** 2))
     assert ratio > 30
     assert report.sqnr_db == pytest.approx(ratio, abs=1)  # one step of LiteRT's other kernels
     assert [layer.name for layer in report.layers] == [
@@ -88,19 +93,19 @@ def test_the_reported_ratio_is_that_of_plain_runs(tmp_path: Path, activations: s
 
 
 def test_outliers_do_not_saturate(tmp_path: Path) -> None:
-    _, made = run(float_network(tmp_path / "float.tflite"), tmp_path)
-    (given,) = made.inputs
-    assert given.quantization is not None
-    (scale,), (zero,) = given.quantization.scale, given.quantization.zero_point
+    _, quantized = run(float_network(tmp_path / "float.tflite"), tmp_path)
+    (image,) = quantized.inputs
+    assert image.quantization is not None
+    (scale,), (zero,) = image.quantization.scale, image.quantization.zero_point
     assert scale * (-128 - zero) <= images().min() + scale
     assert scale * (127 - zero) >= images().max() - scale
 
 
 def test_a_kept_layer_stays_in_float(tmp_path: Path) -> None:
-    report, made = run(float_network(tmp_path / "float.tflite"), tmp_path, keep=("narrow",))
-    named = {made.graph.tensors[op.outputs[0]].name: op for op in made.graph.operators}
-    assert made.graph.tensors[named["narrow"].inputs[1]].dtype == "float32"
-    assert made.graph.tensors[named["wide"].inputs[1]].dtype == "int8"
+    report, quantized = run(float_network(tmp_path / "float.tflite"), tmp_path, keep=("narrow",))
+    named = {quantized.graph.tensors[op.outputs[0]].name: op for op in quantized.graph.operators}
+    assert quantized.graph.tensors[named["narrow"].inputs[1]].dtype == "float32"
+    assert quantized.graph.tensors[named["wide"].inputs[1]].dtype == "int8"
     assert [layer.name for layer in report.left_in_float] == ["narrow"]
 
 
@@ -124,11 +129,11 @@ def test_two_tensors_of_one_name_are_told_apart(tmp_path: Path) -> None:
         (x,) = net.operator("LOGISTIC", [x], [Spec(SHAPE, "float32", name="same")])
     (tmp_path / "float.tflite").write_bytes(net.build(x))
     np.savez(tmp_path / "data.npz", same=images())
-    made = tmp_path / "made.tflite"
-    request = QuantizationRequest(tmp_path / "float.tflite", tmp_path / "data.npz", made)
+    output = tmp_path / "made.tflite"
+    request = QuantizationRequest(tmp_path / "float.tflite", tmp_path / "data.npz", output)
     report = quantize(request, Watch())
     assert len({layer.name for layer in report.layers}) == 2
-    assert {tensor.dtype for tensor in read(made).graph.tensors} == {"int8"}
+    assert {tensor.dtype for tensor in read(output).graph.tensors} == {"int8"}
 
 
 def test_a_quantized_network_is_refused(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(program: Path, folder: Path, **more: Any) -> QuantizationReport:
     images = np.random.default_rng(5).standard_normal((6, 3, 32, 32)).astype(np.float32)
     np.savez(folder / "data.npz", image=images)
-    made = folder / "made.pt2"
-    return quantize(QuantizationRequest(program, folder / "data.npz", made, **more), Watch())
+    output = folder / "made.pt2"
+    return quantize(QuantizationRequest(program, folder / "data.npz", output, **more), Watch())
 
 
 def test_all_layers_are_int8_and_ethosgen_reads_them(program: Path, tmp_path: Path) -> None:
@@ -63,9 +63,9 @@ def test_int16_spends_all_its_bits_on_small_values(
     (program,) = pt2_files(tmp_path_factory, "float", "softmax")
     values = np.random.default_rng(5).uniform(-0.25, 0.25, (4, 1, 6, 10)).astype(np.float32)
     np.savez(tmp_path / "data.npz", x=values)
-    made = tmp_path / "made.pt2"
-    quantize(QuantizationRequest(program, tmp_path / "data.npz", made, "int16"), Watch())
-    network = read(made)
+    output = tmp_path / "made.pt2"
+    quantize(QuantizationRequest(program, tmp_path / "data.npz", output, "int16"), Watch())
+    network = read(output)
     (op,) = (op for op in network.graph.operators if op.code == "SOFTMAX")
     about = network.graph.tensors[op.inputs[0]].quantization
     assert about is not None
@@ -80,11 +80,11 @@ def test_softmax_stays_whole(
     (tmp_path / "data").mkdir()
     values = np.random.default_rng(5).standard_normal((4, 1, 6, 10)).astype(np.float32)
     np.save(tmp_path / "data" / "x.npy", values)
-    made = tmp_path / "made.pt2"
-    request = QuantizationRequest(program, tmp_path / "data", made, activations)
+    quantized = tmp_path / "made.pt2"
+    request = QuantizationRequest(program, tmp_path / "data", quantized, activations)
     report = quantize(request, Watch())
     assert [(layer.operator, layer.dtype) for layer in report.layers] == [("softmax", activations)]
-    network = read(made)
+    network = read(quantized)
     (op,) = (op for op in network.graph.operators if op.code == "SOFTMAX")
     output = network.graph.tensors[op.outputs[0]]
     assert output.dtype == activations
@@ -95,9 +95,9 @@ def test_softmax_stays_whole(
 def test_a_quantized_program_is_refused(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
-    (made,) = pt2_files(tmp_path_factory, "ethosu", "small")
+    (quantized,) = pt2_files(tmp_path_factory, "ethosu", "small")
     with pytest.raises(InputError, match="quantized already"):
-        run(made, tmp_path)
+        run(quantized, tmp_path)
     assert not (tmp_path / "made.pt2").exists()
 
 
@@ -114,12 +114,12 @@ def test_an_open_batch_is_1_in_the_quantized_program(
     (program,) = pt2_files(tmp_path_factory, "open", "transformer")
     values = np.random.default_rng(5).standard_normal((4, 1, 16, 32)).astype(np.float32)
     np.savez(tmp_path / "data.npz", tokens=values)
-    made = tmp_path / "made.pt2"
-    report = quantize(QuantizationRequest(program, tmp_path / "data.npz", made), Watch())
+    output = tmp_path / "made.pt2"
+    report = quantize(QuantizationRequest(program, tmp_path / "data.npz", output), Watch())
     assert report.inputs == {"tokens": (1, 16, 32)}
     assert report.sqnr_db > 20
-    network = read(made)
-    assert [one.shape for one in network.inputs] == [(1, 16, 32)]
+    network = read(output)
+    assert [tensor.shape for tensor in network.inputs] == [(1, 16, 32)]
     codes = [op.code for op in network.graph.operators]
     assert codes.count("SOFTMAX") == 1
     assert codes.count("FULLY_CONNECTED") == 6
@@ -134,7 +134,7 @@ def test_what_helps_a_program_that_quantization_hurts_is_advised(
     assert report.sqnr_db < 20
     best = report.advice[0]
     assert best.sqnr_db > report.sqnr_db + 20
-    assert any(one.options == ("--activations", "int16") for one in report.advice)
+    assert any(suggestion.options == ("--activations", "int16") for suggestion in report.advice)
     wide = "--activations" in best.options
     more: dict[str, Any] = {"activations": "int16"} if wide else {"keep": best.options[1::2]}
     better = run(program, tmp_path, force=True, **more)

@@ -23,10 +23,10 @@ def parse(net: NetworkBuilder, *outputs: int) -> Network:
 
 
 def by_distribution(samples: list[Arrays], name: str) -> dict[str, np.ndarray]:
-    found: dict[str, np.ndarray] = {}
+    samples_by_kind: dict[str, np.ndarray] = {}
     for index, sample in enumerate(samples):
-        found.setdefault(distribution_of(index), sample[name])
-    return found
+        samples_by_kind.setdefault(distribution_of(index), sample[name])
+    return samples_by_kind
 
 
 def quantized() -> Network:
@@ -51,9 +51,9 @@ def test_ten_samples_come_from_seven_distributions() -> None:
 
 def test_in_the_second_round_one_element_is_at_the_other_end() -> None:
     again = draw_samples(quantized(), 12, 0)
-    for index, most, one in ((8, -128, 127), (10, 127, -128)):
+    for index, most, least in ((8, -128, 127), (10, 127, -128)):
         values, counts = np.unique(again[index]["x"], return_counts=True)
-        assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {most: 3199, one: 1}
+        assert dict(zip(values.tolist(), counts.tolist(), strict=True)) == {most: 3199, least: 1}
 
 
 def test_samples_differ_and_depend_on_seed_and_place_alone() -> None:
@@ -166,10 +166,10 @@ def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
     """LiteRT ends the inference at one, and then nothing could be checked."""
     net = NetworkBuilder("quotients")
     x, y = (net.input((1, 40), dtype, None, name=name) for name in "xy")
-    (made,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
-    samples = draw_samples(parse(net, made), 10, 0)
+    (quotient,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
+    samples = draw_samples(parse(net, quotient), 10, 0)
     assert min(sample["y"].min() for sample in samples) == least
-    assert len(litert_outputs(parse(net, made), samples)) == 10
+    assert len(litert_outputs(parse(net, quotient), samples)) == 10
 
 
 @pytest.mark.parametrize("constant", ["neither", "base", "exponent"])
@@ -182,14 +182,14 @@ def test_a_power_of_integers_fits(constant: str) -> None:
         else net.input((1, 40), "int32", None, name=name)
         for name, value in (("base", -7), ("exponent", 5))
     ]
-    (made,) = net.operator("POW", ends, (Spec((1, 40), "int32"),))
-    network = parse(net, made)
+    (power,) = net.operator("POW", ends, (Spec((1, 40), "int32"),))
+    network = parse(net, power)
     samples = draw_samples(network, 10, 0)
     for sample, output in zip(samples, litert_outputs(network, samples), strict=True):
         base, exponent = sample.get("base", np.array(-7)), sample.get("exponent", np.array(5))
         exact = base.astype(object) ** exponent.astype(object)
-        (found,) = output.values()
-        assert np.array_equal(found, exact)
+        (computed,) = output.values()
+        assert np.array_equal(computed, exact)
     assert undefined_outputs(network, samples) is None
 
 
@@ -197,7 +197,7 @@ def test_sizes_to_broadcast_fit_each_other() -> None:
     """The oracles abort where they do not, and then nothing could be checked."""
     net = NetworkBuilder("sizes")
     x, y = (net.input((n,), "int32", None, name=name) for n, name in ((2, "x"), (3, "y")))
-    (made,) = net.operator("BROADCAST_ARGS", (x, y), (Spec((3,), "int32"),))
-    samples = draw_samples(parse(net, made), 10, 0)
+    (sizes,) = net.operator("BROADCAST_ARGS", (x, y), (Spec((3,), "int32"),))
+    samples = draw_samples(parse(net, sizes), 10, 0)
     assert len({sample["x"].tobytes() for sample in samples}) > 1
-    assert len(golden_outputs(parse(net, made), samples)) == 10
+    assert len(golden_outputs(parse(net, sizes), samples)) == 10

@@ -82,13 +82,13 @@ def driven_alone(code: str, dtype: str, shape: tuple[int, ...], inputs: int = 1)
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_a_single_input_has_one_element_at_the_other_end(dtype: str) -> None:
     info = np.iinfo(dtype)
-    for sample, (rest, one) in zip(
+    for sample, (rest, end) in zip(
         driven_alone("TANH", dtype, (1, 5, 5, 2))[2:4],
         [(info.min, info.max), (info.max, info.min)],
         strict=True,
     ):
         (values,) = sample.values()
-        assert np.count_nonzero(values == one) == 1
+        assert np.count_nonzero(values == end) == 1
         assert np.count_nonzero(values == rest) == values.size - 1
 
 
@@ -135,8 +135,10 @@ def test_one_element_at_the_other_end_shows_a_wrong_fast_path_for_equal_inputs(d
         return np.maximum(first, second)
 
     samples = [list(s.values()) for s in driven_alone("MAXIMUM", dtype, (1, 5, 5, 2), 2)]
-    found = [n for n, pair in enumerate(samples) if not np.array_equal(wrong(*pair), right(*pair))]
-    assert found == [7], "its reverse shows it in MINIMUM"
+    showing = [
+        n for n, pair in enumerate(samples) if not np.array_equal(wrong(*pair), right(*pair))
+    ]
+    assert showing == [7], "its reverse shows it in MINIMUM"
 
 
 def steps_of(code: str, dtype: str, *shapes: tuple[int, ...], constant: bool = False) -> Array:
@@ -146,13 +148,13 @@ def steps_of(code: str, dtype: str, *shapes: tuple[int, ...], constant: bool = F
     values = net.random_integers(shapes[1], dtype)
     y = net.constant(values, scale=OTHER) if constant else net.input(shapes[1], dtype, OTHER, 0)
     shape = np.broadcast_shapes(*shapes)
-    made = Spec(shape, dtype, SCALE * OTHER * 900 if code == "MUL" else 0.3100713, 0)
-    network = parse_network(net.build(net.operator(code, [x, y], [made])[0]), "alone")
+    output = Spec(shape, dtype, SCALE * OTHER * 900 if code == "MUL" else 0.3100713, 0)
+    network = parse_network(net.build(net.operator(code, [x, y], [output])[0]), "alone")
     varying = [*drive_to_ends(network)[7].values()]
     first = varying[0].astype(float) * SCALE
     second = (values if constant else varying[1]).astype(float) * OTHER
     real = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply}[code](first, second)
-    return np.asarray(real / made.scale)
+    return np.asarray(real / output.scale)
 
 
 @pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])

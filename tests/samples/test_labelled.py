@@ -87,7 +87,7 @@ def test_the_digest_changes_with_data_and_labels(tmp_path: Path) -> None:
         Labelled(plain.inputs, np.array([1, 0])),
         Labelled({"other": plain.inputs["image"]}, plain.labels),
     ]
-    assert len({one.digest() for one in (plain, *others)}) == 4
+    assert len({data.digest() for data in (plain, *others)}) == 4
     assert plain.digest() == Labelled(dict(plain.inputs), plain.labels.copy()).digest()
 
 
@@ -129,14 +129,14 @@ def test_bad_folders(tmp_path: Path) -> None:
 
 
 def test_sequences_of_inputs(tmp_path: Path) -> None:
-    given = np.arange(12, dtype=np.int8).reshape(2, 3, 1, 2)
-    data = load_labelled(archive(tmp_path / "d.npz", x=given, y=[1, 0]), [IMAGE], None, True)
+    sequences = np.arange(12, dtype=np.int8).reshape(2, 3, 1, 2)
+    data = load_labelled(archive(tmp_path / "d.npz", x=sequences, y=[1, 0]), [IMAGE], None, True)
     assert len(data) == 2
-    steps = [[int(one["image"][0, 0]) for one in data.steps(index)] for index in range(2)]
+    steps = [[int(step["image"][0, 0]) for step in data.steps(index)] for index in range(2)]
     assert steps == [[0, 2, 4], [6, 8, 10]]
-    other = load_labelled(archive(tmp_path / "o.npz", x=given[:, 0], y=[1, 0]), [IMAGE], None)
+    other = load_labelled(archive(tmp_path / "o.npz", x=sequences[:, 0], y=[1, 0]), [IMAGE], None)
     assert other.digest() != data.digest()
-    for bad in ({"x": given[0, 0], "y": [1]}, {"x": given[:, :0], "y": [1, 0]}):
+    for bad in ({"x": sequences[0, 0], "y": [1]}, {"x": sequences[:, :0], "y": [1, 0]}):
         with pytest.raises(InputError, match=r"must have the shape \(samples, steps, an input's"):
             load_labelled(archive(tmp_path / "b.npz", **bad), [IMAGE], None, True)
 

@@ -36,18 +36,18 @@ def picture(path: Path, pixels: np.ndarray = PIXELS, **options: object) -> Path:
     ],
 )
 def test_pixels_become_integers(tmp_path: Path, tensor: Tensor, expected: np.ndarray) -> None:
-    made = read_picture(picture(tmp_path / "p.png"), tensor, AS_IT_IS)
-    assert made.dtype == tensor.dtype and made.shape == tensor.shape
-    assert np.array_equal(made.reshape(expected.shape), expected)
+    pixels = read_picture(picture(tmp_path / "p.png"), tensor, AS_IT_IS)
+    assert pixels.dtype == tensor.dtype and pixels.shape == tensor.shape
+    assert np.array_equal(pixels.reshape(expected.shape), expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 4, 1), (1, 2, 4), (2, 4), (1, 1, 2, 4)])
 def test_colours_become_gray_if_the_input_is(tmp_path: Path, shape: tuple[int, ...]) -> None:
     tensor = replace(GRAY, shape=shape, dtype="uint8")
-    made = read_picture(picture(tmp_path / "p.png"), tensor, AS_IT_IS)
+    pixels = read_picture(picture(tmp_path / "p.png"), tensor, AS_IT_IS)
     luma = PIXELS @ np.array([299, 587, 114]) / 1000  # ITU-R 601
-    assert made.shape == shape
-    assert np.abs(made.reshape(2, 4) - luma).max() <= 0.5 + 1e-9
+    assert pixels.shape == shape
+    assert np.abs(pixels.reshape(2, 4) - luma).max() <= 0.5 + 1e-9
 
 
 def test_gray_pictures_and_those_with_alpha_fit_three_channels(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_gray_pictures_and_those_with_alpha_fit_three_channels(tmp_path: Path) -
 
 def test_pixels_are_normalised_and_quantized(tmp_path: Path) -> None:
     path = picture(tmp_path / "p.png")
-    made = read_picture(path, RGB, Preparation((127.5,), (127.5,)))[0]
+    pixels = read_picture(path, RGB, Preparation((127.5,), (127.5,)))[0]
     exact = (PIXELS - 127.5) / 127.5 * 127.5 - 1
-    assert np.abs(made - np.clip(exact, -128, 127)).max() <= 0.5 + 1e-4
+    assert np.abs(pixels - np.clip(exact, -128, 127)).max() <= 0.5 + 1e-4
     floats = replace(RGB, dtype="float32", quantization=None)
     mean, std = (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
     each = read_picture(path, floats, Preparation(mean, std))[0]
@@ -97,8 +97,8 @@ def test_a_turned_photograph_is_upright(tmp_path: Path) -> None:
 
 def test_jpeg_is_read(tmp_path: Path) -> None:
     flat = np.full((2, 4, 3), 77, np.uint8)
-    made = read_picture(picture(tmp_path / "p.JPG", flat), replace(RGB, dtype="uint8"), AS_IT_IS)
-    assert np.abs(made.astype(int) - 77).max() <= 2
+    pixels = read_picture(picture(tmp_path / "p.JPG", flat), replace(RGB, dtype="uint8"), AS_IT_IS)
+    assert np.abs(pixels.astype(int) - 77).max() <= 2
 
 
 @pytest.mark.parametrize("cut", [0, 20, 60])

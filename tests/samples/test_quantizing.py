@@ -37,23 +37,23 @@ def test_floats_become_what_tflite_makes_of_them(
     path = tmp_path / "quantizes.tflite"
     path.write_bytes(net.build(net.quantize(x, dtype, scale, zero_point)))
     network = frontend.read(path)
-    given = values(scale, zero_point).reshape(1, COUNT)
-    (made,) = DEFAULT.run(network, [{"x": given}])
+    reals = values(scale, zero_point).reshape(1, COUNT)
+    (outputs,) = DEFAULT.run(network, [{"x": reals}])
     (output,) = network.outputs
-    assert np.array_equal(quantized(given, output), made[output.name])
+    assert np.array_equal(quantized(reals, output), outputs[output.name])
 
 
 PIXEL = Tensor(0, "pixel", (4,), "int8", Quantization((0.5,), (3,)))
 
 
 def test_halves_go_away_from_zero_and_infinities_saturate() -> None:
-    given = np.array([0.25, -0.25, np.inf, -np.inf])
-    assert quantized(given, PIXEL).tolist() == [4, 2, 127, -128]
+    reals = np.array([0.25, -0.25, np.inf, -np.inf])
+    assert quantized(reals, PIXEL).tolist() == [4, 2, 127, -128]
 
 
 def test_integers_of_the_own_type_are_taken_as_they_are() -> None:
-    given = np.array([1, -2, 3, 4], np.int8)
-    assert quantized(given, PIXEL) is given
+    integers = np.array([1, -2, 3, 4], np.int8)
+    assert quantized(integers, PIXEL) is integers
 
 
 def test_floats_for_a_float_input_only_change_their_width() -> None:
@@ -66,13 +66,13 @@ def test_the_reverse() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "tensor", "says"),
+    ("array", "tensor", "says"),
     [
         (np.array([np.nan]), PIXEL, "has NaN"),
         (np.array([1], np.uint8), PIXEL, "'pixel' is uint8, but must be int8, or floats"),
         (np.array([1.0]), Tensor(0, "ids", (1,), "int32"), "'ids' has no scale"),
     ],
 )
-def test_what_cannot_be_quantized(given: np.ndarray, tensor: Tensor, says: str) -> None:
+def test_what_cannot_be_quantized(array: np.ndarray, tensor: Tensor, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        quantized(given, tensor)
+        quantized(array, tensor)

@@ -118,13 +118,13 @@ def test_bad_folders_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "made"),
+    ("stored", "read_shape"),
     [((4, 2, 9), (4, 1, 2, 9)), ((2, 1, 2, 9), (2, 1, 2, 9)), ((1, 2, 9), (1, 1, 2, 9))],
 )
 def test_an_open_dimension_has_the_size_of_the_array(
-    tmp_path: Path, given: tuple[int, ...], made: tuple[int, ...]
+    tmp_path: Path, stored: tuple[int, ...], read_shape: tuple[int, ...]
 ) -> None:
     open_ended = Tensor(0, "image", (-1, 2, -1), "int8")
-    path = write(tmp_path / "x.npz", image=np.zeros(given, np.int8))
+    path = write(tmp_path / "x.npz", image=np.zeros(stored, np.int8))
     samples = load_samples(path, [open_ended])
-    assert (len(samples), *samples[0]["image"].shape) == made
+    assert (len(samples), *samples[0]["image"].shape) == read_shape

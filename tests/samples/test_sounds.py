@@ -64,7 +64,7 @@ def test_other_types_get_values_from_minus_one_to_one(
 def test_a_sequence_takes_whole_steps_and_silence_fills_the_last(tmp_path: Path) -> None:
     sound(tmp_path / "0" / "a.wav")
     data = load_labelled(tmp_path, [AUDIO], None, True)
-    steps = [one["audio"].reshape(-1).tolist() for one in data.steps(0)]
+    steps = [step["audio"].reshape(-1).tolist() for step in data.steps(0)]
     assert steps == [VALUES[:4].tolist(), VALUES[4:8].tolist()]
     padded = load_labelled(tmp_path, [AUDIO], None, True, PAD)
     assert padded.steps(0)[2]["audio"].tolist() == [[5, 4, 0, 0]]

@@ -39,8 +39,8 @@ def pictured(code: str, size: int = 6) -> Network:
         bias = net.constant(np.array([90, -700, 5, 0]), "int32", 0.001)
         size_of = net.constant(np.array(shape), "int32")
         options = {"padding": "VALID", "stride_h": 2, "stride_w": 2}
-        made = [Spec(shape, "int8", **TO)]
-        (y,) = net.operator(code, [size_of, weights, x, bias], made, options)
+        outputs = [Spec(shape, "int8", **TO)]
+        (y,) = net.operator(code, [size_of, weights, x, bias], outputs, options)
     return parse_network(net.build(y), "layer")
 
 

@@ -26,13 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def firmware(tmp_path_factory: pytest.TempPathFactory) -> Callable[[IoStyle], Firmware]:
     """Return a function that builds the firmware of the network that adds one, for an I/O style."""
-    made: dict[IoStyle, Firmware] = {}
+    firmwares: dict[IoStyle, Firmware] = {}
 
     def make(io: IoStyle) -> Firmware:
-        if io not in made:
+        if io not in firmwares:
             directory: Path = tmp_path_factory.mktemp("firmware") / io.value
             write(render(make_program(io), load_board("corstone300")), directory)
-            made[io] = build(directory), open_project(directory)
-        return made[io]
+            firmwares[io] = build(directory), open_project(directory)
+        return firmwares[io]
 
     return make

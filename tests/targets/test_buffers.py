@@ -46,11 +46,11 @@ def elf_and_info(project: Path) -> tuple[Path, ProjectInfo]:
 
 def test_the_table_of_a_firmware_tells_its_large_buffers(project: Path) -> None:
     elf, info = elf_and_info(project)
-    found = find_buffers(elf, info)
-    assert set(found) == {PortIndex(0, False, 0), PortIndex(0, True, 0)}
-    assert {size for _, size in found.values()} == {int(np.prod(SHAPE))}
+    buffers = find_buffers(elf, info)
+    assert set(buffers) == {PortIndex(0, False, 0), PortIndex(0, True, 0)}
+    assert {size for _, size in buffers.values()} == {int(np.prod(SHAPE))}
     memory = info.board.memories["ddr"]
-    for address, size in found.values():
+    for address, size in buffers.values():
         assert memory.start_addr <= address < memory.start_addr + memory.size_bytes - size
 
 

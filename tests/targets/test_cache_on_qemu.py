@@ -119,7 +119,7 @@ def test_a_neighbour_in_the_last_line_is_written_over_the_output(differences: Di
     )
     last_line = range(ELEMENTS // 32 * 32, ELEMENTS)
     assert any(wrong), "in some samples: the cache may evict the line before the NPU writes"
-    assert all(set(one) <= set(last_line) for one in wrong)
+    assert all(set(places) <= set(last_line) for places in wrong)
 
 
 @pytest.mark.parametrize("port", ["input", "output"])

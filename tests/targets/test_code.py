@@ -22,7 +22,8 @@ def test_the_function_at_an_address_is_named(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", "a.elf"], cwd=tmp_path, check=True)
     with (tmp_path / "a.elf").open("rb") as file:
         symbols = {
-            one.name: one for one in ELFFile(file).get_section_by_name(".symtab").iter_symbols()
+            symbol.name: symbol
+            for symbol in ELFFile(file).get_section_by_name(".symtab").iter_symbols()
         }
     start, size = (symbols["second"][key] for key in ("st_value", "st_size"))
     assert start % 2 == 1, "a function of Thumb code"

@@ -36,9 +36,9 @@ class LateNpu(PlusOneNpu):
         super()._run()
 
 
-def counts_of(made: Firmware, npu: type[PlusOneNpu]) -> set[int | None]:
+def counts_of(firmware: Firmware, npu: type[PlusOneNpu]) -> set[int | None]:
     """Return the counts that differ in some runs."""
-    built, info = made
+    built, info = firmware
     done = targets.run(built.elf, info, make_samples(RUNS), attach=npu)
     return {sample.cpu_instructions for sample in done.samples}
 

@@ -155,8 +155,8 @@ def make_project(place: Path, io: IoStyle, networks: dict[str, bytes]) -> list[N
         paths.append(place.parent / f"{name}.tflite")
         paths[-1].write_bytes(data)
     cpu_ops = ("UNIDIRECTIONAL_SEQUENCE_LSTM",) if io is IoStyle.CALLER else ()
-    given = recipe(*paths, npu=NPU, io=io.value, cpu_ops=cpu_ops, check=False)
-    create_project(given, directory=place, watch=Watch())
+    project_recipe = recipe(*paths, npu=NPU, io=io.value, cpu_ops=cpu_ops, check=False)
+    create_project(project_recipe, directory=place, watch=Watch())
     return [parse_network(data, name) for name, data in networks.items()]
 
 
@@ -191,14 +191,14 @@ def test_a_failed_run_changes_no_other_network(tmp_path: Path) -> None:
     """The networks share the arena, so what the NPU keeps there is kept apart (kept_bytes)."""
     place = tmp_path / "p"
     networks = {"keeps": with_state(1), "plain": without_state(), "twin": with_state(5)}
-    made = make_project(place, IoStyle.ARENA, networks)
+    built_from = make_project(place, IoStyle.ARENA, networks)
     for name in ("keeps", "twin"):
         (source,) = place.rglob(f"{name}.c")
         assert f"static int8_t {name}_kept[" in source.read_text()
         assert AGAIN.format(name=name) in header(place, name)
         assert TAKES in header(place, name)
     with started(build(place).elf, open_project(place)) as board:
-        keeps, plain, twin = (Stream(board, i, network) for i, network in enumerate(made))
+        keeps, plain, twin = (Stream(board, i, network) for i, network in enumerate(built_from))
         operations, few = keeps.succeed(), plain.succeed()
         for fails_at in range(operations):
             keeps.fail(fails_at)

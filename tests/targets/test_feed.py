@@ -245,12 +245,12 @@ def test_a_board_on_a_serial_line_is_fed_too(program: Path, tmp_path: Path) -> N
 
 
 def test_text_between_frames_is_kept_whole() -> None:
-    found = bytearray()
-    decoder = Decoder(found.extend)
+    text = bytearray()
+    decoder = Decoder(text.extend)
     frame = Frame(3, 4, b"body")
     data = b"one\r\ntw" + frame.encode() + b"o\r\n" + frame.encode()
-    frames = [one for i in range(len(data)) for one in decoder.feed(data[i : i + 1])]
+    frames = [frame for i in range(len(data)) for frame in decoder.feed(data[i : i + 1])]
     assert frames == [frame, frame]
-    assert found == b"one\r\ntwo\r\n"
+    assert text == b"one\r\ntwo\r\n"
     decoder.feed(b"x" * 5000)
-    assert found.endswith(b"x" * 5000)
+    assert text.endswith(b"x" * 5000)

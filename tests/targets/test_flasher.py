@@ -25,10 +25,10 @@ def elf(tmp_path: Path) -> Path:
     gcc = GCC.find()
     source = tmp_path / "empty.c"
     source.write_text("int main(void) { return 7; }\n")
-    made = tmp_path / "firmware.elf"
+    firmware = tmp_path / "firmware.elf"
     options = ["-mcpu=cortex-m55", "-nostdlib", "-Wl,-emain", "-Wl,-Ttext=0x1000"]
-    subprocess.run([gcc, *options, "-o", made, source], check=True)
-    return made
+    subprocess.run([gcc, *options, "-o", firmware, source], check=True)
+    return firmware
 
 
 def board_with(*command: str) -> Board:
@@ -40,17 +40,19 @@ def test_files_are_made_as_they_are_asked_for(elf: Path, tmp_path: Path) -> None
     place = tmp_path / "elsewhere"
     place.mkdir()
     command = flash_command(elf, ["x", "{bin}", "-f={hex}", "{elf}", "{jlink}"], place)
-    made = place / "firmware"
+    firmware = place / "firmware"
     assert command == [
         "x",
-        str(made.with_suffix(".bin")),
-        f"-f={made.with_suffix('.hex')}",
+        str(firmware.with_suffix(".bin")),
+        f"-f={firmware.with_suffix('.hex')}",
         str(elf),
-        str(made.with_suffix(".jlink")),
+        str(firmware.with_suffix(".jlink")),
     ]
-    assert made.with_suffix(".hex").read_text().startswith(":")
-    assert made.with_suffix(".bin").stat().st_size < 64
-    assert f'loadfile "{made.with_suffix(".hex")}"' in made.with_suffix(".jlink").read_text()
+    assert firmware.with_suffix(".hex").read_text().startswith(":")
+    assert firmware.with_suffix(".bin").stat().st_size < 64
+    assert (
+        f'loadfile "{firmware.with_suffix(".hex")}"' in firmware.with_suffix(".jlink").read_text()
+    )
 
 
 def test_a_tool_is_run_without_a_shell(elf: Path, tmp_path: Path) -> None:
@@ -73,12 +75,12 @@ def test_what_can_go_wrong(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_of_the_boards_can_be_made(elf: Path, tmp_path: Path) -> None:
-    made = 0
+    commands = 0
     for name in board_names():
         for tool in load_board(name).flash.values():
             assert not any("{" in word for word in flash_command(elf, tool.command, tmp_path))
-            made += 1
-    assert made >= 8
+            commands += 1
+    assert commands >= 8
 
 
 def test_both_images_of_a_non_secure_firmware_are_flashed(

@@ -2,9 +2,10 @@
 
 import zlib
 
+import hypothesis
 import pytest
 from cobs import cobs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ethosgen.targets.frames import Decoder, Frame
@@ -23,7 +24,7 @@ in_any_time = settings(deadline=None, suppress_health_check=[HealthCheck.too_slo
 """A busy machine makes no frame wrong."""
 
 
-@given(st.lists(frames, max_size=5), st.integers(1, 50))
+@hypothesis.given(st.lists(frames, max_size=5), st.integers(1, 50))
 @in_any_time
 def test_frames_survive_any_portions(sent: list[Frame], portion: int) -> None:
     line = b"noise" + b"".join(frame.encode() for frame in sent)
@@ -35,7 +36,7 @@ def test_frames_survive_any_portions(sent: list[Frame], portion: int) -> None:
     assert decoder.dropped == (1 if sent else 0)
 
 
-@given(frames, st.data())
+@hypothesis.given(frames, st.data())
 @in_any_time
 def test_a_changed_frame_is_never_taken_for_another(frame: Frame, data: st.DataObject) -> None:
     line = bytearray(frame.encode())

@@ -34,11 +34,11 @@ shift 2
 TMPDIR=$REMOTE exec sh -c "$*"
 """
 
-Made = tuple[Built, ProjectInfo]
+BuiltProgram = tuple[Built, ProjectInfo]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def built_program(tmp_path_factory: pytest.TempPathFactory) -> BuiltProgram:
     info = write_linux_project(tmp_path_factory.mktemp("linux") / "p")
     return build_native(info, "board"), info
 
@@ -62,8 +62,10 @@ def make_samples(count: int) -> list[Arrays]:
     return [{INPUT: random.integers(-128, 128, (1, ELEMENTS), np.int8)} for _ in range(count)]
 
 
-def run_over_ssh(made: Made, samples: list[Arrays], host: str = "pi@board") -> None:
-    built, info = made
+def run_over_ssh(
+    built_program: BuiltProgram, samples: list[Arrays], host: str = "pi@board"
+) -> None:
+    built, info = built_program
     outcome = run(built.elf, info, samples, on="ssh", attach=None, line=SshHost(host))
     assert outcome.ended and len(outcome.samples) == len(samples)
     for sample, result in zip(samples, outcome.samples, strict=True):
@@ -74,9 +76,9 @@ def run_over_ssh(made: Made, samples: list[Arrays], host: str = "pi@board") -> N
 
 @needs_native
 def test_a_program_over_ssh_is_copied_run_and_removed(
-    made: Made, computer: Path, tmp_path: Path
+    built_program: BuiltProgram, computer: Path, tmp_path: Path
 ) -> None:
-    run_over_ssh(made, make_samples(3))
+    run_over_ssh(built_program, make_samples(3))
     copying, running = (tmp_path / "calls").read_text().splitlines()
     for call in (copying, running):
         assert call.startswith("-o BatchMode=yes -o ConnectTimeout=10 -- pi@board ")
@@ -84,9 +86,9 @@ def test_a_program_over_ssh_is_copied_run_and_removed(
 
 
 @needs_native
-def test_words_of_a_login_are_not_the_folder(made: Made, computer: Path) -> None:
+def test_words_of_a_login_are_not_the_folder(built_program: BuiltProgram, computer: Path) -> None:
     computer.write_text(SSH.format(before='echo "Welcome to the board"'))
-    run_over_ssh(made, make_samples(1))
+    run_over_ssh(built_program, make_samples(1))
 
 
 @needs_native
@@ -106,16 +108,16 @@ def test_words_of_a_login_are_not_the_folder(made: Made, computer: Path) -> None
     ],
 )
 def test_a_computer_that_fails_is_one_error(
-    made: Made, computer: Path, before: str, said: str
+    built_program: BuiltProgram, computer: Path, before: str, said: str
 ) -> None:
     computer.write_text(SSH.format(before=before))
     with pytest.raises(TargetError, match=said):
-        run_over_ssh(made, make_samples(1))
+        run_over_ssh(built_program, make_samples(1))
 
 
 @needs_native
-def test_ssh_needs_a_host(made: Made) -> None:
-    built, info = made
+def test_ssh_needs_a_host(built_program: BuiltProgram) -> None:
+    built, info = built_program
     with pytest.raises(InputError, match="name it with --host"):
         run(built.elf, info, make_samples(1), on="ssh", attach=None)
 
@@ -127,9 +129,9 @@ def test_an_option_is_no_host(address: str) -> None:
 
 
 @needs_native
-def test_a_terminal_is_raw_for_the_session_alone(made: Made) -> None:
+def test_a_terminal_is_raw_for_the_session_alone(built_program: BuiltProgram) -> None:
     """On a serial console the user has logged in and typed the program's name."""
-    built, info = made
+    built, info = built_program
     ours, theirs = pty.openpty()
     before = termios.tcgetattr(theirs)
     program = subprocess.Popen([built.elf], stdin=theirs, stdout=theirs)
@@ -154,8 +156,8 @@ def test_a_terminal_is_raw_for_the_session_alone(made: Made) -> None:
 
 
 @needs_native
-def test_a_program_ends_with_its_console(made: Made) -> None:
-    command = [made[0].elf]
+def test_a_program_ends_with_its_console(built_program: BuiltProgram) -> None:
+    command = [built_program[0].elf]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
     )

@@ -64,14 +64,14 @@ def test_samples_come_back_exact_and_counted(firmware: Firmwares, io: IoStyle) -
 
 def test_the_driver_sets_the_regions_that_the_board_says(firmware: Firmwares) -> None:
     built, info = firmware(IoStyle.ARENA)
-    made: list[PlusOneNpu] = []
+    npus: list[PlusOneNpu] = []
 
     def attach(*arguments: Any) -> PlusOneNpu:
-        made.append(PlusOneNpu(*arguments))
-        return made[-1]
+        npus.append(PlusOneNpu(*arguments))
+        return npus[-1]
 
     targets.run(built.elf, info, make_samples(1), attach=attach)
-    assert made[0].region_configurations == [3 | 0 << 2 | 1 << 4]
+    assert npus[0].region_configurations == [3 | 0 << 2 | 1 << 4]
 
 
 def test_the_npu_reaches_the_firmwares_sections_and_no_more(firmware: Firmwares) -> None:

@@ -245,9 +245,9 @@ def test_all_evidence_is_needed(board: Board, tmp_path: Path) -> None:
     info = info_of(board, tmp_path)
     everything = sum(Evidence)
     check_security(everything, info)
-    for one in Evidence:
+    for proof in Evidence:
         with pytest.raises(TargetError, match=r"does not confirm [^,]+; see secure/trustzone\.c"):
-            check_security(everything & ~one, info)
+            check_security(everything & ~proof, info)
     without = dataclasses.replace(info, npu=NO_NPU)
     assert len(expected_evidence(without)) == len(Evidence) - 2
     check_security(everything & ~Evidence.NPU & ~Evidence.NPU_IRQ, without)

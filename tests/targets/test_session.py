@@ -51,10 +51,12 @@ def session(answer: Answer, retry_s: float = 0.01) -> tuple[Session, ScriptedCon
 
 def greeted(answer: Answer) -> tuple[Session, ScriptedConsole]:
     """Return a session that has said hello and is too patient to repeat anything."""
-    made, console = session(lambda f, n: say(f, HELLO) if f.type == 1 else answer(f, n), 5.0)
-    made.hello(60)
+    greeted_session, console = session(
+        lambda f, n: say(f, HELLO) if f.type == 1 else answer(f, n), 5.0
+    )
+    greeted_session.hello(60)
     console.asked.clear()
-    return made, console
+    return greeted_session, console
 
 
 def test_hello() -> None:
@@ -209,8 +211,8 @@ def profiled(places: int, calls: int = 16) -> Answer:
 
 
 def test_a_profile_comes_in_portions_and_may_have_more_places() -> None:
-    made, console = greeted(profiled(7))
-    reply = made.profile(3, 1)
+    greeted_session, console = greeted(profiled(7))
+    reply = greeted_session.profile(3, 1)
     assert reply.outside == Count(0, 0)
     assert reply.steps == (Count(10, 1), Count(20, 2), Count(30, 3))
     assert (reply.hook_calls, reply.hook_ticks) == (16, 64)

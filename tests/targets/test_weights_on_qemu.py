@@ -85,9 +85,9 @@ def test_a_retrained_network_needs_only_its_file(project: Path, new: Path, tmp_p
     )
     assert not old.passed  # the old weights are not the new network
     whole = make_project(new, tmp_path / "p", open_project(project).npu)
-    one, other = (loaded_bytes(p / "build" / "qemu" / "firmware.elf") for p in (project, whole))
-    assert sum(map(len, one.values())) > 4000
-    assert one == other
+    loaded, other = (loaded_bytes(p / "build" / "qemu" / "firmware.elf") for p in (project, whole))
+    assert sum(map(len, loaded.values())) > 4000
+    assert loaded == other
     assert (whole / "model" / "digits.weights").read_bytes() == write_weights(
         replace(built.weights, revision=0), 16
     )

@@ -69,13 +69,13 @@ class Solution:
         return [f"-std={self.solution['language-C']}", *flags, *self.flags(self.solution, "C")]
 
     def sources(self) -> list[tuple[Path, list[str]]]:
-        found = []
+        listed = []
         for node, folder in ((self.project, self.place), (self.layer, self.layer_folder)):
             files = [file for group in node["groups"] for file in group["files"]]
             for file in filter(self._is_ours, files):
                 defines = [f"-D{_definition(define)}" for define in file.get("define", [])]
-                found.append((folder / file["file"], [*self.flags(file, "C"), *defines]))
-        return found
+                listed.append((folder / file["file"], [*self.flags(file, "C"), *defines]))
+        return listed
 
     def _is_ours(self, file: dict[str, Any]) -> bool:
         way = f"+{self.target['type']}"

@@ -19,7 +19,7 @@ def test_a_build_waits_for_another(tmp_path: Path) -> None:
     place = tmp_path / "p"
     write(render(make_program(), load_board("corstone300")), place)
     said: list[str] = []
-    made: list[Built] = []
+    builds: list[Built] = []
     waits = threading.Event()
 
     def announce(text: str) -> None:
@@ -28,7 +28,7 @@ def test_a_build_waits_for_another(tmp_path: Path) -> None:
             waits.set()
 
     def work() -> None:
-        made.append(build_project(place, watch=Watch(announce)))
+        builds.append(build_project(place, watch=Watch(announce)))
 
     with lock_build(place, Watch()):
         thread = threading.Thread(target=work)
@@ -36,7 +36,7 @@ def test_a_build_waits_for_another(tmp_path: Path) -> None:
         assert waits.wait(LIMIT_S), said
         assert not (place / "build" / "qemu").exists(), "it has not begun"
     thread.join(LIMIT_S)
-    assert made and made[0].elf.is_file()
+    assert builds and builds[0].elf.is_file()
     assert said[0] == f"waiting for another build of '{place}' to end"
 
 

@@ -18,10 +18,12 @@ def report(lines: tuple[str, ...], expected: tuple[str, ...] | None = LINES) -> 
 
 
 def test_equal_lines_pass() -> None:
-    made = report(LINES)
-    assert made.passed and made.verdict == "PASS" and not made.differing and not made.first
-    assert made.as_json()["differing"] == 0 and made.as_json()["passed"] is True
-    assert "2 lines for 2 items: equal to what follows from TFLM" in application_text(made)
+    verdict = report(LINES)
+    assert (
+        verdict.passed and verdict.verdict == "PASS" and not verdict.differing and not verdict.first
+    )
+    assert verdict.as_json()["differing"] == 0 and verdict.as_json()["passed"] is True
+    assert "2 lines for 2 items: equal to what follows from TFLM" in application_text(verdict)
 
 
 def test_wrong_missing_and_further_lines_fail() -> None:
@@ -30,9 +32,9 @@ def test_wrong_missing_and_further_lines_fail() -> None:
         (("one",), "line 2 is 'nothing', not 'two'"),
         ((*LINES, "more"), "line 3 is 'more', not 'nothing'"),
     ):
-        made = report(lines)
-        assert not made.passed and made.verdict == "FAIL" and made.differing == 1
-        assert made.first == first and made.as_json()["first_difference"] == first
+        verdict = report(lines)
+        assert not verdict.passed and verdict.verdict == "FAIL" and verdict.differing == 1
+        assert verdict.first == first and verdict.as_json()["first_difference"] == first
 
 
 def test_silence_never_passes() -> None:
@@ -41,8 +43,8 @@ def test_silence_never_passes() -> None:
 
 
 def test_junit_has_the_lines() -> None:
-    def case(made: ApplicationReport) -> Any:
-        (suite,) = make_suites("net", made, None)
+    def case(verdict: ApplicationReport) -> Any:
+        (suite,) = make_suites("net", verdict, None)
         (only,) = suite
         return only
 

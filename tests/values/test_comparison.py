@@ -65,17 +65,17 @@ def test_a_lower_bound_is_no_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_exact"),
+    ("exactness", "is_exact"),
     [
         (Exactness("tflm", 5, 60, 0), True),
         (Exactness("tflm", 5, 60, 1), False),
         (Exactness("tflm", 5, 0, 0), False),  # nothing was compared
     ],
 )
-def test_exactness_needs_a_comparison(found: Exactness, is_exact: bool) -> None:
-    assert found.is_exact is is_exact
-    assert make_result(exactness=found).differs is not is_exact
-    assert ComparisonReport((make_result(exactness=found),), {}).passed is is_exact
+def test_exactness_needs_a_comparison(exactness: Exactness, is_exact: bool) -> None:
+    assert exactness.is_exact is is_exact
+    assert make_result(exactness=exactness).differs is not is_exact
+    assert ComparisonReport((make_result(exactness=exactness),), {}).passed is is_exact
 
 
 def test_a_report_needs_a_figure() -> None:
@@ -102,9 +102,9 @@ def test_points_and_results_can_be_pickled() -> None:
 
 
 def test_results_are_grouped_in_order() -> None:
-    one, two = make_result("none"), make_result()
-    other = replace(one, setting=replace(one.setting, board="other"))
-    assert groups([two, other, one]) == {
-        ("net", "corstone300"): [two, one],
+    plain, two = make_result("none"), make_result()
+    other = replace(plain, setting=replace(plain.setting, board="other"))
+    assert groups([two, other, plain]) == {
+        ("net", "corstone300"): [two, plain],
         ("net", "other"): [other],
     }

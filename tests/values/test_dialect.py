@@ -47,15 +47,15 @@ def _numbers(enumeration: str) -> dict[int, str]:
 
 def _fields(table: str) -> dict[str, tuple[str, int, Any]]:
     """Return the fields of the schema's class: name → type, slot, default."""
-    module, found = importlib.import_module(f"tflite.{table}"), {}
+    module, fields = importlib.import_module(f"tflite.{table}"), {}
     for function in vars(module):
         if match := re.fullmatch(rf"{table}Add(\w+)", function):
             recorder = Recorder()
             getattr(module, function)(recorder, 1)
             ((called, (slot, _, default)),) = recorder.calls
             word = called.removeprefix("Prepend").removesuffix("Slot")
-            found[match[1]] = (word, slot, default)
-    return found
+            fields[match[1]] = (word, slot, default)
+    return fields
 
 
 def _getter(option: str) -> str:

@@ -29,10 +29,15 @@ def compared(ours: list[float], theirs: list[float], net: Network | None = None)
 
 
 def test_a_step_is_the_scale_of_the_output() -> None:
-    found = compared([0.0, 0.5, 1.5, 4.0], [0.0, 0.0, 0.5, 4.0])
+    fidelity = compared([0.0, 0.5, 1.5, 4.0], [0.0, 0.0, 0.5, 4.0])
 
-    assert (found.elements, found.equal, found.by_one, found.most_steps) == (4, 2, 1, 2.0)
-    assert found.text() == (
+    assert (fidelity.elements, fidelity.equal, fidelity.by_one, fidelity.most_steps) == (
+        4,
+        2,
+        1,
+        2.0,
+    )
+    assert fidelity.text() == (
         "2 of 4 outputs equal R 1's, 1 differ by one step, 1 by more, the largest by 2.0, "
         "same largest output in 1 of 1"
     )
@@ -49,38 +54,40 @@ def test_a_step_is_the_scale_of_the_output() -> None:
 def test_the_largest_output_may_differ_where_its_lead_is_small(
     theirs: list[float], same: int, close: int
 ) -> None:
-    found = compared([0.0, 0.0, 0.0, 4.0], theirs)
+    fidelity = compared([0.0, 0.0, 0.0, 4.0], theirs)
 
-    assert (found.rows, found.same_largest, found.close_largest) == (1, same, close)
+    assert (fidelity.rows, fidelity.same_largest, fidelity.close_largest) == (1, same, close)
 
 
 def test_a_float_output_has_the_steps_of_eight_bits() -> None:
-    found = compared([0.0, 1.0, 2.0, 255.0], [0.0, 1.0, 3.0, 255.0], network(is_quantized=False))
+    fidelity = compared([0.0, 1.0, 2.0, 255.0], [0.0, 1.0, 3.0, 255.0], network(is_quantized=False))
 
-    assert (found.equal, found.by_one, found.most_steps) == (3, 1, 1.0)
+    assert (fidelity.equal, fidelity.by_one, fidelity.most_steps) == (3, 1, 1.0)
 
 
 @pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
 def test_a_step_is_finite_where_an_output_is_not(odd: float) -> None:
     """An infinite one would make all finite outputs equal."""
     net = network(is_quantized=False)
-    found = compared([odd, 0.0, 9.0, 0.0], [odd, 0.0, 0.0, 255.0], net)
+    fidelity = compared([odd, 0.0, 9.0, 0.0], [odd, 0.0, 0.0, 255.0], net)
 
-    assert (found.equal, found.most_steps) == (2, 255.0)
+    assert (fidelity.equal, fidelity.most_steps) == (2, 255.0)
 
 
 def test_a_missing_output_is_not_near() -> None:
-    found = compare_fidelity(network(), [{}], [{"y": np.zeros((1, 4), np.float32)}], "R", "1", 5.0)
+    fidelity = compare_fidelity(
+        network(), [{}], [{"y": np.zeros((1, 4), np.float32)}], "R", "1", 5.0
+    )
 
-    assert found.most_steps == np.inf
-    assert not found.passed
+    assert fidelity.most_steps == np.inf
+    assert not fidelity.passed
 
 
 @pytest.mark.parametrize(("limit", "passed"), [(None, True), (2.0, True), (1.0, False)])
 def test_only_a_limit_decides(limit: float | None, passed: bool) -> None:
-    found = replace(compared([0.0, 0.5, 1.5, 4.0], [0.0, 0.0, 0.5, 4.0]), limit=limit)
+    fidelity = replace(compared([0.0, 0.5, 1.5, 4.0], [0.0, 0.0, 0.5, 4.0]), limit=limit)
 
-    assert found.passed is passed
+    assert fidelity.passed is passed
 
 
 def test_nothing_compared_does_not_pass_a_limit() -> None:

@@ -158,21 +158,23 @@ def test_every_noun_after_a_number_is_counted() -> None:
     """A plural that is written out is wrong for 1: counted() chooses."""
     sources = sorted((ROOT / "generator").rglob("*.py"))
     assert len(sources) > 200
-    found = [
+    bare_nouns = [
         f"{path.relative_to(ROOT)}:{line}: {text}"
         for path in sources
         for line, text in uncounted(path.read_text())
         if text not in NO_COUNTS
     ]
-    assert not found, "use values/grammar.counted, or add a verb to VERBS:\n" + "\n".join(found)
+    assert not bare_nouns, "use values/grammar.counted, or add a verb to VERBS:\n" + "\n".join(
+        bare_nouns
+    )
 
 
 def test_every_noun_after_a_number_is_counted_in_templates() -> None:
     templates = [path for path in (ROOT / "templates").rglob("*") if path.is_file()]
-    found = [
+    bare_nouns = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in templates
         for match in PLACEHOLDER.finditer(path.read_text())
         if match[1] not in VERBS | OTHERS
     ]
-    assert not found, "use the filter counted:\n" + "\n".join(found)
+    assert not bare_nouns, "use the filter counted:\n" + "\n".join(bare_nouns)

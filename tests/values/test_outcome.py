@@ -84,14 +84,14 @@ def test_no_step_makes_true_false() -> None:
 
 
 def test_an_output_that_no_input_changes_is_named() -> None:
-    given = [{"x": np.array([i], np.int8)} for i in range(3)]
-    made = [{"y": np.array([7, 7], np.int8), "z": np.array([i], np.int8)} for i in range(3)]
-    assert constant_outputs(given, made) == ("y",)
-    assert constant_outputs(given[:1], made[:1]) == ()
-    assert constant_outputs([given[0]] * 3, made) == (), "the same input, the same output"
-    assert constant_outputs(given, [{}, *made[1:]]) == ("y",), "a sample without outputs"
+    samples = [{"x": np.array([i], np.int8)} for i in range(3)]
+    outputs = [{"y": np.array([7, 7], np.int8), "z": np.array([i], np.int8)} for i in range(3)]
+    assert constant_outputs(samples, outputs) == ("y",)
+    assert constant_outputs(samples[:1], outputs[:1]) == ()
+    assert constant_outputs([samples[0]] * 3, outputs) == (), "the same input, the same output"
+    assert constant_outputs(samples, [{}, *outputs[1:]]) == ("y",), "a sample without outputs"
     nan = [{"y": np.array([np.nan], np.float32)}] * 3
-    assert constant_outputs(given, nan) == ("y",)
+    assert constant_outputs(samples, nan) == ("y",)
 
 
 def test_true_is_the_byte_1_alone() -> None:

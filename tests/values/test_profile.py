@@ -51,29 +51,31 @@ def test_a_loop_is_entered_again_after_each_of_its_subgraphs() -> None:
         Count(44, entries=2),
         Count(60, entries=3),
     ]
-    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
-    assert [cost.runs for cost in made.steps] == [1, 4, 3, 1, 3, 2, 2, 3]
-    assert [cost.count for cost in made.steps] == [128, 100, 6, 36, 3, 42, 24, 30]
-    assert made.total == sum(count.ticks for count in counts) - 10 * sum(c.entries for c in counts)
+    profile = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
+    assert [cost.runs for cost in profile.steps] == [1, 4, 3, 1, 3, 2, 2, 3]
+    assert [cost.count for cost in profile.steps] == [128, 100, 6, 36, 3, 42, 24, 30]
+    assert profile.total == sum(count.ticks for count in counts) - 10 * sum(
+        c.entries for c in counts
+    )
 
 
 def test_what_did_not_run_costs_nothing() -> None:
     steps = (ProgramStep("IF", "x", "cpu"), inner("RELU", 1, "then"), inner("TANH", 1, "else"))
     counts = [Count(25, entries=2), Count(0, entries=0), Count(30)]
-    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
-    assert [(cost.runs, cost.count) for cost in made.steps] == [(1, 5), (0, 0), (1, 20)]
+    profile = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 10.0)
+    assert [(cost.runs, cost.count) for cost in profile.steps] == [(1, 5), (0, 0), (1, 20)]
 
 
 def test_json_has_each_step_and_operation() -> None:
-    made = make_profile(
+    profile = make_profile(
         STEPS, Unit("cycles", 1.0), Count(5), (Count(80), Count(10, 64), Count(5)), 0.0
     )
     operations = (
         NpuOperation("CONV 1x1x8", 60, "CONV_2D", "conv"),
         NpuOperation("DMA 16 bytes", 4),
     )
-    steps = (made.steps[0], replace(made.steps[1], operations=operations), made.steps[2])
-    answer = replace(made, steps=steps).as_json()
+    steps = (profile.steps[0], replace(profile.steps[1], operations=operations), profile.steps[2])
+    answer = replace(profile, steps=steps).as_json()
     assert (answer["unit"], answer["total"], answer["outside"]) == ("cycles", 100, 5)
     assert [step["share"] for step in answer["steps"]] == [0.8, 0.1, 0.05]
     assert [step["step"] for step in answer["steps"]] == [1, 2, 3]

@@ -9,5 +9,5 @@ HEADER = ROOT / "templates" / "common" / "model" / "ethosgen_status.h"
 
 
 def test_the_header_has_the_same_statuses() -> None:
-    found = re.findall(r"^ +(ETHOSGEN_\w+) = (\d+)", HEADER.read_text(), re.MULTILINE)
-    assert {name: int(code) for name, code in found} == {s.c_name: s.value for s in Status}
+    statuses = re.findall(r"^ +(ETHOSGEN_\w+) = (\d+)", HEADER.read_text(), re.MULTILINE)
+    assert {name: int(code) for name, code in statuses} == {s.c_name: s.value for s in Status}

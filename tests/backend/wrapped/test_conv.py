@@ -98,7 +98,7 @@ def test_auto_uses_whatever_is_the_cheapest(tmp_path: Path) -> None:
     slow = write_conv_folder(tmp_path / "slow")
     report = run(DIGITS, slow, fast, npu="ethos-u55-128", mode=OffloadMode.AUTO)
     assert report.passed
-    by_code = {(one.code, one.on) for one in report.plan.placings}
+    by_code = {(placing.code, placing.on) for placing in report.plan.placings}
     assert ("CONV_2D", "fast") in by_code and ("MAX_POOL_2D", "ethos-u55-128") in by_code
     for placing in report.plan.placings:
         costs = {o.backend: o.cycles + o.start for o in placing.offers if o.cycles is not None}

@@ -22,7 +22,7 @@ def test_a_formula_may_depend_on_helium(has_helium: bool, cycles: int, tmp_path:
     network = frontend.read(sums_file(tmp_path / "sums.tflite"))
     toy = load_wrapped(str(write_folder(tmp_path / "toy", BY_CORE))).beside(has_helium)
     offers = toy.offers(plan_cpu_only(network, IoStyle.ARENA), {}).values()
-    taken = [(one.cycles, one.start) for one in offers if not one.refusal]
+    taken = [(offer.cycles, offer.start) for offer in offers if not offer.refusal]
     assert taken == [(cycles, 7), (cycles, 7)]
 
 
@@ -31,8 +31,8 @@ def test_a_predicate_may_need_helium(tmp_path: Path) -> None:
     network = frontend.read(sums_file(tmp_path / "sums.tflite"))
     toy = load_wrapped(str(write_folder(tmp_path / "toy", toml)))
     plan = plan_cpu_only(network, IoStyle.ARENA)
-    assert not all(one.refusal for one in toy.offers(plan, {}).values())
-    refusals = {one.refusal for one in toy.beside(has_helium=False).offers(plan, {}).values()}
+    assert not all(offer.refusal for offer in toy.offers(plan, {}).values())
+    refusals = {offer.refusal for offer in toy.beside(has_helium=False).offers(plan, {}).values()}
     assert "has_helium is not true (toy, line 10)" in refusals
 
 

@@ -66,8 +66,8 @@ CASES = {
 def test_a_call_costs_little(case: str, io: IoStyle, tmp_path: Path) -> None:
     make, toml, header, functions = CASES[case]
     folder = write_folder(tmp_path / "empty", toml, header, empty(header))
-    one, several = (instructions(make, n, folder, io, tmp_path) for n in (1, CALLS))
-    each = (several - one) / (CALLS - 1) - functions * RETURN_0
+    single, several = (instructions(make, n, folder, io, tmp_path) for n in (1, CALLS))
+    each = (several - single) / (CALLS - 1) - functions * RETURN_0
     assert 0 < each <= MOST, f"{each} instructions for a call"
 
 

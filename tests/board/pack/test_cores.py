@@ -25,7 +25,7 @@ CORES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def made(tmp_path: Path, device: str) -> Path:
+def board_file(tmp_path: Path, device: str) -> Path:
     pack = tmp_path / "wide.pdsc"
     pack.write_text(description("Many", "Wide_DFP", WIDE))
     return start_from_pack(device, pack=pack, output=tmp_path / "mine.toml")
@@ -33,7 +33,7 @@ def made(tmp_path: Path, device: str) -> Path:
 
 @pytest.mark.parametrize("device", CORES)
 def test_a_core_has_what_the_pack_says(tmp_path: Path, device: str) -> None:
-    facts = tomllib.loads(made(tmp_path, device).read_text())
+    facts = tomllib.loads(board_file(tmp_path, device).read_text())
     assert facts["cpu"] == CORES[device]
     is_small = device == "WIDE0"
     assert facts["counter"]["kind"] == ("systick" if is_small else "dwt")
@@ -41,7 +41,7 @@ def test_a_core_has_what_the_pack_says(tmp_path: Path, device: str) -> None:
 
 
 def test_without_an_npu_nothing_asks_for_one(tmp_path: Path) -> None:
-    text = made(tmp_path, "WIDE4").read_text()
+    text = board_file(tmp_path, "WIDE4").read_text()
     facts = tomllib.loads(text)
     assert "npu" not in facts and "NPU" not in text and "npu" not in text
     assert facts["placements"]["shared_sram"] == {
@@ -55,7 +55,7 @@ def test_without_an_npu_nothing_asks_for_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", CORES)
 def test_with_its_blanks_filled_it_is_a_board(tmp_path: Path, device: str) -> None:
-    path = made(tmp_path, device)
+    path = board_file(tmp_path, device)
     text = (
         path.read_text()
         .replace('uart = "?"', 'uart = "stm32"')

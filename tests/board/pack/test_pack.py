@@ -256,8 +256,8 @@ def test_blanks_are_asked_for_and_then_it_is_a_board(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pack = write_pack(Path("a.pack"), description("V", "P", ENSEMBLE))
-    made = CliRunner().invoke(cli, ["boards", "from-pack", "AE722F40", "--pack", str(pack)])
-    assert (made.exit_code, made.stdout) == (0, "ae722f40.toml\n")
+    done = CliRunner().invoke(cli, ["boards", "from-pack", "AE722F40", "--pack", str(pack)])
+    assert (done.exit_code, done.stdout) == (0, "ae722f40.toml\n")
     path = Path("ae722f40.toml")
     line = 1 + path.read_text().splitlines().index('irq = "?"  # the NPU\'s interrupt at this core')
     question = rf"ae722f40.toml:{line}: npu.irq: the NPU's interrupt at this core"

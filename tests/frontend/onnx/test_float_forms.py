@@ -34,7 +34,7 @@ def test_celu_is_made_of_elementwise_operators(alpha: float, tmp_path: Path) -> 
 def test_a_slice_goes_back_along_several_axes(tables: list[list[int]], tmp_path: Path) -> None:
     """TensorFlow Lite Micro reverses only neighbouring axes at once."""
     net = OnnxNetwork()
-    bounds = [net.constant(one, np.int64) for one in tables]
+    bounds = [net.constant(table, np.int64) for table in tables]
     _check(net, net.add("Slice", [net.add_input("x", 2, 3, 6, 7), *bounds], "y"), tmp_path)
 
 

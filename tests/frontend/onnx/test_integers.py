@@ -100,8 +100,8 @@ def test_operators_that_the_quantizer_does_not_write(name: str, tmp_path: Path) 
                  "c": random.random(shape) < 0.5,
                  "k": random.integers(-128, 128, shape).astype(np.int8)}  # fmt: skip
     path = tmp_path / "net.onnx"
-    made = [1, 4, 1, 1] if more else shape
-    onnx.save(by_hand(nodes, constants, {"y": (TensorProto.FLOAT, made)}, shape), path)
+    output_shape = [1, 4, 1, 1] if more else shape
+    onnx.save(by_hand(nodes, constants, {"y": (TensorProto.FLOAT, output_shape)}, shape), path)
     trial = trial_of(path, name, grid_samples(path, 5, 1))
     assert (trial.npu, trial.cpu) == (0, 0)
     assert trial.fidelity.most_steps < 1.5, trial.fidelity.text()
@@ -127,7 +127,10 @@ def by_hand(
 ) -> Any:
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     ends = [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)]
-    results = [helper.make_tensor_value_info(name, *one) for name, one in outputs.items()]
+    results = [
+        helper.make_tensor_value_info(name, *kind_and_shape)
+        for name, kind_and_shape in outputs.items()
+    ]
     graph = helper.make_graph(nodes, "g", ends, results, held)
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)

@@ -83,9 +83,9 @@ def test_what_a_float_island_left_behind_may_be_shared(tmp_path: Path) -> None:
 
     network = frontend.read(path)
 
-    made = {index for op in network.graph.operators for index in op.outputs}
+    produced = {index for op in network.graph.operators for index in op.outputs}
     known = {*network.graph.inputs, *(t.index for t in network.graph.tensors if t.data is not None)}
-    assert {i for op in network.graph.operators for i in op.inputs} <= made | known
+    assert {i for op in network.graph.operators for i in op.inputs} <= produced | known
     (sample,) = random_samples(model, 1, seed=3)
     session = plain_session(path)
     ours, theirs = TFLM.run(network, [sample])[0], session.run(["odd", "even"], sample)

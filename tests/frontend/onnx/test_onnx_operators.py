@@ -79,8 +79,8 @@ def test_a_choice_at_one_distance_is_a_slice(
     path = quantized(net.model(["y"]), tmp_path / "gather.onnx", operators=["Relu", "Gather"],
                      ForceQuantizeNoInputCheck=True)  # fmt: skip
     network = frontend.read(path)
-    found = [op.code for op in network.graph.operators]
-    assert [code for code in found if code not in ("RELU", "QUANTIZE", "DEQUANTIZE")] == (
+    codes_read = [op.code for op in network.graph.operators]
+    assert [code for code in codes_read if code not in ("RELU", "QUANTIZE", "DEQUANTIZE")] == (
         codes.split()
     )
 

@@ -78,19 +78,19 @@ def run(*arguments: object) -> tuple[int, str]:
 
 
 def test_fidelity_is_in_the_report_and_decides_with_a_limit(open_batch: Path) -> None:
-    given = ("simulate", open_batch, "--shape", "image=1,3,8,8", "--json")
+    arguments = ("simulate", open_batch, "--shape", "image=1,3,8,8", "--json")
 
-    status, output = run(*given)
+    status, output = run(*arguments)
     figures = json.loads(output)["fidelity"]
 
     assert status == 0
     assert figures["title"] == "ONNX Runtime"
     assert figures["elements"] == 10 * 4 * 36
     assert figures["most_steps"] < 1.5
-    assert run(*given, "--input-layout", "nhwc")[0] == 0
-    assert run(*given, "--fidelity", 1)[0] == 0
+    assert run(*arguments, "--input-layout", "nhwc")[0] == 0
+    assert run(*arguments, "--fidelity", 1)[0] == 0
     if figures["by_one"]:
-        assert run(*given, "--fidelity", 0)[0] == 1
+        assert run(*arguments, "--fidelity", 0)[0] == 1
 
 
 def test_a_limit_needs_a_runtime() -> None:

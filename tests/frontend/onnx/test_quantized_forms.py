@@ -69,8 +69,8 @@ def test_integers_at_the_ends(dtype: str, kind: int, tmp_path: Path) -> None:
     g = Graph()
     zero = 3 if dtype == "int8" else 131
     x = g.coded("DequantizeLinear", "x", 0.02, zero, dtype)
-    made = g.coded("QuantizeLinear", g.conv(x), 0.03, zero - 8, dtype)
-    path = g.save(tmp_path, (kind, kind), made)
+    coded = g.coded("QuantizeLinear", g.conv(x), 0.03, zero - 8, dtype)
+    path = g.save(tmp_path, (kind, kind), coded)
     network = frontend.read(path)
     assert [t.dtype for t in (*network.inputs, *network.outputs)] == [dtype, dtype]
     trial = trial_of(path, "ends", integers(dtype))
@@ -85,10 +85,10 @@ def test_two_scales_for_one_tensor(tmp_path: Path) -> None:
     for scale in (0.02, 0.01):
         coded = g.coded("QuantizeLinear", "x", scale, 0, "int8")
         parts.append(g.conv(g.coded("DequantizeLinear", coded, scale, 0, "int8")))
-    wide = [g.coded("QuantizeLinear", one, 0.04, 5, "int8") for one in parts]
-    both = g.add("Add", *[g.coded("DequantizeLinear", one, 0.04, 5, "int8") for one in wide])
-    made = g.coded("QuantizeLinear", both, 0.06, 1, "int8")
-    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.INT8), made)
+    wide = [g.coded("QuantizeLinear", part, 0.04, 5, "int8") for part in parts]
+    both = g.add("Add", *[g.coded("DequantizeLinear", coded, 0.04, 5, "int8") for coded in wide])
+    total = g.coded("QuantizeLinear", both, 0.06, 1, "int8")
+    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.INT8), total)
     trial = trial_of(path, "scales", grid_samples(path, 3, 1))
     assert (trial.npu, trial.cpu) == (0, 0)
     assert trial.fidelity.most_steps < 1.5
@@ -97,8 +97,8 @@ def test_two_scales_for_one_tensor(tmp_path: Path) -> None:
 def test_integers_of_two_scales_are_refused_by_name(tmp_path: Path) -> None:
     g = Graph()
     coded = g.coded("QuantizeLinear", "x", 0.02, 0, "int8")
-    made = g.add("Abs", g.coded("DequantizeLinear", coded, 0.03, 0, "int8"))
-    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.FLOAT), made)
+    absolute = g.add("Abs", g.coded("DequantizeLinear", coded, 0.03, 0, "int8"))
+    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.FLOAT), absolute)
     with pytest.raises(UnsupportedError, match=r"dequantizelinear.*0\.02.*0\.03"):
         frontend.read(path)
 
@@ -110,12 +110,12 @@ def test_a_missing_quantize_leaves_the_island_in_float_with_a_reason(tmp_path: P
     )
     curve = g.add("Sigmoid", g.conv(x))
     coded = g.coded("QuantizeLinear", curve, 1 / 255, -128, "int8")
-    made = g.coded("DequantizeLinear", coded, 1 / 255, -128, "int8")
-    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.FLOAT), made)
+    scores = g.coded("DequantizeLinear", coded, 1 / 255, -128, "int8")
+    path = g.save(tmp_path, (TensorProto.FLOAT, TensorProto.FLOAT), scores)
     trial = trial_of(path, "missing", grid_samples(path, 3, 1))
     assert (trial.npu, trial.cpu) == (0, 0)
     assert trial.fidelity.most_steps < 1.5
-    assert any("CONV_2D: it computes floats: no pattern" in one for one in trial.on_cpu)
+    assert any("CONV_2D: it computes floats: no pattern" in reason for reason in trial.on_cpu)
 
 
 def test_asymmetric_int16_stays_float_with_a_reason(tmp_path: Path) -> None:

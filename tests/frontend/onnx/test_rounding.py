@@ -33,7 +33,7 @@ class Layer:
     """A layer as a network of its own, with ONNX Runtime's input and output in integers."""
 
     network: Network
-    given: Array
+    inputs: Array
     expected: Array
 
 
@@ -49,7 +49,7 @@ def runtime_values(path: Path, sample: dict[str, Any]) -> dict[str, Array]:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options)
     results = session.run([node.output[0] for node in nodes], sample)
-    return {node.input[0]: made for node, made in zip(nodes, results, strict=True)}
+    return {node.input[0]: values for node, values in zip(nodes, results, strict=True)}
 
 
 def layers(path: Path, sample: dict[str, Any]) -> Iterator[Layer]:
@@ -63,23 +63,23 @@ def layers(path: Path, sample: dict[str, Any]) -> Iterator[Layer]:
         chain = [*filter(None, [pads.get(op.inputs[0])]), op]
         ends = [graph.tensors[i] for i in (chain[0].inputs[0], op.outputs[0])]
         known = [values.get(end.name) for end in ends]
-        if any(one is None for one in known):
+        if any(end is None for end in known):
             continue
-        given, expected = (one.transpose(0, 2, 3, 1) for one in known if one is not None)
-        operators = tuple(replace(one, index=i) for i, one in enumerate(chain))
+        inputs, expected = (end.transpose(0, 2, 3, 1) for end in known if end is not None)
+        operators = tuple(replace(operator, index=i) for i, operator in enumerate(chain))
         alone = Graph("main", graph.tensors, operators, (ends[0].index,), (ends[1].index,))
-        yield Layer(Network("layer", (alone,)), given, expected)
+        yield Layer(Network("layer", (alone,)), inputs, expected)
 
 
 def with_tflm(layer: Layer) -> Array:
     ends = layer.network.inputs[0], layer.network.outputs[0]
-    return TFLM.run(layer.network, [{ends[0].name: layer.given}])[0][ends[1].name]
+    return TFLM.run(layer.network, [{ends[0].name: layer.inputs}])[0][ends[1].name]
 
 
 def with_single_rounding(layer: Layer) -> Array:
     interpreter = Interpreter(model_content=write_network(layer.network))
     interpreter.allocate_tensors()
-    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], layer.given)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], layer.inputs)
     interpreter.invoke()
     return np.asarray(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 
@@ -97,6 +97,6 @@ def test_a_layer_alone_is_within_a_step(
     ]
 
     assert len(steps) >= 40
-    found = np.concatenate(steps)
-    assert np.max(found) <= 1
-    assert np.mean(found == 1) < most
+    differences = np.concatenate(steps)
+    assert np.max(differences) <= 1
+    assert np.mean(differences == 1) < most

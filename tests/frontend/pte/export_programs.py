@@ -152,7 +152,7 @@ def write(
 ) -> None:
     """Write a quantized program as .pte, its inputs, and the outputs of torch and of TOSA."""
     module = program.module(check_guards=False)
-    outputs = [module(*one).detach() for one in inputs]
+    outputs = [module(*sample).detach() for sample in inputs]
     with tempfile.TemporaryDirectory() as artifacts:
         spec.dump_intermediate_artifacts_to(artifacts)
         edge = to_edge_transform_and_lower(
@@ -160,15 +160,15 @@ def write(
             partitioner=[EthosUPartitioner(spec)],
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
         )
-        found = [f for f in Path(artifacts).glob("*.tosa") if f.name != "out.tosa"]
-        graphs = [file.read_bytes() for file in found]
+        lowered = [f for f in Path(artifacts).glob("*.tosa") if f.name != "out.tosa"]
+        graphs = [file.read_bytes() for file in lowered]
     (folder / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
     for index in range(len(inputs[0])):
-        save(folder / f"{name}_in", f"input_{index}", [one[index] for one in inputs])
+        save(folder / f"{name}_in", f"input_{index}", [sample[index] for sample in inputs])
     save(folder / f"{name}_out", "output_0", outputs)
     if len(graphs) == 1:
-        made = [compute(graphs[0], module, one) for one in inputs]
-        save(folder / f"{name}_tosa", "output_0", made)
+        answers = [compute(graphs[0], module, sample) for sample in inputs]
+        save(folder / f"{name}_tosa", "output_0", answers)
 
 
 def compute(graph: bytes, module: Any, inputs: tuple[Any, ...]) -> Any:
@@ -179,14 +179,14 @@ def compute(graph: bytes, module: Any, inputs: tuple[Any, ...]) -> Any:
         next(n for n in end.users if n.target is Q.quantize_per_tensor.default) for end in ends
     ]
     last = next(n for n in reversed(nodes) if n.target is Q.dequantize_per_tensor.default)
-    given = []
+    codes = []
     for x, first in zip(inputs, firsts, strict=True):
         q = Q.quantize_per_tensor(x, *first.args[1:])
         if is_channels_last(x):
             q = q.permute(0, 2, 3, 1)
-        given.append(np.ascontiguousarray(q.numpy()))
-    (made,), _ = tosa_reference_model.run(graph, given)
-    return Q.dequantize_per_tensor(torch.from_numpy(made), *last.args[1:])
+        codes.append(np.ascontiguousarray(q.numpy()))
+    (codes_out,), _ = tosa_reference_model.run(graph, codes)
+    return Q.dequantize_per_tensor(torch.from_numpy(codes_out), *last.args[1:])
 
 
 def is_channels_last(x: Any) -> bool:

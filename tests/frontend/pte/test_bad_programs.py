@@ -78,9 +78,9 @@ def fate(data: bytes) -> str:
 def test_two_hundred_damaged_programs(stream: bytes, segments: bool) -> None:
     data, random = whole(stream, segments), np.random.default_rng(13)
     assert fate(data) == "done"
-    found = Counter(fate(mutate(data, random)) for _ in range(MUTATIONS))
-    assert sum(found.values()) == MUTATIONS
-    assert found["read"] > MUTATIONS // 4 and found["done"] > 0, found
+    fates = Counter(fate(mutate(data, random)) for _ in range(MUTATIONS))
+    assert sum(fates.values()) == MUTATIONS
+    assert fates["read"] > MUTATIONS // 4 and fates["done"] > 0, fates
 
 
 def test_every_truncation_is_said(stream: bytes) -> None:
@@ -95,11 +95,11 @@ def test_every_truncation_is_said(stream: bytes) -> None:
 
 def test_the_registry_knows_the_format(stream: bytes) -> None:
     data = whole(stream)
-    found = recognized(data)
-    assert found is not None and (found.name, found.suffixes) == (FORMAT, (".pte",))
+    front_end = recognized(data)
+    assert front_end is not None and (front_end.name, front_end.suffixes) == (FORMAT, (".pte",))
     network = read_source(Source(FORMAT, "whole.pte", data))
     assert network.source == Source(FORMAT, "whole.pte", data)
-    assert sum(one.recognizes(data) for one in FRONT_ENDS) == 1
+    assert sum(front_end.recognizes(data) for front_end in FRONT_ENDS) == 1
 
 
 # ---- programs that are intact, but cannot be run ------------------------------------------------
@@ -285,8 +285,8 @@ def test_several_methods_are_listed(stream: bytes, monkeypatch: pytest.MonkeyPat
     (method,) = ProgramDecoder(data, "two.pte").program().methods
 
     def give(*names: str) -> None:
-        made = PteProgram(tuple(replace(method, name=name) for name in names))
-        monkeypatch.setattr(ProgramDecoder, "program", lambda _self: made)
+        program = PteProgram(tuple(replace(method, name=name) for name in names))
+        monkeypatch.setattr(ProgramDecoder, "program", lambda _self: program)
 
     give("encode", "decode")
     with pytest.raises(UnsupportedError, match=r"several methods \(encode, decode\)"):

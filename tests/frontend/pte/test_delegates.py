@@ -62,13 +62,13 @@ def planned(network: Network) -> Plan:
 def run(network: Network, inputs: Sequence[Arrays]) -> list[Arrays]:
     """Simulate samples whose arrays are in the order of the inputs."""
     names = [tensor.name for tensor in network.inputs]
-    samples = [dict(zip(names, one.values(), strict=True)) for one in inputs]
+    samples = [dict(zip(names, sample.values(), strict=True)) for sample in inputs]
     return simulate_samples(planned(network), samples, Watch())
 
 
 def answers(seed: int, samples: Sequence[Arrays]) -> list[np.ndarray[Any, Any]]:
     """Return TFLite Micro's outputs for the small network."""
-    return [next(iter(one.values())) for one in golden_outputs(_original(seed), samples)]
+    return [next(iter(answer.values())) for answer in golden_outputs(_original(seed), samples)]
 
 
 def _original(seed: int) -> Network:
@@ -115,13 +115,13 @@ def test_delegates_with_weights_of_their_own_share_the_memories(folder: Path) ->
     network = parse_network(program.build([x], [z, y]), "two.pte")
     samples = drawn(1)
     first = answers(1, samples)
-    second = answers(2, [{"x": one} for one in first])
+    second = answers(2, [{"x": values} for values in first])
     for mine, y1, z1 in zip(run(network, samples), first, second, strict=True):
         np.testing.assert_array_equal(mine["output_0"], z1)
         np.testing.assert_array_equal(mine["output_1"], y1)
     plan = planned(network)
-    one, two = (op.inputs[1] for op in network.graph.operators if op.custom_code)
-    sizes = [network.graph.tensors[i].bytes for i in (one, two)]
+    first_stream, two = (op.inputs[1] for op in network.graph.operators if op.custom_code)
+    sizes = [network.graph.tensors[i].bytes for i in (first_stream, two)]
     assert len(plan.partitions) == 2
     assert plan.part_bytes("weights") in range(sum(sizes), sum(sizes) + 16)
 
@@ -133,7 +133,7 @@ def test_equal_weights_are_stored_once(folder: Path) -> None:
     program.call(stream(folder, 1), y, z)
     network = parse_network(program.build([x], [z]), "twice.pte")
     samples = drawn(1)
-    wanted = answers(1, [{"x": one} for one in answers(1, samples)])
+    wanted = answers(1, [{"x": values} for values in answers(1, samples)])
     for mine, theirs in zip(run(network, samples), wanted, strict=True):
         np.testing.assert_array_equal(mine["output_0"], theirs)
     first = network.graph.operators[1].inputs[1]
@@ -175,7 +175,7 @@ def test_older_files_permute_at_the_ends(folder: Path, backend: str) -> None:
     program.call(stream(folder, 1, dimensions=4), x, y, backend=backend)
     network = parse_network(program.build([x], [y]), "old.pte")
     samples = drawn(1)
-    turned = [{"x": np.moveaxis(one["x"], 3, 1).copy()} for one in samples]
+    turned = [{"x": np.moveaxis(sample["x"], 3, 1).copy()} for sample in samples]
     for mine, theirs in zip(run(network, turned), answers(1, samples), strict=True):
         np.testing.assert_array_equal(np.moveaxis(mine["output_0"], 1, 3), theirs)
 
@@ -187,7 +187,7 @@ def test_newer_files_never_permute(folder: Path) -> None:
     program.call(stream(folder, 1), x, y)
     network = parse_network(program.build([x], [y]), "new.pte")
     samples = drawn(1)
-    flat = [{"x": one["x"].reshape(1, 4, 8, 8)} for one in samples]
+    flat = [{"x": sample["x"].reshape(1, 4, 8, 8)} for sample in samples]
     for mine, theirs in zip(run(network, flat), answers(1, samples), strict=True):
         np.testing.assert_array_equal(mine["output_0"].reshape(1, 8, 8, 4), theirs)
 
@@ -201,8 +201,8 @@ def test_a_tensor_at_the_place_of_another_is_a_view_of_it(folder: Path) -> None:
     program.call(stream(folder, 1), image, y)
     network = parse_network(program.build([x], [flat]), "view.pte")
     samples = drawn(1)
-    given = [{"x": one["x"].reshape(256)} for one in samples]
-    for mine, theirs in zip(run(network, given), answers(1, samples), strict=True):
+    as_rows = [{"x": sample["x"].reshape(256)} for sample in samples]
+    for mine, theirs in zip(run(network, as_rows), answers(1, samples), strict=True):
         np.testing.assert_array_equal(mine["output_0"], theirs.reshape(4, 64))
 
 
@@ -253,8 +253,8 @@ def test_inputs_and_outputs_may_be_the_callers(folder: Path) -> None:
     network = parse_network(program.build([x], [y]), "one.pte")
     plan = make_plan(network, PlanSettings(compiled_for(network), io=IoStyle.CALLER), Watch())
     samples = drawn(1)
-    given = [{"input_0": one["x"]} for one in samples]
-    got = simulate_samples(plan, given, Watch())
+    renamed = [{"input_0": sample["x"]} for sample in samples]
+    got = simulate_samples(plan, renamed, Watch())
     for mine, theirs in zip(got, answers(1, samples), strict=True):
         np.testing.assert_array_equal(mine["output_0"], theirs)
 

@@ -31,12 +31,14 @@ def compute(name: str, before: TensorValue, after: TensorValue, array: Array, *m
     """Run one operator of ExecuTorch as a network of the dialect; lists become Items."""
     values: list[Value] = [before]
     arguments = [0]
-    for one in more:
+    for argument in more:
         first = len(values)
-        if isinstance(one, list):
-            values += one
+        if isinstance(argument, list):
+            values += argument
         arguments.append(len(values))
-        values.append(Items(tuple(range(first, len(values)))) if isinstance(one, list) else one)
+        values.append(
+            Items(tuple(range(first, len(values)))) if isinstance(argument, list) else argument
+        )
     arguments.append(len(values))
     values.append(after)
     graph = GraphBuilder()
@@ -152,13 +154,13 @@ def test_permutations_follow_torchs_sizes(
 def torch_pool(x: Array, kernel: tuple[int, int], stride: tuple[int, int]) -> Array:
     """Return avg_pool2d of NCHW, with torch's order of sums in float32."""
     height, width = ((n - k) // s + 1 for n, k, s in zip(x.shape[2:], kernel, stride, strict=True))
-    made = np.zeros((*x.shape[:2], height, width), np.float32)
+    means = np.zeros((*x.shape[:2], height, width), np.float32)
     for row, column in np.ndindex(height, width):
         total = np.zeros(x.shape[:2], np.float32)
         for i, j in np.ndindex(*kernel):
             total += x[:, :, row * stride[0] + i, column * stride[1] + j]
-        made[:, :, row, column] = total / np.float32(kernel[0] * kernel[1])
-    return made
+        means[:, :, row, column] = total / np.float32(kernel[0] * kernel[1])
+    return means
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), NHWC], ids=["contiguous", "channels_last"])

@@ -24,8 +24,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write net.tflite, and a program of two delegates that compute it, with a copy between."""
     place = tmp_path_factory.mktemp("program")
     front, back = NetworkBuilder("front", 4), NetworkBuilder("back", 5)
-    made = front.tensors[front.conv2d(front.input((1, 8, 8, 4)), 6, activation="RELU")]
-    scale, zero_point = made.scale, made.zero_point
+    output = front.tensors[front.conv2d(front.input((1, 8, 8, 4)), 6, activation="RELU")]
+    scale, zero_point = output.scale, output.zero_point
     assert isinstance(scale, float) and isinstance(zero_point, int)
     begin = back.input((1, 8, 8, 6), scale=scale, zero_point=zero_point)
     back.softmax(back.fully_connected(begin, 10))

@@ -30,8 +30,8 @@ def drafted(
 
 def codes(operators: list[Operator] | tuple[Operator, ...]) -> list[str]:
     return [
-        f"{one.code} {one.options.get('fused_activation_function', '')}".strip()
-        for one in operators
+        f"{operator.code} {operator.options.get('fused_activation_function', '')}".strip()
+        for operator in operators
     ]
 
 
@@ -76,7 +76,7 @@ def test_the_results_are_the_same() -> None:
             "g", tuple(draft.tensors), tuple(operators), tuple(draft.inputs), tuple(outputs)
         )
         results.append(TFLM.run(Network("g", (graph,)), samples))
-    for one, other in zip(*results, strict=True):
-        (before,), (after,) = one.values(), other.values()
+    for before_sample, other in zip(*results, strict=True):
+        (before,), (after,) = before_sample.values(), other.values()
         assert np.array_equal(before, after)
         assert {ZERO, SIX} <= {int(after.min()), int(after.max())}

@@ -22,18 +22,18 @@ def test_a_constant_that_is_quantized_again_stays_a_constant() -> None:
         return relax.op.quantize(value, *arguments, out_dtype="int8")
 
     builder = relax.BlockBuilder()
-    given = relax.Var("x", relax.TensorType((2, 6), "int8"))
-    with builder.function("main", [given]):
+    start = relax.Var("x", relax.TensorType((2, 6), "int8"))
+    with builder.function("main", [start]):
         with builder.dataflow():
             held = builder.emit(real(relax.const(STEPS), 0.5))
             shaped = builder.emit(relax.op.reshape(held, (1, 6)))
             again = builder.emit(real(builder.emit(steps(shaped, 0.5)), 0.5))
-            product = builder.emit(relax.op.multiply(builder.emit(real(given, 1.0)), again))
-            made = builder.emit_output(steps(product, 2.0))
-        builder.emit_func_output(made)
+            product = builder.emit(relax.op.multiply(builder.emit(real(start, 1.0)), again))
+            quantized = builder.emit_output(steps(product, 2.0))
+        builder.emit_func_output(quantized)
     graph, in_float = import_module(builder.finalize(), "main", ["x"], ["made"])
 
-    assert [one.code for one in graph.operators] == ["MUL"]
+    assert [operator.code for operator in graph.operators] == ["MUL"]
     assert not in_float
     sample = np.array([[4] * 6, [-8] * 6], np.int8)
     (outputs,) = TFLM.run(Network("net", (graph,)), [{"x": sample}])

@@ -48,21 +48,21 @@ def test_nested_outputs_are_named_after_their_place(outputs: Any, names: tuple[s
 
 
 def test_what_torch_gets_has_no_pickle_no_guards_and_no_notes() -> None:
-    made = members(read(archive()).archive())
-    assert made["program/data/sample_inputs/model.pt"] == b""
-    assert made["program/data/weights/weight_0"] == bytes(16)
-    program = json.loads(made["program/models/model.json"])
+    files = members(read(archive()).archive())
+    assert files["program/data/sample_inputs/model.pt"] == b""
+    assert files["program/data/weights/weight_0"] == bytes(16)
+    program = json.loads(files["program/models/model.json"])
     assert program["guards_code"] == []
     assert program["graph_module"]["graph"]["nodes"][0]["metadata"] == {}
-    assert not any(b"pickle" in data.replace(b"use_pickle", b"") for data in made.values())
+    assert not any(b"pickle" in data.replace(b"use_pickle", b"") for data in files.values())
 
 
 def test_devices_are_those_of_this_machine() -> None:
     program = model()
     about = tensor(1, 4) | {"device": {"type": "cuda", "index": 0}}
     program["graph_module"]["graph"]["tensor_values"]["x"] = about
-    made = read(archive(program, weights(tensor_meta=about))).archive()
-    assert b"cuda" not in b"".join(members(made).values())
+    stripped = read(archive(program, weights(tensor_meta=about))).archive()
+    assert b"cuda" not in b"".join(members(stripped).values())
 
 
 def test_open_sizes_keep_their_symbol_and_the_size_of_the_example() -> None:
@@ -81,9 +81,9 @@ def test_a_program_of_another_name_is_read() -> None:
         "data/weights/mine_weights_config.json": json.dumps(weights()).encode(),
         "data/constants/mine_constants_config.json": b'{"config": {}}',
     }
-    made = members(read(archive(members=renamed)).archive())
-    assert "program/models/model.json" in made
-    assert "program/data/weights/model_weights_config.json" in made
+    files = members(read(archive(members=renamed)).archive())
+    assert "program/models/model.json" in files
+    assert "program/data/weights/model_weights_config.json" in files
 
 
 class Boom:
@@ -119,11 +119,11 @@ def old_export() -> bytes:
     ],
 )
 def test_a_pickle_is_recognized_and_refused_with_what_to_export(data: bytes, words: str) -> None:
-    found = recognized(data)
-    assert found is not None
-    assert found.name == "pt2"
+    front_end = recognized(data)
+    assert front_end is not None
+    assert front_end.name == "pt2"
     with pytest.raises(InputError, match=words) as caught:
-        found.read(Source("pt2", "net.pt2", data))
+        front_end.read(Source("pt2", "net.pt2", data))
     assert "save" in str(caught.value)
 
 
@@ -256,16 +256,16 @@ def test_a_damaged_file_is_refused(data: bytes, words: str) -> None:
 def test_a_node_with_a_graph_of_its_own_is_checked_as_well() -> None:
     program = model()
     inner = {"nodes": [node("torch.load", "x")]}
-    given = {"name": "body", "arg": {"as_graph": {"name": "body", "graph": inner}}, "kind": 1}
-    program["graph_module"]["graph"]["nodes"][0]["inputs"].append(given)
+    argument = {"name": "body", "arg": {"as_graph": {"name": "body", "graph": inner}}, "kind": 1}
+    program["graph_module"]["graph"]["nodes"][0]["inputs"].append(argument)
     with pytest.raises(UnsupportedError, match=r"calls 'torch\.load'"):
         read(archive(program))
 
 
 def test_an_operator_given_to_another_is_checked_as_well() -> None:
     program = model()
-    given = {"name": "function", "arg": {"as_operator": "torch.load"}, "kind": 1}
-    program["graph_module"]["graph"]["nodes"][0]["inputs"].append(given)
+    argument = {"name": "function", "arg": {"as_operator": "torch.load"}, "kind": 1}
+    program["graph_module"]["graph"]["nodes"][0]["inputs"].append(argument)
     with pytest.raises(UnsupportedError, match=r"calls 'torch\.load'"):
         read(archive(program))
 
@@ -284,12 +284,12 @@ def test_a_truncated_or_mutated_file_is_refused_or_means_the_same() -> None:
             for _ in range(rng.randint(1, 4)):
                 data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         try:
-            made = read(bytes(data)).archive()
+            again = read(bytes(data)).archive()
         except InputError as error:
             assert "\n" not in str(error)
             refused += 1
         else:
-            assert members(made) == members(meant)
+            assert members(again) == members(meant)
     assert refused > 150
 
 

@@ -34,21 +34,21 @@ Given = Sequence[Mapping[str, Array]]
 
 
 def main(layer: Layer) -> str:
-    return next(one for one in layer.codes if one in COMPUTES)
+    return next(code for code in layer.codes if code in COMPUTES)
 
 
-def with_tflite(layer: Layer, given: Given) -> list[Array]:
+def with_tflite(layer: Layer, samples: Given) -> list[Array]:
     oracle = LITERT if main(layer) == "GELU" else TFLM
-    return [one[layer.output.name] for one in oracle.run(layer.network, list(given))]
+    return [outputs[layer.output.name] for outputs in oracle.run(layer.network, list(samples))]
 
 
-def once(layer: Layer, given: Given) -> list[Array]:
-    return [once_rounded(layer, one, between=True) for one in given]
+def once(layer: Layer, samples: Given) -> list[Array]:
+    return [once_rounded(layer, sample, between=True) for sample in samples]
 
 
-def steps(found: Sequence[Array], expected: Sequence[Array]) -> Array:
+def steps(computed: Sequence[Array], expected: Sequence[Array]) -> Array:
     """Return the difference of each element of all samples, in steps."""
-    pairs = zip(found, expected, strict=True)
+    pairs = zip(computed, expected, strict=True)
     return np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in pairs])
 
 
@@ -60,7 +60,7 @@ def quantized(factory: pytest.TempPathFactory, activations: str) -> Recording:
     np.savez(folder / "data.npz", tokens=tokens[:8])
     files = (path, folder / "data.npz", folder / "made.pt2")
     quantize(QuantizationRequest(*files, activations=activations), Watch())
-    return recorded(folder / "made.pt2", [{"tokens": one} for one in tokens[8:]])
+    return recorded(folder / "made.pt2", [{"tokens": sample} for sample in tokens[8:]])
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +79,8 @@ def test_each_operator_of_attention_alone_is_within_a_step(attention: Recording)
         ours[main(layer)].append(steps(with_tflite(layer, layer.inputs), layer.expected))
         exact.append(steps(once(layer, layer.inputs), layer.expected))
     assert set(ours) == COMPUTES
-    for code, found in ours.items():
-        differences = np.concatenate(found)
+    for code, steps_of_code in ours.items():
+        differences = np.concatenate(steps_of_code)
         assert np.max(differences) <= 1, code
         assert np.mean(differences) < (0.3 if code == "SUM" else 0.01), code
     differences = np.concatenate(exact)
@@ -100,12 +100,12 @@ def test_sums_part_from_torch_where_a_shift_rounds_a_second_time(attention: Reco
         assert target is not None
         ratio = about.scale[0] / target.scale[0]
         shift = max(0, -int(np.frexp(ratio)[1]))
-        made = with_tflite(layer, layer.inputs)
-        for given, found, expected in zip(layer.inputs, made, layer.expected, strict=True):
-            (codes,) = given.values()
+        sums = with_tflite(layer, layer.inputs)
+        for sample, rounded_sum, expected in zip(layer.inputs, sums, layer.expected, strict=True):
+            (codes,) = sample.values()
             total = (codes.astype(int) - about.zero_point[0]).sum(-1) * ratio
             beyond = np.abs(total - np.rint(total)).ravel() - (0.5 - 0.5 ** (shift + 1))
-            wrong = (found != expected).ravel()
+            wrong = (rounded_sum != expected).ravel()
             assert np.all(beyond[wrong] > -1e-3)
             differing += int(wrong.sum())
     assert differing > 50
@@ -116,8 +116,8 @@ def test_attention_that_rounds_once_throughout_is_torchs(attention: Recording) -
     expected = layers[-1].expected
     assert np.mean(steps(carried(layers, once), expected)) < 0.0001
 
-    def second_in_sums(layer: Layer, given: Given) -> list[Array]:
-        return (with_tflite if main(layer) == "SUM" else once)(layer, given)
+    def second_in_sums(layer: Layer, samples: Given) -> list[Array]:
+        return (with_tflite if main(layer) == "SUM" else once)(layer, samples)
 
     assert np.mean(steps(carried(layers, second_in_sums), expected) > 0) > 0.05
 
@@ -128,8 +128,8 @@ def test_each_operator_of_int16_attention_alone_is_within_a_step(wide: Recording
         ours[main(layer)].append(steps(with_tflite(layer, layer.inputs), layer.expected))
     assert set(ours) == COMPUTES
     rare = {"SUM": 0.3, "SOFTMAX": 0.15, "BATCH_MATMUL": 0.1, "FULLY_CONNECTED": 0.1}
-    for code, found in ours.items():
-        differences = np.concatenate(found)
+    for code, steps_of_code in ours.items():
+        differences = np.concatenate(steps_of_code)
         assert np.max(differences) <= 1, code
         assert np.mean(differences) < rare.get(code, 0.02), code
 
@@ -139,8 +139,8 @@ def test_int16_operators_that_round_once_part_from_torch_only_beside_ties(wide: 
     for layer in wide.layers():
         if "QUANTIZE" in layer.codes:
             continue
-        for given, expected in zip(layer.inputs, layer.expected, strict=True):
-            exact = unrounded(layer, given, between=True)
+        for sample, expected in zip(layer.inputs, layer.expected, strict=True):
+            exact = unrounded(layer, sample, between=True)
             is_tie = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < FLOAT32
             wrong = np.rint(np.clip(exact, -32768, 32767)) != expected
             assert not np.any(wrong & ~is_tie), layer.output.name
@@ -153,7 +153,7 @@ def test_int16_operators_that_round_once_part_from_torch_only_beside_ties(wide: 
 def test_int16_attention_is_torchs_to_a_few_steps(wide: Recording) -> None:
     layers = list(wide.layers())
     expected = layers[-1].expected
-    exact, ours = (steps(carried(layers, one), expected) for one in (once, with_tflite))
+    exact, ours = (steps(carried(layers, compute), expected) for compute in (once, with_tflite))
     assert np.max(exact) <= 2
     assert np.mean(exact > 0) < 0.05
     assert np.max(ours) <= 4
@@ -169,13 +169,13 @@ def test_int16_products_part_from_torch_by_a_multiplier_of_16_bits(wide: Recordi
         tensors = layer.graph.tensors
         (op,) = layer.graph.operators
         scales = [tensors[i].quantization for i in (*op.inputs[:2], *op.outputs)]
-        left, right, target = (np.array(one.scale) for one in scales if one is not None)
+        left, right, target = (np.array(scale.scale) for scale in scales if scale is not None)
         mantissa, _ = np.frexp(left * right / target)
         multiplier = np.rint(mantissa * (1 << 31))
         short = np.floor((multiplier + (1 << 15)) / (1 << 16)) / (1 << 15)
-        made = with_tflite(layer, layer.inputs)
-        for given, found, expected in zip(layer.inputs, made, layer.expected, strict=True):
-            steps_made = unrounded(layer, given) * (short / mantissa)
-            assert np.array_equal(found, np.floor(steps_made + 0.5)), layer.output.name
-            differing += int((found != expected).sum())
+        products = with_tflite(layer, layer.inputs)
+        for sample, product, expected in zip(layer.inputs, products, layer.expected, strict=True):
+            steps_made = unrounded(layer, sample) * (short / mantissa)
+            assert np.array_equal(product, np.floor(steps_made + 0.5)), layer.output.name
+            differing += int((product != expected).sum())
     assert differing > 500

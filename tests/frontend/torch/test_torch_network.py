@@ -22,7 +22,10 @@ pytestmark = [needs_torch, pytest.mark.slow]
 def random_samples(network: Network, count: int) -> list[Arrays]:
     rng = np.random.default_rng(2)
     return [
-        {one.name: rng.standard_normal(one.shape).astype(np.float32) for one in network.inputs}
+        {
+            tensor.name: rng.standard_normal(tensor.shape).astype(np.float32)
+            for tensor in network.inputs
+        }
         for _ in range(count)
     ]
 
@@ -34,15 +37,15 @@ def test_each_island_becomes_one_operator(tmp_path_factory: pytest.TempPathFacto
         "QUANTIZE TRANSPOSE PAD CONV_2D DEPTHWISE_CONV_2D QUANTIZE CONV_2D ADD MEAN RESHAPE "
         "FULLY_CONNECTED DEQUANTIZE".split()
     )
-    assert [(one.name, one.shape) for one in network.inputs] == [("image", (1, 3, 32, 32))]
-    assert [(one.name, one.shape) for one in network.outputs] == [("scores", (1, 10))]
+    assert [(tensor.name, tensor.shape) for tensor in network.inputs] == [("image", (1, 3, 32, 32))]
+    assert [(tensor.name, tensor.shape) for tensor in network.outputs] == [("scores", (1, 10))]
 
     samples = random_samples(network, 10)
     assert network.source is not None
     theirs = RUNTIMES["pt2"].run(network.source, samples)
-    found = compare_fidelity(network, TFLM.run(network, samples), theirs, "", "", 1.0)
-    assert found.passed
-    assert found.equal >= 90
+    fidelity = compare_fidelity(network, TFLM.run(network, samples), theirs, "", "", 1.0)
+    assert fidelity.passed
+    assert fidelity.equal >= 90
     assert RUNTIMES["pt2"].version().startswith("2.13")
 
 
@@ -52,9 +55,9 @@ def test_an_open_size_is_named_and_given(tmp_path_factory: pytest.TempPathFactor
         InputError, match=r"'x' of 'relu\.pt2' has the open shape \(s77, 8, 12, 12\)"
     ):
         frontend.read(file)
-    given = ReadOptions((("x", (3, 8, 12, 12)),), CHANNELS_LAST)
-    network = frontend.read(file, options=given)
-    assert [one.shape for one in network.inputs] == [(3, 12, 12, 8)]
+    options = ReadOptions((("x", (3, 8, 12, 12)),), CHANNELS_LAST)
+    network = frontend.read(file, options=options)
+    assert [tensor.shape for tensor in network.inputs] == [(3, 12, 12, 8)]
 
 
 def test_a_program_that_torch_refuses_ends_in_one_sentence(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ pytestmark = [needs_torch, pytest.mark.slow]
 
 
 def check(row: Row, *, most_steps: float = 1.5) -> None:
-    found = row.fidelity
+    fidelity = row.fidelity
     assert row.differing == 0, row
-    assert found.most_steps < most_steps, row
-    assert found.same_largest + found.close_largest == found.rows, row
-    within = (found.equal + found.by_one) / found.elements
+    assert fidelity.most_steps < most_steps, row
+    assert fidelity.same_largest + fidelity.close_largest == fidelity.rows, row
+    within = (fidelity.equal + fidelity.by_one) / fidelity.elements
     assert within >= 0.99 or most_steps > 2.5, row
 
 

@@ -22,17 +22,17 @@ DIGITS = 100
 
 
 def with_tflm(layer: Layer) -> list[Array]:
-    return [one[layer.output.name] for one in TFLM.run(layer.network, list(layer.inputs))]
+    return [outputs[layer.output.name] for outputs in TFLM.run(layer.network, list(layer.inputs))]
 
 
 def main(layer: Layer) -> str:
     """Return the operator that computes: functions have a QUANTIZE before and after them."""
-    return next((one for one in layer.codes if one not in ("QUANTIZE", "SLICE")), "")
+    return next((code for code in layer.codes if code not in ("QUANTIZE", "SLICE")), "")
 
 
-def steps(found: list[Array], expected: tuple[Array, ...]) -> Array:
+def steps(computed: list[Array], expected: tuple[Array, ...]) -> Array:
     """Return the differences of all samples' elements in steps."""
-    pairs = zip(found, expected, strict=True)
+    pairs = zip(computed, expected, strict=True)
     return np.concatenate([(a.astype(int) - b.astype(int)).ravel() for a, b in pairs])
 
 
@@ -40,19 +40,19 @@ def steps(found: list[Array], expected: tuple[Array, ...]) -> Array:
 def lstm(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     (path,) = pt2_files(tmp_path_factory, "ethosu", "lstm")
     random = np.random.default_rng(3)
-    made = [random.standard_normal((1, 6, 8)).astype(np.float32) for _ in range(LSTM_SAMPLES)]
-    return recorded(path, [{"steps": one} for one in made])
+    sequences = [random.standard_normal((1, 6, 8)).astype(np.float32) for _ in range(LSTM_SAMPLES)]
+    return recorded(path, [{"steps": sequence} for sequence in sequences])
 
 
 def test_each_layer_of_an_lstm_alone_is_within_a_step(lstm: Recording) -> None:
     ours, once = defaultdict(list), []
     for layer in lstm.layers():
         ours[main(layer)].append(steps(with_tflm(layer), layer.expected))
-        rounded = [once_rounded(layer, given) for given in layer.inputs]
+        rounded = [once_rounded(layer, sample) for sample in layer.inputs]
         once.append(steps(rounded, layer.expected))
     assert set(ours) == {"ADD", "MUL", "FULLY_CONNECTED", "LOGISTIC", "TANH"}
-    for code, found in ours.items():
-        differences = np.abs(np.concatenate(found))
+    for code, steps_of_code in ours.items():
+        differences = np.abs(np.concatenate(steps_of_code))
         assert np.max(differences) <= 1, code
         assert np.mean(differences) < 0.01, code
     exact = np.abs(np.concatenate(once))
@@ -71,7 +71,7 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     )
     quantize(asked, Watch())
     images = held_out.images[:DIGITS].transpose(0, 3, 1, 2)
-    samples = [{"image": np.ascontiguousarray(one[np.newaxis])} for one in images]
+    samples = [{"image": np.ascontiguousarray(image[np.newaxis])} for image in images]
     return recorded(folder / "made.pt2", samples)
 
 
@@ -79,11 +79,11 @@ def test_only_ties_of_an_average_pool_part_the_digits_from_torch(digits: Recordi
     layers = {layer.codes[-1]: layer for layer in digits.layers()}
     pool = layers.pop("AVERAGE_POOL_2D")
     differing, ties = [], []
-    for given, made, expected in zip(pool.inputs, with_tflm(pool), pool.expected, strict=True):
-        (image,) = given.values()
+    for sample, mean, expected in zip(pool.inputs, with_tflm(pool), pool.expected, strict=True):
+        (image,) = sample.values()
         _, height, width, channels = image.shape
         blocks = image.astype(int).reshape(height // 2, 2, width // 2, 2, channels)
-        differing.append(made != expected)
+        differing.append(mean != expected)
         ties.append(blocks.sum((1, 3))[np.newaxis] % 4 == 2)
     assert np.mean(differing) > 0.02
     assert not np.any(np.array(differing) & ~np.array(ties))

@@ -10,9 +10,9 @@ from ethosgen.frontend.torch.transfer import pack, unpack
 from tests.support.small_models import image_net, two_inputs
 
 
-@pytest.mark.parametrize("made", [image_net, two_inputs])
-def test_a_graph_comes_back_as_it_was(made, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    graph = frontend.read(made(tmp_path / "net.tflite")).graph
+@pytest.mark.parametrize("writer", [image_net, two_inputs])
+def test_a_graph_comes_back_as_it_was(writer, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    graph = frontend.read(writer(tmp_path / "net.tflite")).graph
     values, arrays = pack(graph)
     back = unpack(json.loads(json.dumps(values)), arrays)
     assert back.tensors == graph.tensors

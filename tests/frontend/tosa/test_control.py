@@ -89,9 +89,11 @@ def test_the_cpu_computes_what_the_reference_model_computes(make: object) -> Non
     network = read(make())  # type: ignore[operator]
     samples = samples_of(network)
     run = make_evaluator(plan_cpu_only(network, IoStyle.ARENA))
-    found = compare("", [run(one, None) for one in samples], reference_outputs(network, samples))
-    assert found.elements
-    assert not found.mismatches, found.first and found.first.text()
+    comparison = compare(
+        "", [run(sample, None) for sample in samples], reference_outputs(network, samples)
+    )
+    assert comparison.elements
+    assert not comparison.mismatches, comparison.first and comparison.first.text()
 
 
 @needs_tosa

@@ -63,6 +63,6 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
     assert outcome.ended
     for (network, sample), result in zip(parts, outcome.samples, strict=True):
         golden = reference_outputs(network, [sample])
-        found = compare("", [result.outputs], golden)
-        assert found.elements
-        assert not found.mismatches, found.first and found.first.text()
+        comparison = compare("", [result.outputs], golden)
+        assert comparison.elements
+        assert not comparison.mismatches, comparison.first and comparison.first.text()

@@ -31,17 +31,17 @@ REFUSED = {"TOSA_REDUCE_MAX"}
 def check(trial: Trial) -> None:
     assert trial.elements and trial.oracle == TOSA.name
     assert (trial.npu, trial.cpu) == (0, 0)
-    values = [np.unique(array) for one in trial.outputs for array in one.values()]
+    values = [np.unique(array) for outputs in trial.outputs for array in outputs.values()]
     assert len(np.unique(np.concatenate(values))) >= LEAST_VALUES
     network = trial.plan.network
     whole = plan_for(network, "ethos-u85-256")
     assert not whole.cpu_operators and len(whole.partitions) == 1
     assert whole.npu_operators == len(network.graph.operators)
-    for made, wanted in zip(
+    for outputs, wanted in zip(
         simulate_samples(whole, trial.samples, Watch()), trial.outputs, strict=True
     ):
         for name, value in wanted.items():
-            np.testing.assert_array_equal(made[name], value, name)
+            np.testing.assert_array_equal(outputs[name], value, name)
 
 
 @needs_torch
@@ -50,12 +50,12 @@ def test_what_executorch_lowers_is_exact_and_wholly_on_the_npu(title: str) -> No
     trial = exported_trial(title)
     check(trial)
     assert len(trial.plan.partitions) == 1 and not trial.on_cpu
-    found = trial.fidelity
-    assert found.elements == trial.elements
-    assert found.equal + found.by_one == found.elements, found.text()
-    assert found.same_largest + found.close_largest == found.rows, found.text()
+    fidelity = trial.fidelity
+    assert fidelity.elements == trial.elements
+    assert fidelity.equal + fidelity.by_one == fidelity.elements, fidelity.text()
+    assert fidelity.same_largest + fidelity.close_largest == fidelity.rows, fidelity.text()
     least = LEAST_EQUAL.get(title, 0.95)
-    assert found.equal >= least * found.elements, found.text()
+    assert fidelity.equal >= least * fidelity.elements, fidelity.text()
 
 
 @needs_extra("convert")

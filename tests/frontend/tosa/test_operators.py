@@ -48,9 +48,9 @@ def test_u85_computes_what_the_reference_model_computes() -> None:
         plan = plan_for(network, U85)
         assert plan.npu_operators, name
         outputs = simulate_samples(plan, samples, Watch())
-        found = compare("tosa", outputs, reference_outputs(network, samples))
-        assert found.elements
-        assert not found.mismatches, found.first and f"{name}: {found.first.text()}"
+        comparison = compare("tosa", outputs, reference_outputs(network, samples))
+        assert comparison.elements
+        assert not comparison.mismatches, comparison.first and f"{name}: {comparison.first.text()}"
 
 
 @needs_tosa
@@ -63,9 +63,9 @@ def test_a_logical_shift_of_a_negative_byte_is_a_fault_on_u85() -> None:
 def assert_equal(network: Network, samples: list[Arrays]) -> None:
     assert unpredictable_outputs(network, samples) is None
     golden = reference_outputs(network, samples)
-    assert any(np.any(array) for one in golden for array in one.values())
+    assert any(np.any(array) for outputs in golden for array in outputs.values())
     run = make_evaluator(plan_cpu_only(network, IoStyle.ARENA))
     outputs = [run(sample, None) for sample in samples]
-    found = compare("tosa", outputs, golden)
-    assert found.elements
-    assert not found.mismatches, found.first and found.first.text()
+    comparison = compare("tosa", outputs, golden)
+    assert comparison.elements
+    assert not comparison.mismatches, comparison.first and comparison.first.text()

@@ -71,9 +71,9 @@ def test_a_written_network_is_read_again(name: str) -> None:
     network = net.network(*outputs)
     names = [tensor.name for tensor in network.graph.tensors]
     assert [names[i] for i in network.graph.inputs] == [net.tensors[i].name for i in net.inputs]
-    for found, op in zip(network.graph.operators, net.operators, strict=True):
-        assert (found.code, found.options) == (op.code, op.options)
-        ends = [names[i] for i in (*found.inputs, *found.outputs)]
+    for operator, op in zip(network.graph.operators, net.operators, strict=True):
+        assert (operator.code, operator.options) == (op.code, op.options)
+        ends = [names[i] for i in (*operator.inputs, *operator.outputs)]
         assert ends == [net.tensors[i].name for i in (*op.inputs, *op.outputs)]
     theirs = {tensor.name: tensor for tensor in network.graph.tensors}
     for tensor in net.tensors:

@@ -57,12 +57,15 @@ def expected(folder: Path) -> list[list[int]]:
         {tensor.name: (count * 7 + run * 31).astype(np.int8).reshape(tensor.shape)}
         for run in range(RUNS)
     ]
-    return [next(iter(one.values())).flatten().tolist() for one in golden_outputs(network, samples)]
+    return [
+        next(iter(outputs_of_sample.values())).flatten().tolist()
+        for outputs_of_sample in golden_outputs(network, samples)
+    ]
 
 
 def outputs(said: str) -> list[list[int]]:
-    found = re.findall(r"^status 0: (.*?)\r?$", said, re.MULTILINE)
-    return [[int(word) for word in line.split()] for line in found]
+    lines = re.findall(r"^status 0: (.*?)\r?$", said, re.MULTILINE)
+    return [[int(word) for word in line.split()] for line in lines]
 
 
 def test_the_firmware_runs_unchanged(elf: Path, tmp_path: Path) -> None:
@@ -138,8 +141,8 @@ def address_of(elf: Path, function: str) -> int:
     from elftools.elf.elffile import ELFFile
 
     with elf.open("rb") as file:
-        found = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(function)
-    return int(found[0]["st_value"]) & ~1
+        symbols = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(function)
+    return int(symbols[0]["st_value"]) & ~1
 
 
 def test_a_debugger_sees_its_own_stops_only(

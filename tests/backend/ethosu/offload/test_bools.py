@@ -50,9 +50,9 @@ def _negated_on_the_cpu(net: NetworkBuilder) -> tuple[int, ...]:
 
 
 def _read_by_both(net: NetworkBuilder) -> tuple[int, ...]:
-    given = net.input(SHAPE, "bool", None, 0)
-    real = net.operator("CAST", [given], [Spec(SHAPE, "float32")])[0]
-    return _flags(net, "LOGICAL_NOT", given), real
+    flags = net.input(SHAPE, "bool", None, 0)
+    real = net.operator("CAST", [flags], [Spec(SHAPE, "float32")])[0]
+    return _flags(net, "LOGICAL_NOT", flags), real
 
 
 def _network(build: Build) -> Network:
@@ -89,9 +89,9 @@ def test_bools_between_npu_and_cpu_stay_true(build: Build, left: list[str]) -> N
 def test_an_input_that_only_velas_leftovers_read_is_not_converted() -> None:
     """Vela rejects the CAST; a partition that made -1 of its true gave 255 on the CPU."""
     net = NetworkBuilder("cast")
-    given = net.input(SHAPE, "bool", None, 0)
-    made = net.operator("CAST", [given], [Spec(SHAPE, "int16")])[0]
-    plan = offload(decode_network(net.build(made), "cast"), find_accelerator("ethos-u85-128"))
+    flags = net.input(SHAPE, "bool", None, 0)
+    cast = net.operator("CAST", [flags], [Spec(SHAPE, "int16")])[0]
+    plan = offload(decode_network(net.build(cast), "cast"), find_accelerator("ethos-u85-128"))
     assert _left(plan) == ["CAST"] and not plan.partitions
 
 

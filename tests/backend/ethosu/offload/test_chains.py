@@ -116,9 +116,9 @@ def test_tables_of_tosa_are_those_of_their_operators() -> None:
     npu = find_accelerator(U85_NPU)
     trusted, plan = (offload(network, npu, is_trusted=trust) for trust in (True, False))
     assert not plan.cpu_operators
-    found = compare("tosa", simulate_samples(plan, samples, Watch()), golden)
-    assert found.elements
-    assert not found.mismatches
+    comparison = compare("tosa", simulate_samples(plan, samples, Watch()), golden)
+    assert comparison.elements
+    assert not comparison.mismatches
     assert compare("tosa", simulate_samples(trusted, samples, Watch()), golden).mismatches
 
 
@@ -132,5 +132,5 @@ def _gated(net: TosaBuilder) -> int:
 
 def _table(net: TosaBuilder, x: int) -> int:
     values = net.constant(net.drawn((513,), "int16", -16000, 16000), "int16")
-    made = net.op("TABLE", [x, values], net.tensors[x].shape, "int32")
-    return net.rescale(made, "int16", 2.0**-7)
+    looked_up = net.op("TABLE", [x, values], net.tensors[x].shape, "int32")
+    return net.rescale(looked_up, "int16", 2.0**-7)

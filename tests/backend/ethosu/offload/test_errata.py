@@ -141,11 +141,11 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
 ) -> None:
     net = NetworkBuilder("column", seed=1)
     x = net.input((1, rows, 1, 2), "int8", 0.05, 0)
-    made = (rows - 1) * factor + 1 if aligned else rows * factor
-    size = net.constant(np.array([made, 1], np.int32))
+    enlarged = (rows - 1) * factor + 1 if aligned else rows * factor
+    size = net.constant(np.array([enlarged, 1], np.int32))
     options = {"align_corners": aligned, "half_pixel_centers": False}
     (out,) = net.operator(
-        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net.like(x, (1, made, 1, 2)),), options
+        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net.like(x, (1, enlarged, 1, 2)),), options
     )
     network = parse_network(net.build(out), "column")
     assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_one
@@ -154,13 +154,13 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
 def _part(net: NetworkBuilder, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
     """Add an input of two batches, and its right part from the second row and column on."""
     x = net.input((2, 8, 8, 4), "int8", 0.05, 0)
-    made = (2, -(-7 // steps[0]), -(-7 // steps[1]), 4)
+    shape = (2, -(-7 // steps[0]), -(-7 // steps[1]), 4)
     if code == "SLICE":
-        limits = ([0, 1, 1, 0], made)
+        limits = ([0, 1, 1, 0], shape)
     else:
         limits = ([0, 1, 1, 0], (2, 8, 8, 4), (1, *steps, 1))
     values = [net.constant(np.array(v, np.int32)) for v in limits]
-    return net.operator(code, (x, *values), (net.like(x, made),))[0]
+    return net.operator(code, (x, *values), (net.like(x, shape),))[0]
 
 
 def _pooled(net: NetworkBuilder, x: int) -> int:
@@ -308,8 +308,8 @@ def test_the_demo_keeps_its_offload() -> None:
 def test_operators_on_reals_have_no_errata() -> None:
     net = NetworkBuilder("reals", seed=1)
     x, y = (net.input((2, 3), "float32", None) for _ in range(2))
-    (made,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
-    network = parse_network(net.build(made), "reals")
+    (difference,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
+    network = parse_network(net.build(difference), "reals")
     for who in ("tflm", "litert"):
         assert not find_errata(
             network, CompileTarget("ethos-u55-128", IoStyle.ARENA, table_of), who

@@ -25,13 +25,13 @@ SHAPE = (1, 16, 16, 1)
 
 def _functions(code: str) -> Network:
     """Return a network of one function side by side, with every scale and several zero points."""
-    net, made = NetworkBuilder("functions", 1), list[int]()
+    net, outputs = NetworkBuilder("functions", 1), list[int]()
     for number, scale in enumerate(SCALES):
         for unit in UNITS:
             for point in (-128, 0, 100):
                 x = net.input(SHAPE, "int8", scale, (-128, 5, 127)[number % 3])
-                made += net.operator(code, [x], [Spec(SHAPE, "int8", unit, point)])
-    return parse_network(net.build(*made), "functions")
+                outputs += net.operator(code, [x], [Spec(SHAPE, "int8", unit, point)])
+    return parse_network(net.build(*outputs), "functions")
 
 
 @pytest.mark.slow

@@ -57,17 +57,17 @@ def _shaped(net: NetworkBuilder, x: int, shape: tuple[int, ...]) -> int:
 def _matrices(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
     shape = (1, SIDE[dtype], SIDE[dtype])
     y = net.input(shape, dtype, SCALE, 3 if dtype == "int8" else 0)
-    made = Spec(shape, dtype, **to)
-    return net.operator("BATCH_MATMUL", [_shaped(net, x, shape), y], [made])[0]
+    output = Spec(shape, dtype, **to)
+    return net.operator("BATCH_MATMUL", [_shaped(net, x, shape), y], [output])[0]
 
 
 def _dense(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any], *others: int) -> int:
     side = SIDE[dtype]
     weights = others or [net.constant(net.random_integers((4, side)), scale=WEIGHT)]
-    made = Spec((side, 4), dtype, **to)
+    output = Spec((side, 4), dtype, **to)
     operands = [_shaped(net, x, (side, side)), *weights]
     options = {} if others else {"quantized_bias_type": "int32"}
-    return net.operator("FULLY_CONNECTED", operands, [made], options)[0]
+    return net.operator("FULLY_CONNECTED", operands, [output], options)[0]
 
 
 def _dense_of_two(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
@@ -85,8 +85,8 @@ def _window_beside_32_bits(net: NetworkBuilder, x: int, dtype: str, to: dict[str
     weights = net.constant(net.random_integers((4, 3, 3, 1)), scale=WEIGHT)
     bias = net.constant(net.random.integers(-2000, 2000, 4), "int32", SCALE * WEIGHT)
     options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    made = Spec((1, side, side, 4), dtype, **to)
-    return net.operator("CONV_2D", [x, weights, bias], [made], options)[0]
+    output = Spec((1, side, side, 4), dtype, **to)
+    return net.operator("CONV_2D", [x, weights, bias], [output], options)[0]
 
 
 def _transposed(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
@@ -94,8 +94,8 @@ def _transposed(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> 
     size = net.constant(np.array(shape), "int32")
     weights = net.constant(net.random_integers((4, 3, 3, 1)), scale=WEIGHT)
     options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    made = Spec(shape, dtype, **to)
-    return net.operator("TRANSPOSE_CONV", [size, weights, x], [made], options)[0]
+    output = Spec(shape, dtype, **to)
+    return net.operator("TRANSPOSE_CONV", [size, weights, x], [output], options)[0]
 
 
 def _sum(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
@@ -121,8 +121,8 @@ def _copied_beside(code: str, options: dict[str, Any]) -> Layer:
     def layer(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
         shape = net.tensors[x].shape
         y = net.input(shape, dtype, 0.37 * SCALE, to["zero_point"])
-        made = (2, *shape) if code == "PACK" else (*shape[:-1], 2)
-        return net.operator(code, [x, y], [Spec(made, dtype, **to)], options)[0]
+        output_shape = (2, *shape) if code == "PACK" else (*shape[:-1], 2)
+        return net.operator(code, [x, y], [Spec(output_shape, dtype, **to)], options)[0]
 
     return layer
 
@@ -132,8 +132,8 @@ def _every_second(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -
     ends = ([0, 0, 0, 0], [1, side, side, 1], [1, 2, 2, 1])
     bounds = [net.constant(np.array(values), "int32") for values in ends]
     masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    made = Spec((1, side // 2, side // 2, 1), dtype, **to)
-    return net.operator("STRIDED_SLICE", [x, *bounds], [made], dict.fromkeys(masks, 0))[0]
+    output = Spec((1, side // 2, side // 2, 1), dtype, **to)
+    return net.operator("STRIDED_SLICE", [x, *bounds], [output], dict.fromkeys(masks, 0))[0]
 
 
 LAYERS: dict[str, Layer] = {
@@ -174,7 +174,7 @@ INT8_BEFORE_U85 = frozenset({"BATCH_MATMUL", "FULLY_CONNECTED with computed weig
 
 def _alone(name: str, dtype: str) -> Network:
     """Return one network of a layer with every factor and zero point, each on its own."""
-    net, made, side = NetworkBuilder("factors", 1), list[int](), SIDE[dtype]
+    net, outputs, side = NetworkBuilder("factors", 1), list[int](), SIDE[dtype]
     for factor in FACTORS:
         if name in ("ADD", "SUB") and factor > 2**14:
             continue  # Regor refuses them
@@ -182,8 +182,8 @@ def _alone(name: str, dtype: str) -> Network:
             x = net.input((1, side, side, 1), dtype, SCALE, point)
             base = SCALE * SCALE if name.startswith("MUL") else SCALE
             scale = float(np.float32(base / factor))
-            made.append(LAYERS[name](net, x, dtype, {"scale": scale, "zero_point": point}))
-    network = parse_network(net.build(*made), "factors")
+            outputs.append(LAYERS[name](net, x, dtype, {"scale": scale, "zero_point": point}))
+    network = parse_network(net.build(*outputs), "factors")
     bouquet = gather(network, range(len(network.graph.operators)))
     assert bouquet is not None
     return bouquet.network

@@ -25,11 +25,11 @@ def product(
         y = net.constant(np.full((3, depth), 127, np.int8), "int8", OTHER)
     else:
         y = net.input((3, depth), "int8", OTHER, 0)
-    made = net.operator("FULLY_CONNECTED", [x, y, -1], [Spec((1, 3), dtype, OF_BOTH, 0)])[0]
-    outputs = (made, net.relu(y)) if is_shared else (made,)
+    dense = net.operator("FULLY_CONNECTED", [x, y, -1], [Spec((1, 3), dtype, OF_BOTH, 0)])[0]
+    outputs = (dense, net.relu(y)) if is_shared else (dense,)
     kept = find_errata(parse_network(net.build(*outputs), "product"), TARGET).values()
-    found = [why.erratum for why in kept if why.erratum]
-    return {name: found.count(name) for name in found}
+    errata = [why.erratum for why in kept if why.erratum]
+    return {name: errata.count(name) for name in errata}
 
 
 def test_a_product_stays_only_where_a_sum_can_reach_the_difference() -> None:
@@ -45,25 +45,28 @@ def test_constant_weights_are_multiplied_in_double_unless_others_read_them() -> 
 
 
 def test_sums_at_bounds_decide_as_all_sums_do() -> None:
-    random, reach, found = np.random.default_rng(0), 60_000, 0
+    random, reach, different = np.random.default_rng(0), 60_000, 0
     every = np.arange(-reach, reach + 1)
     for _ in range(60):
-        one, other = (np.float32(scale) for scale in random.uniform(0.001, 0.1, 2))
-        over = float(one) * float(other) * 10 ** random.uniform(-0.5, 3.5)
-        factors = factor_of(float(one) * float(other) / over), factor_of(float(one * other) / over)
+        x_scale, other = (np.float32(scale) for scale in random.uniform(0.001, 0.1, 2))
+        over = float(x_scale) * float(other) * 10 ** random.uniform(-0.5, 3.5)
+        factors = (
+            factor_of(float(x_scale) * float(other) / over),
+            factor_of(float(x_scale * other) / over),
+        )
         wanted = differ(every, *factors, 256)
         assert differ(_sums_at_bounds(factors[0], 256, reach), *factors, 256) == wanted
-        found += wanted
-    assert 0 < found < 60
+        different += wanted
+    assert 0 < different < 60
 
 
 @pytest.mark.parametrize("scale", [0.05, OF_BOTH])
 def test_products_of_16_bits_take_16_bits_of_the_factor(scale: float) -> None:
-    one, other = np.float32(ONE), np.float32(OTHER)
+    x_scale, other = np.float32(ONE), np.float32(OTHER)
     over = float(np.float32(scale))
     upper = {
         factor_of(product / over)[0] + (1 << 15) >> 16
-        for product in (float(one) * float(other), float(one * other))
+        for product in (float(x_scale) * float(other), float(x_scale * other))
     }
     assert len(upper) == 1
     net = NetworkBuilder("wide", seed=2)

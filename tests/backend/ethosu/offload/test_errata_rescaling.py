@@ -173,7 +173,7 @@ def _sliced(net: NetworkBuilder) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("made", "is_one"),
+    ("build_output", "is_one"),
     [
         (_quantized("int8", 5, ("int8", 0.05, 5)), True),
         (_quantized("int8", 0, ("int8", 0.05, 0)), False),
@@ -198,10 +198,10 @@ def _sliced(net: NetworkBuilder) -> int:
     ],
 )
 def test_an_operator_on_constants_is_kept_where_vela_computes_it_otherwise(
-    made: Build, is_one: bool
+    build_output: Build, is_one: bool
 ) -> None:
     def build(net: NetworkBuilder) -> int:
-        y = made(net)
+        y = build_output(net)
         spec = net.tensors[y]
         x = net.input(SHAPE, spec.dtype, 0.05, 0)
         assert isinstance(spec.scale, float)

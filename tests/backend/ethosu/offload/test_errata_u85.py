@@ -16,9 +16,9 @@ EVERY = 256
 """The number of 8-bit values; each is compared with each."""
 
 
-def _compared(one: float, other: float) -> Network:
+def _compared(scale: float, other: float) -> Network:
     net = NetworkBuilder("comparison")
-    x = net.input((EVERY, 1), "int8", one, 0)
+    x = net.input((EVERY, 1), "int8", scale, 0)
     y = net.input((1, EVERY), "int8", other, 0)
     net.operator("LESS", [x, y], [Spec((EVERY, EVERY), "bool")])
     return decode_network(net.build(), "comparison")
@@ -35,19 +35,19 @@ def _differs(network: Network) -> bool:
     sample = {x.name: values.reshape(x.shape), y.name: values.reshape(y.shape)}
     plan = offload(network, find_accelerator(NPU))
     assert not plan.cpu_operators
-    (made,) = PartitionRunner(plan)(plan.partitions[0], sample).values()
+    (computed,) = PartitionRunner(plan)(plan.partitions[0], sample).values()
     (wanted,) = litert_outputs(network, [sample])[0].values()
-    return not np.array_equal(made, wanted)
+    return not np.array_equal(computed, wanted)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_one"),
+    ("scale", "other", "is_one"),
     [(0.25, 0.25, False), (0.25, 0.5, False), (0.003, 0.0031, False), (0.00129, 0.00111, True)],
 )
 def test_a_comparison_stays_where_rounding_changes_it(
-    one: float, other: float, is_one: bool
+    scale: float, other: float, is_one: bool
 ) -> None:
-    network = _compared(one, other)
+    network = _compared(scale, other)
     assert _errata(network) == ({"comparison-rounding"} if is_one else set())
     assert _differs(network) is is_one
 
@@ -64,21 +64,21 @@ def test_a_division_of_quantized_values_stays(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_one"),
+    ("scale", "other", "is_one"),
     [(1 / 256, 1 / 256, False), (1 / 300, 1 / 300, True), (1 / 256, 1 / 128, True)],
 )
 def test_an_order_of_16_bits_stays_where_scales_change_it(
-    one: float, other: float, is_one: bool
+    scale: float, other: float, is_one: bool
 ) -> None:
     """LiteRT compares the stored values."""
     net = NetworkBuilder("order")
-    x, y = net.input((4,), "int16", one, 0), net.input((4,), "int16", other, 0)
+    x, y = net.input((4,), "int16", scale, 0), net.input((4,), "int16", other, 0)
     net.operator("LESS", [x, y], [Spec((4,), "bool")])
     assert _errata(decode_network(net.build(), "order")) == ({"order-int16"} if is_one else set())
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_one"),
+    ("scale", "other", "is_one"),
     [
         (0.1, 0.1, False),
         (None, None, False),
@@ -88,11 +88,14 @@ def test_an_order_of_16_bits_stays_where_scales_change_it(
     ],
 )
 def test_a_comparison_in_int32_stays_if_its_operands_have_different_scales(
-    one: float | None, other: float | None, is_one: bool
+    scale: float | None, other: float | None, is_one: bool
 ) -> None:
     """TFLite compares the stored values; a missing scale is not 1 to Vela."""
     net = NetworkBuilder("order")
-    x, y = net.input((4,), "int32", one, 0), net.constant(np.arange(4, dtype=np.int32), scale=other)
+    x, y = (
+        net.input((4,), "int32", scale, 0),
+        net.constant(np.arange(4, dtype=np.int32), scale=other),
+    )
     net.operator("EQUAL", [x, y], [Spec((4,), "bool")])
     expected = {"comparison-int32"} if is_one else set()
     assert _errata(decode_network(net.build(), "order")) == expected
@@ -117,11 +120,11 @@ def test_a_transposed_convolution_has_its_bias_last() -> None:
     size = net.constant(np.array([1, 2, 2, 4], np.int32))
     weights = net.constant(np.ones((4, 2, 2, 4), np.int8), scale=6e-3)
     inputs = [size, weights, net.input((1, 1, 1, 4), "int16", 1e-3, 0)]
-    made = [Spec((1, 2, 2, 4), "int16", 2e-3, 0)]
+    outputs = [Spec((1, 2, 2, 4), "int16", 2e-3, 0)]
     options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
-    net.operator("TRANSPOSE_CONV", inputs, made, options)
+    net.operator("TRANSPOSE_CONV", inputs, outputs, options)
     net.operator(
-        "TRANSPOSE_CONV", [*inputs, net.constant(np.arange(4, dtype=np.int32))], made, options
+        "TRANSPOSE_CONV", [*inputs, net.constant(np.arange(4, dtype=np.int32))], outputs, options
     )
     network = decode_network(net.build(), "upsampled")
     assert [*find_errata(network, CompileTarget(NPU))] == [1]

@@ -99,8 +99,8 @@ def test_a_compiled_file_gives_the_originals_answer(
         got = []
         for sample in samples:
             renamed = dict(zip((t.name for t in network.inputs), sample.values(), strict=True))
-            made = make_evaluator(plan)(renamed, runner)
-            got.append(dict(zip(names, (made[t.name] for t in network.outputs), strict=True)))
+            outputs = make_evaluator(plan)(renamed, runner)
+            got.append(dict(zip(names, (outputs[t.name] for t in network.outputs), strict=True)))
         assert compare("tflm", got, golden).mismatches == 0
 
 

@@ -40,8 +40,8 @@ def reasons(log: str, ignore: tuple[str, ...] = ()) -> dict[str, str]:
     """Say why each operator of a network that stays wholly on the CPU does."""
     network = few_operators()
     origin = Origin(network.graph, network.graph, {})
-    found = cpu_operators(network, network.graph, origin, log, ignore)
-    return {operator.code: operator.reason for operator in found}
+    on_cpu = cpu_operators(network, network.graph, origin, log, ignore)
+    return {operator.code: operator.reason for operator in on_cpu}
 
 
 def test_regors_words_become_one_line() -> None:

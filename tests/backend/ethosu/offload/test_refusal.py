@@ -29,8 +29,8 @@ def _prelu(net: NetworkBuilder, x: int) -> int:
     """A slope of each sign in 16 bits, for which Regor makes a MUL that the NPU lacks."""
     wide = net.quantize(x, "int16", 0.001, 0)
     alpha = net.constant(np.array([[[127, -127, 3, 0]]]), "int8", 0.01)
-    made = net.operator("PRELU", [wide, alpha], [Spec((1, 8, 8, 4), "int16", 0.0013, 0)])[0]
-    return net.quantize(made, "int8", 0.3, 1)
+    output = net.operator("PRELU", [wide, alpha], [Spec((1, 8, 8, 4), "int16", 0.0013, 0)])[0]
+    return net.quantize(output, "int8", 0.3, 1)
 
 
 def _select(net: NetworkBuilder, x: int) -> int:
@@ -154,8 +154,8 @@ def test_after_one_that_does_not_come_back_attempts_have_less_time() -> None:
             raise DeathError("Vela did not survive", "it did not finish in 120 s", is_late=True)
         return "made"
 
-    made, kept = compile_around(attempt, range(8))
-    assert (made, set(kept)) == ("made", {3})
+    compiled, kept = compile_around(attempt, range(8))
+    assert (compiled, set(kept)) == ("made", {3})
     assert "did not finish" in kept[3]
     assert limits[0] is None and set(limits[1:-1]) == {LATE_S} and limits[-1] is None
 
@@ -225,6 +225,6 @@ def test_a_tensor_that_vela_writes_in_two_partitions_is_written_once() -> None:
     padded = net.pad(net.quantize(z, "int16", 0.07, 0), ((2, 2), (0, 2)))
     layer = lstm(net, net.input((3, 4, 6), "int16", 2.0**-13), 1)
     plan = offload(parse_network(net.build(layer, padded), "twice"), ACCELERATOR)
-    made = [index for op in plan.residual.operators for index in op.outputs]
-    assert len(made) == len(set(made))
+    written = [index for op in plan.residual.operators for index in op.outputs]
+    assert len(written) == len(set(written))
     _check(plan)

@@ -64,8 +64,8 @@ def test_an_operator_writes_a_tensor_of_velas_own_with_the_scale_that_it_has(
         net.input((*shape[:-1], 4), "int8", 0.02, -5), [(0, 0)] * (len(shape) - 1) + [(1, 2)]
     )
     spec = net.like(x, (*shape[:-2], 13, 16), scale=0.2)
-    (made,) = net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_y": True})
-    network = parse_network(net.build(made), "transposed")
+    (product,) = net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_y": True})
+    network = parse_network(net.build(product), "transposed")
     plan = offload(network, find_accelerator("ethos-u55-128"), ignore=("PAD",))
     assert len(plan.partitions) == 1 and plan.npu_operators == 1
     samples = random_samples(network, 2, 1)

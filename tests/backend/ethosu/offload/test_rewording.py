@@ -100,10 +100,10 @@ def test_vela_gets_the_same_values_in_other_words(build: Build) -> None:
 
 def plain(tensor: Tensor) -> Tensor:
     """Return a tensor whose values are not packed; equal scales of all channels are one."""
-    found = tensor.quantization
-    if found is not None and len(set(found.scale)) == 1:
-        found = Quantization(found.scale[:1], found.zero_point[:1])
-    return dataclasses.replace(tensor, is_packed=False, quantization=found)
+    quantization = tensor.quantization
+    if quantization is not None and len(set(quantization.scale)) == 1:
+        quantization = Quantization(quantization.scale[:1], quantization.zero_point[:1])
+    return dataclasses.replace(tensor, is_packed=False, quantization=quantization)
 
 
 def test_weights_of_4_bits_take_8() -> None:
@@ -128,8 +128,8 @@ def test_a_single_channel_may_stay_on_the_cpu() -> None:
     options = dataclasses.replace(EXACT, check=False, cpu_ops=("FULLY_CONNECTED",))
     plan = make_plan(network, PlanSettings(find_accelerator("ethos-u55-128"), options), Watch())
     (left,) = [op for op in plan.residual.operators if op.code == "FULLY_CONNECTED"]
-    found = plan.residual.tensors[left.inputs[1]].quantization
-    assert found is not None and found.is_per_tensor
+    quantization = plan.residual.tensors[left.inputs[1]].quantization
+    assert quantization is not None and quantization.is_per_tensor
 
 
 @pytest.mark.parametrize("channels", [1, 4])
@@ -140,11 +140,11 @@ def test_scales_of_a_product_are_multiplied_in_double(npu: str, channels: int) -
     The first of two roundings is that of 512 times the result; -60160 then rounds to -118.
     """
     scales = (0.024790890514850616, 0.0195566825568676, 0.36449846625328064)
-    given, weighted, made = map(np.float32, scales)
+    x_scale, weighted, y_scale = map(np.float32, scales)
     bias, halfway = -88337, -60159.5 / 512
     in_single, in_double = (
-        bias * float(product) / float(made)
-        for product in (given * weighted, float(given) * float(weighted))
+        bias * float(product) / float(y_scale)
+        for product in (x_scale * weighted, float(x_scale) * float(weighted))
     )
     assert in_single < halfway < in_double
     net = NetworkBuilder("halfway", seed=1)

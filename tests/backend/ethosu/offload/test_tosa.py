@@ -42,14 +42,14 @@ def planned(network: Network, npu: str = U55, io: IoStyle = IoStyle.ARENA) -> Pl
 
 def compared(plan: Plan, samples: Sequence[Arrays]) -> Comparison:
     outputs = simulate_samples(plan, samples, Watch())
-    found = compare("", list(outputs), reference_outputs(plan.network, samples))
-    assert found.elements
-    return found
+    comparison = compare("", list(outputs), reference_outputs(plan.network, samples))
+    assert comparison.elements
+    return comparison
 
 
 def assert_equal(plan: Plan, samples: Sequence[Arrays]) -> None:
-    found = compared(plan, samples)
-    assert not found.mismatches, found.first and found.first.text()
+    comparison = compared(plan, samples)
+    assert not comparison.mismatches, comparison.first and comparison.first.text()
 
 
 @pytest.mark.slow
@@ -138,10 +138,10 @@ def _upsampled(
     net: TosaBuilder, size: Sequence[int], kernel: Sequence[int], pad: Sequence[int], stride: int
 ) -> int:
     """Add a TRANSPOSE_CONV2D; `pad` is out_pad."""
-    made = ((n - 1) * stride + kernel[i] + sum(pad[2 * i : 2 * i + 2]) for i, n in enumerate(size))
+    sizes = ((n - 1) * stride + kernel[i] + sum(pad[2 * i : 2 * i + 2]) for i, n in enumerate(size))
     options = {"out_pad": tuple(pad), "stride": (stride, stride)}
     x = net.input((1, *size, 3), "int8")
-    return net.layer("TRANSPOSE_CONV2D", x, (4, *kernel, 3), (1, *made, 4), **options)
+    return net.layer("TRANSPOSE_CONV2D", x, (4, *kernel, 3), (1, *sizes, 4), **options)
 
 
 def _single_row(net: TosaBuilder) -> int:
@@ -232,10 +232,10 @@ def test_the_check_finds_what_no_erratum_lists(
 def chain(count: int, inputs: int = 1) -> TosaBuilder:
     """Return `count` additions in a row, of as many inputs as there are."""
     net = TosaBuilder("chain")
-    given = [net.input((2, 4), "int32") for _ in range(inputs)]
-    x = given[0]
+    sources = [net.input((2, 4), "int32") for _ in range(inputs)]
+    x = sources[0]
     for i in range(count):
-        x = net.op("ADD", [x, given[i % inputs]], (2, 4), "int32")
+        x = net.op("ADD", [x, sources[i % inputs]], (2, 4), "int32")
     return net
 
 

@@ -15,8 +15,8 @@ def _returned() -> bytes:
     """Return a network whose output is what a CIRCULAR_BUFFER keeps of a layer."""
     net = NetworkBuilder("returned", 3)
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
-    made = net.tensors[x]
-    kept = Spec((1, 4, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+    variable = net.tensors[x]
+    kept = Spec((1, 4, 8, 6), "int8", variable.scale, variable.zero_point, is_variable=True)
     return net.build(*add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1))
 
 

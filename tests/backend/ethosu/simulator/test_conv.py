@@ -107,12 +107,12 @@ def test_one_output_is_what_it_is_among_others(mode: int) -> None:
         bench = Bench(constants=constants)
         out = ofm(0x1000, (1, width, channels), zero_point=-5, clip=(-100, 90), round_mode=mode)
         stream = [*ifm(0, (1, width, 1), zero_point=3), *out, *kernel(1, 1), *program, *CONV]
-        found = []
+        rows_of_width = []
         for start in range(0, 256, width):
             bench.put(0, pixels[start : start + width])
             bench.run(stream)
-            found += bench.get(0x1000, (width, channels))[:, -1].tolist()
-        rows.append(found)
+            rows_of_width += bench.get(0x1000, (width, channels))[:, -1].tolist()
+        rows.append(rows_of_width)
     assert rows[0] == rows[1] == rows[2]
     assert min(rows[0]) == -100 and max(rows[0]) == 90
 

@@ -48,10 +48,10 @@ def test_a_copy_from_flash_by_hand() -> None:
 def test_a_copy_runs_beside_an_operation_unless_it_is_waited_for() -> None:
     wait_dma: Program = [("NPU_OP_DMA_WAIT", {"k": 0})]
     wait_kernel: Program = [("NPU_OP_KERNEL_WAIT", {"n": 0})]
-    one, other = cycles(COPY), cycles(POOL)
-    assert cycles(COPY, POOL) == max(one, other)
-    assert cycles(COPY, wait_dma, POOL) == one + other
-    assert cycles(POOL, wait_kernel, COPY) == one + other
+    copy_alone, other = cycles(COPY), cycles(POOL)
+    assert cycles(COPY, POOL) == max(copy_alone, other)
+    assert cycles(COPY, wait_dma, POOL) == copy_alone + other
+    assert cycles(POOL, wait_kernel, COPY) == copy_alone + other
 
 
 @pytest.mark.parametrize("npu", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])

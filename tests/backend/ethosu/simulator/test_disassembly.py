@@ -32,14 +32,14 @@ def test_codes_have_arms_names_and_unknown_ones_are_marked() -> None:
 
 
 def test_numbers_that_have_a_sign_are_shown_with_it() -> None:
-    found = lines(
+    listing = lines(
         ("NPU_SET_IFM_ZERO_POINT", {"zero_point": -5}),
         ("NPU_SET_ACTIVATION_MIN", {"clip_boundary": -128}),
         ("NPU_SET_ACTIVATION_MAX", {"clip_boundary": 255}),
         ("NPU_SET_OFM_STRIDE_Y", {"addr": -64}),
         ("NPU_SET_DMA0_LEN", {"addr": 1120}),
     )
-    assert [next(iter(line.fields.values())) for line in found[:-1]] == [-5, -128, 255, -64, 1120]
+    assert [next(iter(line.fields.values())) for line in listing[:-1]] == [-5, -128, 255, -64, 1120]
 
 
 def test_a_stride_of_u55_is_negative_in_32_bits() -> None:
@@ -48,7 +48,7 @@ def test_a_stride_of_u55_is_negative_in_32_bits() -> None:
 
 
 def test_an_address_has_the_region_that_it_is_used_with() -> None:
-    found = lines(
+    listing = lines(
         ("NPU_SET_IFM_REGION", {"region": 1}),
         ("NPU_SET_IFM_BASE0", {"addr": 0x1_0000_0040}),
         ("NPU_SET_IFM_REGION", {"region": 4}),  # set after the address, and what counts
@@ -58,12 +58,12 @@ def test_an_address_has_the_region_that_it_is_used_with() -> None:
         ("NPU_OP_DMA_START", {}),
         ("NPU_SET_IFM_BASE0", {"addr": 0x80}),
     )
-    shown = [line.fields["addr"] for line in found if "addr" in line.fields]
+    shown = [line.fields["addr"] for line in listing if "addr" in line.fields]
     assert shown == ["4:0x100000040", "0:0x10", "shram:0x5800", "4:0x80"]
 
 
 def test_an_operation_says_what_it_does() -> None:
-    found = lines(
+    listing = lines(
         ("NPU_SET_DMA0_LEN", {"addr": 64}),
         ("NPU_SET_DMA0_DST_REGION", {"region": 2}),
         ("NPU_SET_DMA0_DST", {"addr": 0x20}),
@@ -81,13 +81,13 @@ def test_an_operation_says_what_it_does() -> None:
         ("NPU_SET_IFM2_REGION", {"region": 3}),
         ("NPU_OP_ELEMENTWISE", {"elementwise_mode": 1}),
     )
-    summaries = [line.summary for line in found if line.summary]
+    summaries = [line.summary for line in listing if line.summary]
     assert summaries == [
         "DMA 64 bytes 0:0x0 -> 2:0x20",
         "ADD 4x5x8, ifm2 repeated along c, ifm int16 NHWC 0:0x0 zero point 7, ifm2 uint8 NHWC "
         "3:0x0, ofm int8 NHCWB16 1:0x300, scale per channel DBL, clip 0..0, block 1x10x1",
     ]
-    assert found[-2].text.splitlines()[1] == f"          ; {summaries[1]}"
+    assert listing[-2].text.splitlines()[1] == f"          ; {summaries[1]}"
 
 
 def test_a_convolution_shows_kernel_and_both_cores_streams() -> None:
@@ -115,9 +115,9 @@ def test_a_convolution_shows_kernel_and_both_cores_streams() -> None:
 
 
 def test_an_operation_that_makes_no_sense_says_so_and_the_listing_goes_on() -> None:
-    found = lines(("NPU_OP_POOL", {"pooling_mode": 5}))
-    assert found[0].summary == "invalid: undefined pooling mode 5"
-    assert found[-1].command == "NPU_OP_STOP"
+    listing = lines(("NPU_OP_POOL", {"pooling_mode": 5}))
+    assert listing[0].summary == "invalid: undefined pooling mode 5"
+    assert listing[-1].command == "NPU_OP_STOP"
 
 
 def test_what_is_no_command_ends_the_listing_after_the_lines_before_it() -> None:

@@ -43,16 +43,16 @@ def test_damaged_streams(part: int, generation: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", NETWORKS)
 def test_every_mutation_and_victim_is_used(generation: str) -> None:
-    made = [make(number, generation) for number in range(300)]
-    assert {victim.name for victim, _, _ in made} == {v.name for v in victims(generation)}
-    names = {victim.name.partition(" on ")[0] for victim, _, _ in made}
+    mutants = [make(number, generation) for number in range(300)]
+    assert {victim.name for victim, _, _ in mutants} == {v.name for v in victims(generation)}
+    names = {victim.name.partition(" on ")[0] for victim, _, _ in mutants}
     assert names == set(NETWORKS[generation])
-    assert {how for _, _, names in made for how in names} == set(MUTATIONS)
+    assert {how for _, _, names in mutants for how in names} == set(MUTATIONS)
 
 
 def test_a_mutant_is_the_same_again() -> None:
-    (_, one, _), (_, other, _) = make(77), make(77)
-    assert one == other
+    (_, first_mutant, _), (_, other, _) = make(77), make(77)
+    assert first_mutant == other
     assert fate(77)[:2] == fate(77)[:2]
 
 

@@ -19,7 +19,11 @@ def misled(plan: Plan, knows_sources: bool) -> Plan:
     """Return a plan whose last result goes far beyond the NPU's memories."""
     (partition,) = plan.partitions
     stream = stream_of(partition)
-    *_, last = (one for one in decode(stream.commands) if one.command.name == "NPU_SET_OFM_BASE0")
+    *_, last = (
+        command
+        for command in decode(stream.commands)
+        if command.command.name == "NPU_SET_OFM_BASE0"
+    )
     commands = bytearray(stream.commands)
     commands[last.offset + 4 : last.offset + 8] = (0x7FFF0000).to_bytes(4, "little")
     sources = stream.sources if knows_sources else {}
@@ -42,9 +46,9 @@ def test_a_fault_names_the_operator_and_the_tensor(knows_sources: bool) -> None:
     runner = PartitionRunner(plan)
     with pytest.raises(NpuFault, match=rf"\(NPU_OP_CONV\): the output in region 1: {told}"):
         runner.check_accesses()
-    given = {t.name: np.zeros(t.shape, t.dtype) for t in network.inputs}
+    zeros = {t.name: np.zeros(t.shape, t.dtype) for t in network.inputs}
     with pytest.raises(NpuFault, match=rf"\(NPU_OP_CONV\): {told}"):
-        runner(plan.partitions[0], given)
+        runner(plan.partitions[0], zeros)
 
 
 def test_a_bool_that_leaves_the_npu_is_0_or_1() -> None:

@@ -18,8 +18,8 @@ def test_codes_and_names_are_unique() -> None:
 def test_fields_fit_the_operand_and_do_not_overlap(command: isa.Command) -> None:
     bits = 16 if command.control == isa.CMD0 else 48
     assert all(f.lsb + f.bits <= bits for f in command.fields)
-    for one, other in itertools.combinations(command.fields, 2):
-        assert one.lsb + one.bits <= other.lsb or other.lsb + other.bits <= one.lsb
+    for field, other in itertools.combinations(command.fields, 2):
+        assert field.lsb + field.bits <= other.lsb or other.lsb + other.bits <= field.lsb
 
 
 @pytest.mark.parametrize("command", isa.COMMANDS, ids=lambda c: c.name)

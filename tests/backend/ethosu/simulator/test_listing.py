@@ -22,16 +22,20 @@ def test_operations_add_up_and_name_their_layers(tmp_path: Path, npu: str, io: I
     network, accelerator = read(image_net(tmp_path / "n.tflite")), find_accelerator(npu)
     plan = offload(network, accelerator, io)
     (partition,) = plan.partitions
-    found = backend_of(accelerator).operations(plan, partition)
+    operations = backend_of(accelerator).operations(plan, partition)
     program = load(stream_of(partition).commands, accelerator)
-    assert sum(one.cycles for one in found) == program.activity.cycles > 0
-    assert len(found) == len(program.steps)
-    assert all(one.cycles >= 0 for one in found)
+    assert sum(operation.cycles for operation in operations) == program.activity.cycles > 0
+    assert len(operations) == len(program.steps)
+    assert all(operation.cycles >= 0 for operation in operations)
     tensors = network.graph.tensors
-    made = {(op.code, tensors[op.outputs[0]].name) for op in network.graph.operators}
-    layers = [one.layer for one in found]
-    assert {(one.operator, one.layer) for one in found if one.layer} <= made
-    assert all(bool(one.layer) != one.name.startswith("DMA") for one in found)
+    layers_of_network = {(op.code, tensors[op.outputs[0]].name) for op in network.graph.operators}
+    layers = [operation.layer for operation in operations]
+    assert {
+        (operation.operator, operation.layer) for operation in operations if operation.layer
+    } <= layers_of_network
+    assert all(
+        bool(operation.layer) != operation.name.startswith("DMA") for operation in operations
+    )
     assert list(dict.fromkeys(filter(None, layers))) == [
         network.graph.tensors[op.outputs[0]].name
         for op in network.graph.operators
@@ -44,8 +48,8 @@ def test_offsets_are_those_of_the_commands(tmp_path: Path) -> None:
     plan = offload(read(image_net(tmp_path / "n.tflite")), accelerator, IoStyle.ARENA)
     commands = stream_of(plan.partitions[0]).commands
     steps = load(commands, accelerator).steps
-    found = list_operations(commands, accelerator)
-    assert [offset for offset, _ in found] == [step.offset for step in steps]
+    operations = list_operations(commands, accelerator)
+    assert [offset for offset, _ in operations] == [step.offset for step in steps]
 
 
 @pytest.mark.parametrize("ignore", [(), ("MAX_POOL2D",)])
@@ -61,7 +65,7 @@ def test_tosas_operators_are_layers_whole_and_cut(npu: str, ignore: tuple[str, .
     accelerator = find_accelerator(npu)
     plan = offload(network, accelerator, IoStyle.CALLER, ignore=ignore)
     (partition,) = plan.partitions
-    found = backend_of(accelerator).operations(plan, partition)
+    operations = backend_of(accelerator).operations(plan, partition)
     makers = {network.graph.tensors[op.outputs[0]].name: op.code for op in network.graph.operators}
-    codes = [makers[one.layer] for one in found if one.layer]
+    codes = [makers[operation.layer] for operation in operations if operation.layer]
     assert codes == ["TOSA_CONV2D", "TOSA_CONV2D"] + ([] if ignore else ["TOSA_MAX_POOL2D"])

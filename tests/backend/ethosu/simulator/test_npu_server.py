@@ -85,5 +85,5 @@ def test_an_ethos_u85_is_found_by_its_config() -> None:
 
 
 def test_it_serves_until_the_other_side_is_gone() -> None:
-    one = request(STOP, 0x1000, 0x1000, bytes(16))
-    assert len(ask(one, one, one[:20])) == 2 * 12
+    stop = request(STOP, 0x1000, 0x1000, bytes(16))
+    assert len(ask(stop, stop, stop[:20])) == 2 * 12

@@ -16,11 +16,11 @@ def timelines(npu: str, cpu_ops: tuple[str, ...] = ()) -> list[NpuTimeline]:
 
 @pytest.mark.parametrize("npu", NPUS)
 def test_cycles_are_those_of_the_performance_monitor(npu: str) -> None:
-    found = timelines(npu, CUT)
-    assert len(found) == 2
-    assert sum(one.cycles for one in found) == pmu_cycles(DIGITS, npu, CUT)
-    for one in found:
-        assert sum(event.cycles for event in one.events) == one.cycles
+    both = timelines(npu, CUT)
+    assert len(both) == 2
+    assert sum(timeline.cycles for timeline in both) == pmu_cycles(DIGITS, npu, CUT)
+    for timeline in both:
+        assert sum(event.cycles for event in timeline.events) == timeline.cycles
 
 
 @pytest.mark.parametrize("npu", NPUS)
@@ -29,7 +29,7 @@ def test_a_unit_does_one_thing_at_a_time(npu: str) -> None:
     for unit in (NPU_UNIT, DMA_UNIT):
         own = [event for event in whole.events if event.unit == unit]
         assert own, unit
-        assert all(one.end <= other.start for one, other in pairwise(own))
+        assert all(event.end <= other.start for event, other in pairwise(own))
     copies = [event for event in whole.events if event.unit == DMA_UNIT]
     work = [event for event in whole.events if event.unit == NPU_UNIT]
     assert any(c.start < w.end and w.start < c.end for c in copies for w in work)
@@ -50,14 +50,15 @@ def test_a_copy_belongs_to_the_operator_that_reads_it(npu: str) -> None:
 
 def test_live_buffers_share_no_byte() -> None:
     (whole,) = timelines("ethos-u55-128")
-    for place, one in enumerate(whole.buffers):
+    for place, buffer in enumerate(whole.buffers):
         for other in whole.buffers[place + 1 :]:
-            both = max(one.first, other.first) < min(one.last, other.last)
+            both = max(buffer.first, other.first) < min(buffer.last, other.last)
             apart = (
-                one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
+                buffer.offset + buffer.bytes <= other.offset
+                or other.offset + other.bytes <= buffer.offset
             )
-            assert apart or not both, (one, other)
-    assert {buffer.memory for buffer in whole.buffers} == {ARENA}
+            assert apart or not both, (buffer, other)
+    assert {b.memory for b in whole.buffers} == {ARENA}
     assert whole.buffers[0].is_given and whole.buffers[0].bytes == 64  # the image
 
 

@@ -53,9 +53,11 @@ def test_weights_of_each_format_are_exact(
     scale = 0.05 if dtype == "int8" else 0.001
     net.conv2d(net.input((1, 6, 6, depths[0]), dtype, scale), depths[1], kernel)
     data = net.build()
-    layouts = [(one.layout, len(one.weights)) for one in convolutions(data, npu)]
-    found = {(one.fast, one.sparse, n) for one, n in layouts if isinstance(one, U85Layout)}
-    assert found == {wanted}
+    layouts = [(weights.layout, len(weights.weights)) for weights in convolutions(data, npu)]
+    formats = {
+        (layout.fast, layout.sparse, n) for layout, n in layouts if isinstance(layout, U85Layout)
+    }
+    assert formats == {wanted}
     assert_exact(data, (npu,))
 
 
@@ -77,8 +79,8 @@ def taps(build: Build) -> bytes:
 )
 def test_accumulators_are_kept_from_tap_to_tap(data: bytes) -> None:
     """Vela splits kernels with a stride of 4, and kernels whose weights are not constant."""
-    made = convolutions(data, "ethos-u85-256")
-    assert AccInput.KEEP in {one.accumulators.source for one in made}
+    steps = convolutions(data, "ethos-u85-256")
+    assert AccInput.KEEP in {tap.accumulators.source for tap in steps}
     assert_exact(data, ("ethos-u85-256",), samples=1)
 
 
@@ -108,12 +110,12 @@ def test_a_resize_keeps_the_depth() -> None:
 
 def test_records_have_biases_of_32_or_48_bits() -> None:
     narrow = bytes.fromhex("ffffffff 010000c0 7f 00") + bytes.fromhex("00000080 ffffff7f 3f 00")
-    found = decode_records(narrow, 2, wide=False)
-    assert found.bias.tolist() == [-1, -(1 << 31)]
-    assert found.scale.tolist() == [0x4000_0001, 0x7FFF_FFFF]
-    assert found.shift.tolist() == [63, 63]
+    records = decode_records(narrow, 2, wide=False)
+    assert records.bias.tolist() == [-1, -(1 << 31)]
+    assert records.scale.tolist() == [0x4000_0001, 0x7FFF_FFFF]
+    assert records.shift.tolist() == [63, 63]
     wide = bytes.fromhex("000000000080 ffff 20 00") + bytes.fromhex("ffffffffff7f 0140 00 00")
-    found = decode_records(wide, 2, wide=True)
-    assert found.bias.tolist() == [-(1 << 47), (1 << 47) - 1]
-    assert found.scale.tolist() == [0x7FFF, 0x4001]
-    assert found.shift.tolist() == [32, 0]
+    records = decode_records(wide, 2, wide=True)
+    assert records.bias.tolist() == [-(1 << 47), (1 << 47) - 1]
+    assert records.scale.tolist() == [0x7FFF, 0x4001]
+    assert records.shift.tolist() == [32, 0]

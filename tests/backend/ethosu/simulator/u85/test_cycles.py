@@ -75,9 +75,9 @@ def test_a_pool_by_hand() -> None:
     # The output unit takes 0.25 cycles for each of 1024 elements: 256. Both once, for one block,
     # then the block's way in and out. Its 16 channels are read row by row: bursts of 64 bytes, 32
     # bytes a cycle, 32 cycles late.
-    found = activity(POOL)
-    assert found.cycles == 512 + 256 + 2 * (32 + 1024 // 32)
-    assert (found.mac_8bit, found.mac_16bit) == (512, 0)
+    figures = activity(POOL)
+    assert figures.cycles == 512 + 256 + 2 * (32 + 1024 // 32)
+    assert (figures.mac_8bit, figures.mac_16bit) == (512, 0)
 
 
 def test_an_addition_by_hand() -> None:
@@ -178,11 +178,11 @@ def depth_part(channel: int, weights: int) -> Program:
 def test_a_part_in_depth_has_no_way_in_and_out_of_its_own() -> None:
     """It costs its slower unit alone: 16 microblocks, 64 MAC steps of 16 channels."""
     shared: Program = [*ifm(0, SHAPE), *kernel(1, 1), *BLOCK, *UNIT]
-    one = cycles(shared, depth_part(0, 0x4000))
+    alone = cycles(shared, depth_part(0, 0x4000))
     both = cycles(shared, depth_part(0, 0x4000), depth_part(16, 0x5000))
-    assert both - one < one - 2 * 32
+    assert both - alone < alone - 2 * 32
     again = cycles(shared, depth_part(0, 0x4000), depth_part(0, 0x4000))
-    assert again == 2 * one, "the same weights: another operation"
+    assert again == 2 * alone, "the same weights: another operation"
 
 
 def test_a_table_costs_only_what_does_nothing_but_look_up() -> None:

@@ -165,12 +165,12 @@ def test_beats_are_counted_at_the_memory_of_the_region(driver: Driver) -> None:
 
 def test_the_ports_of_regions_decide_the_cycles(driver: Driver) -> None:
     """Region 1 is in SRAM by attributes 0 and 1, in DRAM by 2 and 3."""
-    found = []
+    figures = []
     for attribute in range(4):
         driver.write(reg.REGIONCFG, attribute << 2)
         driver.submit(copy())
         driver.file.poll()
         assert driver.handle_interrupt() and driver.file.last_report is not None
-        found.append(driver.file.last_report.cycles)
+        figures.append(driver.file.last_report.cycles)
     near, far = round(64 / 20.48) + 32, round(64 / (128 * 13 / 500 * 0.8)) + 500
-    assert found == [near, near, far, far]
+    assert figures == [near, near, far, far]

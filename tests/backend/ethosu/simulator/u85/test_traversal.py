@@ -29,13 +29,13 @@ def order(depthwise: bool, part_kernel: bool, stream: int) -> U85Traversal:
 
 @pytest.mark.parametrize(("depthwise", "part_kernel"), [(0, 0), (0, 1), (1, 0)])
 def test_each_weight_has_one_place_in_one_stream(depthwise: bool, part_kernel: bool) -> None:
-    found: list[int] = []
+    indices: list[int] = []
     for stream in range(2):
-        one = order(depthwise, part_kernel, stream)
-        slabs = list(places(one))
-        assert sum(slab.size for slab in slabs) == count(one)
-        largest_microblock = 8 * one.ifm_ublock * 36
+        stream_order = order(depthwise, part_kernel, stream)
+        slabs = list(places(stream_order))
+        assert sum(slab.size for slab in slabs) == count(stream_order)
+        largest_microblock = 8 * stream_order.ifm_ublock * 36
         assert max(slab.size for slab in slabs) <= max(SLAB, largest_microblock)
-        found += [index for slab in slabs for index in slab.tolist() if index >= 0]
+        indices += [index for slab in slabs for index in slab.tolist() if index >= 0]
     height, width, depth = order(depthwise, part_kernel, 0).shape[1:]
-    assert sorted(found) == list(range(80 * height * width * depth))
+    assert sorted(indices) == list(range(80 * height * width * depth))

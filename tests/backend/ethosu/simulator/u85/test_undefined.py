@@ -21,19 +21,19 @@ def _run(net: NetworkBuilder, values: Mapping[int, list[int]]) -> Arrays:
     plan = offload(network, find_accelerator("ethos-u85-128"))
     assert not plan.cpu_operators
     tensors = network.graph.tensors
-    given = {
+    sample = {
         tensors[i].name: np.array(v, tensors[i].dtype).reshape(tensors[i].shape)
         for i, v in values.items()
     }
-    return PartitionRunner(plan)(plan.partitions[0], given)
+    return PartitionRunner(plan)(plan.partitions[0], sample)
 
 
 def _divided(x: list[int], y: list[int]) -> list[int]:
     net = NetworkBuilder("division")
-    one, other = (net.input((len(x),), "int32", None, 0) for _ in range(2))
-    net.operator("DIV", [one, other], [net.like(one)])
-    (made,) = _run(net, {one: x, other: y}).values()
-    return [int(value) for value in made]
+    x_input, other = (net.input((len(x),), "int32", None, 0) for _ in range(2))
+    net.operator("DIV", [x_input, other], [net.like(x_input)])
+    (quotients,) = _run(net, {x_input: x, other: y}).values()
+    return [int(value) for value in quotients]
 
 
 def test_a_division_rounds_towards_zero() -> None:
@@ -63,8 +63,8 @@ def _copied(values: list[int]) -> list[int]:
     net = NetworkBuilder("copy")
     x = net.input((len(values),), "int64", None, 0)
     net.operator("PAD", [x, net.constant([[1, 0]], "int32")], [net.like(x, (len(values) + 1,))])
-    (made,) = _run(net, {x: values}).values()
-    return [int(value) for value in made]
+    (copies,) = _run(net, {x: values}).values()
+    return [int(value) for value in copies]
 
 
 def test_64_bit_values_pass_through_accumulators_of_48_bits() -> None:

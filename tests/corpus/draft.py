@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,9 @@ class Case:
     def data(self) -> bytes:
         """The network's file."""
         return write(self.layout)
+
+
+Generator = Callable[[Choices, str], Case]
 
 
 class Draft(NetworkBuilder):

@@ -1,9 +1,6 @@
 """The operators of the corpus: all in Vela's SUPPORTED_OPS.md for TFLite, without variables."""
 
-from collections.abc import Callable
-
-from tests.corpus.choices import Choices
-from tests.corpus.draft import Case
+from tests.corpus.draft import Generator
 from tests.corpus.operators import (
     activations,
     compound,
@@ -17,8 +14,6 @@ from tests.corpus.operators import (
 )
 from tests.corpus.settings import NPUS
 
-Generator = Callable[[Choices, str], Case]
-
 EIGHT = ("int8", "uint8")
 ALL = ("int8", "uint8", "int16")
 MANY = (*ALL, "int32")
@@ -28,14 +23,14 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "ABS": (elementwise.absolute, ALL),
     "ADD": (elementwise.add, (*ALL, "int32")),
     "ARG_MAX": (pools.arg_max, EIGHT),
-    "AVERAGE_POOL_2D": (pools.average_pool, ALL),
+    "AVERAGE_POOL_2D": (pools.pool("AVERAGE_POOL_2D"), ALL),
     "BATCH_MATMUL": (weighted.batch_matmul, ("int8", "int16")),
     "CAST": (logic.cast, (*MANY, "bool")),
     "CONCATENATION": (shapes.concatenation, ALL),
     "CONV_2D": (weighted.conv2d, ALL),
     "DEPTHWISE_CONV_2D": (weighted.depthwise, ALL),
     "DIV": (elementwise.div, MANY),
-    "ELU": (activations.elu, ("int8",)),
+    "ELU": (activations.unary("ELU"), ("int8",)),
     "EQUAL": (logic.comparison("EQUAL"), (*MANY, "bool")),
     "EXP": (activations.exp, ALL),
     "EXPAND_DIMS": (shapes.expand_dims, (*ALL, "int32")),
@@ -44,7 +39,7 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "GELU": (activations.gelu, EIGHT),
     "GREATER": (logic.comparison("GREATER"), MANY),
     "GREATER_EQUAL": (logic.comparison("GREATER_EQUAL"), MANY),
-    "HARD_SWISH": (activations.hard_swish, EIGHT),
+    "HARD_SWISH": (activations.unary("HARD_SWISH"), EIGHT),
     "LEAKY_RELU": (activations.leaky_relu, ALL),
     "LESS": (logic.comparison("LESS"), MANY),
     "LESS_EQUAL": (logic.comparison("LESS_EQUAL"), MANY),
@@ -54,7 +49,7 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "LOGICAL_OR": (logic.logical("LOGICAL_OR"), ("bool",)),
     "LOGISTIC": (activations.logistic, ALL),
     "MAXIMUM": (elementwise.maximum, MANY),
-    "MAX_POOL_2D": (pools.max_pool, ALL),
+    "MAX_POOL_2D": (pools.pool("MAX_POOL_2D"), ALL),
     "MEAN": (pools.mean, ALL),
     "MINIMUM": (elementwise.minimum, MANY),
     "MIRROR_PAD": (shapes.mirror_pad, (*ALL, "int32")),
@@ -66,17 +61,17 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "PADV2": (shapes.pad_v2, ALL),
     "PRELU": (elementwise.prelu, ALL),
     "QUANTIZE": (activations.quantize, ALL),
-    "REDUCE_ALL": (pools.reduce_all, ("bool",)),
-    "REDUCE_ANY": (pools.reduce_any, ("bool",)),
-    "REDUCE_MAX": (pools.reduce_max, MANY),
-    "REDUCE_MIN": (pools.reduce_min, MANY),
+    "REDUCE_ALL": (pools.reduction("REDUCE_ALL"), ("bool",)),
+    "REDUCE_ANY": (pools.reduction("REDUCE_ANY"), ("bool",)),
+    "REDUCE_MAX": (pools.reduction("REDUCE_MAX"), MANY),
+    "REDUCE_MIN": (pools.reduction("REDUCE_MIN"), MANY),
     "RELU": (activations.relu, ALL),
-    "RELU6": (activations.relu6, ALL),
-    "RELU_0_TO_1": (activations.relu_0_to_1, ALL),
-    "RELU_N1_TO_1": (activations.relu_n1_to_1, ALL),
+    "RELU6": (activations.unary("RELU6"), ALL),
+    "RELU_0_TO_1": (activations.unary("RELU_0_TO_1"), ALL),
+    "RELU_N1_TO_1": (activations.unary("RELU_N1_TO_1"), ALL),
     "RESHAPE": (shapes.reshape, (*ALL, "int32")),
-    "RESIZE_BILINEAR": (shapes.resize_bilinear, ALL),
-    "RESIZE_NEAREST_NEIGHBOR": (shapes.resize_nearest, ALL),
+    "RESIZE_BILINEAR": (shapes.resize("RESIZE_BILINEAR"), ALL),
+    "RESIZE_NEAREST_NEIGHBOR": (shapes.resize("RESIZE_NEAREST_NEIGHBOR"), ALL),
     "REVERSE_V2": (shapes.reverse, ALL),
     "RSQRT": (activations.rsqrt, ("int8", "int16")),
     "SCATTER_ND": (indexed.scatter_nd, ("int8", "uint8", "int32")),
@@ -90,7 +85,7 @@ OPERATORS: dict[str, tuple[Generator, tuple[str, ...]]] = {
     "SQUEEZE": (shapes.squeeze, (*ALL, "int32")),
     "STRIDED_SLICE": (shapes.strided_slice, ALL),
     "SUB": (elementwise.sub, (*ALL, "int32")),
-    "SUM": (pools.total, (*ALL, "int32")),
+    "SUM": (pools.reduction("SUM"), (*ALL, "int32")),
     "TANH": (activations.tanh, ALL),
     "TILE": (shapes.tile, ALL),
     "TRANSPOSE": (shapes.transpose, (*ALL, "int32")),

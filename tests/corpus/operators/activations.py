@@ -1,60 +1,39 @@
 """Activations, and other functions of one value."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import FLOORS, Case, Draft
+from tests.corpus.draft import FLOORS, Case, Draft, Generator
+
+Options = dict[str, Any]
 
 
-def relu(choices: Choices, dtype: str) -> Case:
-    """Draw RELU."""
-    return _unary("RELU", choices, dtype)
+def unary(code: str, draw_options: Callable[[Choices], Options] | None = None) -> Generator:
+    """Return a generator of an activation, with options that are drawn."""
+
+    def draw(choices: Choices, dtype: str) -> Case:
+        options = draw_options(choices) if draw_options else {}
+        net = Draft(choices, dtype)
+        y = net.unary(code, net.maybe_before(net.feed(net.any_shape())), options)
+        if choices.chance(2):
+            net.requantized(y)
+        return net.case(net.maybe_after(y))
+
+    draw.__doc__ = f"Draw {code}."
+    return draw
 
 
-def relu6(choices: Choices, dtype: str) -> Case:
-    """Draw RELU6."""
-    return _unary("RELU6", choices, dtype)
+def _slopes(choices: Choices) -> Options:
+    """Draw slopes on both sides of 1, and negative ones."""
+    slopes = (choices.real(0.001, 0.9),) * 3 + (choices.real(1.0, 2.0), -0.3, 0.0, 1.0)
+    return {"alpha": choices.pick(slopes)}
 
 
-def relu_0_to_1(choices: Choices, dtype: str) -> Case:
-    """Draw RELU_0_TO_1."""
-    return _unary("RELU_0_TO_1", choices, dtype)
-
-
-def relu_n1_to_1(choices: Choices, dtype: str) -> Case:
-    """Draw RELU_N1_TO_1."""
-    return _unary("RELU_N1_TO_1", choices, dtype)
-
-
-def leaky_relu(choices: Choices, dtype: str) -> Case:
-    """Draw LEAKY_RELU with slopes on both sides of 1, and negative ones."""
-    alpha = choices.pick((choices.real(0.001, 0.9),) * 3 + (choices.real(1.0, 2.0), -0.3, 0.0, 1.0))
-    return _unary("LEAKY_RELU", choices, dtype, alpha=alpha)
-
-
-def hard_swish(choices: Choices, dtype: str) -> Case:
-    """Draw HARD_SWISH."""
-    return _unary("HARD_SWISH", choices, dtype)
-
-
-def elu(choices: Choices, dtype: str) -> Case:
-    """Draw ELU."""
-    return _unary("ELU", choices, dtype)
-
-
-def gelu(choices: Choices, dtype: str) -> Case:
-    """Draw GELU, exact or approximated by tanh."""
-    return _unary("GELU", choices, dtype, approximate=choices.chance(2))
-
-
-def _unary(code: str, choices: Choices, dtype: str, **options: Any) -> Case:
-    net = Draft(choices, dtype)
-    x = net.maybe_before(net.feed(net.any_shape()))
-    y = net.unary(code, x, options)
-    if choices.chance(2):
-        net.requantized(y)
-    return net.case(net.maybe_after(y))
+leaky_relu = unary("LEAKY_RELU", _slopes)
+gelu = unary("GELU", lambda choices: {"approximate": choices.chance(2)})
+relu = unary("RELU")
 
 
 def logistic(choices: Choices, dtype: str) -> Case:

@@ -6,30 +6,19 @@ from typing import Any
 import numpy as np
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import ACTIVATIONS, WHOLE, Case, Draft
+from tests.corpus.draft import ACTIVATIONS, WHOLE, Case, Draft, Generator
 
 
-def add(choices: Choices, dtype: str) -> Case:
-    """Draw ADD."""
-    return _arithmetic("ADD", choices, dtype)
+def arithmetic(code: str) -> Generator:
+    """Return a generator of ADD, SUB or MUL."""
 
-
-def sub(choices: Choices, dtype: str) -> Case:
-    """Draw SUB."""
-    return _arithmetic("SUB", choices, dtype)
-
-
-def mul(choices: Choices, dtype: str) -> Case:
-    """Draw MUL."""
-    return _arithmetic("MUL", choices, dtype)
-
-
-def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
-    net = Draft(choices, dtype)
-    x, y = operands(net)
-    activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
-    method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
-    if dtype == "int32":
+    def draw(choices: Choices, dtype: str) -> Case:
+        net = Draft(choices, dtype)
+        x, y = operands(net)
+        activation = choices.pick(ACTIVATIONS) if dtype != "int32" else "NONE"
+        method = {"ADD": net.add, "SUB": net.sub, "MUL": net.mul}[code]
+        if dtype != "int32":
+            return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
         _narrow(net, x, y, 15 if code == "MUL" else 30)
         output = method(x, y, activation)
         scale = choices.pick((None, None, 1.0, choices.real(1e-3, 1e3)))
@@ -38,7 +27,12 @@ def _arithmetic(code: str, choices: Choices, dtype: str) -> Case:
             own = choices.real(1e-3, 1e3) if several else scale
             net.tensors[index] = dataclasses.replace(net.tensors[index], scale=own)
         return net.case(output)
-    return net.case(net.maybe_after(net.requantized(method(x, y, activation))))
+
+    draw.__doc__ = f"Draw {code}."
+    return draw
+
+
+add, sub, mul = (arithmetic(code) for code in ("ADD", "SUB", "MUL"))
 
 
 def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
@@ -54,16 +48,18 @@ def _narrow(net: Draft, x: int, y: int, bits: int) -> None:
             net.tensors[index] = dataclasses.replace(spec, data=values.tobytes())
 
 
-def minimum(choices: Choices, dtype: str) -> Case:
-    """Draw MINIMUM; one quantization for all three tensors."""
-    net = Draft(choices, dtype)
-    return net.case(net.minimum(*operands(net, same=True)))
+def extreme(code: str) -> Generator:
+    """Return a generator of MINIMUM or MAXIMUM; one quantization for all three tensors."""
+
+    def draw(choices: Choices, dtype: str) -> Case:
+        net = Draft(choices, dtype)
+        return net.case(net.apply(code, *operands(net, same=True)))
+
+    draw.__doc__ = f"Draw {code}."
+    return draw
 
 
-def maximum(choices: Choices, dtype: str) -> Case:
-    """Draw MAXIMUM; one quantization for all three tensors."""
-    net = Draft(choices, dtype)
-    return net.case(net.maximum(*operands(net, same=True)))
+minimum, maximum = extreme("MINIMUM"), extreme("MAXIMUM")
 
 
 def squared_difference(choices: Choices, dtype: str) -> Case:
@@ -113,7 +109,11 @@ def prelu(choices: Choices, dtype: str) -> Case:
 
 def absolute(choices: Choices, dtype: str) -> Case:
     """Draw ABS."""
-    return _rescaled("ABS", choices, dtype)
+    net = Draft(choices, dtype)
+    y = net.unary("ABS", net.maybe_before(net.feed(net.any_shape())))
+    if choices.chance(2):
+        net.requantized(y)
+    return net.case(y)
 
 
 def negative(choices: Choices, dtype: str) -> Case:
@@ -121,15 +121,6 @@ def negative(choices: Choices, dtype: str) -> Case:
     net = Draft(choices, dtype)
     x = net.feed(net.any_shape(), zero_point=0)
     return net.case(net.unary("NEG", x))
-
-
-def _rescaled(code: str, choices: Choices, dtype: str) -> Case:
-    net = Draft(choices, dtype)
-    x = net.maybe_before(net.feed(net.any_shape()))
-    y = net.unary(code, x)
-    if choices.chance(2):
-        net.requantized(y)
-    return net.case(y)
 
 
 def operands(net: Draft, same: bool = False) -> tuple[int, int]:

@@ -1,19 +1,18 @@
 """Comparisons, operators of bools, selections and casts: on the NPU, only Ethos-U85 has them."""
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import WHOLE, Case, Draft
+from tests.corpus.draft import WHOLE, Case, Draft, Generator
 from tests.corpus.operators.elementwise import operands
 
 _NEAR = 5
 """Operands of WHOLE types are small in most networks, so that some are equal."""
 
 
-def comparison(code: str) -> Callable[[Choices, str], Case]:
+def comparison(code: str) -> Generator:
     """Return a generator of EQUAL, LESS or another comparison."""
 
     def draw(choices: Choices, dtype: str) -> Case:
@@ -50,7 +49,7 @@ def _followed(net: Draft, flags: int) -> Case:
     return net.case(flags)
 
 
-def logical(code: str) -> Callable[[Choices, str], Case]:
+def logical(code: str) -> Generator:
     """Return a generator of LOGICAL_AND or LOGICAL_OR."""
 
     def draw(choices: Choices, dtype: str) -> Case:

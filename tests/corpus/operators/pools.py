@@ -3,37 +3,32 @@
 import numpy as np
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import ACTIVATIONS, Case, Draft
+from tests.corpus.draft import ACTIVATIONS, Case, Draft, Generator
 
 
-def average_pool(choices: Choices, dtype: str) -> Case:
-    """Draw AVERAGE_POOL_2D."""
-    return _pool("AVERAGE_POOL_2D", choices, dtype)
+def pool(code: str) -> Generator:
+    """Return a generator of AVERAGE_POOL_2D or MAX_POOL_2D."""
 
+    def draw(choices: Choices, dtype: str) -> Case:
+        net = Draft(choices, dtype)
+        padding = choices.pick(("VALID", "SAME"))
+        height, width = net.extent(20), net.extent(20)
+        kernel = (
+            choices.integer(1, 8 if padding == "SAME" else min(20, height)),
+            choices.integer(1, 8 if padding == "SAME" else min(20, width)),
+        )
+        longest = 5 if padding == "VALID" else 3
+        stride = choices.pick(
+            ((1, 1), (2, 2), (choices.integer(1, longest), choices.integer(1, longest)))
+        )
+        batch = choices.pick((1, 1, 1, 2))
+        x = net.maybe_before(net.feed((batch, height, width, net.extent(40))))
+        add = net.average_pool if code == "AVERAGE_POOL_2D" else net.max_pool
+        y = add(x, kernel, stride, padding=padding, activation=choices.pick(ACTIVATIONS))
+        return net.case(net.maybe_after(y))
 
-def max_pool(choices: Choices, dtype: str) -> Case:
-    """Draw MAX_POOL_2D."""
-    return _pool("MAX_POOL_2D", choices, dtype)
-
-
-def _pool(code: str, choices: Choices, dtype: str) -> Case:
-    net = Draft(choices, dtype)
-    padding = choices.pick(("VALID", "SAME"))
-    height, width = net.extent(20), net.extent(20)
-    high = 8 if padding == "SAME" else 20
-    kernel = (
-        choices.integer(1, high if padding == "SAME" else min(high, height)),
-        choices.integer(1, high if padding == "SAME" else min(high, width)),
-    )
-    longest = 5 if padding == "VALID" else 3
-    stride = choices.pick(
-        ((1, 1), (2, 2), (choices.integer(1, longest), choices.integer(1, longest)))
-    )
-    batch = choices.pick((1, 1, 1, 2))
-    x = net.maybe_before(net.feed((batch, height, width, net.extent(40))))
-    pool = net.average_pool if code == "AVERAGE_POOL_2D" else net.max_pool
-    y = pool(x, kernel, stride, padding=padding, activation=choices.pick(ACTIVATIONS))
-    return net.case(net.maybe_after(y))
+    draw.__doc__ = f"Draw {code}."
+    return draw
 
 
 def mean(choices: Choices, dtype: str) -> Case:
@@ -54,44 +49,25 @@ def mean(choices: Choices, dtype: str) -> Case:
     return net.case(y)
 
 
-def total(choices: Choices, dtype: str) -> Case:
-    """Draw SUM along one axis or several."""
-    return _reduction("SUM", choices, dtype)
+def reduction(code: str) -> Generator:
+    """Return a generator of SUM, REDUCE_MAX or another reduction along one axis or several."""
 
+    def draw(choices: Choices, dtype: str) -> Case:
+        net = Draft(choices, dtype)
+        shape = net.any_shape(2, 4)
+        axis = choices.integer(0, len(shape) - 1)
+        axes = choices.pick(((axis,), (len(shape) - 1,), tuple(range(len(shape)))[-2:]))
+        keep = choices.chance(2) or len(axes) == len(shape)  # Vela refuses tensors of rank 0
+        x = net.maybe_before(net.feed(shape))
+        if dtype == "int32" and not choices.chance(3):
+            net.limit(x, -(1 << 24), 1 << 24)  # sums of these do not overflow
+        y = net.apply(code, x, axes, keep_dims=keep)
+        if code == "SUM" and dtype != "int32":
+            net.requantized(y, float(np.sqrt(np.prod([shape[a] for a in axes]))))
+        return net.case(y)
 
-def reduce_max(choices: Choices, dtype: str) -> Case:
-    """Draw REDUCE_MAX."""
-    return _reduction("REDUCE_MAX", choices, dtype)
-
-
-def reduce_min(choices: Choices, dtype: str) -> Case:
-    """Draw REDUCE_MIN."""
-    return _reduction("REDUCE_MIN", choices, dtype)
-
-
-def reduce_any(choices: Choices, dtype: str) -> Case:
-    """Draw REDUCE_ANY."""
-    return _reduction("REDUCE_ANY", choices, dtype)
-
-
-def reduce_all(choices: Choices, dtype: str) -> Case:
-    """Draw REDUCE_ALL."""
-    return _reduction("REDUCE_ALL", choices, dtype)
-
-
-def _reduction(code: str, choices: Choices, dtype: str) -> Case:
-    net = Draft(choices, dtype)
-    shape = net.any_shape(2, 4)
-    axis = choices.integer(0, len(shape) - 1)
-    axes = choices.pick(((axis,), (len(shape) - 1,), tuple(range(len(shape)))[-2:]))
-    keep = choices.chance(2) or len(axes) == len(shape)  # Vela refuses tensors of rank 0
-    x = net.maybe_before(net.feed(shape))
-    if dtype == "int32" and not choices.chance(3):
-        net.limit(x, -(1 << 24), 1 << 24)  # sums of these do not overflow
-    y = net.apply(code, x, axes, keep_dims=keep)
-    if code == "SUM" and dtype != "int32":
-        net.requantized(y, float(np.sqrt(np.prod([shape[a] for a in axes]))))
-    return net.case(y)
+    draw.__doc__ = f"Draw {code}."
+    return draw
 
 
 def arg_max(choices: Choices, dtype: str) -> Case:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.corpus.choices import Choices
-from tests.corpus.draft import Case, Draft
+from tests.corpus.draft import Case, Draft, Generator
 
 
 def reshape(choices: Choices, dtype: str) -> Case:
@@ -203,26 +203,22 @@ def reverse(choices: Choices, dtype: str) -> Case:
     return net.case(net.apply("REVERSE_V2", x, axis))
 
 
-def resize_bilinear(choices: Choices, dtype: str) -> Case:
-    """Draw RESIZE_BILINEAR by 2, 4 or 8."""
-    return _resize("RESIZE_BILINEAR", choices, dtype)
+def resize(code: str) -> Generator:
+    """Return a generator of resizing by 2, 4 or 8; NEAREST also to any size, which U85 takes."""
 
+    def draw(choices: Choices, dtype: str) -> Case:
+        net = Draft(choices, dtype)
+        size = net.extent(8), net.extent(8)
+        x = net.maybe_before(net.feed((1, *size, net.extent(36))))
+        corners, half = choices.pick(((False, False), (True, False), (False, True)))
+        factor = choices.pick((2, 2, 4, 8))
+        scaled = [(e - 1) * factor + 1 if corners else e * factor for e in size]
+        if size == (1, 1):
+            scaled = [choices.integer(1, 9), choices.integer(1, 9)]
+        if code == "RESIZE_NEAREST_NEIGHBOR" and choices.chance(3):
+            scaled = [choices.integer(1, 20), choices.integer(1, 20)]
+        options = {"align_corners": corners, "half_pixel_centers": half}
+        return net.case(net.maybe_after(net.apply(code, x, scaled, **options)))
 
-def resize_nearest(choices: Choices, dtype: str) -> Case:
-    """Draw RESIZE_NEAREST_NEIGHBOR by 2, 4 or 8, or to any size, which only U85 takes."""
-    return _resize("RESIZE_NEAREST_NEIGHBOR", choices, dtype)
-
-
-def _resize(code: str, choices: Choices, dtype: str) -> Case:
-    net = Draft(choices, dtype)
-    size = net.extent(8), net.extent(8)
-    x = net.maybe_before(net.feed((1, *size, net.extent(36))))
-    corners, half = choices.pick(((False, False), (True, False), (False, True)))
-    factor = choices.pick((2, 2, 4, 8))
-    scaled = [(e - 1) * factor + 1 if corners else e * factor for e in size]
-    if size == (1, 1):
-        scaled = [choices.integer(1, 9), choices.integer(1, 9)]
-    if code == "RESIZE_NEAREST_NEIGHBOR" and choices.chance(3):
-        scaled = [choices.integer(1, 20), choices.integer(1, 20)]
-    options = {"align_corners": corners, "half_pixel_centers": half}
-    return net.case(net.maybe_after(net.apply(code, x, scaled, **options)))
+    draw.__doc__ = f"Draw {code}."
+    return draw

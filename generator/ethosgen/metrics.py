@@ -81,7 +81,7 @@ def detect(scores: Array, labels: Array) -> Detection:
     )
 
 
-def reconstruction_error(given: Array, made: Array) -> float:
+def reconstruction_error(wanted: Array, answered: Array) -> float:
     """Return the mean squared error between an autoencoder's input and its output."""
-    difference = given.astype(np.float64) - made.astype(np.float64)
+    difference = wanted.astype(np.float64) - answered.astype(np.float64)
     return float(np.mean(np.square(difference)))

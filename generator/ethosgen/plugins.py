@@ -214,7 +214,7 @@ def _load(door: Door, entry: "EntryPoint") -> tuple[Any, str]:
     """Return an entry point's object, and why it is skipped; "" if it is not."""
     try:
         value = entry.load()
-        missing = [one for one in door.attributes if not hasattr(value, one)]
+        missing = [attribute for attribute in door.attributes if not hasattr(value, attribute)]
         name = value.name if door.is_named else entry.name
     except (Exception, SystemExit) as error:  # a plug-in is anybody's code
         return None, f"{type(error).__name__}: {' '.join(str(error).split())}"

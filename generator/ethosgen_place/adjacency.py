@@ -40,9 +40,9 @@ class Adjacency:
 
 def adjacency_of(flows: Flows, vertices: int) -> Adjacency:
     """Return the graph of flows, with those between the same two replicas added up."""
-    one = np.concatenate((flows.senders, flows.receivers))
+    sources = np.concatenate((flows.senders, flows.receivers))
     other = np.concatenate((flows.receivers, flows.senders))
-    keys, where = np.unique(one * vertices + other, return_inverse=True)
+    keys, where = np.unique(sources * vertices + other, return_inverse=True)
     weights: Floats = np.bincount(
         where, np.concatenate((flows.bytes, flows.bytes)), minlength=len(keys)
     ).astype(np.float64)

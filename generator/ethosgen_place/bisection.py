@@ -58,12 +58,12 @@ class _Bisection:
             straight = np.where(is_second, pulls[1], pulls[0]).sum()
             if np.where(is_second, pulls[0], pulls[1]).sum() < straight:
                 is_second = ~is_second
-        found = []
+        parts = []
         for half, some in zip(halves, (vertices[~is_second], vertices[is_second]), strict=True):
             y, x = np.divmod(half, self.mesh.width)
             self._x[some], self._y[some] = x.mean(), y.mean()
-            found.append((some, half))
-        return found
+            parts.append((some, half))
+        return parts
 
     def _pulls(self, vertices: Ints, halves: tuple[Ints, Ints]) -> list[Floats]:
         """Return the hop-bytes of each vertex to all outside, if it is in either half."""

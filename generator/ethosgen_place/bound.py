@@ -63,8 +63,8 @@ def _of_hand_overs(layout: Placement) -> Bound:
     transfers = ways * link.latency_s + edges[:, 0] / link.bytes_per_s
     periods = (transfers + layout.seconds[flows.receivers]) / edges[:, 1]
     worst = int(np.argmax(periods))
-    one, other = (layout.title(int(ends[worst])) for ends in (flows.senders, flows.receivers))
-    return Bound(float(periods[worst]), f"the hand-over from {one} to {other}")
+    sender, other = (layout.title(int(ends[worst])) for ends in (flows.senders, flows.receivers))
+    return Bound(float(periods[worst]), f"the hand-over from {sender} to {other}")
 
 
 def _of_inputs(layout: Placement) -> Bound:

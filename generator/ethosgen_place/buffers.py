@@ -8,7 +8,7 @@ shorter way waits, and takes as many more buffers as samples are on the longer w
 import math
 from collections.abc import Sequence
 
-from ethosgen.stages.task_graph import Task, TaskGraph
+from ethosgen.stages.task_graph import TaskGraph
 
 LEAST = 2
 """The buffers of an input, and of an output."""
@@ -16,12 +16,12 @@ LEAST = 2
 
 def base_bytes(graph: TaskGraph, task: int) -> int:
     """Return the memory of a task with the fewest buffers that its edges allow."""
-    one = graph.tasks[task]
+    described = graph.tasks[task]
     inputs = sum(
         graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
     )
-    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + one.output_bytes
-    return one.memory_bytes + inputs + LEAST * (one.input_bytes + outputs)
+    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + described.output_bytes
+    return described.memory_bytes + inputs + LEAST * (described.input_bytes + outputs)
 
 
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:
@@ -46,7 +46,7 @@ def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> 
     That is what it should hold, or what the edge says, or less if memory is short. `memories` are
     the bytes that each task may take.
     """
-    found = [edge.buffers or LEAST for edge in graph.edges]
+    held = [edge.buffers or LEAST for edge in graph.edges]
     wanted = wanted_depths(graph, counts)
     for task, incoming in enumerate(graph.incoming):
         spare = memories[task] - base_bytes(graph, task)
@@ -54,13 +54,12 @@ def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> 
             size, more = graph.edges[e].bytes, wanted[e] - LEAST
             if graph.edges[e].buffers is None and more:
                 more = min(more, spare // size) if size else more
-                found[e] += more
+                held[e] += more
                 spare -= more * size
-    return found
+    return held
 
 
 def describe_need(graph: TaskGraph, task: int) -> str:
     """Return a task's need of memory for people, with what its buffers take."""
-    one: Task = graph.tasks[task]
-    need = base_bytes(graph, task)
-    return f"{need:,} B ({one.memory_bytes:,} for itself, {need - one.memory_bytes:,} for buffers)"
+    need, own = base_bytes(graph, task), graph.tasks[task].memory_bytes
+    return f"{need:,} B ({own:,} for itself, {need - own:,} for buffers)"

@@ -46,25 +46,25 @@ def mapped(layout: Placement) -> Mapped:
     )
 
 
-def laid_out(one: Mapped, graph: TaskGraph, system: MeshSystem, title: str) -> Placement:
+def laid_out(mapping: Mapped, graph: TaskGraph, system: MeshSystem, title: str) -> Placement:
     """Return the layout of a mapping; InputError if it does not fit the graph and the system.
 
     `title` names the file.
     """
-    if one.mesh != system.mesh:
+    if mapping.mesh != system.mesh:
         raise InputError(
-            f"{title}: mesh: it is for a mesh of {one.mesh}, but this one is {system.mesh}; "
+            f"{title}: mesh: it is for a mesh of {mapping.mesh}, but this one is {system.mesh}; "
             "pass the mesh that it is for"
         )
-    for name in one.tasks:
+    for name in mapping.tasks:
         if name not in graph.index:
             raise InputError(f"{title}: tasks: {unknown('task', name, _some(graph))}")
     elements: list[int] = []
     used: dict[int, str] = {}
     for index, task in enumerate(graph.tasks):
-        if task.name not in one.tasks:
+        if task.name not in mapping.tasks:
             raise InputError(f"{title}: tasks: '{task.name}' is missing; give it an element")
-        places = one.tasks[task.name]
+        places = mapping.tasks[task.name]
         if task.replicas not in (None, len(places)):
             raise InputError(
                 f"{title}: tasks.{task.name}: it has {counted(len(places), 'element')}, but the "
@@ -74,7 +74,7 @@ def laid_out(one: Mapped, graph: TaskGraph, system: MeshSystem, title: str) -> P
             where = f"{title}: tasks.{task.name}[{number}]"
             elements.append(_element(place, where, used, system))
             _check_memory(graph, index, elements[-1], where, system)
-    replication = Replication(graph, [len(one.tasks[task.name]) for task in graph.tasks])
+    replication = Replication(graph, [len(mapping.tasks[task.name]) for task in graph.tasks])
     memories = np.minimum.reduceat(system.memories[elements], replication.first).tolist()
     buffers = depths(graph, replication.counts, memories)
     return Placement(replication, system, np.array(elements), buffers)

@@ -204,14 +204,14 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
         accelerator = find_accelerator(npu)
         task = DivisionTask(network, accelerator, IoStyle.ARENA, aot)
         offers = dict(compiler_of(accelerator).offers(task, FREE))
-    found = []
+    estimates = []
     for operator in graph.operators:
         offer = offers.get(OperatorIndex(operator.index))
         if offer is not None and offer.cycles is not None:
-            found.append(max(1, offer.cycles))
+            estimates.append(max(1, offer.cycles))
             continue
         if npu is not None and offer is None:  # it disappears in another operator
-            found.append(1)
+            estimates.append(1)
             continue
         cycles = aot.cpu_cycles(operator, graph)
         if cycles is None:
@@ -221,8 +221,8 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
                 f"operator {operator.index}, which computes '{output}'; write a task graph "
                 f"({GRAPH_SUFFIX}) with your own figures"
             )
-        found.append(max(1, cycles))
-    return found
+        estimates.append(max(1, cycles))
+    return estimates
 
 
 class _Lives:

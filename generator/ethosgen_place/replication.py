@@ -71,9 +71,9 @@ def balance_in_lanes(demand: Demand, tolerance: float) -> list[int] | None:
     limit = slowest(demand.times, best) * (1 + tolerance)
     for number in range(sum(demand.capacities) // len(demand.times), 1, -1):
         share = replace(demand, capacities=[count // number for count in demand.capacities])
-        one = balance(share)
-        if one is not None and slowest(demand.times, one) / number <= limit:
-            return [number * count for count in one]
+        counts = balance(share)
+        if counts is not None and slowest(demand.times, counts) / number <= limit:
+            return [number * count for count in counts]
     return best
 
 
@@ -91,6 +91,6 @@ def _trimmed(demand: Demand, counts: Sequence[int]) -> list[int]:
     """Return the least numbers that make no stage slower than the slowest."""
     limit = slowest(demand.times, counts)
     return [
-        count if given is not None else max(1, min(count, math.ceil(time / limit * (1 - 1e-12))))
-        for time, count, given in zip(demand.times, counts, demand.fixed, strict=True)
+        count if fixed is not None else max(1, min(count, math.ceil(time / limit * (1 - 1e-12))))
+        for time, count, fixed in zip(demand.times, counts, demand.fixed, strict=True)
     ]

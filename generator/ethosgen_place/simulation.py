@@ -362,12 +362,12 @@ class _SimulationState:
         i, j = self.ends[edge]
         replica = self.first[i] + sample % self.counts[i] if i != _OUTSIDE else _OUTSIDE
         other = self.first[j] + sample % self.counts[j] if j != _OUTSIDE else _OUTSIDE
-        found = self.routes.get((replica, other))
-        if found is None:
-            found = self.routes[replica, other] = self._route(replica, other)
-        found.busy_s += self.sizes[edge]
-        self.events += len(found.links) - 1
-        start = self.take_link(_Transfer(edge, sample, found.links, self.sizes[edge]))
+        route = self.routes.get((replica, other))
+        if route is None:
+            route = self.routes[replica, other] = self._route(replica, other)
+        route.busy_s += self.sizes[edge]
+        self.events += len(route.links) - 1
+        start = self.take_link(_Transfer(edge, sample, route.links, self.sizes[edge]))
         if i == _OUTSIDE:
             self.entered[sample] = min(self.entered[sample], start)
             return

@@ -31,8 +31,8 @@ Place = Annotated[tuple[Coordinate, Coordinate], Field(strict=False)]
 Side = Literal["west", "east", "north", "south"]
 
 
-def _port_kind(given: Any) -> str:
-    return "[side]" if isinstance(given, str) else "[places]"
+def _port_kind(ports: Any) -> str:
+    return "[side]" if isinstance(ports, str) else "[places]"
 
 
 PortPlaces = Annotated[
@@ -199,5 +199,5 @@ class MeshSystem(GraphTable):
         return values.ravel()
 
 
-def _area(one: Override) -> tuple[slice, slice]:
-    return slice(one.y[0], one.y[1] + 1), slice(one.x[0], one.x[1] + 1)
+def _area(override: Override) -> tuple[slice, slice]:
+    return slice(override.y[0], override.y[1] + 1), slice(override.x[0], override.x[1] + 1)

@@ -60,12 +60,12 @@ def partition_for_ethosu(
     reasons = _refused(composites, accelerator)
     while True:
         merged = relax.transform.MergeCompositeFunctions()(_divided(composites, reasons))
-        found: Reasons = {}
+        left: Reasons = {}
         for variable, function in _partitions(merged):
-            found |= _left_over(function, variable.name_hint, accelerator, check)
-        if not found:
+            left |= _left_over(function, variable.name_hint, accelerator, check)
+        if not left:
             return _restored(_finished(merged, accelerator, check), module)
-        reasons |= found
+        reasons |= left
 
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:
@@ -77,14 +77,14 @@ def _hidden(module: tvm.IRModule) -> tvm.IRModule:
     return hidden
 
 
-def _restored(made: tvm.IRModule, module: tvm.IRModule) -> tvm.IRModule:
+def _restored(partitioned: tvm.IRModule, module: tvm.IRModule) -> tvm.IRModule:
     """Return a partitioned module with the other functions of the original one as they were."""
-    for variable, function in made.functions_items():
+    for variable, function in partitioned.functions_items():
         if _attribute(function, LEFT):
-            made.update_func(variable, function.without_attr(HIDDEN))
+            partitioned.update_func(variable, function.without_attr(HIDDEN))
     for variable, function in _others(module):
-        made.update_func(variable, function)
-    return made
+        partitioned.update_func(variable, function)
+    return partitioned
 
 
 def _others(module: tvm.IRModule) -> list[tuple[Any, Any]]:
@@ -190,9 +190,9 @@ def _finished(module: tvm.IRModule, accelerator: Accelerator, check: bool) -> tv
 
 
 def _renamed(variable: Any, name: str) -> Any:
-    made = relax.GlobalVar(name)
-    relax.expr._update_type(made, variable.ty)
-    return made
+    renamed = relax.GlobalVar(name)
+    relax.expr._update_type(renamed, variable.ty)
+    return renamed
 
 
 @mutator

@@ -39,7 +39,7 @@ def content_of(network: Network) -> str:
 
 def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
     """Ask Vela and the errata about networks of which none is known yet."""
-    whole = Network("composites", (side_by_side([one.graph for one in networks]),))
+    whole = Network("composites", (side_by_side([network.graph for network in networks]),))
     task = DivisionTask(whole, accelerator, IoStyle.ARENA, aot)
     offers = compiler_of(accelerator).offers(task, errata_of(task))
     answers, first = [], 0

@@ -94,11 +94,11 @@ def _runner(plan: Plan) -> Run:
 
 def _run(plan: Plan, evaluate: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
     pairs = zip(plan.network.inputs, inputs, strict=True)
-    made = evaluate(
+    computed = evaluate(
         {tensor.name: converted(array.numpy(), tensor.dtype) for tensor, array in pairs}
     )
     for tensor, place in zip(plan.network.outputs, outputs, strict=True):
-        tvm.runtime.tensor(converted(made[tensor.name], str(place.dtype))).copyto(place)
+        tvm.runtime.tensor(converted(computed[tensor.name], str(place.dtype))).copyto(place)
 
 
 def _calling(symbol: str, number: int, count: int, types: Sequence[Any]) -> Any:

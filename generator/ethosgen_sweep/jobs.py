@@ -16,10 +16,10 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Job:
-    """What to compute: `key` names its value in the store, `given` says what it is."""
+    """What to compute: `key` names its value in the store, `task` says what it is."""
 
     key: str
-    given: Any
+    task: Any
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _do(compute: Compute, job: Job, shared: Any, shelf: Shelf) -> JobAnswer:
 
 def _computed(compute: Compute, job: Job, shared: Any, store: Store | None) -> JobAnswer:
     try:
-        value = compute(shared, job.given)
+        value = compute(shared, job.task)
     except EthosgenError as error:
         return JobAnswer(job.key, None, str(error))
     except Exception as error:  # one job's bug is that job's row

@@ -13,7 +13,7 @@ NONE = "-"
 
 def labelled_lines(results: Sequence[LabelledResult]) -> Iterator[str]:
     """Yield the accuracy for people, and why some has no figures."""
-    for data, some in groupby(results, lambda one: one.data):
+    for data, some in groupby(results, lambda result: result.data):
         rows = list(some)
         yield f"accuracy on {data}"
         yield from _table([dict(_cells(row, row.report)) for row in rows if row.report])
@@ -34,13 +34,13 @@ def labelled_lines(results: Sequence[LabelledResult]) -> Iterator[str]:
         yield f"Unchecked: on = [{names}] in the study compares each sample with the oracle's."
 
 
-def _cells(one: LabelledResult, report: AccuracyReport) -> Iterator[tuple[str, str]]:
+def _cells(result: LabelledResult, report: AccuracyReport) -> Iterator[tuple[str, str]]:
     """Yield the cells of a row with their titles."""
-    yield "network", one.network
-    if one.board is not None:
-        yield "board", one.board
-    if one.npu is not None:
-        yield "NPU", one.npu
+    yield "network", result.network
+    if result.board is not None:
+        yield "board", result.board
+    if result.npu is not None:
+        yield "NPU", result.npu
     yield "samples", f"{report.samples:,}"
     if report.silent:
         yield "waiting", f"{report.silent:,}"
@@ -57,8 +57,8 @@ def _cells(one: LabelledResult, report: AccuracyReport) -> Iterator[tuple[str, s
         yield f"{agreement.target} and {agreement.other}", differ if agreement.differing else equal
 
 
-def _where(one: LabelledResult) -> str:
-    return ", ".join(filter(None, (one.network, one.board, one.npu)))
+def _where(result: LabelledResult) -> str:
+    return ", ".join(filter(None, (result.network, result.board, result.npu)))
 
 
 def _table(rows: Sequence[dict[str, str]]) -> Iterator[str]:

@@ -119,10 +119,10 @@ class DataTable(_StudyTable):
         return tuple(dict.fromkeys((1, *self.top)))
 
 
-def _tables(given: object) -> object:
-    if isinstance(given, dict):
+def _tables(tables: object) -> object:
+    if isinstance(tables, dict):
         raise ValueError("is one table; write [[data]], since a study may have several")
-    return given
+    return tables
 
 
 def _distinct(tables: list[DataTable]) -> list[DataTable]:

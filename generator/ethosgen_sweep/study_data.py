@@ -122,8 +122,8 @@ class StudyData:
                     return replace(row.result, refusal=f"{on}: {why}", may_pass=True)
                 if why := read_refusal(value):
                     return replace(row.result, refusal=f"{on}: {why}")
-                made = read_outputs(value, row.judge.network.outputs, len(shard))
-                outputs[on] += made or []
+                ran = read_outputs(value, row.judge.network.outputs, len(shard))
+                outputs[on] += ran or []
         try:
             report = summarize(row.judge, row.result.npu or NO_NPU, outputs)
         except InputError as error:

@@ -123,7 +123,7 @@ class Todo:
         """
         missing = self.missing()
         left = len(missing)
-        for source, some in groupby(missing, lambda one: one[1].source):
+        for source, some in groupby(missing, lambda keyed: keyed[1].source):
             jobs = [Job(key, _without(point)) for key, point in some]
             while jobs:
                 size = left // (_SHARES_FOR_EACH * max(workers(), 1))
@@ -274,11 +274,11 @@ class Measure:
                 "install the same on all"
             )
 
-    def __call__(self, shared: Source, given: Point | ShardRun) -> Made:
+    def __call__(self, shared: Source, work: Point | ShardRun) -> Made:
         """Return a point's results, or a shard's outputs."""
-        if isinstance(given, ShardRun):
-            return Made(_shard_bytes(shared, given))
-        point = replace(given, source=shared)
+        if isinstance(work, ShardRun):
+            return Made(_shard_bytes(shared, work))
+        point = replace(work, source=shared)
         results = measure_front(point) if self.front else (measure_point(point),)
         return Made(results_bytes(results), all(_is_lasting(point, result) for result in results))
 

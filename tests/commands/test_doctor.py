@@ -55,7 +55,7 @@ def test_what_is_missing_comes_with_the_command_of_this_machine(
     program(bare / "brew")  # beside the system's own
     program(bare / manager)
     assert finding("arm-none-eabi-gcc").remedy == command
-    assert not finding("cmake").found
+    assert not finding("cmake").is_found
 
 
 def test_without_a_known_manager_debians_packages_are_named(bare: Path) -> None:
@@ -64,11 +64,11 @@ def test_without_a_known_manager_debians_packages_are_named(bare: Path) -> None:
 
 def test_tools_for_linux_alone_are_optional(bare: Path) -> None:
     for name in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
-        assert not finding(name).found and finding(name).optional
+        assert not finding(name).is_found and finding(name).optional
     assert "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" in finding("aarch64-linux-gnu-gcc").remedy
     program(bare / "aarch64-linux-gnu-gcc", "echo libc.a")
     broken = finding("aarch64-linux-gnu-gcc")
-    assert not broken.found and not broken.optional
+    assert not broken.is_found and not broken.optional
     assert "it has no C library (glibc)" in broken.detail
 
 
@@ -81,12 +81,12 @@ def test_the_tool_that_will_be_used_is_examined(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program(bare / "cmake")
-    assert finding("cmake").found
+    assert finding("cmake").is_found
     other = program(bare / "my-cmake")
     monkeypatch.setenv(CMAKE.variable, str(other))
     assert finding("cmake").detail.startswith(str(CMAKE.find()))
     program(other, "exit 127")
-    assert not finding("cmake").found
+    assert not finding("cmake").is_found
     assert "ended with status 127" in finding("cmake").detail
     monkeypatch.setenv(CMAKE.variable, "/none/cmake")
     assert "ETHOSGEN_CMAKE names '/none/cmake'" in finding("cmake").detail
@@ -95,10 +95,10 @@ def test_the_tool_that_will_be_used_is_examined(
 
 def test_a_compiler_without_a_c_library_will_not_do(bare: Path) -> None:
     program(bare / GCC.name, "echo libc.a")
-    assert not finding(GCC.name).found
+    assert not finding(GCC.name).is_found
     assert "it has no C library (newlib)" in finding(GCC.name).detail
     program(bare / GCC.name, "echo /usr/lib/libc.a")
-    assert finding(GCC.name).found
+    assert finding(GCC.name).is_found
 
 
 def test_what_variables_name_is_examined_too(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,9 +106,9 @@ def test_what_variables_name_is_examined_too(bare: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("ETHOSGEN_CBUILD", str(program(bare / "cbuild")))
     monkeypatch.setenv("ETHOSGEN_FVP", "/none/fvp")
     monkeypatch.setenv("ZEPHYR_BASE", str(bare))
-    assert finding("cbuild").found
-    assert not finding("FVP").found
-    assert not finding("zephyr").found
+    assert finding("cbuild").is_found
+    assert not finding("FVP").is_found
+    assert not finding("zephyr").is_found
     (bare / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 3\n")
     assert finding("zephyr").detail == f"{bare}; version 4.3"
 

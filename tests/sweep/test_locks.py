@@ -49,7 +49,7 @@ def test_two_sweeps_at_once_compute_each_job_once(tmp_path: Path) -> None:
         thread.join()
     assert sorted(calls) == list(range(72))
     for some in answers:
-        assert {one.key: one.value for one in some} == {j.key: b"%d" % j.given for j in JOBS}
+        assert {one.key: one.value for one in some} == {j.key: b"%d" % j.task for j in JOBS}
     assert sum(not one.was_there for some in answers for one in some) == 72
     assert not _locks(store)
 

@@ -19,7 +19,8 @@ from ethosgen.values.grammar import unknown
 __all__ = ["APPLICATIONS", "Application", "Networks", "Run", "Settings", "find_application"]
 
 APPLICATIONS: Mapping[str, Application] = plugins.Registry(
-    plugins.APPLICATIONS, {one.name: one for one in (ANOMALY, IMAGE, KWS, TURNS)}
+    plugins.APPLICATIONS,
+    {application.name: application for application in (ANOMALY, IMAGE, KWS, TURNS)},
 )
 """The applications by name."""
 

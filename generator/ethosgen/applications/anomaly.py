@@ -104,13 +104,13 @@ class Anomaly:
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
         """Return a line for each vector: time, error, threshold, and what that means."""
-        source, found = networks[0].inputs[0], networks[0].outputs[0]
+        source, target = networks[0].inputs[0], networks[0].outputs[0]
         inputs = [
             quantized(np.frombuffer(item, "<f4"), source).reshape(source.shape) for item in items
         ]
         outputs = run(0, [{source.name: window} for window in inputs])
         errors = [
-            _mean_squared_error(window, output[found.name], source, found)
+            _mean_squared_error(window, output[target.name], source, target)
             for window, output in zip(inputs, outputs, strict=True)
         ]
         return _lines(errors, settings)
@@ -138,13 +138,13 @@ def _fits(source: Tensor, output: Tensor) -> bool:
 
 
 def _mean_squared_error(
-    wanted: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], source: Tensor, found: Tensor
+    wanted: np.ndarray[Any, Any], answered: np.ndarray[Any, Any], source: Tensor, output: Tensor
 ) -> int:
     """Return the mean in thousandths of the input's step squared, rounded down."""
-    assert source.quantization is not None and found.quantization is not None
+    assert source.quantization is not None and output.quantization is not None
     here = wanted.astype(np.int64).ravel() - source.quantization.zero_point[0]
-    there = answered.astype(np.int64).ravel() - found.quantization.zero_point[0]
-    difference = here * _PART_OF_STEP - there * _output_parts(source, found)
+    there = answered.astype(np.int64).ravel() - output.quantization.zero_point[0]
+    difference = here * _PART_OF_STEP - there * _output_parts(source, output)
     total = int((difference * difference).sum(dtype=np.uint64))
     return total // len(here) * _THOUSAND // _PART_OF_STEP**2
 

@@ -24,13 +24,13 @@ def load_sound(path: Path) -> Array:
     """
     try:
         with wave.open(str(path), "rb") as file:
-            found = (file.getframerate(), file.getnchannels(), file.getsampwidth())
+            facts = (file.getframerate(), file.getnchannels(), file.getsampwidth())
             data = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error, RuntimeError, MemoryError) as error:  # by a wrong header
         reason = getattr(error, "strerror", None) or str(error) or "the file ends early"
         raise InputError(f"cannot read '{path}' as a WAV file of PCM: {reason}") from None
-    if found != (RATE, 1, _BYTES):
-        rate, channels, width = found
+    if facts != (RATE, 1, _BYTES):
+        rate, channels, width = facts
         raise InputError(
             f"'{path}' has {counted(rate, 'sample')} a second, {counted(channels, 'channel')} and "
             f"{counted(8 * width, 'bit')}, but the application hears {RATE:,}, 1 and 16; convert "

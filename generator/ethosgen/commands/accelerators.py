@@ -67,10 +67,10 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     from ethosgen.backend import load_wrapped
     from ethosgen.studies.acceptance import check_accelerator
 
-    one = load_wrapped(name_or_folder)
+    accelerator = load_wrapped(name_or_folder)
     findings = []
     with Progress() as progress:
-        for result in check_accelerator(one, seed, progress.watch()):
+        for result in check_accelerator(accelerator, seed, progress.watch()):
             findings.append(result)
             if not as_json:
                 for line in _lines(result):
@@ -79,7 +79,7 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     verdict = "PASS" if passed else "FAIL"
     if as_json:
         rows = [{**dataclasses.asdict(r), "passed": r.passed} for r in findings]
-        report = {"accelerator": one.name, "passed": passed, "operations": rows}
+        report = {"accelerator": accelerator.name, "passed": passed, "operations": rows}
         click.echo(json.dumps(report, indent=2))
     else:
         click.echo(verdict)
@@ -94,14 +94,14 @@ def schema() -> None:
     click.echo(wrapped_schema(), nl=False)
 
 
-def _summary(one: Any) -> dict[str, Any]:
+def _summary(accelerator: Any) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "title": one.title,
-        "kind": "library" if one.is_library else "device",
+        "name": accelerator.name,
+        "title": accelerator.title,
+        "kind": "library" if accelerator.is_library else "device",
         "chains": [
             {"operators": list(chain.members), "dtypes": list(chain.dtypes), "call": chain.call}
-            for chain in one.chains
+            for chain in accelerator.chains
         ],
     }
 

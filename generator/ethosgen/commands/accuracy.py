@@ -59,7 +59,7 @@ _PREPARING = (
 
 
 def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for pictures and sounds to a command, which gets them as `given`."""
+    """Add the options for pictures and sounds to a command, which gets them as `preparation`."""
 
     @functools.wraps(command)
     def run(
@@ -70,7 +70,7 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
         pad: bool,
         **more: Any,
     ) -> None:
-        command(*arguments, given=Preparation(mean, std, resize, pad), **more)
+        command(*arguments, preparation=Preparation(mean, std, resize, pad), **more)
 
     for option in reversed(_PREPARING):
         run = option(run)
@@ -170,7 +170,7 @@ def accuracy(
     network: Path,
     data: Path,
     labels: Path | None,
-    given: Preparation,
+    preparation: Preparation,
     on: str,
     board: str | None,
     npu: str | None,
@@ -198,7 +198,7 @@ def accuracy(
         network,
         data,
         labels,
-        given,
+        preparation,
         targets,
         board,
         npu,

@@ -56,9 +56,9 @@ def _classification(classification: Classification) -> Iterator[str]:
     yield from _table("answers", _matrix(classification))
 
 
-def _class_row(one: ClassFigures) -> Row:
-    counts = (f"{one.count:,}", f"{one.answered:,}", f"{one.right:,}")
-    return one.name, *counts, _share(one.precision), _share(one.recall)
+def _class_row(figures: ClassFigures) -> Row:
+    counts = (f"{figures.count:,}", f"{figures.answered:,}", f"{figures.right:,}")
+    return figures.name, *counts, _share(figures.precision), _share(figures.recall)
 
 
 def _matrix(classification: Classification) -> list[Row]:
@@ -84,7 +84,7 @@ def _short(name: str) -> str:
 def _worst(classification: Classification) -> Iterator[str]:
     """Yield the classes with the lowest recall, and the most frequent confusions."""
     known = [figures for figures in classification.classes if figures.count]
-    worst = sorted(known, key=lambda one: one.recall or 0.0)[:SHOWN]
+    worst = sorted(known, key=lambda figures: figures.recall or 0.0)[:SHOWN]
     yield from _table("worst", [_HEAD, *map(_class_row, worst)])
     wrong = [
         (count, label, answer)
@@ -93,7 +93,7 @@ def _worst(classification: Classification) -> Iterator[str]:
         if count and label != answer
     ]
     names = [figures.name for figures in classification.classes]
-    most = nlargest(SHOWN, wrong, key=lambda one: one[0])
+    most = nlargest(SHOWN, wrong, key=lambda confusion: confusion[0])
     rows = [(names[label], names[answer], f"{count:,}") for count, label, answer in most]
     if rows:
         yield from _table("confused", [("label", "answer", "samples"), *rows])
@@ -118,23 +118,24 @@ def _detection(detection: Detection) -> Iterator[str]:
         yield f"  {what} {counted(count, 'sample')}{tail}"
 
 
-def _agreement(one: Agreement) -> str:
-    if not one.differing:
-        return f"  equal     {one.target} and {one.other} in {counted(one.samples, 'sample')}"
-    first = f"; {one.first.text()}" if one.first else ""
+def _agreement(agreement: Agreement) -> str:
+    samples = counted(agreement.samples, "sample")
+    if not agreement.differing:
+        return f"  equal     {agreement.target} and {agreement.other} in {samples}"
+    first = f"; {agreement.first.text()}" if agreement.first else ""
     return (
-        f"  DIFFERENT {one.target} and {one.other} in {one.differing:,} of "
-        f"{counted(one.samples, 'sample')}{first}"
+        f"  DIFFERENT {agreement.target} and {agreement.other} in {agreement.differing:,} of "
+        f"{samples}{first}"
     )
 
 
-def _work(one: ScoringWork) -> str:
-    kept = f", {counted(one.kept, 'sample')} from the results file" if one.kept else ""
-    if not one.ran:
-        return f"  {one.on:<9} ran none{kept}"
-    speed = one.ran / one.seconds if one.seconds else 0.0
+def _work(work: ScoringWork) -> str:
+    kept = f", {counted(work.kept, 'sample')} from the results file" if work.kept else ""
+    if not work.ran:
+        return f"  {work.on:<9} ran none{kept}"
+    speed = work.ran / work.seconds if work.seconds else 0.0
     return (
-        f"  {one.on:<9} {counted(one.ran, 'sample')} in {one.seconds:.1f} s ({speed:,.0f} a "
+        f"  {work.on:<9} {counted(work.ran, 'sample')} in {work.seconds:.1f} s ({speed:,.0f} a "
         f"second){kept}"
     )
 

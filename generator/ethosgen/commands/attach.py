@@ -173,13 +173,14 @@ def _open(path: Path) -> IO[str]:
         raise InputError(f"cannot write '{path}': {error.strerror}") from None
 
 
-def _line(one: Any) -> str:
+def _line(inference: Any) -> str:
     """Return the line for an inference."""
-    size = counted(one.stream_bytes, "byte")
-    what = f"{size} of commands at 0x{one.stream_addr:08x}"
+    size = counted(inference.stream_bytes, "byte")
+    what = f"{size} of commands at 0x{inference.stream_addr:08x}"
+    cycles = counted(inference.cycles, "cycle")
     done = (
-        f"fault: {one.fault}"
-        if one.fault
-        else f"{counted(one.operations, 'operation')}, {counted(one.cycles, 'cycle')} (estimate)"
+        f"fault: {inference.fault}"
+        if inference.fault
+        else f"{counted(inference.operations, 'operation')}, {cycles} (estimate)"
     )
-    return f"{one.npu}, inference {one.number}: {what}, {done}"
+    return f"{inference.npu}, inference {inference.number}: {what}, {done}"

@@ -27,8 +27,9 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
 
     with Progress() as progress:
         built = flow.build_project(directory, on=on, profile=profile, watch=progress.watch())
-    for one in filter(None, (built, built.application)):
-        click.echo(f"{_as_given(one.elf, directory)}\n{size_lines(one.sizes.flash, one.sizes.ram)}")
+    for firmware in filter(None, (built, built.application)):
+        sizes = size_lines(firmware.sizes.flash, firmware.sizes.ram)
+        click.echo(f"{_as_given(firmware.elf, directory)}\n{sizes}")
     harness = " --harness" if built.application else ""
     wanted = f"{harness} --profile" if profile else ""
     suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")

@@ -43,10 +43,10 @@ def demo(name: str | None, output: Path | None, as_json: bool) -> None:
 
 
 def _summary(name: str) -> dict[str, object]:
-    one = find_demo(name)
+    shown = find_demo(name)
     return {
-        "name": one.name,
-        "title": one.title,
-        "files": list(one.files),
-        "commands": list(one.commands),
+        "name": shown.name,
+        "title": shown.title,
+        "files": list(shown.files),
+        "commands": list(shown.commands),
     }

@@ -44,18 +44,18 @@ def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
     else:
         for finding in findings:
             _show(finding)
-    if not all(finding.found or finding.optional for finding in findings):
+    if not all(finding.is_found or finding.optional for finding in findings):
         sys.exit(3)
     suggest_next("ethosgen verify MODEL.tflite --board corstone300", quiet=as_json)
 
 
 def _show(finding: Any) -> None:
-    if finding.found:
+    if finding.is_found:
         mark = click.style("ok     ", fg="green")
     elif finding.optional:
         mark = click.style("without", fg="yellow")
     else:
         mark = click.style("missing", fg="red")
     click.echo(f"{mark}  {finding.name:<20} {finding.detail}")
-    if not finding.found:
+    if not finding.is_found:
         click.echo(f"         remedy:  {finding.remedy}")

@@ -337,8 +337,8 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
 
         named = [_NAMED_PORT.fullmatch(port) for port in ports]
         if all(named):
-            found = _element_ports([match for match in named if match], baud, reset)
-            return function(on="serial", line=found, **arguments)
+            lines = _element_ports([match for match in named if match], baud, reset)
+            return function(on="serial", line=lines, **arguments)
         if len(ports) > 1:
             raise click.UsageError("a board has one --port; a pipeline's have names: NAME=URL")
         return function(on="serial", line=SerialLine(ports[0], baud, reset), **arguments)

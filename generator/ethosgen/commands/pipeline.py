@@ -157,7 +157,7 @@ def _system(
     from ethosgen.board.system import LINK_KINDS, load_system, uniform_system
 
     if path is not None:
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "--stages": stages,
             "--board": board,
             "--link": link,
@@ -165,7 +165,7 @@ def _system(
             "--accelerator": accelerators or None,
             "--memory-mode": memory_mode,
         }
-        named = [option for option, value in given.items() if value is not None]
+        named = [option for option, value in options.items() if value is not None]
         if named:
             raise InputError(f"--system says all about the elements; omit {' and '.join(named)}")
         return load_system(path)

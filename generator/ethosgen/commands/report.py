@@ -163,5 +163,5 @@ def _words(parameter: click.Parameter, value: Any) -> Iterator[str]:
         for name, sizes in several:
             yield from (option, f"{name}={','.join(map(str, sizes))}")
     else:
-        for one in several:
-            yield from (option, str(one))
+        for single in several:
+            yield from (option, str(single))

@@ -17,11 +17,11 @@ def written_text(written: Any) -> str:
             f"{counted(stage.sent_bytes, 'byte')}"
         )
         lines += plan_lines(stage.plan)
-    one = f"about {counted(written.one_element_cycles, 'cycle')} by estimate"
+    cycles = f"about {counted(written.one_element_cycles, 'cycle')} by estimate"
     if written.why_not_alone:
         lines.append(f"one element: {written.why_not_alone}")
     else:
-        lines.append(f"one element: {one}, in {written.directory}/one_element to compare")
+        lines.append(f"one element: {cycles}, in {written.directory}/one_element to compare")
     return "\n".join(lines)
 
 

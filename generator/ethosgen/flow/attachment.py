@@ -31,8 +31,8 @@ def attach_firmware(
     InputError for a file that is no ELF for Arm, a board that QEMU does not run, or `troubles` of
     an NPU that is not there.
     """
-    for one in (elf, *loaded):
-        check_elf(one)
+    for image in (elf, *loaded):
+        check_elf(image)
     board = load_board(board_name)
     _require_machine(board)
     wanted = None if npu == NO_NPU or (npu is None and board.npu is None) else npu

@@ -95,7 +95,7 @@ def cost_of(program: Program, place: Place) -> Cost:
     from ethosgen import aot
 
     plan, board = program.plan, place.board
-    free = {one.operator for one in plan.cpu_operators}
+    free = {cpu.operator for cpu in plan.cpu_operators}
     processor = aot.ProcessorSide(board.cpu.extension)
     residual = plan.residual
     on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
@@ -146,4 +146,8 @@ def _model_cycles(plan: Plan) -> int | None:
         return None
     simulation = simulation_of(plan.accelerator)
     npu = [partition for partition in plan.partitions if partition.on_npu]
-    return sum(one.cycles for partition in npu for one in simulation.operations(plan, partition))
+    return sum(
+        operation.cycles
+        for partition in npu
+        for operation in simulation.operations(plan, partition)
+    )

@@ -77,21 +77,23 @@ def create_project(
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
     folder = directory or Path(joined_name([network.name for network in networks]))
-    wanted = _with_the_others([_Wanted(one, recipe.options) for one in networks], folder, watch)
-    networks = [one.network for one in wanted]
+    wanted = _with_the_others(
+        [_Wanted(network, recipe.options) for network in networks], folder, watch
+    )
+    networks = [each.network for each in wanted]
     app = _fitting_app(recipe, networks) or _stored_app(folder)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
     places = [
         Place(
-            one.network,
+            each.network,
             board,
             mode,
-            replace(settings, options=one.options),
-            stored_scratches(folder, one.network) if recipe.apart else None,
+            replace(settings, options=each.options),
+            stored_scratches(folder, each.network) if recipe.apart else None,
         )
-        for one in wanted
+        for each in wanted
     ]
     choices: list[SramChoice] = []
     if recipe.sram_limit is None:
@@ -209,7 +211,7 @@ def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> li
     """Return the networks in the existing project's order, with those that it keeps."""
     from ethosgen.project import is_project, open_project
 
-    by_name = {one.network.name: one for one in wanted}
+    by_name = {ours.network.name: ours for ours in wanted}
     if not is_project(directory):
         return wanted
     there = open_project(directory).networks

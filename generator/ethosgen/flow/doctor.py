@@ -34,7 +34,7 @@ from ethosgen.values.watch import Watch
 
 _PACKAGES = {
     "apache-tvm": "compiles for the CPU",
-    **{name: "compiles for the NPU" for one in backends() for name in one.packages},
+    **{name: "compiles for the NPU" for backend in backends() for name in backend.packages},
     "tflite-micro": "computes the golden outputs",
     "ai-edge-litert": "computes the second opinion",
 }
@@ -52,7 +52,7 @@ class Finding:
     """
 
     name: str
-    found: bool
+    is_found: bool
     detail: str
     remedy: str
     optional: bool = False
@@ -61,7 +61,7 @@ class Finding:
         """Return the finding as an object of JSON types."""
         return {
             "name": self.name,
-            "found": self.found,
+            "found": self.is_found,
             "detail": self.detail,
             "remedy": self.remedy,
             "optional": self.optional,
@@ -110,12 +110,12 @@ def _plugins() -> Iterator[Finding]:
     yield from map(_plugin, plugins.installed())
 
 
-def _plugin(one: plugins.Plugin) -> Finding:
+def _plugin(plugin: plugins.Plugin) -> Finding:
     """Return a plug-in's state; ethosgen works without one that is skipped."""
-    what = f"{one.door.adds} of {one.package} {one.version}"
-    detail = f"{what}; skipped: {one.fault}" if one.fault else what
-    remedy = f"correct the package, or remove it: pip uninstall {one.package}"
-    return Finding(one.name, not one.fault, detail, remedy, optional=True)
+    what = f"{plugin.door.adds} of {plugin.package} {plugin.version}"
+    detail = f"{what}; skipped: {plugin.fault}" if plugin.fault else what
+    remedy = f"correct the package, or remove it: pip uninstall {plugin.package}"
+    return Finding(plugin.name, not plugin.fault, detail, remedy, optional=True)
 
 
 def _packages() -> Iterator[Finding]:
@@ -143,24 +143,28 @@ def _tool(tool: Tool, optional: bool = False) -> Finding:
     return Finding(tool.name, not fault, f"{path}; {fault or tool.purpose}", remedy)
 
 
-def _extra(one: Extra) -> Finding:
+def _extra(extra: Extra) -> Finding:
     """Find the packages of an extra."""
-    missing = one.missing
+    missing = extra.missing
     detail = f"not installed: {', '.join(missing)}" if missing else "installed"
-    return Finding(one.name, not missing, f"{one.purpose}; {detail}", one.install_command, True)
+    return Finding(
+        extra.name, not missing, f"{extra.purpose}; {detail}", extra.install_command, True
+    )
 
 
-def _environment(one: Environment) -> Finding:
+def _environment(environment: Environment) -> Finding:
     """Find an environment; only its installation imports the packages, which takes torch 10 s."""
-    named = os.environ.get(one.variable)
-    remedy = f"correct or unset {one.variable}" if named else one.install_command
+    named = os.environ.get(environment.variable)
+    remedy = f"correct or unset {environment.variable}" if named else environment.install_command
     try:
-        python = one.find()
+        python = environment.find()
     except ToolError as error:
-        absent = not named and not one.folder.exists()
+        absent = not named and not environment.folder.exists()
         detail = "not installed" if absent else str(error)
-        return Finding(one.name, False, f"{one.purpose}; {detail}", remedy, optional=absent)
-    return Finding(one.name, True, f"{python}; {one.purpose}", remedy)
+        return Finding(
+            environment.name, False, f"{environment.purpose}; {detail}", remedy, optional=absent
+        )
+    return Finding(environment.name, True, f"{python}; {environment.purpose}", remedy)
 
 
 def _fault(tool: Tool, path: Path) -> str:

@@ -101,8 +101,8 @@ def build_project(
             toolchain = toolchain_of(info.platform)
             with watch.phase("build", toolchain.doing):
                 built = replace(toolchain.build(info, way, profile), on=on)
-            for one in filter(None, (built, built.application)):
-                stamp(one.elf, sources)
+            for image in filter(None, (built, built.application)):
+                stamp(image.elf, sources)
             return built
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
@@ -258,7 +258,9 @@ def _with_choices(
     if isinstance(report, Report):
         return replace(report, sram_choice=choices[0])
     each = zip(report.reports, choices, strict=True)
-    return replace(report, reports=tuple(replace(one, sram_choice=it) for one, it in each))
+    return replace(
+        report, reports=tuple(replace(network, sram_choice=choice) for network, choice in each)
+    )
 
 
 def _check_one(
@@ -266,8 +268,12 @@ def _check_one(
 ) -> None:
     """Refuse options for one network if there are several, and those that lack another."""
     require_inputs(golden, inputs.are_given)
-    given = (("--input", inputs.path or inputs.arrays), ("--output", output), ("--golden", golden))
-    for option, value in given:
+    options = (
+        ("--input", inputs.path or inputs.arrays),
+        ("--output", output),
+        ("--golden", golden),
+    )
+    for option, value in options:
         if count > 1 and value is not None:
             raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
 

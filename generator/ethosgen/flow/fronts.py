@@ -40,7 +40,7 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
         if aim is not None and first.sram_bytes > aim:
             _try_limit(try_out, near_bytes(first) - (first.sram_bytes - aim))
         _descend(try_out, near_bytes(first))
-    return [tried[index] for index in front([one.cost for one in tried])]
+    return [tried[index] for index in front([trial.cost for trial in tried])]
 
 
 def _descend(try_out: Attempt, needed: int) -> None:

@@ -130,7 +130,7 @@ class PlanSettings:
 
         options, is_none = self.options, self.options.mode is OffloadMode.NONE
         has_helium = self.extension is Extension.HELIUM
-        others = [one.allowing(options.steps).beside(has_helium) for one in self.wrapped]
+        others = [wrapped.allowing(options.steps).beside(has_helium) for wrapped in self.wrapped]
         return NetworkPlanner(
             None if is_none else self.accelerator,
             self.io,

@@ -60,7 +60,7 @@ def median(samples: Sequence[Sample]) -> Profile | None:
     The costliest may have an interrupt more than others.
     """
     profiles = [sample.profile for sample in samples if sample.profile is not None]
-    ordered = sorted(profiles, key=lambda one: one.total)
+    ordered = sorted(profiles, key=lambda profile: profile.total)
     return ordered[(len(ordered) - 1) // 2] if ordered else None
 
 

@@ -21,8 +21,12 @@ def stored_scratches(directory: Path, network: Network) -> Mapping[str, int]:
     from ethosgen.project import is_project, open_project
 
     known = open_project(directory).networks if is_project(directory) else ()
-    found = [one.weights.scratches for one in known if one.weights and one.name == network.name]
-    return found[0] if found else {}
+    scratches = [
+        stored.weights.scratches
+        for stored in known
+        if stored.weights and stored.name == network.name
+    ]
+    return scratches[0] if scratches else {}
 
 
 def with_reserve(plan: Plan, known: Mapping[str, int]) -> Plan:

@@ -21,14 +21,14 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
     """
     name = place.network.name
     with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
-        found = explore(place.attempt, place.settings.options.schedule, limit_bytes)
-    if not found:
+        trials = explore(place.attempt, place.settings.options.schedule, limit_bytes)
+    if not trials:
         place.compiled(watch)  # raises the reason
-    position = sum(one.cost.sram_bytes <= limit_bytes for one in found)
-    smallest = found[0].cost.sram_bytes if found else 0
+    position = sum(trial.cost.sram_bytes <= limit_bytes for trial in trials)
+    smallest = trials[0].cost.sram_bytes if trials else 0
     while position:
         position -= 1
-        schedule = found[position].schedule
+        schedule = trials[position].schedule
         program = place.scheduled(schedule).compiled(watch)
         cost = cost_of(program, place)
         if cost.sram_bytes <= limit_bytes:
@@ -36,8 +36,8 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
                 name,
                 limit_bytes,
                 Tried(schedule, cost),
-                found[position - 1] if position else None,
-                found[position + 1] if position + 1 < len(found) else None,
+                trials[position - 1] if position else None,
+                trials[position + 1] if position + 1 < len(trials) else None,
             )
         smallest = cost.sram_bytes  # the check has moved operators to the CPU
     raise _too_large([name], smallest, limit_bytes, place)

@@ -58,20 +58,20 @@ def read_file(file: Path) -> Weights:
 
 def require_fit(weights: Weights, file: Path, info: ProjectInfo) -> NetworkInfo:
     """Return the project's network that a file is for; InputError if no code of it can use it."""
-    found = [one for one in info.networks if stored_name(one.name) == weights.network]
-    if not found:
+    fitting = [network for network in info.networks if stored_name(network.name) == weights.network]
+    if not fitting:
         raise InputError(
             f"'{file}' is for a network '{weights.network}', but '{info.directory}' has: "
             f"{', '.join(info.names)}"
         )
-    apart = _require_apart(info, info.index(found[0].name))
+    apart = _require_apart(info, info.index(fitting[0].name))
     if weights.digest != apart.code:
         raise InputError(
             f"'{file}' is for other code of '{weights.network}': it was made for {weights.digest}, "
             f"but the code in '{info.directory}' is {apart.code}; make it with: ethosgen weights "
             f"build NETWORK --for {info.directory}"
         )
-    return found[0]
+    return fitting[0]
 
 
 def build_weights(
@@ -99,10 +99,10 @@ def build_weights(
     place = output or Path(f"{name}{SUFFIX}")
     if place.exists() and not force:
         raise InputError(f"'{place}' exists; name another file with -o, or replace it with --force")
-    given = read(source, name, watch, reading)
+    retrained = read(source, name, watch, reading)
     plans = [
-        _plan(given if i == index else read_stored(one, watch), info, i, watch, i == index)
-        for i, one in enumerate(info.networks)
+        _plan(retrained if i == index else read_stored(stored, watch), info, i, watch, i == index)
+        for i, stored in enumerate(info.networks)
     ]
     weights = _fitting(plans, index, info, apart, watch)
     data = write_weights(replace(weights, revision=revision), apart.alignment)
@@ -111,7 +111,7 @@ def build_weights(
         place.write_bytes(data)
     except OSError as error:
         raise cannot_write(place, error) from None
-    return BuiltWeights(place, len(data), replace(weights, revision=revision), given, index)
+    return BuiltWeights(place, len(data), replace(weights, revision=revision), retrained, index)
 
 
 def verify_weights(
@@ -175,9 +175,9 @@ def _fitting(
         weights = read_weights(project.files[path], path)
     if weights.digest == apart.code:
         return weights
-    found = list(_interface(programs[index], info.networks[index]))
-    found += _scratch_lacks(plans[index], apart)
-    what = "; ".join(found or _lines(info, apart, project))
+    lacks = list(_interface(programs[index], info.networks[index]))
+    lacks += _scratch_lacks(plans[index], apart)
+    what = "; ".join(lacks or _lines(info, apart, project))
     raise InputError(
         f"the code in '{info.directory}' cannot run this network: {what}; an update of the weights "
         f"alone must keep all this, so generate a new project{_advice(info)}, and update the "
@@ -207,13 +207,13 @@ def _interface(program: Program, known: NetworkInfo) -> Iterator[str]:
             yield f"it has {counted(len(ports), kind)} instead of {len(old)}"
             continue
         for was, port in zip(old, ports, strict=True):
-            for what, one, other in (
+            for what, had, other in (
                 ("type", was.dtype, port.tensor.dtype),
                 ("shape", list(was.shape), list(port.tensor.shape)),
                 ("scale and zero point", _scales(was), _scales(port.tensor)),
             ):
-                if one != other:
-                    yield f"{kind} '{port.tensor.name}' has {what} {other} instead of {one}"
+                if had != other:
+                    yield f"{kind} '{port.tensor.name}' has {what} {other} instead of {had}"
     partitions = sum(partition.on_npu for partition in program.plan.partitions)
     if partitions != known.summary.partitions:
         parts = counted(partitions, "part")

@@ -125,7 +125,7 @@ def names_of(is_meant: Callable[[Platform], bool]) -> list[str]:
 
 def first_platform(names: Iterable[str], is_meant: Callable[[Platform], bool]) -> Platform | None:
     """Return the first of some platforms with a property, None if none has it."""
-    return next((one for one in map(find_platform, names) if is_meant(one)), None)
+    return next((platform for platform in map(find_platform, names) if is_meant(platform)), None)
 
 
 def usual_platform(names: Iterable[str]) -> str:

@@ -99,7 +99,7 @@ def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, 
             (*place, result)
         )
     for (npu, mode), points in lines.items():
-        points.sort(key=lambda one: one[:2])
+        points.sort(key=lambda point: point[:2])
         colour = colours[npu]
         axis.plot([x for x, _, _ in points], [y for _, y, _ in points], color=colour, lw=0.8)
         for x, y, result in points:

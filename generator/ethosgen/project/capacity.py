@@ -139,7 +139,7 @@ def _find_shortage(sizes: _Sizes, board: Board, memory_mode: str) -> _Shortage |
 
 def _by_memory(sizes: _Sizes, chosen: FirmwarePlacement) -> dict[str, list[str]]:
     """Return the parts that each memory must hold, including where they are stored."""
-    used = [part for part in chosen.npu_parts() if any(one[part] for one in sizes.values())]
+    used = [part for part in chosen.npu_parts() if any(parts[part] for parts in sizes.values())]
     by_memory: dict[str, list[str]] = {}
     for part in used:
         by_memory.setdefault(chosen.npu_parts()[part], []).append(part)
@@ -155,13 +155,13 @@ def _need(sizes: _Sizes, parts: Sequence[str]) -> int:
 
 
 def _part_bytes(sizes: _Sizes, part: str) -> int:
-    each = [one[part] for one in sizes.values()]
+    each = [parts[part] for parts in sizes.values()]
     return max(each) if part in SHARED_PARTS else sum(each)
 
 
 def _describe_shortage(sizes: _Sizes, parts: Sequence[str], memory: str, have: int) -> _Shortage:
     """Blame the networks that do not fit alone; if each does, all that contribute."""
-    alone = [name for name, one in sizes.items() if sum(one[part] for part in parts) > have]
+    alone = [name for name, own in sizes.items() if sum(own[part] for part in parts) > have]
     blamed = {name: sizes[name] for name in alone[:1] or sizes}
     what = " and ".join(f"{part} ({counted(_part_bytes(blamed, part), 'byte')})" for part in parts)
     short = _need(blamed, parts) - have
@@ -176,12 +176,12 @@ def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
 
 def part_capacities(board: Board, memory_mode: str) -> dict[str, tuple[str, int]]:
     """Return the memory of each large part, and its size, in the way that has the least room."""
-    found: dict[str, tuple[str, int]] = {}
+    capacities: dict[str, tuple[str, int]] = {}
     for way in ways(board):
         chosen = placement(board, way, memory_mode)
         for part in ("weights", "arena", "io"):
             memory = chosen.npu_parts()[part]
             size = capacity_bytes(board, way, memory)
-            if part not in found or size < found[part][1]:
-                found[part] = (memory, size)
-    return found
+            if part not in capacities or size < capacities[part][1]:
+                capacities[part] = (memory, size)
+    return capacities

@@ -20,13 +20,13 @@ def check_names(names: Sequence[str]) -> None:
             raise InputError(
                 f"the generated application uses the name '{name}'; pass another with --name"
             )
-    for one, other in combinations(names, 2):
-        if one.casefold() == other.casefold():
-            both = (
-                f"'{one}'" if one == other else f"'{one}' and '{other}', which C and file systems"
-            )
+    for first, other in combinations(names, 2):
+        if first.casefold() == other.casefold():
+            both = f"'{first}'"
+            if first != other:
+                both += f" and '{other}', which C and file systems may not distinguish"
             raise InputError(
-                f"two networks are called {both}{'' if one == other else ' may not distinguish'}; "
+                f"two networks are called {both}; "
                 f"pass a name for each, in their order: {_example(names)}"
             )
 
@@ -51,10 +51,10 @@ def check_symbols(sources: Mapping[str, str]) -> None:
         name: set(re.findall(rf"\b(?:{name}|{name.upper()})_\w+", text))
         for name, text in sources.items()
     }
-    for one, other in combinations(symbols, 2):
-        both = sorted(symbols[one] & symbols[other])
+    for first, other in combinations(symbols, 2):
+        both = sorted(symbols[first] & symbols[other])
         if both:
             raise InputError(
-                f"networks '{one}' and '{other}' would both define {both[0]} in C; rename one "
+                f"networks '{first}' and '{other}' would both define {both[0]} in C; rename one "
                 "with --name, in their order"
             )

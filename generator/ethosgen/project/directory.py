@@ -155,16 +155,16 @@ def find_edits(info: ProjectInfo) -> dict[str, str]:
     Each is "added", "edited" or "missing".
     """
     try:
-        found = {path: "missing" for path in info.files if not (info.directory / path).is_file()}
+        edits = {path: "missing" for path in info.files if not (info.directory / path).is_file()}
         for path in _library_files(info):
             name = path.relative_to(info.directory).as_posix()
             if name not in info.files:
-                found[name] = "added"
-            elif name not in found and _sha256(path) != info.files[name]:
-                found[name] = "edited"
+                edits[name] = "added"
+            elif name not in edits and _sha256(path) != info.files[name]:
+                edits[name] = "edited"
     except OSError as error:
         raise InputError(f"cannot read '{error.filename}': {error.strerror}") from None
-    return dict(sorted(found.items()))
+    return dict(sorted(edits.items()))
 
 
 def _library_files(info: ProjectInfo) -> Iterator[Path]:
@@ -193,9 +193,11 @@ def _check_unedited(info: ProjectInfo) -> None:
 def _is_up_to_date(project: Project, info: ProjectInfo) -> bool:
     if info.digest != project.digest:
         return False
-    given = {p: hashlib.sha256(project.files[p]).hexdigest() for p in project.library - {MANIFEST}}
+    digests = {
+        p: hashlib.sha256(project.files[p]).hexdigest() for p in project.library - {MANIFEST}
+    }
     complete = all((info.directory / path).is_file() for path in info.files)
-    return complete and dict(info.files) == given
+    return complete and dict(info.files) == digests
 
 
 def _sha256(path: Path) -> str:

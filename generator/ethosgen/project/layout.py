@@ -141,16 +141,16 @@ CSOLUTION_LAYOUT = replace(
     templates=("csolution", *BAREMETAL_LAYOUT.templates),
     library={
         **{
-            file: made
-            for file, made in BAREMETAL_LAYOUT.library.items()
+            file: template
+            for file, template in BAREMETAL_LAYOUT.library.items()
             if file not in ("CMakeLists.txt", _COMMON)
         },
         "model.clayer.yml": "model/clayer.yml",
     },
     application={
         **{
-            f: made
-            for f, made in BAREMETAL_LAYOUT.application.items()
+            f: template
+            for f, template in BAREMETAL_LAYOUT.application.items()
             if f.startswith(("app/", "board/"))
         },
         "README.md": "README.md",
@@ -162,7 +162,11 @@ LINUX_LAYOUT = replace(
     BAREMETAL_LAYOUT,
     templates=("linux", *BAREMETAL_LAYOUT.templates),
     application={
-        **{f: made for f, made in BAREMETAL_LAYOUT.application.items() if f.startswith("app/")},
+        **{
+            f: template
+            for f, template in BAREMETAL_LAYOUT.application.items()
+            if f.startswith("app/")
+        },
         "CMakeLists.txt": "CMakeLists.txt",
         "README.md": "README.md",
         "cmake/linux.cmake": "cmake/linux.cmake",
@@ -214,9 +218,9 @@ def with_board(layout: Layout, board: Board) -> Layout:
 def stand_in_files(board: Board) -> dict[str, str]:
     """Return the files of a board that stands in for another on QEMU, and their templates."""
     files = with_board(BAREMETAL_LAYOUT, board).application
-    own = {file: made for file, made in files.items() if file.startswith("board/")}
+    own = {file: template for file, template in files.items() if file.startswith("board/")}
     own["board/qemu.ld"] = "board/board.ld"
-    return {file.replace("board", STAND_IN, 1): made for file, made in own.items()}
+    return {file.replace("board", STAND_IN, 1): template for file, template in own.items()}
 
 
 _SERVER = "ethosgen/lib/server"

@@ -12,16 +12,16 @@ def ways(board: Board) -> dict[str, str]:
 
     "board" is the hardware itself, or a Fixed Virtual Platform, which has the same memory map.
     """
-    found = {}
+    described = {}
     emulated = board.on_qemu
     if emulated is not None:
         instead = "" if emulated is board else f", where {emulated.description} stands in"
         model = ", with the NPU model in another process" if _shared(board, "qemu") else ""
-        found["qemu"] = f"on QEMU{instead}{model}"
-    found["board"] = (
+        described["qemu"] = f"on QEMU{instead}{model}"
+    described["board"] = (
         "on the board, or on Arm's FVP of it" if board.run.fvp is not None else "on the board"
     )
-    return found
+    return described
 
 
 def host_board(board: Board, way: str) -> Board:

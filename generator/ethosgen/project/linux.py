@@ -39,10 +39,12 @@ def check_wrapped(wrapped: Mapping[str, ProjectFiles], platform: str) -> None:
 
 def linux_facts(wrapped: Sequence[ProjectFiles]) -> dict[str, Any]:
     """Return the templates' values for Linux."""
-    libraries = [one for files in wrapped for each in files.external for one in each.libraries]
+    libraries = [
+        library for files in wrapped for each in files.external for library in each.libraries
+    ]
     return {
         "has_cxx": any(_is_cxx(source) for files in wrapped for source in files.sources),
-        "links_shared": any(_SHARED in PurePosixPath(one).suffixes for one in libraries),
+        "links_shared": any(_SHARED in PurePosixPath(library).suffixes for library in libraries),
         "linux_tick_ns": TICK_NS,
     }
 

@@ -107,10 +107,10 @@ def make_manifest(
         "memory_mode": memory_mode,
         "networks": [
             {
-                **_write_network(one, board, folder_of(one, programs)),
-                **_write_weights(one, folder_of(one, programs), library),
+                **_write_network(program, board, folder_of(program, programs)),
+                **_write_weights(program, folder_of(program, programs), library),
             }
-            for one in programs
+            for program in programs
         ],
         "board": board.model_dump(mode="json"),
         **_write_accelerators(programs),
@@ -123,7 +123,7 @@ def make_manifest(
 
 def _write_accelerators(programs: Sequence[Program]) -> dict[str, Any]:
     """Return the names of users' accelerators: each has a folder in the library."""
-    names = dict.fromkeys(one.name for p in programs for one in wrapped_of(p.plan))
+    names = dict.fromkeys(accelerator.name for p in programs for accelerator in wrapped_of(p.plan))
     return {"accelerators": list(names)} if names else {}
 
 
@@ -182,7 +182,7 @@ def _write_weights(
         "file": file,
         "bytes": len(data),
         "code": digest,
-        "scratches": {one.name: one.bytes for one in program.plan.scratches},
+        "scratches": {scratch.name: scratch.bytes for scratch in program.plan.scratches},
         "alignment": alignment_of(regions_of(program)),
     }
     return {"weights": apart}
@@ -290,10 +290,10 @@ def _read_weights(directory: Path, network: Mapping[str, Any]) -> ApartInfo | No
 def _below(directory: Path, path: object) -> Path:
     """Return a path in the library; ValueError for one outside."""
     library = directory / LIBRARY
-    found = library / str(path)
-    if not found.resolve().is_relative_to(library.resolve()):
+    place = library / str(path)
+    if not place.resolve().is_relative_to(library.resolve()):
         raise ValueError("a path outside the library")
-    return found
+    return place
 
 
 def _write_reading(options: ReadOptions) -> dict[str, Any]:

@@ -88,7 +88,9 @@ def render(
     require_devices(platform, board, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
-    driver = compiler_of(npu).files([one.plan for one in programs]) if npu else ProjectFiles()
+    driver = (
+        compiler_of(npu).files([program.plan for program in programs]) if npu else ProjectFiles()
+    )
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
@@ -142,7 +144,11 @@ def _checked_layout(
 
 def _source_facts(facts: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     """Return the C files of the library and of the application."""
-    own = [f"{one['folder']}{file}" for one in facts["networks"] for file in one["own_sources"]]
+    own = [
+        f"{network['folder']}{file}"
+        for network in facts["networks"]
+        for file in network["own_sources"]
+    ]
     return {
         "application_sources": [file for file in layout.application if file.endswith(".c")],
         "sources": [*own, *facts["shared_sources"], "ethosgen_networks.c"],
@@ -168,27 +174,29 @@ def _application_facts(
 def _wrapped_files(programs: Sequence[Program], platform: str) -> list[ProjectFiles]:
     """Return the files of users' accelerators, each once."""
     plans = [program.plan for program in programs]
-    found = {one.name: one for plan in plans for one in wrapped_of(plan)}
-    files = {name: one.files(plans) for name, one in found.items()}
+    accelerators = {
+        accelerator.name: accelerator for plan in plans for accelerator in wrapped_of(plan)
+    }
+    files = {name: accelerator.files(plans) for name, accelerator in accelerators.items()}
     check_wrapped(files, platform)
     return list(files.values())
 
 
 def _copies(wrapped: Sequence[ProjectFiles]) -> dict[str, bytes]:
-    return {f"{LIBRARY}/{path}": data for one in wrapped for path, data in one.copies.items()}
+    return {f"{LIBRARY}/{path}": data for files in wrapped for path, data in files.copies.items()}
 
 
 def _with_wrapped(facts: Mapping[str, Any], wrapped: Sequence[ProjectFiles]) -> dict[str, Any]:
     """Return the templates' values, with those for users' accelerators."""
-    sources = [source for one in wrapped for source in one.sources]
+    sources = [source for files in wrapped for source in files.sources]
     return {
         **facts,
         "shared_sources": [*facts["shared_sources"], *sources],
         "wrapped_sources": sources,
-        "wrapped_includes": [folder for one in wrapped for folder in one.includes],
+        "wrapped_includes": [folder for files in wrapped for folder in files.includes],
         "wrapped_options": WRAPPED_OPTIONS,
-        "wrapped_libraries": [library for one in wrapped for library in one.libraries],
-        "external": [external for one in wrapped for external in one.external],
+        "wrapped_libraries": [library for files in wrapped for library in files.libraries],
+        "external": [external for files in wrapped for external in files.external],
     }
 
 
@@ -260,9 +268,9 @@ def _facts(
         "kernel_sources": sorted(kernels),
         "kernel_options": KERNEL_OPTIONS,
         "graph_options": {
-            f"{one['folder']}{one['graph_source']}": one["graph_options"]
-            for one in networks
-            if one["graph_source"]
+            f"{network['folder']}{network['graph_source']}": network["graph_options"]
+            for network in networks
+            if network["graph_source"]
         },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),

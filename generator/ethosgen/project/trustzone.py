@@ -31,8 +31,8 @@ def secure_facts(board: Board, ways: Sequence[str]) -> dict[str, Any] | None:
         **{part: _kept(board, trustzone, part) for part in ("code", "data")},
         "vectors": board.memories[trustzone.code.memory].start_addr,
         "regions": _regions(board, trustzone),
-        "mpcs": [_guard(board, trustzone, one) for one in trustzone.mpcs],
-        "tgus": [_guard(board, trustzone, one) for one in trustzone.tgus],
+        "mpcs": [_guard(board, trustzone, mpc) for mpc in trustzone.mpcs],
+        "tgus": [_guard(board, trustzone, tgu) for tgu in trustzone.tgus],
         "setup": trustzone.setup,
         "counter_control_addr": _secure(trustzone, counter.control_addr if counter else 0),
         "npu_by_way": [_npu(board, trustzone, way) for way in ways] if board.npu else [],
@@ -61,12 +61,12 @@ def _kept(board: Board, trustzone: Trustzone, part: str) -> dict[str, int]:
 
 def _regions(board: Board, trustzone: Trustzone) -> list[dict[str, Any]]:
     """Return the SAU's non-secure regions: all memories, and the peripherals."""
-    found = [
+    memories = [
         {"name": name.upper(), "start": memory.start_addr, "last": memory.end_addr - 1}
         for name, memory in board.memories.items()
     ]
     start, size = trustzone.peripherals.start_addr, trustzone.peripherals.size_bytes
-    return [*found, {"name": PERIPHERALS, "start": start, "last": start + size - 1}]
+    return [*memories, {"name": PERIPHERALS, "start": start, "last": start + size - 1}]
 
 
 def _guard(board: Board, trustzone: Trustzone, guard: Guard) -> dict[str, Any]:

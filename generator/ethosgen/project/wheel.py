@@ -48,19 +48,19 @@ def make_wheel() -> bytes:
 
 
 def _package_files() -> dict[str, bytes]:
-    found = {
+    sources = {
         path.relative_to(package.parent): path
         for package in packages()
         for path in package.rglob("*")
     }
     for name in _DATA:
         folder = resource_folder(name)
-        found |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
+        sources |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
     demo = resource_folder(DEMO_FOLDER)
-    found |= {Path("ethosgen") / DEMO_FOLDER / name: demo / name for name in DEMO_FILES}
+    sources |= {Path("ethosgen") / DEMO_FOLDER / name: demo / name for name in DEMO_FILES}
     return {
         place.as_posix(): path.read_bytes()
-        for place, path in sorted(found.items())
+        for place, path in sorted(sources.items())
         if path.is_file() and "__pycache__" not in place.parts
     }
 

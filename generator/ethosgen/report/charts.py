@@ -200,7 +200,9 @@ def _memory_chart(area: Area, report: NetworkReport) -> MemoryChart:
     slots, size = report.memory.slots, max(area.bytes, 1)
     whole = max(report.costs.cycles, 1)
     boxes = []
-    for block in sorted(area.blocks, key=lambda one: -one.bytes * (one.last - one.first + 1)):
+    for block in sorted(
+        area.blocks, key=lambda block: -block.bytes * (block.last - block.first + 1)
+    ):
         of = "constants for " if block.kind == "weights" else ""
         name = f"{of}{short(block.name)}"
         is_high = block.bytes / size > _LEAST_HEIGHT
@@ -271,19 +273,19 @@ def _labelled(marks: Sequence[Mark]) -> Iterator[Mark]:
         else:
             near.append(mark)
     for group in groups:
-        last = max(group, key=lambda one: one.x)
+        last = max(group, key=lambda mark: mark.x)
         others = [other for other in marks if other not in group]
         for mark in group:
             label = ", ".join(str(point.layer) for point in group) if mark is last else ""
             yield replace(mark, label=label, is_above=any(_is_beside(last, o) for o in others))
 
 
-def _is_near(one: Mark, other: Mark) -> bool:
-    return abs(one.x - other.x) < _NEAR and abs(one.y - other.y) < _NEAR
+def _is_near(mark: Mark, other: Mark) -> bool:
+    return abs(mark.x - other.x) < _NEAR and abs(mark.y - other.y) < _NEAR
 
 
-def _is_beside(one: Mark, other: Mark) -> bool:
-    return 0 <= other.x - one.x < 2 * _NEAR and abs(one.y - other.y) < 2 * _NEAR
+def _is_beside(mark: Mark, other: Mark) -> bool:
+    return 0 <= other.x - mark.x < 2 * _NEAR and abs(mark.y - other.y) < 2 * _NEAR
 
 
 def _told(line: ChartLine, marks: Sequence[Mark]) -> ChartLine:

@@ -45,10 +45,10 @@ def left_out(report: NetworkReport) -> Sequence[CpuShare]:
         CpuShare(reason, tuple(layers), sum(layer.share or 0 for layer in layers))
         for reason, layers in reasons.items()
     ]
-    return sorted(groups, key=lambda one: -one.share)[:_REASONS]
+    return sorted(groups, key=lambda reason: -reason.share)[:_REASONS]
 
 
 def largest_at_peak(area: Area) -> Sequence[MemoryBlock]:
     """Return the largest blocks of the slot in which most bytes are in use."""
     live = [block for block in area.blocks if block.first <= area.peak_slot <= block.last]
-    return sorted(live, key=lambda one: -one.bytes)[:_LARGEST]
+    return sorted(live, key=lambda block: -block.bytes)[:_LARGEST]

@@ -118,8 +118,8 @@ class _Figures:
         return CPU, "the file is compiled already, and leaves it to the CPU"
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 def make_partitions(

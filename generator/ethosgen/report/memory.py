@@ -90,7 +90,9 @@ def covered(ranges: Iterable[tuple[int, int]]) -> int:
 
 
 def _ordered(blocks: Iterable[MemoryBlock]) -> tuple[MemoryBlock, ...]:
-    return tuple(sorted(blocks, key=lambda one: (one.first, one.offset, one.last, one.name)))
+    return tuple(
+        sorted(blocks, key=lambda block: (block.first, block.offset, block.last, block.name))
+    )
 
 
 def _slots(calls: Sequence[CallFacts]) -> Iterator[Slot]:
@@ -183,9 +185,9 @@ def _placed(
     return blocks, used
 
 
-def _is_whole(one: MemoryBlock, place: ArenaTensor) -> bool:
+def _is_whole(block: MemoryBlock, place: ArenaTensor) -> bool:
     """Return whether a buffer has a tensor's bytes; Vela may name another operator for it."""
-    return one.offset <= place.offset and place.offset + place.bytes <= one.offset + one.bytes
+    return block.offset <= place.offset and place.offset + place.bytes <= block.offset + block.bytes
 
 
 def _latest(blocks: Sequence[MemoryBlock]) -> list[MemoryBlock]:
@@ -198,8 +200,8 @@ def _latest(blocks: Sequence[MemoryBlock]) -> list[MemoryBlock]:
     return latest
 
 
-def _overlap(one: MemoryBlock, place: ArenaTensor | Variable) -> bool:
-    return one.offset < place.offset + place.bytes and place.offset < one.offset + one.bytes
+def _overlap(block: MemoryBlock, place: ArenaTensor | Variable) -> bool:
+    return block.offset < place.offset + place.bytes and place.offset < block.offset + block.bytes
 
 
 def _ends(spans: Sequence[_Span], last: int, buffer: MemoryBlock) -> bool:

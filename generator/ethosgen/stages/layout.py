@@ -12,11 +12,11 @@ LINE_BYTES = 32
 
 def offsets(graph: Graph, tensors: Sequence[int]) -> dict[int, int]:
     """Return the offset of each tensor among a frame's tensors."""
-    found, at = {}, 0
+    by_tensor, at = {}, 0
     for i in tensors:
-        found[i] = at
+        by_tensor[i] = at
         at += graph.tensors[i].bytes
-    return found
+    return by_tensor
 
 
 def tensor_bytes(graph: Graph, tensors: Sequence[int]) -> int:

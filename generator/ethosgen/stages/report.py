@@ -122,7 +122,7 @@ class PipelineReport:
     @property
     def slowest(self) -> ElementFigures:
         """The element that limits the throughput."""
-        return max(self.elements, key=lambda one: one.cycles / one.clock_hz)
+        return max(self.elements, key=lambda stage: stage.cycles / stage.clock_hz)
 
     @property
     def passed(self) -> bool:

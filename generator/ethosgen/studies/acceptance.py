@@ -93,23 +93,26 @@ class Acceptance:
         return self.elements > 0 and not self.findings
 
 
-def check_accelerator(one: Wrapped, seed: int, watch: Watch) -> Iterator[Acceptance]:
+def check_accelerator(accelerator: Wrapped, seed: int, watch: Watch) -> Iterator[Acceptance]:
     """Yield the result of each operation of an accelerator.
 
     InputError for C that does not compile, AcceleratorFault for functions that crash or hang.
     """
-    for chain in one.chains:
+    for chain in accelerator.chains:
         title = " + ".join(chain.members)
         watch.say(f"trying {title}")
-        result = _tried(one.only(chain.number), chain, title, seed)
-        if result.findings and _tried(one.only(chain.number, False), chain, title, seed).passed:
+        result = _tried(accelerator.only(chain.number), chain, title, seed)
+        if (
+            result.findings
+            and _tried(accelerator.only(chain.number, False), chain, title, seed).passed
+        ):
             result = replace(result, notes=(*result.notes, CACHE_FAULT))
         yield result
 
 
-def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
+def _tried(accelerator: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
     empty = Acceptance(chain.number, title, chain.call, steps=chain.steps)
-    if not one.is_simulated:
+    if not accelerator.is_simulated:
         note = "its C does not run on this machine (host = false); verify a network on a board"
         return replace(empty, notes=(note,))
     unknown = [code for code in chain.codes if code not in trial_codes()]
@@ -119,14 +122,14 @@ def _tried(one: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
     trials: list[TrialNetwork] = []
     notes: list[str] = []
     for codes, dtype in itertools.product(_variants(chain), chain.dtypes):
-        found, why = _allowed(one, codes, dtype, seed)
-        trials += found
-        if not found:
+        allowed, why = _allowed(accelerator, codes, dtype, seed)
+        trials += allowed
+        if not allowed:
             of = f"{' + '.join(codes)} of {dtype}"
             notes.append(f"none of {counted(ATTEMPTS, 'network')} of {of} was taken: {why}")
     if not trials:
         return replace(empty, notes=tuple(notes), is_possible=False)
-    return _compared(one, replace(empty, notes=tuple(notes)), trials, seed)
+    return _compared(accelerator, replace(empty, notes=tuple(notes)), trials, seed)
 
 
 def _variants(chain: Chain) -> list[tuple[str, ...]]:
@@ -138,7 +141,7 @@ def _variants(chain: Chain) -> list[tuple[str, ...]]:
 
 
 def _allowed(
-    one: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
+    accelerator: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
 ) -> tuple[list[TrialNetwork], str]:
     """Return trials that an accelerator takes, and the most frequent reason why not."""
     trials: list[TrialNetwork] = []
@@ -149,7 +152,7 @@ def _allowed(
             network = trial_network([trial])
         except TooLargeError:
             continue
-        offers = one.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
+        offers = accelerator.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
         refusals = [offer.refusal for _, offer in sorted(offers.items()) if offer.refusal]
         if not refusals and len({offer.group for offer in offers.values()}) == 1:
             trials.append(trial)
@@ -160,13 +163,13 @@ def _allowed(
 
 
 def _compared(
-    one: Wrapped, result: Acceptance, trials: Sequence[TrialNetwork], seed: int
+    accelerator: Wrapped, result: Acceptance, trials: Sequence[TrialNetwork], seed: int
 ) -> Acceptance:
     """Run all trials side by side, and compare each one's output."""
     network = trial_network(trials)
     plain = plan_cpu_only(network, IoStyle.ARENA)
     samples = draw_samples(network, SAMPLES, seed)
-    got = simulate_samples(one.compile(plain, Allocation()), samples, Watch())
+    got = simulate_samples(accelerator.compile(plain, Allocation()), samples, Watch())
     references, notes = [], list(result.notes)
     for who in (_by_kernels, _by_oracle):
         try:

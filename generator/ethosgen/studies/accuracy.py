@@ -57,8 +57,8 @@ _WORTH_PROCESSES = 4_000_000_000
 class AccuracyRequest:
     """The network and the data, the targets in order, and what makes a score of the outputs.
 
-    `given` says what inputs become of pictures and sounds. `output` is the name or index of the
-    output to judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an
+    `preparation` says what inputs become of pictures and sounds. `output` is the name or index of
+    the output to judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an
     element of the output, None for a classifier. The right class must be among the best k for each
     k in `tops`. `state` says when a network's state is initial again. `results` keeps the outputs.
     QEMU needs a board, which also decides the default of `npu`. `processes` are the worker
@@ -68,7 +68,7 @@ class AccuracyRequest:
     network: Path
     data: Path
     labels: Path | None = None
-    given: Preparation = AS_IT_IS
+    preparation: Preparation = AS_IT_IS
     on: tuple[str, ...] = (SIMULATE,)
     board: str | None = None
     npu: str | None = None
@@ -90,8 +90,9 @@ def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
     _require_choices(asked)
     network = read(asked.network, None, watch, asked.reading)
     with watch.phase("data", f"reading {asked.data.name}"):
-        is_sequence, given = asked.state == SEQUENCE, asked.given
-        data = load_labelled(asked.data, network.inputs, asked.labels, is_sequence, given)
+        data = load_labelled(
+            asked.data, network.inputs, asked.labels, asked.state == SEQUENCE, asked.preparation
+        )
     judge = make_judge(network, data, asked.output, asked.score, asked.tops)
     outputs: dict[str, list[Arrays]] = {}
     work = []
@@ -183,12 +184,12 @@ class _AccuracyRun:
             yield Chunk(some, tuple(self._data.steps(index) for index in some))
 
     def _judged(
-        self, chunk: Chunk[Steps], made: Sequence[Sequence[Arrays]]
+        self, chunk: Chunk[Steps], runs: Sequence[Sequence[Arrays]]
     ) -> Iterator[tuple[int, Arrays]]:
         """Yield each sample with its last outputs, none if the network waited for more inputs."""
         if self._asked.state == STREAM:
-            (made,) = ([[outputs] for outputs in steps] for steps in made)
-        for index, steps in zip(chunk.indices, made, strict=True):
+            (runs,) = ([[outputs] for outputs in steps] for steps in runs)
+        for index, steps in zip(chunk.indices, runs, strict=True):
             yield index, last_outputs(steps)
 
     def _processes(self, on: str, samples: int) -> int:

@@ -44,8 +44,8 @@ class OracleMaker:
             for length, same in groupby(samples, len):
                 flat = [inputs for steps in same for inputs in steps]
                 many = 0 if length == 1 and not self.network.has_state else length
-                made = ORACLES[self.name].run(self.network, flat, steps=many)
-                outputs += (made[i : i + length] for i in range(0, len(made), length))
+                golden = ORACLES[self.name].run(self.network, flat, steps=many)
+                outputs += (golden[i : i + length] for i in range(0, len(golden), length))
             return outputs
 
         yield run_samples
@@ -93,8 +93,8 @@ class FirmwareMaker:
             def run_samples(samples: Sequence[Steps]) -> list[list[Arrays]]:
                 if not self.has_state:  # one session is faster
                     flat = [inputs for steps in samples for inputs in steps]
-                    made = iter(run(flat))
-                    return [[next(made).outputs for _ in steps] for steps in samples]
+                    results = iter(run(flat))
+                    return [[next(results).outputs for _ in steps] for steps in samples]
                 return [[result.outputs for result in run(steps)] for steps in samples]
 
             yield run_samples

@@ -89,8 +89,8 @@ class Judge:
         if self.score != RECONSTRUCTION:
             return float(values[int(self.score or 0)])
         only = self.network.inputs[0]
-        given = self.data.steps(sample)[-1][only.name].reshape(-1)
-        return reconstruction_error(real(given, only), values)
+        fed = self.data.steps(sample)[-1][only.name].reshape(-1)
+        return reconstruction_error(real(fed, only), values)
 
 
 def make_judge(
@@ -205,16 +205,16 @@ def summarize(
 
 def agree(
     network: Network,
-    one: tuple[str, Sequence[Arrays]],
+    ours: tuple[str, Sequence[Arrays]],
     other: tuple[str, Sequence[Arrays]],
 ) -> Agreement:
     """Compare all outputs of two targets; floats may differ by the oracle's tolerance."""
-    oracle = next((name for name, _ in (one, other) if name in ORACLES), DEFAULT.name)
+    oracle = next((name for name, _ in (ours, other) if name in ORACLES), DEFAULT.name)
     tolerance = tolerance_of(network, oracle)
     differing, first = 0, None
-    for index, (got, wanted) in enumerate(zip(one[1], other[1], strict=True)):
+    for index, (got, wanted) in enumerate(zip(ours[1], other[1], strict=True)):
         comparison = compare(other[0], [got], [wanted], tolerance)
         if comparison.mismatches:
             differing += 1
             first = first or (replace(comparison.first, sample=index) if comparison.first else None)
-    return Agreement(one[0], other[0], len(one[1]), differing, first)
+    return Agreement(ours[0], other[0], len(ours[1]), differing, first)

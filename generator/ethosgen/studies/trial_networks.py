@@ -129,10 +129,10 @@ class _TrialBuilder:
         self.inputs.append(index)
         return index
 
-    def image(self, given: int | None) -> int:
+    def image(self, before: int | None) -> int:
         """Return the tensor before, or a new input of four dimensions."""
-        if given is not None:
-            return given
+        if before is not None:
+            return before
         sizes = (self.one_of(_SIZES), self.one_of(_SIZES), self.one_of(_CHANNELS))
         return self.input((1, *sizes))
 
@@ -235,16 +235,16 @@ def _kernel(maker: _TrialBuilder) -> tuple[int, int]:
     return (side, side if maker.random.random() < 0.7 else int(maker.one_of((1, 2, 3))))
 
 
-def _convolution(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source, kernel = maker.image(given), _kernel(maker)
+def _convolution(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source, kernel = maker.image(before), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     inner, outer = maker.shape(source)[-1], int(maker.one_of(_CHANNELS))
     weights = _weights(maker, (outer, *kernel, inner), 0)
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
 
-def _depthwise(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source, kernel = maker.image(given), _kernel(maker)
+def _depthwise(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source, kernel = maker.image(before), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     factor = int(maker.one_of((1, 1, 1, 2)))
     outer = maker.shape(source)[-1] * factor
@@ -253,8 +253,8 @@ def _depthwise(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
 
-def _fully_connected(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = given
+def _fully_connected(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = before
     if source is None:
         source = maker.input((int(maker.one_of((1, 1, 2, 5))), int(maker.one_of(_CHANNELS))))
     inner, outer = maker.shape(source)[-1], int(maker.one_of(_CHANNELS))
@@ -262,8 +262,8 @@ def _fully_connected(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return _layer(maker, code, source, _weights(maker, (outer, inner), 0), (rows, outer))
 
 
-def _pool(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source, kernel = maker.image(given), _kernel(maker)
+def _pool(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source, kernel = maker.image(before), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
     options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
     options["fused_activation_function"] = maker.one_of(_ACTIVATIONS)
@@ -274,17 +274,17 @@ def _pool(maker: _TrialBuilder, code: str, given: int | None) -> int:
 # ---- elements --------------------------------------------------------------------------------
 
 
-def _pair(maker: _TrialBuilder, given: int | None) -> tuple[int, int]:
+def _pair(maker: _TrialBuilder, before: int | None) -> tuple[int, int]:
     """Return the tensor before or a new input, and another input of its shape, or one to widen."""
-    first = maker.image(given)
+    first = maker.image(before)
     shape = maker.shape(first)
     if maker.random.random() < 0.2 and len(shape) == 4:
         shape = (1, 1, 1, shape[-1])
     return first, maker.input(shape)
 
 
-def _sum(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    first, second = _pair(maker, given)
+def _sum(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    first, second = _pair(maker, before)
     usual = max(maker.scale_of(first), maker.scale_of(second)) * 2 * _FACTORS[maker.trial.style]
     scale = _SCALE if maker.is_equal else usual
     output = maker.tensor(maker.shape(first), maker.quantized(scale, maker.point()))
@@ -293,8 +293,8 @@ def _sum(maker: _TrialBuilder, code: str, given: int | None) -> int:
     )
 
 
-def _product(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    first, second = _pair(maker, given)
+def _product(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    first, second = _pair(maker, before)
     both = maker.scale_of(first) * maker.scale_of(second)
     usual = both * 64 * _FACTORS[maker.trial.style]
     scale = _SCALE if maker.is_equal else usual
@@ -304,36 +304,36 @@ def _product(maker: _TrialBuilder, code: str, given: int | None) -> int:
     )
 
 
-def _extreme(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    first = maker.image(given)
+def _extreme(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    first = maker.image(before)
     second = maker.input(maker.shape(first), like=first)
     return maker.operator(code, (first, second), maker.like(first))
 
 
-def _ratio(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    first = maker.image(given)
+def _ratio(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    first = maker.image(before)
     second = maker.input(maker.shape(first))
     output = maker.tensor(maker.shape(first), maker.quantized(maker.scale(), maker.point()))
     return maker.operator(code, (first, second), output)
 
 
-def _reshaped(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _reshaped(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     shape = (maker.shape(source)[-1], math.prod(maker.shape(source)[:-1]))
     wanted = maker.constant(np.array(shape, np.int32), None)
     return maker.operator(code, (source, wanted), maker.like(source, shape), new_shape=list(shape))
 
 
-def _clamp(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _clamp(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     return maker.operator(code, (source,), maker.like(source))
 
 
 def _curve(scale: float, point: int) -> Callable[[_TrialBuilder, str, int | None], int]:
     """Return the builder of a function whose output has one quantization (int8)."""
 
-    def build(maker: _TrialBuilder, code: str, given: int | None) -> int:
-        source = maker.image(given)
+    def build(maker: _TrialBuilder, code: str, before: int | None) -> int:
+        source = maker.image(before)
         wide = maker.trial.dtype == "int16"
         own = point + (128 if maker.trial.dtype == "uint8" else 0)
         quantization = maker.quantized(1 / 32768, 0) if wide else maker.quantized(scale, own)
@@ -344,15 +344,15 @@ def _curve(scale: float, point: int) -> Callable[[_TrialBuilder, str, int | None
     return build
 
 
-def _rescaled(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _rescaled(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     output = maker.tensor(maker.shape(source), maker.quantized(maker.scale(), maker.point()))
     options = {"alpha": 0.1} if code == "LEAKY_RELU" else {}
     return maker.operator(code, (source,), output, **options)
 
 
-def _pad(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _pad(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     sizes = np.zeros((4, 2), np.int32)
     sizes[1:3] = maker.random.integers(0, 3, (2, 2))
     constant = maker.constant(sizes, None)
@@ -360,8 +360,8 @@ def _pad(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return maker.operator(code, (source, constant), maker.like(source, shape))
 
 
-def _reduced(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _reduced(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     axes = maker.constant(np.array([1, 2], np.int32), None)
     shape = (1, 1, 1, maker.shape(source)[-1])
     if code in ("REDUCE_MAX", "REDUCE_MIN"):
@@ -374,15 +374,15 @@ def _reduced(maker: _TrialBuilder, code: str, given: int | None) -> int:
 # ---- places ----------------------------------------------------------------------------------
 
 
-def _transposed(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _transposed(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     order = maker.random.permutation(len(maker.shape(source))).astype(np.int32)
     shape = [maker.shape(source)[axis] for axis in order]
     return maker.operator(code, (source, maker.constant(order, None)), maker.like(source, shape))
 
 
-def _joined(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    first = maker.image(given)
+def _joined(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    first = maker.image(before)
     shape = maker.shape(first)
     axis = int(maker.random.integers(1, len(shape)))
     second = maker.input((*shape[:axis], int(maker.one_of(_SIZES)), *shape[axis + 1 :]), like=first)
@@ -391,8 +391,8 @@ def _joined(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return maker.operator(code, (first, second), output, axis=axis)
 
 
-def _slice(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _slice(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     shape = np.array(maker.shape(source), np.int32)
     begin = maker.random.integers(0, shape).astype(np.int32)
     size = maker.random.integers(1, shape - begin + 1).astype(np.int32)
@@ -400,8 +400,8 @@ def _slice(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return maker.operator(code, (source, *parts), maker.like(source, size.tolist()))
 
 
-def _resized(maker: _TrialBuilder, code: str, given: int | None) -> int:
-    source = maker.image(given)
+def _resized(maker: _TrialBuilder, code: str, before: int | None) -> int:
+    source = maker.image(before)
     sizes = np.array([maker.one_of(_SIZES), maker.one_of(_SIZES)], np.int32)
     shape = (1, *sizes.tolist(), maker.shape(source)[-1])
     centers = bool(maker.random.random() < 0.5)
@@ -409,13 +409,13 @@ def _resized(maker: _TrialBuilder, code: str, given: int | None) -> int:
     return maker.operator(code, inputs, maker.like(source, shape), half_pixel_centers=centers)
 
 
-def _blocks(maker: _TrialBuilder, code: str, given: int | None) -> int:
+def _blocks(maker: _TrialBuilder, code: str, before: int | None) -> int:
     """Return blocks of pixels as channels, or channels as blocks of pixels."""
     side = int(maker.one_of((2, 3)))
     is_deep = code == "DEPTH_TO_SPACE"
     h, w, c = (int(maker.one_of(_SIZES[:7])) for _ in range(3))
     wide, deep = (1, h * side, w * side, c), (1, h, w, c * side * side)
-    source = maker.input(deep if is_deep else wide) if given is None else given
+    source = maker.input(deep if is_deep else wide) if before is None else before
     if maker.shape(source) not in (deep, wide):
         raise TooLargeError
     output = maker.like(source, wide if is_deep else deep)

@@ -47,7 +47,7 @@ class Estimates:
             key = _kind(element)
             if key not in self._cycles:
                 self._cycles[key] = _operator_cycles(network, element, options)
-        self._sums = {key: _sums([c for c, _, _ in found]) for key, found in self._cycles.items()}
+        self._sums = {key: _sums([c for c, _, _ in rows]) for key, rows in self._cycles.items()}
         self._weights = _sums([self._constant_bytes(i) for i in range(self.count)])
         self._frames = [frame_bytes(self.graph, crossing(self.graph, p)) for p in range(self.count)]
         self._frames.append(frame_bytes(self.graph, crossing(self.graph, self.count)))

@@ -130,22 +130,22 @@ def create_pipeline(
 def find_boundaries(
     estimates: Estimates,
     forbidden: Sequence[tuple[int, int, int]] = (),
-    given: Sequence[int] | None = None,
+    chosen: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
     """Return the best cuts by estimate; CapacityError says by how much the best stage is too large.
 
-    `forbidden` are stages, as element and boundaries, that proved too large. `given` are the only
+    `forbidden` are stages, as element and boundaries, that proved too large. `chosen` are the only
     places to cut, all places where it is possible if None.
     """
     network, system = estimates.network, estimates.system
-    cuts = given or positions(network.graph)
+    cuts = chosen or positions(network.graph)
 
     def cost(stage: int, start: int, stop: int) -> float:
         return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
 
     boundaries = balance(cuts, len(system.elements), cost)
     if boundaries is None:
-        raise CapacityError((_given_too_large if given else _too_large)(estimates, cuts))
+        raise CapacityError((_given_too_large if chosen else _too_large)(estimates, cuts))
     return boundaries
 
 
@@ -276,7 +276,7 @@ def _make(
     network: Network,
     element: Element,
     options: OffloadOptions,
-    given: Handover | None,
+    handover: Handover | None,
     watch: Watch,
 ) -> tuple[Project, PlanSummary]:
     """Return the project of a network on an element, and its plan."""
@@ -287,7 +287,7 @@ def _make(
     settings = PlanSettings(accelerator, options, wrapped=wrapped).on(board, mode)
     plan = make_plan(network, settings, watch)
     program = compile_placed(plan, board.placement(mode), watch)
-    return render(program, board, memory_mode=mode, handover=given), program.summary()
+    return render(program, board, memory_mode=mode, handover=handover), program.summary()
 
 
 def _alone(

@@ -5,7 +5,7 @@ blocks, `let` and `store` fill them.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -70,6 +70,10 @@ class Nest:
         variable, buffer = self._declare(name, values.dtype.name, values.shape)
         self._tables.append((variable, values))
         return buffer
+
+    def tables(self, constants: Mapping[str, Table]) -> list[Any]:
+        """Declare constants by their names, and return the pointers to them."""
+        return [self.table(name, values).data for name, values in constants.items()]
 
     def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
         """Declare an output and return it as a buffer, optionally in another shape."""
@@ -260,6 +264,11 @@ def used(statements: Sequence[Any]) -> list[Any]:
 def dtype_of(value: Any) -> str:
     """Return the numpy dtype name of an expression."""
     return str(value.ty.dtype)
+
+
+def address(view: Any, *index: Any) -> Any:
+    """Return the address of an element."""
+    return tirx.address_of(view[index])
 
 
 def int32(value: Any) -> Any:

@@ -43,9 +43,14 @@ class Struct:
     """All structs by their names in C."""
     c_name: ClassVar[str]
 
-    def __init_subclass__(cls, *, name: str) -> None:
-        """Make the class a frozen dataclass whose members are given by name."""
+    def __init_subclass__(cls, *, name: str = "") -> None:
+        """Make the class a frozen dataclass whose members are given by name.
+
+        Without a name it is no struct, but has the first members of those that derive from it.
+        """
         dataclass(frozen=True, kw_only=True)(cls)
+        if not name:
+            return
         cls.c_name = name
         known = Struct.declared.setdefault(name, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):

@@ -9,7 +9,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.aot.libraries.helium import recurrent_s16
+from ethosgen.aot.libraries.helium import recurrent
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
@@ -172,4 +172,4 @@ def test_an_lstm_whose_rescaled_sums_wrap_is_not_packed() -> None:
     for scale, is_packed in ((1e-4, True), (100.0, False)):
         net = NetworkBuilder("steep", seed=1)
         graph = parse_network(net.build(lstm(net, int16(net, (1, 3, 8), scale), 6)), "steep").graph
-        assert (recurrent_s16.lstm(graph.operators[0], graph.tensors) is not None) is is_packed
+        assert (recurrent.lstm_s16(graph.operators[0], graph.tensors) is not None) is is_packed

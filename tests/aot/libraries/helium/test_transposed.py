@@ -2,8 +2,8 @@ from itertools import product
 
 import pytest
 
-from ethosgen.aot.libraries.framework.transposed import MOST_PARTS, phases
-from ethosgen.aot.libraries.helium.transposed import cheapest_parts
+from ethosgen.aot.libraries.framework.transposed import MOST_PARTS, cheapest_parts, phases
+from ethosgen.aot.libraries.helium.transposed import part_cycles, strips_of
 from ethosgen.aot.loops.window import Axis
 
 Terms = dict[int, set[tuple[int, int]]]
@@ -49,20 +49,19 @@ def test_phases_have_each_product_once(taps: int, stride: int) -> None:
 
 
 def test_a_row_of_inputs_needs_no_padding() -> None:
-    found = list(phases(Axis(3, 1, 1, 0, 3, 1)))
-    assert [phase.taps for phase in found] == [((0,),), ((1,),), ((2,),)]
-    assert all(phase.axis.is_inside for phase in found)
+    single = list(phases(Axis(3, 1, 1, 0, 3, 1)))
+    assert [phase.taps for phase in single] == [((0,),), ((1,),), ((2,),)]
+    assert all(phase.axis.is_inside for phase in single)
 
 
 def test_adjacent_outputs_are_channels_if_windows_do_not_overlap() -> None:
     axis = Axis(2, 2, 1, 0, 16, 8)
-    parts = cheapest_parts(axis, axis, 16, 8)
-    assert parts is not None
-    assert [part.horizontal.merged for part in parts] == [2, 2]
-    assert all(part.strips.is_in_place for part in parts)
+    parts, _ = cheapest_parts((axis, axis, 16, 8), part_cycles)
+    assert [part.across.merged for part in parts] == [2, 2]
+    assert all(strips_of(part).is_in_place for part in parts)
 
 
 def test_too_many_parts_are_left_to_the_plain_kernel() -> None:
     stride = MOST_PARTS + 1
     axis = Axis(stride, stride, 1, 0, 2 * stride, 2)
-    assert cheapest_parts(axis, axis, 8, 8) is None
+    assert cheapest_parts((axis, axis, 8, 8), part_cycles) == ((), 0.0)

@@ -7,7 +7,13 @@ Cortex-M33.
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import (
+    LayerSizes,
+    estimate_of,
+    pieces,
+    rows_or_patches,
+    sizes_of,
+)
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, STEP = 4, 4
@@ -17,16 +23,12 @@ MOST_FEW = 3
 """Channels for which rows are not widened."""
 
 
-def _up(value: int, to: int) -> int:
-    return -(-value // to)
-
-
 def products(rows: int, depth: int, channels: int) -> float:
     """Return the cycles of rows times weights."""
-    steps = _up(depth, STEP)
+    steps = pieces(depth, STEP)
     blocks, last = divmod(rows, ROWS)
-    tile = 40 + _up(channels, 2) * (105 + 25.5 * steps)
-    row = 50 + _up(channels, 2) * (48 + 7.2 * steps)
+    tile = 40 + pieces(channels, 2) * (105 + 25.5 * steps)
+    row = 50 + pieces(channels, 2) * (48 + 7.2 * steps)
     return blocks * tile + last * row + rows * (45 + 10.5 * steps)
 
 
@@ -57,16 +59,12 @@ def _patches(one: LayerSizes) -> float:
     return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
 
 
-def _convolution(one: LayerSizes) -> float:
-    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
-
-
 def _averages(one: LayerSizes) -> float:
-    return one.pixels * (45 + _up(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
+    return one.pixels * (45 + pieces(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
 
 
 def _maxima(one: LayerSizes) -> float:
-    return one.pixels * (45 + _up(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
+    return one.pixels * (45 + pieces(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
 
 
 def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -75,6 +73,6 @@ def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 
 DENSE: Cycles = estimate_of(_rows)
-CONVOLUTION: Cycles = estimate_of(_convolution)
+CONVOLUTION: Cycles = estimate_of(rows_or_patches(_rows, _patches))
 AVERAGES: Cycles = estimate_of(_averages)
 MAXIMA: Cycles = estimate_of(_maxima)

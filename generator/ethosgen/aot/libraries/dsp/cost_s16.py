@@ -7,24 +7,26 @@ Cortex-M33.
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import (
+    LayerSizes,
+    estimate_of,
+    pieces,
+    rows_or_patches,
+    sizes_of,
+)
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, WORD, LANES, FOUR = 4, 2, 8, 4
 
 
-def _up(value: int, to: int) -> int:
-    return -(-value // to)
-
-
 def one_row(channels: int, depth: int) -> float:
     """Return the cycles of a row times weights."""
-    return 110 + _up(channels, 2) * (40 + 4.7 * _up(depth, WORD))
+    return 110 + pieces(channels, 2) * (40 + 4.7 * pieces(depth, WORD))
 
 
 def _products(one: LayerSizes, depth: int, rows: int) -> float:
     """Return the cycles of rows times weights."""
-    pairs, words = _up(one.channels // one.groups, 2), _up(depth, WORD)
+    pairs, words = pieces(one.channels // one.groups, 2), pieces(depth, WORD)
     blocks, last = divmod(rows, ROWS)
     tile = 150 + pairs * (75 + 13.5 * words)
     rest = tile if last == ROWS - 1 else one_row(one.channels // one.groups, depth) * last
@@ -32,7 +34,7 @@ def _products(one: LayerSizes, depth: int, rows: int) -> float:
 
 
 def _rows(one: LayerSizes) -> float:
-    copies = one.pixels * (40 + 2.7 * _up(one.depth, WORD))
+    copies = one.pixels * (40 + 2.7 * pieces(one.depth, WORD))
     return _products(one, one.depth, one.pixels) + (copies if one.pixels > WORD else 0)
 
 
@@ -40,10 +42,6 @@ def _patches(one: LayerSizes) -> float:
     copies = 60 + one.taps_y * (60 + 1.35 * one.taps_x * one.depth)
     made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
     return one.groups * made
-
-
-def _convolution(one: LayerSizes) -> float:
-    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
 def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -55,7 +53,7 @@ def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
         each = 50 + 12 * one.taps_y + 7.0 * one.taps
         return each + 70 / one.channels
     block = 60 + 12 * one.taps_y + 13.5 * one.taps
-    return (70 + _up(one.channels, FOUR) * block) / one.channels
+    return (70 + pieces(one.channels, FOUR) * block) / one.channels
 
 
 def _pool(one: LayerSizes, block: float, tap: float, pair: float) -> float:
@@ -63,7 +61,7 @@ def _pool(one: LayerSizes, block: float, tap: float, pair: float) -> float:
     many, rest = divmod(one.channels, LANES)
     rows = 9 * one.taps_y
     whole = many * (block + rows + tap * one.taps)
-    return one.pixels * (70 + whole + _up(rest, WORD) * (pair + rows + 8 * one.taps))
+    return one.pixels * (70 + whole + pieces(rest, WORD) * (pair + rows + 8 * one.taps))
 
 
 def _averages(one: LayerSizes) -> float:
@@ -75,7 +73,7 @@ def _maxima(one: LayerSizes) -> float:
 
 
 DENSE: Cycles = estimate_of(_rows)
-CONVOLUTION: Cycles = estimate_of(_convolution)
+CONVOLUTION: Cycles = estimate_of(rows_or_patches(_rows, _patches))
 DEPTHWISE: Cycles = _depthwise
 AVERAGES: Cycles = estimate_of(_averages)
 MAXIMA: Cycles = estimate_of(_maxima)

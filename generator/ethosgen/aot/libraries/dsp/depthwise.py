@@ -1,21 +1,20 @@
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.lanes import Lanes
-from ethosgen.aot.libraries.dsp.matrix import convolution
+from ethosgen.aot.libraries.dsp.matrix import MULTIPLICATION
 from ethosgen.aot.libraries.dsp.shapes import DspDepthwise
-from ethosgen.aot.libraries.framework.calls import images_kernel
+from ethosgen.aot.libraries.framework.calls import CFunction, images_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
+from ethosgen.aot.libraries.framework.planes import Planes
 from ethosgen.aot.libraries.framework.scales import channel_scales
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Table
-from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset(
@@ -36,7 +35,7 @@ def _depthwise(
     layer: Layer, weights: Array, scales: Array, vertical: Axis, horizontal: Axis
 ) -> Kernel:
     """Return the kernel; `weights` are (row, column, channel)."""
-    planes = Planes.of(vertical, horizontal)
+    planes = DspPlanes.of(vertical, horizontal)
     if planes.is_exchanged:
         weights = weights.transpose(1, 0, 2)
     constants: dict[str, Table] = {
@@ -44,32 +43,19 @@ def _depthwise(
         "scales": order.depthwise_scales(scales),
         "shape": planes.shape(layer),
     }
-    return images_kernel(layer, "ethosgen_dsp_depthwise_s8", constants, planes.bytes, DEPTHWISE)
+    function = CFunction("ethosgen_dsp_depthwise_s8", DEPTHWISE, planes.bytes)
+    return images_kernel(layer, function, constants)
 
 
-@dataclass(frozen=True)
-class Planes:
-    """The planes of a layer; the columns of windows are along `across`, the rows along `down`.
-
-    Windows that are one column wide have them exchanged, so that their taps are adjacent.
-    """
-
-    down: Axis
-    across: Axis
-    is_exchanged: bool
+class DspPlanes(Planes):
+    """The planes of a layer, for several channels of the input; values have 16 bits."""
 
     @staticmethod
-    def of(vertical: Axis, horizontal: Axis) -> "Planes":
+    def of(vertical: Axis, horizontal: Axis) -> "DspPlanes":
         """Return the planes of a layer."""
         if horizontal.taps == 1 < vertical.taps:
-            return Planes(horizontal, vertical, is_exchanged=True)
-        return Planes(vertical, horizontal, is_exchanged=False)
-
-    @property
-    def columns(self) -> int:
-        """Values of a row that windows reach."""
-        across = self.across
-        return (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+            return DspPlanes(horizontal, vertical, is_exchanged=True)
+        return DspPlanes(vertical, horizontal, is_exchanged=False)
 
     @property
     def row(self) -> int:
@@ -77,20 +63,9 @@ class Planes:
         return (self.columns + BEHIND + 1) // 2 * 2
 
     @property
-    def reach(self) -> int:
-        """Rows that a window reaches."""
-        return (self.down.taps - 1) * self.down.dilation + 1
-
-    @property
-    def strip(self) -> int:
-        """Rows of outputs that are computed at a time."""
-        rows = MOST_PLANE_BYTES // (PLANES * self.row * 2) - self.reach
-        return min(max(rows // self.down.stride + 1, 1), self.down.target)
-
-    @property
-    def values(self) -> int:
-        """The size of a plane."""
-        return ((self.strip - 1) * self.down.stride + self.reach) * self.row
+    def most_rows(self) -> int:
+        """The rows of the largest planes."""
+        return MOST_PLANE_BYTES // (PLANES * self.row * 2)
 
     @property
     def bytes(self) -> int:
@@ -107,40 +82,7 @@ class Planes:
 
     def shape(self, layer: Layer) -> DspDepthwise:
         """Return the struct of a layer."""
-        down, across = self.down, self.across
-        _, _, width, depth = layer.source.shape
-        source, target = (width * depth, depth), (layer.target.shape[2], 1)
-        if self.is_exchanged:
-            source, target = source[::-1], target[::-1]
-        before = min(across.padding, self.columns)
-        low, high = layer.whole_bounds
-        return DspDepthwise(
-            height=down.source,
-            width=min(across.source, self.columns - before),
-            channels=depth,
-            copies=layer.channels // depth,
-            row_bytes=source[0],
-            column_bytes=source[1],
-            zero_point=zero_point_of(layer.source),
-            taps_y=down.taps,
-            taps_x=across.taps,
-            dilation_y=down.dilation,
-            dilation_x=across.dilation,
-            stride_y=down.stride,
-            stride_x=across.stride,
-            before_y=down.padding,
-            before_x=before,
-            plane_row=self.row,
-            plane=self.values,
-            rows=down.target,
-            pixels=across.target,
-            strip=self.strip,
-            output_row=target[0] * layer.channels,
-            output_step=target[1] * layer.channels,
-            is_3x3=int(self.is_3x3),
-            low=low,
-            high=high,
-        )
+        return DspDepthwise(**self.numbers(layer), is_3x3=int(self.is_3x3))
 
     @property
     def cycles(self) -> float:
@@ -179,7 +121,7 @@ def _other_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if source.shape[3] == 1:
         return cost.patches(op, tensors) / max(target.shape[0], 1)
-    return Planes.of(*_axes(op, tensors)).cycles * target.shape[3]
+    return DspPlanes.of(*_axes(op, tensors)).cycles * target.shape[3]
 
 
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -203,7 +145,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     weights, lanes = layer.weights.array(), _lanes(op, tensors)
     has_lanes = lanes.is_known and lanes.cycles < _other_cycles(op, tensors)
     if layer.source.shape[3] == 1 and not has_lanes:
-        return convolution(op, layer, weights.transpose(3, 1, 2, 0))
+        return MULTIPLICATION.convolution(op, layer, weights.transpose(3, 1, 2, 0))
     scales = channel_scales(layer, weights.reshape(-1, layer.channels).T)
     if scales is None:
         return None

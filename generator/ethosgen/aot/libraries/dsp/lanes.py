@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen.aot.libraries.dsp import order, shapes
-from ethosgen.aot.libraries.framework.calls import images_kernel
+from ethosgen.aot.libraries.framework.calls import CFunction, images_kernel
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
@@ -62,14 +62,15 @@ class Lanes:
 
     def kernel(self, layer: Layer, weights: Array, scales: Array) -> Kernel:
         """Return the kernel; `weights` are (row, column, channel)."""
-        function = f"ethosgen_dsp_depthwise_{'lanes' if self.copies == 1 else 'copies'}_s8"
+        name = f"ethosgen_dsp_depthwise_{'lanes' if self.copies == 1 else 'copies'}_s8"
+        places_bytes = PLACE * ((self.taps + 1) // 2 * 2) + SENTINEL
         constants: dict[str, Table] = {
             "weights": self._weights(weights.reshape(self.taps, -1)),
             "blocks": self._scales(scales),
             "shape": self._shape(layer),
         }
-        places_bytes = PLACE * ((self.taps + 1) // 2 * 2) + SENTINEL
-        return images_kernel(layer, function, constants, places_bytes + self.channels, LANES)
+        function = CFunction(name, LANES, places_bytes + self.channels)
+        return images_kernel(layer, function, constants)
 
     def _weights(self, weights: Array) -> Array:
         """Pack weights of (tap, channel)."""

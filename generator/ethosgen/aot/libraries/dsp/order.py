@@ -5,7 +5,7 @@ templates/kernels/dsp/ethosgen_dsp.h defines that order; change both together.
 
 import numpy as np
 
-from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.libraries.framework.scales import MOST_INPUT
 
 CHANNELS, STEP = 2, 4
@@ -25,7 +25,7 @@ def parts(weights: Array) -> tuple[int, int]:
     """
     odd = np.abs(weights[:, 1::2].astype(np.int64))
     count = -(-weights.shape[2] // STEP)
-    rows = _padded(odd, STEP, 2).reshape(odd.shape[0] * odd.shape[1], count, STEP)
+    rows = padded(odd, STEP, 2).reshape(odd.shape[0] * odd.shape[1], count, STEP)
     most = MOST_INPUT * rows.sum(axis=2)
     rounds = -(-count // ROUND)
     for number in range(1, rounds + 1):
@@ -42,7 +42,7 @@ def matrix_scales(made: Array) -> Array:
     """Return the scales of a matrix: the biases of odd channels are doubled."""
     made = made.copy()
     made[1::2, 0] *= 2
-    return _padded(made, CHANNELS, 0).reshape(-1)
+    return padded(made, CHANNELS, 0).reshape(-1)
 
 
 def matrix_weights(weights: Array) -> Array:
@@ -50,7 +50,7 @@ def matrix_weights(weights: Array) -> Array:
 
     The order of the places is 0, 2, 1, 3.
     """
-    blocks = _padded(_padded(weights, CHANNELS, 0), STEP, 1).astype(np.int16)
+    blocks = padded(padded(weights, CHANNELS, 0), STEP, 1).astype(np.int16)
     split = blocks.reshape(len(blocks) // CHANNELS, CHANNELS, -1, 2, 2)
     split[:, 0] += EXCESS
     # Axes: pair, channel of the pair, step, half of the step, place of the half.
@@ -67,12 +67,5 @@ def depthwise_scales(made: Array) -> Array:
 
 def depthwise_weights(weights: Array) -> Array:
     """Pack (row, column, channel): for each channel rows, each padded to whole words."""
-    rows = _padded(weights.transpose(2, 0, 1), STEP, 2)
+    rows = padded(weights.transpose(2, 0, 1), STEP, 2)
     return np.ascontiguousarray(rows).reshape(-1)
-
-
-def _padded(array: Array, multiple: int, axis: int) -> Array:
-    """Return an array zero-padded at the end of an axis to a multiple of a length."""
-    widths = [(0, 0)] * array.ndim
-    widths[axis] = (0, -array.shape[axis] % multiple)
-    return np.pad(array, widths)

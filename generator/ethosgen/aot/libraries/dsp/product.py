@@ -1,21 +1,22 @@
-"""BATCH_MATMUL of int8: some columns are packed at a time, and multiplied by all rows."""
+"""BATCH_MATMUL of int8 and int16.
+
+For int8 some columns are packed at a time, and multiplied by all rows; for int16 two rows are
+multiplied by two columns at a time.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
-from tvm import tirx
-
-from ethosgen.aot.libraries.dsp import cost, order
+from ethosgen.aot.libraries.dsp import cost, order, order_s16
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
-from ethosgen.aot.libraries.dsp.shapes import DspProduct
+from ethosgen.aot.libraries.dsp.shapes import DspProduct, DspProductS16
 from ethosgen.aot.libraries.framework.core import CoreScale
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.products import leading, merged_sizes
+from ethosgen.aot.libraries.framework.products import Matrices, read_matrices, room_of
 from ethosgen.aot.libraries.framework.scales import channel_scale
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
@@ -27,6 +28,10 @@ MOST_PRODUCT = 255 * 255
 MOST_PANEL, MOST_PANEL_BYTES = 32, 4096
 """Columns that are packed at a time, and their size; at least 2 are."""
 ROW_BYTES, SCALE_BYTES = 32, 16
+UINT32_MAX = (1 << 32) - 1
+PRODUCT_S16 = frozenset({"ethosgen_dsp_product_s16.c"})
+ROOM_S16 = 8
+"""Bytes of temporary memory for each pair of places: those of two columns."""
 
 
 @dataclass(frozen=True)
@@ -100,59 +105,45 @@ class ProductSizes:
         return 250 + 6 * self.panel + packed_steps + panels * (100 + made + self.rows * 90)
 
 
-def _sizes(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, ...], ProductSizes]:
-    """Return the batches, and the sizes of each product."""
-    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    batches, (rows, columns, depth) = merged_sizes(op, first, second, target)
-    is_turned = bool(op.options.get("adj_y"))
-    return batches, ProductSizes(rows, columns, depth, is_turned, zero_point_of(second) != 0)
+def _sizes(matrices: Matrices) -> ProductSizes:
+    """Return the sizes of each product."""
+    has_zero = zero_point_of(matrices.second) != 0
+    return ProductSizes(
+        matrices.rows, matrices.columns, matrices.depth, matrices.has_rows, has_zero
+    )
 
 
 def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the estimated cycles for each output."""
-    batches, sizes = _sizes(op, tensors)
-    return prod(batches) * sizes.cycles / max(tensors[op.outputs[0]].elements, 1)
+    matrices = read_matrices(op, tensors)
+    return matrices.each(_sizes(matrices).cycles)
 
 
 @packed("BATCH_MATMUL", cycles=estimate)
 def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the matrices of each batch in one call."""
-    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    if second.dtype != "int8" or min(target.elements, first.elements) == 0:
+    matrices = read_matrices(op, tensors)
+    if matrices.second.dtype != "int8" or 0 in (matrices.target.elements, matrices.first.elements):
         return None
-    batches, sizes = _sizes(op, tensors)
-    product = _shape(op, (first, second, target), sizes)
+    sizes = _sizes(matrices)
+    product = _shape(matrices, sizes)
     if product is None:
         return None
-    leads = [leading(tensor, batches) for tensor in (first, second)]
-    nest = Nest()
-    a = nest.read("first", first, (*leads[0], sizes.rows * sizes.depth))
-    b = nest.read("second", second, (*leads[1], sizes.columns * sizes.depth))
-    shape = nest.table("shape", product)
-    y = nest.write("output", target, (*batches, sizes.rows * sizes.columns))
-    room = nest.room("room", sizes.bytes)
-    with nest.loops(batches) as batch:
-        ends = [
-            tirx.address_of(matrix[(*broadcast(batch, lead), 0)])
-            for matrix, lead in zip((a, b), leads, strict=True)
-        ]
-        place = tirx.address_of(y[(*batch, 0)])
-        name = "vector" if sizes.is_vector else "product"
-        nest.call(f"ethosgen_dsp_{name}_s8", place, *ends, room.data, shape.data)
+    nest, name = Nest(), "vector" if sizes.is_vector else "product"
+    with matrices.products(nest, product, room_of(nest, sizes.bytes)) as (places, constants):
+        nest.call(f"ethosgen_dsp_{name}_s8", *places, *constants)
     return nest.kernel(VECTOR if sizes.is_vector else PRODUCT)
 
 
-def _shape(
-    op: Operator, tensors: tuple[Tensor, Tensor, Tensor], sizes: ProductSizes
-) -> DspProduct | None:
+def _shape(matrices: Matrices, sizes: ProductSizes) -> DspProduct | None:
     """Return the struct of a product, None if the kernel does not cover it."""
-    first, second, target = tensors
+    first, second, target = matrices.first, matrices.second, matrices.target
     (multiplier,) = multipliers_of(first, second, target)
     row = (0, multiplier.mantissa, multiplier.shift)
     scale = channel_scale(row, sizes.depth * MOST_PRODUCT, zero_point_of(target))
     if scale is None:
         return None
-    rows = (sizes.rows, 1) if op.options.get("adj_x") else (1, sizes.depth)
+    rows = (sizes.rows, 1) if matrices.has_columns else (1, sizes.depth)
     columns = (1, sizes.depth) if sizes.is_turned else (sizes.columns, 1)
     bias, mantissa, addend, shift = scale
     even = CoreScale(bias=bias, mantissa=mantissa, addend=addend, shift=shift)
@@ -172,3 +163,46 @@ def _shape(
         part=sizes.part,
         scales=(even, replace(even, bias=bias * 2)),
     )
+
+
+def cycles_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles_s16 for each output."""
+    matrices = read_matrices(op, tensors)
+    columns, depth = matrices.columns, matrices.depth
+    if matrices.rows == 1 and matrices.has_rows:
+        return matrices.each(60 + columns * (45 + 2.0 * depth))
+    heights, widths = -(-matrices.rows // 2), -(-columns // 2)
+    return matrices.each(60 + widths * (50 + 6.0 * depth + heights * (115 + 4.0 * depth)))
+
+
+@packed("BATCH_MATMUL", dtype="int16", cycles=cycles_s16)
+def batch_matmul_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Multiply the matrices of each batch in one call."""
+    matrices = read_matrices(op, tensors)
+    three = matrices.first, matrices.second, matrices.target
+    if matrices.second.dtype != "int16" or matrices.has_columns or any(map(zero_point_of, three)):
+        return None
+    columns, depth = matrices.columns, matrices.depth
+    (multiplier,) = multipliers_of(*three)
+    scale = order_s16.scale(0, multiplier, depth * order_s16.MOST_INPUT**2)
+    if matrices.is_empty or scale is None or scale[3] < 0:
+        return None
+    place_step, column_step = (1, depth) if matrices.has_rows else (columns, 1)
+    product = DspProductS16(
+        rows=matrices.rows,
+        depth=depth,
+        columns=columns,
+        place_step=place_step,
+        column_step=column_step,
+        low=scale[0] & UINT32_MAX,
+        high=scale[1],
+        mantissa=scale[2],
+        shift=scale[3],
+    )
+    nest, room = Nest(), ROOM_S16 * -(-depth // order_s16.PAIR)
+    with matrices.products(nest, product, room_of(nest, room)) as (
+        places,
+        constants,
+    ):
+        nest.call("ethosgen_dsp_product_s16", *places, *constants)
+    return nest.kernel(PRODUCT_S16)

@@ -2,7 +2,12 @@
 
 from typing import Annotated
 
-from ethosgen.aot.libraries.framework.core import CoreCell, CoreMultiplier, CoreScale
+from ethosgen.aot.libraries.framework.core import (
+    CoreCell,
+    CoreMultiplier,
+    CoreScale,
+    PlaneWindows,
+)
 from ethosgen.aot.tir.structs import Struct, Unsigned
 
 
@@ -18,24 +23,9 @@ class DspMatrix(Struct, name="ethosgen_dsp_matrix"):
     high: int
 
 
-class DspDepthwise(Struct, name="ethosgen_dsp_depthwise"):
+class DspDepthwise(PlaneWindows, name="ethosgen_dsp_depthwise"):
     """A depthwise convolution; rows and columns may be exchanged."""
 
-    height: Annotated[int, "of the input, in rows"]
-    width: Annotated[int, "columns of the input that are used"]
-    channels: int
-    copies: Annotated[int, "adjacent outputs for each channel of the input"]
-    row_bytes: int
-    column_bytes: int
-    zero_point: Annotated[int, "of the input: the value of its padding"]
-    taps_y: int
-    taps_x: int
-    dilation_y: int
-    dilation_x: int
-    stride_y: int
-    stride_x: int
-    before_y: Annotated[int, "padding"]
-    before_x: int
     plane_row: Annotated[int, "values between a plane's row and the next, even"]
     plane: Annotated[int, "values in a plane"]
     rows: Annotated[int, "of outputs"]

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.libraries.floats import cost
 from ethosgen.aot.libraries.floats.matrix import two_forms
+from ethosgen.aot.libraries.framework.elementwise import LEAST_ROW, rows_of_two
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.nest import merge_dimensions
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.rescaling import plain_range
 
@@ -18,8 +18,6 @@ FILES = frozenset({"ethosgen_binary_f32.c"})
 ROW, CALL = 30, 25
 """Instructions of a row outside its loop, and of all rows."""
 ELEMENT = {cost.HELIUM: 2.5, cost.IN_C: 11.0}
-LEAST_ROW = 8
-"""Least elements of a row for which a call is faster."""
 
 
 def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -38,20 +36,7 @@ def binary(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         first, second, shapes = second, first, shapes[::-1]
     if shapes[0][-1] < full[-1] or (len(full) > 1 and full[-1] < LEAST_ROW):
         return None
-    nest = Nest()
-    views = [
-        nest.read(name, tensor, shape)
-        for name, tensor, shape in zip(
-            ("first_input", "second_input"), (first, second), shapes, strict=True
-        )
-    ]
-    y = nest.write("output", target, full)
-    bounds = nest.table("bounds", np.array(plain_range(op, "float32"), np.float32))
-    one = "_one" if shapes[1][-1] < full[-1] else ""
-    with nest.loops(full[:-1]) as index:
-        places = [
-            tirx.address_of(view[broadcast((*index, 0), size)])
-            for view, size in zip((y, *views), (full, *shapes), strict=True)
-        ]
-        nest.call(f"ethosgen_{op.code.lower()}{one}_f32", *places, full[-1], bounds.data)
-    return nest.kernel(FILES)
+    bounds = np.array(plain_range(op, "float32"), np.float32)
+    single = "_one" if shapes[1][-1] < full[-1] else ""
+    function, three = f"ethosgen_{op.code.lower()}{single}_f32", (first, second, target)
+    return rows_of_two(function, three, (*shapes, full), ("bounds", bounds), FILES)

@@ -5,6 +5,8 @@ Without Helium they are those of a Cortex-M33's floating-point unit.
 
 from dataclasses import dataclass
 
+from ethosgen.aot.libraries.framework.sizes import pieces
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -27,13 +29,9 @@ STRIP = 60
 """For each strip, and for each of its rows half as much."""
 
 
-def _up(value: int, to: int) -> int:
-    return -(-value // to)
-
-
 def rows(by: Figures, count: int, depth: int, channels: int) -> float:
     """Return the estimate for rows times weights."""
-    blocks, (tiles, rest) = _up(channels, 4), divmod(count, 4)
+    blocks, (tiles, rest) = pieces(channels, 4), divmod(count, 4)
     if rest > 1 and tiles:
         tiles, rest = tiles + 1, 0
 

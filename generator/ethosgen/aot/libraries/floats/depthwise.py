@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import convolution, sizes_of, two_forms, whole_convolution
 from ethosgen.aot.libraries.floats.shapes import FloatDepthwise
+from ethosgen.aot.libraries.framework.calls import CFunction, pixels_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import padded
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Table
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_f32.c"})
@@ -39,39 +39,25 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     layer = order.float_layer(op, tensors)
     if layer is None:
         return None
-    source, target, depth = layer.source, layer.target, layer.source.shape[3]
+    depth = layer.source.shape[3]
     if depth == 1:
         weights = layer.weights.array().transpose(3, 1, 2, 0)
         return convolution(layer, weights, sizes_of(op, tensors))
     _, height, width, channels = layer.weights.shape
-    vertical, horizontal = make_window(op, (height, width), source, target)
-    steps = horizontal.dilation * depth, vertical.dilation * source.shape[2] * depth
+    window = make_window(op, (height, width), layer.source, layer.target)
+    steps = window[1].dilation * depth, window[0].dilation * layer.source.shape[2] * depth
     is_column = width == 1
-    layer_shape = FloatDepthwise(
+    biases = np.concatenate([layer.bounds, padded(order.biases_of(layer), order.BLOCK)])
+    constants: dict[str, Table] = {"biases": biases.astype(np.float32)}
+    if depth < channels:
+        places = np.arange(channels) // (channels // depth)
+        constants["places"] = padded(places.astype(np.uint32), order.BLOCK)
+    constants["shape"] = FloatDepthwise(
         channels=channels,
         tap_floats=steps[is_column],
         row_floats=steps[1],
         weight_row=width * channels,
     )
-    biases = np.concatenate([layer.bounds, padded(order.biases_of(layer), order.BLOCK)])
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w = nest.read("weights", layer.weights)
-    bias = nest.table("biases", biases.astype(np.float32))
-    tables, name = [bias.data], "ethosgen_depthwise_f32"
-    if depth < channels:
-        places = np.arange(channels) // (channels // depth)
-        tables.append(nest.table("places", padded(places.astype(np.uint32), order.BLOCK)).data)
-        name = "ethosgen_depthwise_copies_f32"
-    shape = nest.table("shape", layer_shape)
-    with nest.loops(target.shape[:3], "n oy ox") as (n, oy, ox):
-        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
-        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
-        taps = bottom - top, right - left
-        nest.call(
-            name,
-            *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
-            *(tirx.address_of(w[0, top, left, 0]), *(taps[::-1] if is_column else taps)),
-            *(*tables, shape.data),
-        )
-    return nest.kernel(FILES)
+    copies = "_copies" if depth < channels else ""
+    function = CFunction(f"ethosgen_depthwise{copies}_f32", FILES)
+    return pixels_kernel(layer, window, function, constants, is_column, "n oy ox")

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import two_forms
 from ethosgen.aot.libraries.floats.shapes import FloatPool
+from ethosgen.aot.libraries.framework.calls import pixels
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.loops.window import pool_window
 from ethosgen.aot.operators.layout import constant
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.rescaling import plain_range
 
@@ -53,17 +53,13 @@ def _shape(width: int, channels: int) -> FloatPool:
 
 def _windows(function: str, op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    vertical, horizontal = pool_window(op, tensors)
     _, _, width, channels = source.shape
     nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    bounds = nest.table("bounds", np.array(plain_range(op, "float32"), np.float32))
-    shape = nest.table("shape", _shape(width, channels))
-    with nest.loops(target.shape[:3], "n oy ox") as (n, oy, ox):
-        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
-        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
-        ends = tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)
-        nest.call(function, *ends, bottom - top, right - left, bounds.data, shape.data)
+    views = nest.read("input", source), nest.write("output", target)
+    bounds = np.array(plain_range(op, "float32"), np.float32)
+    tables = nest.tables({"bounds": bounds, "shape": _shape(width, channels)})
+    with pixels(nest, target, pool_window(op, tensors), views, "n oy ox") as pixel:
+        nest.call(function, *pixel.ends, *pixel.taps, *tables)
     return nest.kernel(FILES)
 
 
@@ -86,9 +82,9 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     x = nest.read("input", source)
     y = nest.write("output", target, (batches, channels))
-    bounds = nest.table("bounds", np.array((-np.inf, np.inf), np.float32))
-    shape = nest.table("shape", _shape(width, channels))
+    bounds = np.array((-np.inf, np.inf), np.float32)
+    tables = nest.tables({"bounds": bounds, "shape": _shape(width, channels)})
     with nest.loop("n", batches) as n:
-        ends = tirx.address_of(y[n, 0]), tirx.address_of(x[n, 0, 0, 0])
-        nest.call("ethosgen_average_pool_f32", *ends, height, width, bounds.data, shape.data)
+        ends = address(y, n, 0), address(x, n, 0, 0, 0)
+        nest.call("ethosgen_average_pool_f32", *ends, height, width, *tables)
     return nest.kernel(FILES)

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import MATRIX, two_forms
 from ethosgen.aot.libraries.floats.shapes import contiguous
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.operators.matmul import full_shape, product_sizes
+from ethosgen.aot.libraries.framework.products import read_matrices
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast
+from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 FILES = MATRIX | {"ethosgen_pack_f32.c"}
@@ -23,49 +23,27 @@ WHOLE = (-np.inf, np.inf)
 
 
 def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
-    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    batches, (rows, columns, depth) = _merged(op, first, second, target)
+    matrices = read_matrices(op, tensors)
+    columns, depth = matrices.columns, matrices.depth
     pack = 80 + -(-columns // order.BLOCK) * (20 + PACK[by] * depth)
-    return prod(batches) * (pack + cost.rows(by, rows, depth, columns))
+    return prod(matrices.batches) * (pack + cost.rows(by, matrices.rows, depth, columns))
 
 
 @packed("BATCH_MATMUL", dtype="float32", cycles=two_forms(_whole))
 def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the matrices of each batch by one call."""
-    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    if op.options.get("adj_x") or second.dtype != "float32":
+    matrices = read_matrices(op, tensors)
+    if matrices.has_columns or matrices.second.dtype != "float32" or matrices.is_empty:
         return None
-    batches, (rows, columns, depth) = _merged(op, first, second, target)
-    if min(target.elements, depth) == 0:
-        return None
-    steps = (1, depth) if op.options.get("adj_y") else (columns, 1)
-    leads = [full_shape(tensor, len(batches))[:-2] if batches else () for tensor in (first, second)]
-    nest = Nest()
-    a = nest.read("first", first, (*leads[0], rows * depth))
-    b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", contiguous(rows, depth, columns))
-    y = nest.write("output", target, (*batches, rows * columns))
-    blocks = -(-columns // order.BLOCK)
-    weights = nest.workspace("weights", "float32", (2 + blocks * order.BLOCK * (1 + depth),))
-    with nest.loops(batches) as batch:
-        left, right = (
-            tirx.address_of(matrix[(*broadcast(batch, lead), 0)])
-            for matrix, lead in zip((a, b), leads, strict=True)
-        )
-        nest.call("ethosgen_pack_f32", weights.data, right, depth, columns, *steps)
-        place = tirx.address_of(y[(*batch, 0)])
-        nest.call("ethosgen_matrix_f32", place, left, weights.data, shape.data)
+    columns, depth = matrices.columns, matrices.depth
+    steps = (1, depth) if matrices.has_rows else (columns, 1)
+    nest, shape = Nest(), contiguous(matrices.rows, depth, columns)
+    floats = 2 + -(-columns // order.BLOCK) * order.BLOCK * (1 + depth)
+
+    def declare(_output: Any) -> list[Any]:
+        return [nest.workspace("weights", "float32", (floats,)).data]
+
+    with matrices.products(nest, shape, declare) as ((place, left, right), (weights, struct)):
+        nest.call("ethosgen_pack_f32", weights, right, depth, columns, *steps)
+        nest.call("ethosgen_matrix_f32", place, left, weights, struct)
     return nest.kernel(FILES)
-
-
-def _merged(
-    op: Operator, first: Tensor, second: Tensor, target: Tensor
-) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return the batches, and rows, columns and depth of each.
-
-    If all batches have the same second matrix, their rows are those of one product.
-    """
-    batches, (rows, columns, depth) = product_sizes(op, first, second, target)
-    if prod(second.shape[:-2]) > 1 or op.options.get("adj_x"):
-        return batches, (rows, columns, depth)
-    return (), (rows * prod(batches), columns, depth)

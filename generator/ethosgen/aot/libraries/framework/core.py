@@ -57,6 +57,26 @@ class CorePad(Struct, name="ethosgen_dsp_pad"):
     value: Annotated[int, "of each byte of the padding"]
 
 
+class PlaneWindows(Struct):
+    """The first members of depthwise layers from planes; rows and columns may be exchanged."""
+
+    height: Annotated[int, "of the input, in rows"]
+    width: Annotated[int, "columns of the input that are used"]
+    channels: int
+    copies: Annotated[int, "adjacent outputs for each channel of the input"]
+    row_bytes: int
+    column_bytes: int
+    zero_point: Annotated[int, "of the input: the value of its padding"]
+    taps_y: int
+    taps_x: int
+    dilation_y: int
+    dilation_x: int
+    stride_y: int
+    stride_x: int
+    before_y: Annotated[int, "padding"]
+    before_x: int
+
+
 class CoreMultiplier(Struct, name="ethosgen_dsp_multiplier"):
     """A multiplier for sums: 2^(left - 1) * mantissa / 2^31, and a right shift that rounds."""
 

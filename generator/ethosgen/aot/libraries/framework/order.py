@@ -1,6 +1,6 @@
 """Layers whose weights can be packed, and biases and scales in tables for C."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,6 +77,11 @@ def each_multiplier(layer: Layer) -> list[Multiplier]:
     """Return one multiplier for each channel."""
     multipliers = list(layer.multipliers)
     return multipliers * (layer.channels if len(multipliers) == 1 else 1)
+
+
+def by_group(pack: Callable[[Array], Array], array: Array, groups: int) -> Array:
+    """Return what is packed of each group of channels, one after another."""
+    return np.concatenate([pack(part) for part in np.split(array, groups)])
 
 
 def padded(array: Array, multiple: int, axis: int = 0) -> Array:

@@ -1,15 +1,15 @@
 """BATCH_MATMUL as products of matrices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
 from typing import Annotated, Any
-
-from tvm import tirx
 
 from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.operators.matmul import full_shape, product_sizes
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast
+from ethosgen.aot.tir.nest import Nest, address, broadcast
 from ethosgen.aot.tir.quantization import limits, zero_point_of
 from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
@@ -47,34 +47,89 @@ class MatrixProduct(Struct, name="ethosgen_product"):
     output: OutputRange
 
 
-def merged_sizes(
-    op: Operator, first: Tensor, second: Tensor, target: Tensor
-) -> tuple[tuple[int, ...], tuple[int, int, int]]:
-    """Return the batches, and rows, columns and depth.
+@dataclass(frozen=True)
+class Matrices:
+    """The operands of a BATCH_MATMUL, and how many products of which sizes it has.
+
+    `has_columns` means that the rows of the first matrix are stored as columns, `has_rows` that the
+    columns of the second are stored as rows.
+    """
+
+    first: Tensor
+    second: Tensor
+    target: Tensor
+    batches: tuple[int, ...]
+    rows: int
+    columns: int
+    depth: int
+    has_columns: bool
+    has_rows: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to multiply."""
+        return min(self.target.elements, self.depth) == 0
+
+    def each(self, cycles: float) -> float:
+        """Return the cycles for each output, matrices those of a product."""
+        return prod(self.batches) * cycles / max(self.target.elements, 1)
+
+    @contextmanager
+    def products(
+        self, nest: Nest, struct: Struct, declare: Callable[[Any], list[Any]] = lambda _: []
+    ) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Open loops over the products.
+
+        Yield the addresses of outputs and both matrices, and the pointers of temporary memory, as
+        `declare` returns them, and of the struct.
+        """
+        leads = [_leading(tensor, self.batches) for tensor in (self.first, self.second)]
+        a = nest.read("first", self.first, (*leads[0], self.rows * self.depth))
+        b = nest.read("second", self.second, (*leads[1], self.columns * self.depth))
+        shape = nest.table("shape", struct)
+        y = nest.write("output", self.target, (*self.batches, self.rows * self.columns))
+        constants = [*declare(y), shape.data]
+        with nest.loops(self.batches) as batch:
+            operands = [
+                address(matrix, *broadcast(batch, lead), 0)
+                for matrix, lead in zip((a, b), leads, strict=True)
+            ]
+            yield [address(y, *batch, 0), *operands], constants
+
+
+def room_of(nest: Nest, count: int) -> Callable[[Any], list[Any]]:
+    """Return a function that declares so many bytes as all of a kernel's temporary memory."""
+    return lambda _output: [nest.room("room", count).data]
+
+
+def read_matrices(op: Operator, tensors: Sequence[Tensor]) -> Matrices:
+    """Return the operands of a BATCH_MATMUL.
 
     If all batches have the same second matrix, their rows are those of one product.
     """
+    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     batches, (rows, columns, depth) = product_sizes(op, first, second, target)
-    if prod(second.shape[:-2]) > 1 or op.options.get("adj_x"):
-        return batches, (rows, columns, depth)
-    return (), (rows * prod(batches), columns, depth)
+    stored = bool(op.options.get("adj_x")), bool(op.options.get("adj_y"))
+    if prod(second.shape[:-2]) <= 1 and not stored[0]:
+        batches, rows = (), rows * prod(batches)
+    return Matrices(first, second, target, batches, rows, columns, depth, *stored)
 
 
-def leading(tensor: Tensor, batches: tuple[int, ...]) -> tuple[int, ...]:
+def _leading(tensor: Tensor, batches: tuple[int, ...]) -> tuple[int, ...]:
     """Return as many leading dimensions as there are batches."""
     return full_shape(tensor, len(batches))[:-2] if batches else ()
 
 
 def product_kernel(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the matrices of each batch in one call."""
-    first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-    if second.dtype != "int8":
+    matrices = read_matrices(op, tensors)
+    if matrices.second.dtype != "int8":
         return None
-    batches, (rows, columns, depth) = merged_sizes(op, first, second, target)
-    (multiplier,) = multipliers_of(first, second, target)
-    steps = (depth, 1) if op.options.get("adj_y") else (1, columns)
-    widest = max(steps[1], rows if op.options.get("adj_x") else 1)
-    if multiplier.shift > 0 or min(target.elements, depth) == 0 or widest > MOST_TURNED:
+    rows, depth, columns = matrices.rows, matrices.depth, matrices.columns
+    (multiplier,) = multipliers_of(matrices.first, matrices.second, matrices.target)
+    steps = (depth, 1) if matrices.has_rows else (1, columns)
+    widest = max(steps[1], rows if matrices.has_columns else 1)
+    if multiplier.shift > 0 or matrices.is_empty or widest > MOST_TURNED:
         return None
     low, high = limits("int8")
     product = MatrixProduct(
@@ -83,30 +138,26 @@ def product_kernel(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         columns=columns,
         column_step=steps[0],
         step=steps[1],
-        first_zero_point=zero_point_of(first),
-        second_zero_point=zero_point_of(second),
+        first_zero_point=zero_point_of(matrices.first),
+        second_zero_point=zero_point_of(matrices.second),
         mantissa=multiplier.mantissa,
         shift=multiplier.shift,
-        output=OutputRange(zero_point=zero_point_of(target), low=low, high=high),
+        output=OutputRange(zero_point=zero_point_of(matrices.target), low=low, high=high),
     )
-    leads = [leading(tensor, batches) for tensor in (first, second)]
     nest = Nest()
-    a = nest.read("first", first, (*leads[0], rows * depth))
-    b = nest.read("second", second, (*leads[1], columns * depth))
-    shape = nest.table("shape", product)
-    y = nest.write("output", target, (*batches, rows * columns))
-    terms = nest.workspace("terms", "int32", (rows,))
-    # With steps of 1 there is nothing to turn.
-    turned = y.data if steps[1] == 1 else nest.workspace("turned", "int8", (BLOCK * depth,)).data
-    with nest.loops(batches) as batch:
-        left, right = (
-            tirx.address_of(matrix[(*broadcast(batch, lead), 0)])
-            for matrix, lead in zip((a, b), leads, strict=True)
-        )
-        if op.options.get("adj_x"):
+
+    def declare(output: Any) -> list[Any]:
+        terms = nest.workspace("terms", "int32", (rows,)).data
+        # With steps of 1 there is nothing to turn.
+        if steps[1] == 1:
+            return [terms, output.data]
+        return [terms, nest.workspace("turned", "int8", (BLOCK * depth,)).data]
+
+    with matrices.products(nest, product, declare) as (places, constants):
+        place, left, right = places
+        if matrices.has_columns:
             left = turned_matrix(nest, "first_turned", left, (depth, rows))
-        place = tirx.address_of(y[(*batch, 0)])
-        nest.call("ethosgen_product_s8", place, left, right, terms.data, turned, shape.data)
+        nest.call("ethosgen_product_s8", place, left, right, *constants)
     return nest.kernel(PRODUCT)
 
 

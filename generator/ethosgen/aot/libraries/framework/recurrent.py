@@ -1,13 +1,13 @@
 """The matrices and curves of layers with state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.framework import core
+from ethosgen.aot.libraries.framework.calls import CFunction
 from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
 from ethosgen.aot.operators.activation import sigmoid_table
 from ethosgen.aot.operators.recurrent import (
@@ -21,7 +21,7 @@ from ethosgen.aot.operators.recurrent import (
     read_svdf,
 )
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Nest, Table, address
 from ethosgen.aot.tir.quantization import (
     Multiplier,
     quantize_multiplier,
@@ -85,43 +85,53 @@ def curve_lines() -> Array:
 def svdf_of(op: Operator, tensors: Sequence[Tensor], sums: RowSums) -> Kernel | None:
     """Return the kernel of an SVDF with a library's sums."""
     layer = read_svdf(op, tensors)
-    types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
-    constants = (layer.features, layer.time, layer.bias)
-    if (
-        types != ["int8", "int16", "int16", "int32"]
-        or zero_point_of(layer.state)
-        or any(tensor.data is None for tensor in constants)
-    ):
-        return None
-    shape = _svdf_shape(layer)
+    shape = _svdf_shape(layer) if is_covered(layer) else None
     if shape is None:
         return None
-    batch, depth = layer.source.shape
     weights = layer.features.array()
     biases = sums.biases(weights, folded_biases(weights, zero_point_of(layer.source)))
+    constants: dict[str, Table] = {
+        "weights": _blocks([weights], sums),
+        "biases": padded(biases, BLOCK),
+        "time_weights": layer.time.array(),
+        "unit_biases": layer.bias.array(),
+        "shape": shape,
+    }
+    function = CFunction(
+        "ethosgen_dsp_svdf_s8", SVDF | sums.sources, sums.row_bytes(layer.source.shape[1])
+    )
+    return svdf_kernel(layer, function, constants)
+
+
+def is_covered(layer: Svdf) -> bool:
+    """Return whether an SVDF has the types of the kernels, and constants."""
+    types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
+    constants = (layer.features, layer.time, layer.bias)
+    is_usual = types == ["int8", "int16", "int16", "int32"] and not zero_point_of(layer.state)
+    return is_usual and all(tensor.data is not None for tensor in constants)
+
+
+def svdf_kernel(layer: Svdf, function: CFunction, constants: Mapping[str, Table]) -> Kernel:
+    """Return a call for each row of an SVDF's input."""
     nest = Nest()
-    x = nest.read("input", layer.source)
-    tables = [
-        nest.table("weights", _blocks([weights], sums)),
-        nest.table("biases", padded(biases, BLOCK)),
-        nest.table("time_weights", layer.time.array()),
-        nest.table("unit_biases", layer.bias.array()),
-        nest.table("shape", shape),
-    ]
-    y = nest.write("output", layer.target)
-    state = nest.variable("state", layer.state)
-    room = nest.room("room", sums.row_bytes(depth))
-    with nest.loop("n", batch) as n:
-        places = [tirx.address_of(view[n, 0]) for view in (y, x, state)]
-        nest.call("ethosgen_dsp_svdf_s8", *places, room.data, *(t.data for t in tables))
-    return nest.kernel(SVDF | sums.sources)
+    x, tables = nest.read("input", layer.source), nest.tables(constants)
+    y, state = nest.write("output", layer.target), nest.variable("state", layer.state)
+    room = function.declare_room(nest)
+    with nest.loop("n", layer.source.shape[0]) as n:
+        nest.call(function.name, *(address(view, n, 0) for view in (y, x, state)), *room, *tables)
+    return nest.kernel(function.sources)
+
+
+def svdf_multipliers(layer: Svdf) -> tuple[Multiplier, Multiplier]:
+    """Return the factors from sums of features to the state, and from there to the output."""
+    held = scale_of(layer.state)
+    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
+    return into, quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
 
 
 def _svdf_shape(layer: Svdf) -> core.CoreSvdf | None:
     """Return the struct of a layer, None if the kernel does not cover the layer."""
-    held = scale_of(layer.state)
-    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
-    out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
+    into, out = svdf_multipliers(layer)
     first = multiplier_of(into, _most(layer.features))
     # The totals are not doubled, since they may have all 32 bits.
     last = multiplier_of(out, 0)
@@ -175,27 +185,32 @@ def lstm_of(op: Operator, tensors: Sequence[Tensor], sums: RowSums) -> Kernel | 
     shape = _lstm_shape(layer)
     if shape is None:
         return None
-    batch, _, features, units = layer.sizes
+    _, _, features, units = layer.sizes
+    constants: dict[str, Table] = {
+        "weights": _lstm_weights(layer, sums),
+        "biases": _lstm_biases(layer, sums),
+        "lines": curve_lines(),
+        "shape": shape,
+    }
+    room = sums.row_bytes(features) + sums.row_bytes(units)
+    function = CFunction("ethosgen_dsp_lstm_s8", LSTM | sums.sources, room)
+    return lstm_kernel(layer, function, constants)
+
+
+def lstm_kernel(layer: Lstm, function: CFunction, constants: Mapping[str, Table]) -> Kernel:
+    """Return a call for each batch of an LSTM's input, for all time steps."""
+    batch, _, _, units = layer.sizes
     nest = Nest()
-    x = nest.read("input", layer.source)
-    tables = [
-        nest.table("weights", _lstm_weights(layer, sums)),
-        nest.table("biases", _lstm_biases(layer, sums)),
-        nest.table("lines", curve_lines()),
-        nest.table("shape", shape),
-    ]
+    x, tables = nest.read("input", layer.source), nest.tables(constants)
     y = nest.write("output", layer.target)
-    states = [
-        nest.variable(name, tensor, (batch, units))
-        for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
-    ]
-    room = nest.room("room", sums.row_bytes(features) + sums.row_bytes(units))
+    hidden = nest.variable("hidden_state", layer.hidden, (batch, units))
+    cell = nest.variable("cell_state", layer.cell, (batch, units))
+    room = function.declare_room(nest)
     with nest.loop("n", batch) as n:
         row = (0, n, 0) if layer.by_time else (n, 0, 0)
-        places = [tirx.address_of(view[row]) for view in (y, x)]
-        places += [tirx.address_of(state[n, 0]) for state in states]
-        nest.call("ethosgen_dsp_lstm_s8", *places, room.data, *(t.data for t in tables))
-    return nest.kernel(LSTM | sums.sources)
+        states = address(hidden, n, 0), address(cell, n, 0)
+        nest.call(function.name, address(y, *row), address(x, *row), *states, *room, *tables)
+    return nest.kernel(function.sources)
 
 
 def _by_block(gates: Sequence[Array]) -> list[Array]:

@@ -53,7 +53,25 @@ def _window(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int, int]:
     return height, width, 1 if op.code == "DEPTHWISE_CONV_2D" else depth
 
 
-def estimate_of(whole: Callable[[LayerSizes], float]) -> Cycles:
+def pieces(value: int, size: int) -> int:
+    """Return how many pieces of a size cover a value."""
+    return -(-value // size)
+
+
+Estimate = Callable[[LayerSizes], float]
+"""The cycles of a whole layer."""
+
+
+def rows_or_patches(rows: Estimate, patches: Estimate) -> Estimate:
+    """Return the estimate of convolutions: rows in the input, or copies of windows."""
+
+    def convolution(sizes: LayerSizes) -> float:
+        return (rows if sizes.is_point and sizes.groups == 1 else patches)(sizes)
+
+    return convolution
+
+
+def estimate_of(whole: Estimate) -> Cycles:
     """Return an estimate for each element from that of a whole layer."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:

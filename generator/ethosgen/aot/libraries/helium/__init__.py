@@ -9,7 +9,6 @@ from ethosgen.values.network import Operator, Tensor
 _FAMILIES = (
     "addition",
     "depthwise",
-    "fft",
     "matrix",
     "pad",
     "pool",
@@ -22,10 +21,6 @@ _FAMILIES = (
     "depthwise_s16",
     "elements_s16",
     "matrix_s16",
-    "pool_s16",
-    "product_s16",
-    "recurrent_s16",
-    "softmax_s16",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""
 _FOLDER = "kernels"

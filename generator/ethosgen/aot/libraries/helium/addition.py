@@ -2,27 +2,23 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
+from ethosgen.aot.libraries.framework.elementwise import LEAST_ROW, rows_of_two
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.libraries.helium import cost
 from ethosgen.aot.libraries.helium.shapes import Add, Mul, ScaledInput
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.nest import merge_dimensions
 from ethosgen.aot.tir.quantization import (
     Multiplier,
     activation_range,
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 ADDITION = frozenset({"ethosgen_add.c"})
-LEAST_ROW = 8
-"""Least elements of a row for which a micro-kernel call is faster."""
 
 
 @packed("ADD", "SUB", cycles=cost.SUMS)
@@ -44,9 +40,11 @@ def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if struct is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
         return None
     name = "mul" if op.code == "MUL" else "add"
-    one = "_one" if shapes[1][-1] == 1 else ""
-    form = "sub" if signs[1] < 0 and not one else name
-    return _rows(f"ethosgen_{form}{one}_s8", name, (first, second, target), (*shapes, full), struct)
+    single = "_one" if shapes[1][-1] == 1 else ""
+    form = "sub" if signs[1] < 0 and not single else name
+    function, files = f"ethosgen_{form}{single}_s8", frozenset({f"ethosgen_{name}.c"})
+    three, constant = (first, second, target), ("shape", struct)
+    return rows_of_two(function, three, (*shapes, full), constant, files)
 
 
 def _is_turned(
@@ -57,32 +55,6 @@ def _is_turned(
     if 1 in (first, second):
         return first == 1 and op.code != "SUB"
     return op.code != "MUL" and scale_of(inputs[0]) < scale_of(inputs[1])
-
-
-def _rows(
-    function: str,
-    name: str,
-    tensors: tuple[Tensor, Tensor, Tensor],
-    shapes: Sequence[tuple[int, ...]],
-    struct: Struct,
-) -> Kernel:
-    """Call a micro-kernel for each row of the output."""
-    nest, (first, second, target), full = Nest(), tensors, shapes[-1]
-    views = [
-        nest.read(called, tensor, shape)
-        for called, tensor, shape in zip(
-            ("first_input", "second_input"), (first, second), shapes, strict=False
-        )
-    ]
-    y = nest.write("output", target, full)
-    shape = nest.table("shape", struct)
-    with nest.loops(full[:-1]) as index:
-        places = [
-            tirx.address_of(view[broadcast((*index, 0), size)])
-            for view, size in zip((y, *views), (full, *shapes), strict=False)
-        ]
-        nest.call(function, *places, full[-1], shape.data)
-    return nest.kernel(frozenset({f"ethosgen_{name}.c"}))
 
 
 def sum_of(

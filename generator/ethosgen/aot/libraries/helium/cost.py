@@ -7,19 +7,15 @@ channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions
 """
 
 from ethosgen.aot.cost import TwoForms, per_element
-from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, pieces, rows_or_patches
 
 LANES, BLOCK, HALF = 16, 4, 8
 """Bytes of a vector; channels of a block of the matrix kernel, and of an average pool."""
 
 
-def _up(value: int, to: int) -> int:
-    return -(-value // to)
-
-
 def multiplied(rows: int, depth: int, channels: int) -> float:
     """Return the estimate of the instructions for rows times weights with Helium."""
-    blocks, vectors = _up(channels, BLOCK), _up(depth, LANES)
+    blocks, vectors = pieces(channels, BLOCK), pieces(depth, LANES)
     pairs, rest = divmod(rows, 2)
     if vectors == 1 and rows > 1:
         return 110 + blocks * (62 + 22.0 * rows)
@@ -39,25 +35,17 @@ def _rows_in_c(one: LayerSizes) -> float:
 
 def _patches(one: LayerSizes) -> float:
     """Rows that are copies of windows."""
-    blocks = _up(one.channels // one.groups, BLOCK)
-    products = blocks * (25.2 + 9.9 * _up(one.taps * one.depth, LANES))
-    copies = one.taps_y * (13.6 + 3.82 * _up(one.taps_x * one.depth, LANES))
+    blocks = pieces(one.channels // one.groups, BLOCK)
+    products = blocks * (25.2 + 9.9 * pieces(one.taps * one.depth, LANES))
+    copies = one.taps_y * (13.6 + 3.82 * pieces(one.taps_x * one.depth, LANES))
     return one.pixels * one.groups * (108.8 + products + copies)
 
 
 def _patches_in_c(one: LayerSizes) -> float:
-    row = LANES * _up(one.taps * one.depth, LANES)
+    row = LANES * pieces(one.taps * one.depth, LANES)
     products = one.channels // one.groups * (50.1 + 10.0 * row)
     copies = one.taps_y * (14.0 + 3.42 * one.taps_x * one.depth)
     return one.pixels * one.groups * (107.5 + products + copies)
-
-
-def _convolution(one: LayerSizes) -> float:
-    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
-
-
-def _convolution_in_c(one: LayerSizes) -> float:
-    return _rows_in_c(one) if one.is_point and one.groups == 1 else _patches_in_c(one)
 
 
 MOST_TAPS = 256
@@ -70,7 +58,7 @@ def _mean(one: LayerSizes) -> float:
 
 
 def _window_averages(one: LayerSizes) -> float:
-    return one.pixels * (39.4 + _up(one.channels, HALF) * (55.7 + 6.42 * one.taps))
+    return one.pixels * (39.4 + pieces(one.channels, HALF) * (55.7 + 6.42 * one.taps))
 
 
 def is_mean(one: LayerSizes) -> bool:
@@ -91,7 +79,7 @@ def _averages_in_c(one: LayerSizes) -> float:
 
 
 def _maxima(one: LayerSizes) -> float:
-    return one.pixels * (27.5 + _up(one.channels, LANES) * (29.4 + 6.1 * one.taps))
+    return one.pixels * (27.5 + pieces(one.channels, LANES) * (29.4 + 6.1 * one.taps))
 
 
 def _maxima_in_c(one: LayerSizes) -> float:
@@ -99,7 +87,10 @@ def _maxima_in_c(one: LayerSizes) -> float:
 
 
 DENSE = TwoForms(estimate_of(_rows), estimate_of(_rows_in_c))
-CONVOLUTION = TwoForms(estimate_of(_convolution), estimate_of(_convolution_in_c))
+CONVOLUTION = TwoForms(
+    estimate_of(rows_or_patches(_rows, _patches)),
+    estimate_of(rows_or_patches(_rows_in_c, _patches_in_c)),
+)
 AVERAGES = TwoForms(estimate_of(_averages), estimate_of(_averages_in_c))
 MAXIMA = TwoForms(estimate_of(_maxima), estimate_of(_maxima_in_c))
 SUMS = TwoForms(per_element(4.6, broadcast=8.0), per_element(80.0))

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.cost import TwoForms
+from ethosgen.aot.libraries.framework.calls import CFunction, call_for_images, named
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
 from ethosgen.aot.libraries.helium import order, shapes
@@ -13,7 +12,7 @@ from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_of, convolution,
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.values.network import Operator, Tensor
 
@@ -62,25 +61,15 @@ def _lines_of(op: Operator, tensors: Sequence[Tensor]) -> Lines | None:
 
 
 def _kernel(layer: Layer, lines: Lines) -> Kernel:
-    source, target = layer.source, layer.target
+    room = 0 if lines.is_in_place else lines.room_bytes
+    files = IN_PLACE if lines.is_in_place else LINES
+    function = CFunction(f"ethosgen_depthwise_{lines.form}_s8", files, room, "lines")
     nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    weights, scales, shape = _constants(layer, lines)
-    tables = [
-        nest.table("weights", weights).data,
-        nest.table("scales", scales).data,
-        nest.table("shape", shape).data,
-    ]
-    room = () if lines.is_in_place else (nest.room("lines", lines.room_bytes).data,)
-    with nest.loop("n", target.shape[0]) as n:
-        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
-        nest.call(f"ethosgen_depthwise_{lines.form}_s8", *places, *room, *tables)
-    if lines.is_in_place:
-        return nest.kernel(IN_PLACE)
-    if layer.bounds == (-128, 127):
-        return nest.kernel(LINES)
-    nest.call("ethosgen_limit_s8", tirx.address_of(y[0, 0, 0, 0]), target.elements, *layer.bounds)
-    return nest.kernel(LINES | LIMIT)
+    y = call_for_images(nest, layer, function, named(*_constants(layer, lines)))
+    if lines.is_in_place or layer.bounds == (-128, 127):
+        return nest.kernel(files)
+    nest.call("ethosgen_limit_s8", address(y, 0, 0, 0, 0), layer.target.elements, *layer.bounds)
+    return nest.kernel(files | LIMIT)
 
 
 def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.HeliumDepthwise]:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import TwoForms, per_product
+from ethosgen.aot.libraries.framework.calls import CFunction, pixels_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer, padded
 from ethosgen.aot.libraries.helium import order
@@ -16,11 +16,9 @@ from ethosgen.aot.libraries.helium.matrix_s16 import (
     matrix_of,
     narrow_table,
 )
-from ethosgen.aot.libraries.helium.shapes import output_of
-from ethosgen.aot.libraries.helium.shapes_s16 import HeliumDepthwiseS16
+from ethosgen.aot.libraries.helium.shapes import HeliumDepthwiseS16, output_of
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_s16.c", "ethosgen_sums_s16.h", "ethosgen_wide.h"})
@@ -59,35 +57,20 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     layer = packable_layer(op, tensors)
     if layer is None:
         return None
-    source, target = layer.source, layer.target
     _, height, width, channels = layer.weights.shape
-    vertical, horizontal = make_window(op, (height, width), source, target)
-    row, tap = vertical.dilation * source.shape[2] * channels, horizontal.dilation * channels
-    shape_of_layer = HeliumDepthwiseS16(
+    window = make_window(op, (height, width), layer.source, layer.target)
+    shape = HeliumDepthwiseS16(
         channels=channels,
-        row_elements=row,
-        tap_elements=tap,
+        row_elements=window[0].dilation * layer.source.shape[2] * channels,
+        tap_elements=window[1].dilation * channels,
         weight_row=width * channels,
         output=output_of(layer),
     )
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w = nest.read("weights", layer.weights)
     table = narrow_table(layer, layer.weights.array().reshape(-1, channels).T)
     form = "_wide" if table is None else ""
-    values = order.scales_s64(layer).reshape(-1) if table is None else _scales(table)
-    scales = nest.table("scales", values)
-    shape = nest.table("shape", shape_of_layer)
-    with nest.loops(target.shape[:3]) as (n, oy, ox):
-        (top, bottom), (left, right) = vertical.inside(oy), horizontal.inside(ox)
-        first = x[n, vertical.position(oy, top), horizontal.position(ox, left), 0]
-        nest.call(
-            f"ethosgen_depthwise_pixel{form}_s16",
-            *(tirx.address_of(y[n, oy, ox, 0]), tirx.address_of(first)),
-            *(tirx.address_of(w[0, top, left, 0]), bottom - top, right - left),
-            *(scales.data, shape.data),
-        )
-    return nest.kernel(FILES)
+    scales = order.scales_s64(layer).reshape(-1) if table is None else _scales(table)
+    function = CFunction(f"ethosgen_depthwise_pixel{form}_s16", FILES)
+    return pixels_kernel(layer, window, function, {"scales": scales, "shape": shape})
 
 
 def _scales(table: Array) -> Array:

@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipliers
 from ethosgen.aot.cost import Cycles
+from ethosgen.aot.libraries.framework.elementwise import LEAST_ROW, rows_of_two
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
-from ethosgen.aot.libraries.helium.addition import LEAST_ROW
-from ethosgen.aot.libraries.helium.shapes_s16 import AddS16, HeliumCurveS16, MulS16
+from ethosgen.aot.libraries.helium.shapes import AddS16, HeliumCurveS16, MulS16
 from ethosgen.aot.operators.activation import argument_scale
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, broadcast, merge_dimensions
+from ethosgen.aot.tir.nest import Nest, address, merge_dimensions
 from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
 from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
@@ -83,20 +81,7 @@ def _rows(function: str, files: frozenset[str], three: Three, struct: Struct) ->
     rows_differ = any(shape[-1] != full[-1] for shape in shapes)
     if any(map(zero_point_of, three)) or rows_differ or (repeats and full[-1] < LEAST_ROW):
         return None
-    nest, (first, second, target) = Nest(), three
-    views = [
-        nest.read("first_input", first, shapes[0]),
-        nest.read("second_input", second, shapes[1]),
-    ]
-    y = nest.write("output", target, full)
-    shape = nest.table("shape", struct)
-    with nest.loops(full[:-1]) as index:
-        places = [
-            tirx.address_of(view[broadcast((*index, 0), size)])
-            for view, size in zip((y, *views), (full, *shapes), strict=True)
-        ]
-        nest.call(function, *places, full[-1], shape.data)
-    return nest.kernel(files)
+    return rows_of_two(function, three, (*shapes, full), ("shape", struct), files)
 
 
 def _each(cycles: float) -> Callable[[Operator, Sequence[Tensor]], float]:
@@ -112,9 +97,8 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     nest = Nest()
     x, y = nest.read("input", source, (source.elements,)), nest.write("output", target)
-    lines = nest.table("lines", curve_lines())
     curve = HeliumCurveS16(factor=factor, shift=shift, is_tanh=int(op.code == "TANH"))
-    shape = nest.table("shape", curve)
-    places = tirx.address_of(y[(0,) * len(target.shape)]), tirx.address_of(x[0])
-    nest.call("ethosgen_curve_s16", *places, source.elements, lines.data, shape.data)
+    tables = nest.tables({"lines": curve_lines(), "shape": curve})
+    places = address(y, *(0,) * len(target.shape)), address(x, 0)
+    nest.call("ethosgen_curve_s16", *places, source.elements, *tables)
     return nest.kernel(CURVE)

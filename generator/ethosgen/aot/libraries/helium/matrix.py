@@ -1,28 +1,44 @@
-"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
+"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel.
+
+Convolutions to one or two channels have a kernel of their own, which reads windows where they are.
+"""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import TwoForms
+from ethosgen.aot.libraries.framework.calls import (
+    CFunction,
+    images_kernel,
+    is_point,
+    named,
+    rows_kernel,
+    windows_kernel,
+)
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
+from ethosgen.aot.libraries.framework.order import (
+    Array,
+    by_group,
+    channel_table,
+    packable_layer,
+    padded,
+)
 from ethosgen.aot.libraries.helium import cost, order, shapes
-from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips, is_point
-from ethosgen.aot.libraries.helium.two import cycles_of_two, two_channels
+from ethosgen.aot.libraries.helium.shapes import Two, output_of
+from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.aot.tir.quantization import zero_point_of
-from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
 MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
+TWO = frozenset({"ethosgen_two.c"})
+CHANNELS = 2
 
 
 @packed("FULLY_CONNECTED", cycles=cost.DENSE)
@@ -118,41 +134,20 @@ def _is_for_two(source: Tensor, vertical: Axis, horizontal: Axis, weights: tuple
 
 def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
     """Return a kernel that computes the groups of channels one after another."""
-    source, target, depth = layer.source, layer.target, weights.shape[3]
+    source, depth = layer.source, weights.shape[3]
     count = source.shape[3] // depth
-    channels = layer.channels // count
     strips = group_strips(source, (vertical, horizontal), depth, layer.channels)
     packs, scales, matrix = _constants(layer, strip_order(weights, strips), count, 0, strips.window)
-    steps = len(packs) // count, len(scales) // count
-    convolution = strip_shape(layer, strips, output_steps(layer), matrix)
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    w, s, shape = _tables(nest, (packs, scales, convolution))
-    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
-    with nest.loops((target.shape[0], count), "n group") as (n, group):
-        nest.call(
-            convolution_function(layer, strips),
-            tirx.address_of(y[n, 0, 0, group * channels]),
-            *(tirx.address_of(x[n, 0, 0, group * depth]), *room),
-            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
-            shape.data,
-        )
-    return nest.kernel(MATRIX | CONVOLUTION)
+    shape = strip_shape(layer, strips, output_steps(layer), matrix)
+    function = convolution_function(layer, strips)
+    return windows_kernel(layer, depth, function, (packs, scales, shape))
 
 
 def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
     """Return a kernel that copies the rows under a row of windows, if they are not in place."""
-    source, target = layer.source, layer.target
-    strips = cheapest_strips(vertical, horizontal, source.shape[3], layer.channels)
-    nest = Nest()
-    x, y = nest.read("input", source), nest.write("output", target)
-    tables = _tables(nest, strip_constants(layer, weights, strips, output_steps(layer)))
-    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
-    with nest.loop("n", target.shape[0]) as n:
-        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
-        function = convolution_function(layer, strips)
-        nest.call(function, *places, *room, *(table.data for table in tables))
-    return nest.kernel(MATRIX | CONVOLUTION)
+    strips = cheapest_strips(vertical, horizontal, layer.source.shape[3], layer.channels)
+    constants = strip_constants(layer, weights, strips, output_steps(layer))
+    return images_kernel(layer, convolution_function(layer, strips), named(*constants))
 
 
 def output_steps(layer: Layer) -> tuple[int, int]:
@@ -206,10 +201,11 @@ def matrix_function(layer: Layer, depth: int, rows: int | None = None) -> str:
     return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
 
 
-def convolution_function(layer: Layer, strips: Strips) -> str:
-    """Return the name of the kernel for strips; in place it has no argument for them."""
-    in_place = "_in_place" if strips.is_in_place else ""
-    return f"ethosgen_convolution{in_place}{_short(layer, strips.window)}_s8"
+def convolution_function(layer: Layer, strips: Strips) -> CFunction:
+    """Return the kernel for strips; in place it has no argument for them."""
+    in_place, room = ("_in_place", 0) if strips.is_in_place else ("", strips.bytes)
+    name = f"ethosgen_convolution{in_place}{_short(layer, strips.window)}_s8"
+    return CFunction(name, MATRIX | CONVOLUTION, room, "strip")
 
 
 def _short(layer: Layer, depth: int) -> str:
@@ -237,15 +233,8 @@ def axis_of(
 
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
-    inputs, outputs = layer.source.elements, layer.target.elements
-    nest = Nest()
-    x = nest.read("input", layer.source, (inputs,))
-    y = nest.write("output", layer.target, (outputs,))
-    tables = _tables(nest, matrix_constants(layer, weights, rows))
-    places = tirx.address_of(y[0]), tirx.address_of(x[0])
-    function = matrix_function(layer, weights.shape[1], rows)
-    nest.call(function, *places, *(table.data for table in tables))
-    return nest.kernel(MATRIX)
+    function = CFunction(matrix_function(layer, weights.shape[1], rows), MATRIX)
+    return rows_kernel(layer, function, matrix_constants(layer, weights, rows), has_count=False)
 
 
 def matrix_constants(
@@ -253,12 +242,6 @@ def matrix_constants(
 ) -> tuple[Array, Array, shapes.HeliumMatrix]:
     """Return packed weights, scales, and the struct for rows in the input."""
     return _constants(layer, weights, 1, rows, weights.shape[1])
-
-
-def _tables(nest: Nest, constants: Sequence[Array | Struct]) -> list[Any]:
-    """Declare weights, scales, the struct of a layer, and that of windows if there is one."""
-    names = ("weights", "scales", "shape", "window")
-    return [nest.table(name, values) for name, values in zip(names, constants, strict=False)]
 
 
 def _patches(
@@ -280,23 +263,22 @@ def _patches(
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     window_shape = _window(source, depth, vertical, horizontal)
-    w, s, shape, window = _tables(nest, (packed_weights, scales, matrix, window_shape))
+    constants = named(packed_weights, scales, matrix, window_shape).items()
+    w, s, shape, window = (nest.table(name, values) for name, values in constants)
     patch = nest.room("patch", row)
     with nest.loops((*target.shape[:3], groups), "n oy ox group") as (n, oy, ox, group):
         with nest.loop("i", copies) as i:
             nest.call(
                 copy,
-                tirx.address_of(patch[i * covered]),
-                tirx.address_of(x[n, 0, 0, group * depth]),
+                *(address(patch, i * covered), address(x, n, 0, 0, group * depth)),
                 oy * vertical.stride - vertical.padding,
                 ox * horizontal.stride - horizontal.padding,
                 window.data,
             )
         nest.call(
             matrix_function(layer, row, 1),
-            *(tirx.address_of(y[n, oy, ox, group * channels]), patch.data),
-            *(tirx.address_of(w[group * steps[0]]), tirx.address_of(s[group * steps[1]])),
-            shape.data,
+            *(address(y, n, oy, ox, group * channels), patch.data),
+            *(address(w, group * steps[0]), address(s, group * steps[1]), shape.data),
         )
     return nest.kernel(MATRIX | ROWS)
 
@@ -328,8 +310,49 @@ def _constants(
         channels=layer.channels // groups,
         output=shapes.output_of(layer),
     )
-    parts = np.split(weights, groups)
-    tables = np.split(channel_table(layer, weights), groups)
-    scales = [order.matrix_scales(table) for table in tables]
-    packs = [order.matrix_weights(part) for part in parts]
-    return np.concatenate(packs), np.concatenate(scales), matrix
+    tables = channel_table(layer, weights)
+    return (
+        by_group(order.matrix_weights, weights, groups),
+        by_group(order.matrix_scales, tables, groups),
+        matrix,
+    )
+
+
+def cycles_of_two(vertical: Axis, horizontal: Axis, depth: int, channels: int) -> float | None:
+    """Return the estimated instructions for a picture, None if the kernel does not cover it."""
+    is_row = horizontal.dilation == 1 or horizontal.taps == 1
+    if channels > CHANNELS or not (vertical.is_inside and horizontal.is_inside and is_row):
+        return None
+    vectors = -(-horizontal.taps * depth // order.MATRIX_DEPTH)
+    pairs = vertical.target * -(-horizontal.target // 2)
+    return 40 + vertical.target * 10 + pairs * (60 + vertical.taps * (12 + 9.0 * vectors))
+
+
+def two_channels(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
+    """Return a kernel for weights of (output channel, row, column, input channel)."""
+    _, _, width, depth = layer.source.shape
+    row = width * depth
+    shape = Two(
+        rows=vertical.target,
+        pixels=horizontal.target,
+        row_step=vertical.stride * row,
+        pixel_step=horizontal.stride * depth,
+        taps=vertical.taps,
+        tap_step=vertical.dilation * row,
+        tap_bytes=horizontal.taps * depth,
+        channels=layer.channels,
+        output=output_of(layer),
+    )
+    table = channel_table(layer, weights.reshape(layer.channels, -1))
+    scales = np.resize(table, (2 * CHANNELS, 3)).T.reshape(-1)
+    function = CFunction("ethosgen_convolution_two_s8", TWO)
+    return images_kernel(layer, function, named(_ordered(weights), scales, shape))
+
+
+def _ordered(weights: Array) -> Array:
+    """Pack weights: for every row, for every 16 bytes of it, those of both channels."""
+    channels, rows = weights.shape[:2]
+    flat = padded(weights.reshape(channels, rows, -1), order.MATRIX_DEPTH, 2)
+    both = padded(flat, CHANNELS, 0)
+    split = both.reshape(CHANNELS, rows, -1, order.MATRIX_DEPTH)
+    return np.ascontiguousarray(split.transpose(1, 2, 0, 3)).reshape(-1)

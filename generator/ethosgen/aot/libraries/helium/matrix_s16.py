@@ -8,20 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import TwoForms
+from ethosgen.aot.libraries.framework.calls import (
+    CFunction,
+    images_kernel,
+    is_point,
+    named,
+    rows_kernel,
+)
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, each_multiplier, layer_s16, sums_fit
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.libraries.helium.matrix import output_steps, strip_order, strip_shape
-from ethosgen.aot.libraries.helium.strips import Products, Strips, cheapest_strips, is_point
+from ethosgen.aot.libraries.helium.strips import Products, Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import shorten
-from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
 BYTES = 2
@@ -201,31 +205,17 @@ def _strips_of(op: Operator, matrix: MatrixS16) -> Strips | None:
 
 def _product(matrix: MatrixS16) -> Kernel:
     layer, flat = matrix.layer, matrix.weights.reshape(len(matrix.weights), -1)
-    nest = Nest()
-    x = nest.read("input", layer.source, (layer.source.elements,))
-    y = nest.write("output", layer.target, (layer.target.elements,))
-    tables = _tables(nest, *matrix.constants(flat, matrix.rows))
     is_row = matrix.rows == 1 and not matrix.form
-    function = "ethosgen_row_s16" if is_row else f"ethosgen_matrix{matrix.form}_s16"
-    nest.call(function, tirx.address_of(y[0]), tirx.address_of(x[0]), *tables)
-    return nest.kernel(ROWS[matrix.form])
+    name = "ethosgen_row_s16" if is_row else f"ethosgen_matrix{matrix.form}_s16"
+    constants = matrix.constants(flat, matrix.rows)
+    return rows_kernel(layer, CFunction(name, ROWS[matrix.form]), constants, has_count=False)
 
 
 def _convolution(matrix: MatrixS16, strips: Strips) -> Kernel:
     layer = matrix.layer
     packs, scales, struct = matrix.constants(strip_order(matrix.weights, strips), 1)
     shape = strip_shape(layer, strips, output_steps(layer), struct)
-    nest = Nest()
-    x, y = nest.read("input", layer.source), nest.write("output", layer.target)
-    tables = _tables(nest, packs, scales, shape)
-    room = () if strips.is_in_place else (nest.room("strip", strips.bytes).data,)
-    in_place = "_in_place" if strips.is_in_place else ""
-    with nest.loop("n", layer.target.shape[0]) as n:
-        places = tirx.address_of(y[n, 0, 0, 0]), tirx.address_of(x[n, 0, 0, 0])
-        nest.call(f"ethosgen_convolution{in_place}{matrix.form}_s16", *places, *room, *tables)
-    return nest.kernel(STRIPS[matrix.form])
-
-
-def _tables(nest: Nest, *constants: Array | Struct) -> list[object]:
-    names = ("weights", "scales", "shape")
-    return [nest.table(name, one).data for name, one in zip(names, constants, strict=True)]
+    in_place, room = ("_in_place", 0) if strips.is_in_place else ("", strips.bytes)
+    name = f"ethosgen_convolution{in_place}{matrix.form}_s16"
+    function = CFunction(name, STRIPS[matrix.form], room, "strip")
+    return images_kernel(layer, function, named(packs, scales, shape))

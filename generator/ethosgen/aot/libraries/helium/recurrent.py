@@ -1,14 +1,23 @@
-"""Layers of int8 with state: SVDF with a state of int16, and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Layers with state: SVDF of int8 with a state of int16, and LSTM of int8 and int16."""
 
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
+from ethosgen.aot.libraries.framework.calls import CFunction
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded
+from ethosgen.aot.libraries.framework.order import Array, folded_biases, padded, sums_fit
 from ethosgen.aot.libraries.framework.products import OutputRange
-from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines, four, gate_matrices
+from ethosgen.aot.libraries.framework.recurrent import (
+    MOST_FACTOR,
+    curve_lines,
+    four,
+    gate_matrices,
+    is_covered,
+    lstm_kernel,
+    svdf_kernel,
+    svdf_multipliers,
+)
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.operators.recurrent import (
     Lstm,
@@ -21,12 +30,12 @@ from ethosgen.aot.operators.recurrent import (
     read_svdf,
 )
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tir.nest import Table
 from ethosgen.aot.tir.quantization import (
     Multiplier,
     limits,
-    quantize_multiplier,
     scale_of,
+    shorten,
     zero_point_of,
 )
 from ethosgen.values.network import Operator, Tensor
@@ -34,6 +43,11 @@ from ethosgen.values.network import Operator, Tensor
 LSTM_HEADERS = ("ethosgen_curve.h", "ethosgen_lstm.h", "ethosgen_sums.h")
 SVDF = frozenset({"ethosgen_svdf.c", "ethosgen_sums.h"})
 LSTM = frozenset({"ethosgen_lstm.c", *LSTM_HEADERS})
+LSTM_S16 = frozenset({"ethosgen_lstm_s16.c", "ethosgen_sums_s16.h", *LSTM_HEADERS})
+LEAST_SHIFT = 17
+"""The least right shift of a product with a mantissa of 15 bits."""
+MOST_SHIFT = 31
+"""A shift of a product's upper half by as many bits leaves nothing."""
 
 
 def svdf_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -65,39 +79,23 @@ def _vectors(depth: int) -> int:
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute a row of features by one call."""
     layer = read_svdf(op, tensors)
-    types = [t.dtype for t in (layer.features, layer.time, layer.state, layer.bias)]
-    constants = (layer.features, layer.time, layer.bias)
-    if (
-        types != ["int8", "int16", "int16", "int32"]
-        or zero_point_of(layer.state)
-        or any(tensor.data is None for tensor in constants)
-    ):
+    if not is_covered(layer):
         return None
-    batch = layer.source.shape[0]
-    nest = Nest()
-    x = nest.read("input", layer.source)
     weights = layer.features.array()
     biases = folded_biases(weights, zero_point_of(layer.source))
-    tables = [
-        nest.table("weights", order.matrix_weights(weights)),
-        nest.table("biases", padded(biases, order.MATRIX_CHANNELS)),
-        nest.table("time_weights", layer.time.array()),
-        nest.table("unit_biases", padded(layer.bias.array(), order.MATRIX_CHANNELS)),
-        nest.table("shape", _svdf_shape(layer)),
-    ]
-    y = nest.write("output", layer.target)
-    state = nest.variable("state", layer.state)
-    with nest.loop("n", batch) as n:
-        places = [tirx.address_of(view[n, 0]) for view in (y, x, state)]
-        nest.call("ethosgen_svdf_s8", *places, *(table.data for table in tables))
-    return nest.kernel(SVDF)
+    constants: dict[str, Table] = {
+        "weights": order.matrix_weights(weights),
+        "biases": padded(biases, order.MATRIX_CHANNELS),
+        "time_weights": layer.time.array(),
+        "unit_biases": padded(layer.bias.array(), order.MATRIX_CHANNELS),
+        "shape": _svdf_shape(layer),
+    }
+    return svdf_kernel(layer, CFunction("ethosgen_svdf_s8", SVDF), constants)
 
 
 def _svdf_shape(layer: Svdf) -> shapes.HeliumSvdf:
     """Return the struct of a layer."""
-    held = scale_of(layer.state)
-    into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
-    out = quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
+    into, out = svdf_multipliers(layer)
     return shapes.HeliumSvdf(
         depth=layer.source.shape[1],
         units=layer.target.shape[1],
@@ -128,39 +126,13 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     shape = _lstm_shape(layer)
     if shape is None:
         return None
-    weights = lstm_weights(layer, order.MATRIX_DEPTH)
-    return lstm_kernel("ethosgen_lstm_s8", LSTM, layer, weights, _lstm_biases(layer), shape)
-
-
-def lstm_kernel(
-    function: str,
-    files: frozenset[str],
-    layer: Lstm,
-    weights: Array,
-    biases: Array,
-    shape: shapes.HeliumLstm,
-) -> Kernel:
-    """Return a kernel that calls a micro-kernel for each batch."""
-    batch, _, _, units = layer.sizes
-    nest = Nest()
-    x = nest.read("input", layer.source)
-    tables = [
-        nest.table("weights", weights),
-        nest.table("biases", biases),
-        nest.table("lines", curve_lines()),
-        nest.table("shape", shape),
-    ]
-    y = nest.write("output", layer.target)
-    states = [
-        nest.variable(name, tensor, (batch, units))
-        for name, tensor in (("hidden_state", layer.hidden), ("cell_state", layer.cell))
-    ]
-    with nest.loop("n", batch) as n:
-        row = (0, n, 0) if layer.by_time else (n, 0, 0)
-        places = [tirx.address_of(view[row]) for view in (y, x)]
-        places += [tirx.address_of(state[n, 0]) for state in states]
-        nest.call(function, *places, *(table.data for table in tables))
-    return nest.kernel(files)
+    constants: dict[str, Table] = {
+        "weights": lstm_weights(layer, order.MATRIX_DEPTH),
+        "biases": _lstm_biases(layer),
+        "lines": curve_lines(),
+        "shape": shape,
+    }
+    return lstm_kernel(layer, CFunction("ethosgen_lstm_s8", LSTM), constants)
 
 
 def lstm_weights(layer: Lstm, lanes: int) -> Array:
@@ -187,7 +159,7 @@ def _lstm_biases(layer: Lstm) -> Array:
 
 def _lstm_shape(layer: Lstm) -> shapes.HeliumLstm | None:
     """Return the struct of a layer, None if the micro-kernel does not cover the layer."""
-    if not is_covered(layer):
+    if not is_lstm_covered(layer):
         return None
     gates = [
         multiplier_of(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
@@ -195,7 +167,7 @@ def _lstm_shape(layer: Lstm) -> shapes.HeliumLstm | None:
     return lstm_shape(layer, gates)
 
 
-def is_covered(layer: Lstm) -> bool:
+def is_lstm_covered(layer: Lstm) -> bool:
     """Return whether the micro-kernels have the layer's constants and its cell state's factor."""
     constants = [*(weights for _, weights in gate_matrices(layer)), *layer.biases]
     factor, _ = cell_shift(scale_of(layer.cell))
@@ -224,3 +196,47 @@ def lstm_shape(layer: Lstm, gates: Sequence[shapes.HeliumMultiplier]) -> shapes.
         cell_shift=shift,
         output=_output(layer.hidden),
     )
+
+
+@packed("UNIDIRECTIONAL_SEQUENCE_LSTM", dtype="int16", for_helium=True)
+def lstm_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute all time steps of a batch by one call."""
+    layer = read_lstm(op, tensors)
+    biases = _biases(layer) if is_lstm_covered(layer) else None
+    if biases is None:
+        return None
+    gates = [
+        _multiplier_of(gate_multiplier(rows, weights)) for rows, weights in gate_matrices(layer)
+    ]
+    constants: dict[str, Table] = {
+        "weights": lstm_weights(layer, order.MATRIX_DEPTH_S16),
+        "biases": biases,
+        "lines": curve_lines(),
+        "shape": lstm_shape(layer, gates),
+    }
+    return lstm_kernel(layer, CFunction("ethosgen_lstm_s16", LSTM_S16), constants)
+
+
+def _multiplier_of(multiplier: Multiplier) -> shapes.HeliumMultiplier:
+    """Return the struct of a factor for sums that are rounded once."""
+    mantissa, shift = shorten(multiplier)
+    left = max(LEAST_SHIFT - shift, 0)
+    right = max(16 - shift - left, -MOST_SHIFT)
+    return shapes.HeliumMultiplier(mantissa=mantissa << 16, left=left, right=right)
+
+
+def _biases(layer: Lstm) -> Array | None:
+    """Return the biases in the order of the weights, None if a sum needs more than 32 bits.
+
+    Neither may a rescaled one, which would wrap around in TFLite Micro, and saturates here.
+    """
+    columns = []
+    zeros = np.zeros(layer.sizes[3], np.int64)
+    starts = [start for bias in layer.biases for start in (bias.array().astype(np.int64), zeros)]
+    for (rows, weights), start in zip(gate_matrices(layer), starts, strict=True):
+        mantissa, shift = shorten(gate_multiplier(rows, weights))
+        if not sums_fit(weights.array(), start, max(mantissa * 2.0**-shift, 1.0)):
+            return None
+        blocks = padded(start.astype(np.int32), order.MATRIX_CHANNELS)
+        columns.append(blocks.reshape(-1, order.MATRIX_CHANNELS))
+    return np.concatenate(columns, axis=1).reshape(-1)

@@ -11,6 +11,7 @@ from typing import Any
 from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
+from ethosgen.aot.libraries.framework.calls import is_point
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.helium.addition import ADDITION, sum_of
 from ethosgen.aot.libraries.helium.matrix import (
@@ -23,7 +24,7 @@ from ethosgen.aot.libraries.helium.matrix import (
     strip_constants,
 )
 from ethosgen.aot.libraries.helium.shapes import Add
-from ethosgen.aot.libraries.helium.strips import Strips, is_point
+from ethosgen.aot.libraries.helium.strips import Strips
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -157,7 +158,7 @@ def _strips(layer: Layer, strips: Strips, added: _Sum) -> Kernel:
         rows, first = bands.inside(i), i * bands.rows
         padding = axis.padding - first * axis.stride
         nest.call(
-            convolution_function(layer, strips),
+            convolution_function(layer, strips).name,
             *(band.data, tirx.address_of(x[n * picture]), strip.data),
             *(tables[0].data, tables[1].data),
             _changed("ethosgen_convolution_band", copy, tables[2], padding, rows),

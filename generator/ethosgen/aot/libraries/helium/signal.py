@@ -1,16 +1,20 @@
-"""SignalWindow and SignalFftAutoScale, 8 values at a time."""
+"""The signal library, of int16: 8 values at a time, and 4 in stages of factor 4 of a transform."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from tvm import tirx
 
+from ethosgen.aot.arithmetic.butterflies import find_stages, is_by_fours
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.operators.fft import IRFFT, RFFT, irfft_kernel, rfft_kernel
 from ethosgen.aot.operators.signal import read_auto_scale, read_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.values.network import Operator, Tensor
 
 SIGNAL = frozenset({"ethosgen_signal_s16.c"})
+FFT = frozenset({"ethosgen_fft_s16.c"})
 
 
 @packed("SignalWindow", dtype="int16")
@@ -38,3 +42,23 @@ def packed_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     )
     nest.call("ethosgen_auto_scale_s16", y.data, places.data, x.data, source.elements)
     return nest.kernel(SIGNAL)
+
+
+@packed(RFFT, dtype="int16")
+def packed_rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return a transform with micro-kernels, None if no stage has one."""
+    return _packed(rfft_kernel, op, tensors)
+
+
+@packed(IRFFT, dtype="int16")
+def packed_irfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Return an inverse transform with micro-kernels, None if no stage has one."""
+    return _packed(irfft_kernel, op, tensors)
+
+
+def _packed(build: Callable[..., Kernel], op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    kernel = build(op, tensors, by_fours=True)
+    stages = find_stages(int(op.options["fft_length"]) // 2)
+    if not any(is_by_fours(stage, stages) for stage in stages):
+        return None
+    return replace(kernel, sources=FFT)

@@ -7,6 +7,7 @@ In a strip each window is one piece of memory, so a row of windows is a matrix w
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from ethosgen.aot.libraries.framework.calls import is_point
 from ethosgen.aot.libraries.helium.cost import multiplied
 from ethosgen.aot.libraries.helium.lines import flat_axes
 from ethosgen.aot.libraries.helium.order import MATRIX_DEPTH
@@ -151,11 +152,6 @@ def _strips(
     flat = flat_axes(vertical, horizontal) or _pixels(vertical, horizontal) if is_adjacent else None
     if flat is not None:
         yield Strips(*flat, depth, channels, False, products)
-
-
-def is_point(*window: Axis) -> bool:
-    """Return whether a window is one pixel, and each pixel has one."""
-    return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
 
 
 def _pixels(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:

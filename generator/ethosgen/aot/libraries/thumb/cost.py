@@ -8,7 +8,12 @@ import math
 from collections.abc import Sequence
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
+from ethosgen.aot.libraries.framework.sizes import (
+    LayerSizes,
+    estimate_of,
+    rows_or_patches,
+    sizes_of,
+)
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators.recurrent import read_lstm, read_svdf
 from ethosgen.values.network import Operator, Tensor
@@ -52,10 +57,6 @@ def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> fl
 def _patches(one: LayerSizes) -> float:
     taps = one.taps_y, one.taps_x
     return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
-
-
-def _convolution(one: LayerSizes) -> float:
-    return _rows(one) if one.is_point and one.groups == 1 else _patches(one)
 
 
 def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -146,6 +147,6 @@ def _blocks(channels: int) -> int:
 
 
 DENSE: Cycles = estimate_of(_rows)
-CONVOLUTION: Cycles = estimate_of(_convolution)
+CONVOLUTION: Cycles = estimate_of(rows_or_patches(_rows, _patches))
 AVERAGES: Cycles = estimate_of(_averages)
 MAXIMA: Cycles = estimate_of(_maxima)

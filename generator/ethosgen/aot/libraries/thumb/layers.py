@@ -1,25 +1,79 @@
-"""The operators that have kernels for Armv6-M (Cortex-M0 and M0+) and for Armv7-M (Cortex-M3)."""
+"""The operators that have kernels for Armv6-M (Cortex-M0 and M0+) and for Armv7-M (Cortex-M3).
 
-from collections.abc import Callable
+SVDF, LSTM and PAD use the C for DSP instructions; the sums of SVDF and LSTM are this library's.
+"""
+
+from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+
+from ethosgen.aot.libraries.framework.core import CorePad
 from ethosgen.aot.libraries.framework.library import Packed, packed
-from ethosgen.aot.libraries.framework.padding import estimate, moved
+from ethosgen.aot.libraries.framework.order import Array, padded
+from ethosgen.aot.libraries.framework.padding import BLOCK, PAD, estimate, moved, padding
 from ethosgen.aot.libraries.framework.products import product_kernel
-from ethosgen.aot.libraries.framework.recurrent import lstm_of, svdf_of
-from ethosgen.aot.libraries.thumb import cost, depthwise, matrix, pad, transposed
-from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, Form
-from ethosgen.aot.libraries.thumb.recurrent import SUMS
+from ethosgen.aot.libraries.framework.recurrent import RowSums, lstm_of, svdf_of
+from ethosgen.aot.libraries.thumb import cost, depthwise, order, transposed
+from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.network import Operator, Tensor
+
+HEADERS = {"ethosgen_dsp_math.h"}
+"""What the C for DSP instructions includes."""
+
+
+def _weights(block: Array, form: Form) -> Array:
+    """Pack a block of (filter, depth); its C sums filters in pairs."""
+    whole = padded(block, 2)
+    return order.matrix_weights(order.raised(whole) if form.is_raised else whole)
+
+
+def _biases(weights: Array, biases: Array, form: Form) -> Array:
+    lowered = order.EXCESS * weights.astype(np.int32).sum(axis=1) if form.is_raised else 0
+    return np.asarray(biases - lowered, np.int32)
+
+
+def _row_bytes(depth: int, form: Form) -> int:
+    return WORD * (depth if form.is_raised else -(-depth // WORD))
+
+
+def _sums(form: Form) -> RowSums:
+    return RowSums(
+        form.sources | HEADERS | {"ethosgen_thumb_sums.c"},
+        partial(_weights, form=form),
+        partial(_biases, form=form),
+        partial(_row_bytes, form=form),
+    )
+
+
+SUMS = {form: _sums(form) for form in (ARMV7M, ARMV6M)}
+
+
+PAD_SOURCES = PAD | HEADERS | {"ethosgen_thumb.h"}
+
+
+def _moved_armv6m(size: int, is_aligned: bool) -> float:
+    """Return the estimated cycles of copying or filling bytes on Armv6-M."""
+    blocks, rest = divmod(size, BLOCK) if is_aligned else (0, size)
+    words, rest = divmod(rest, WORD) if is_aligned else (0, rest)
+    return 25 + 6.0 * blocks + 5.0 * words + 5.0 * rest
+
+
+def _pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Copy rows, and fill the gaps between them."""
+    return padding("ethosgen_dsp_pad_s8", CorePad, PAD_SOURCES, op, tensors)
 
 
 def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed, ...]:
     """Declare the operators of an architecture; `moving` estimates the cycles of moving bytes."""
+    multiplication = form.multiplication
     depthwise_cycles = partial(depthwise.cycles, form=form)
     pad_cycles = estimate(moving)
-    pads = packed("PAD", cycles=pad_cycles)(pad.pad)
+    pads = packed("PAD", cycles=pad_cycles)(_pad)
     return (
-        packed("FULLY_CONNECTED", cycles=cost.DENSE)(partial(matrix.dense, form=form)),
-        packed("CONV_2D", cycles=cost.CONVOLUTION)(partial(matrix.conv_2d, form=form)),
+        packed("FULLY_CONNECTED", cycles=cost.DENSE)(multiplication.dense),
+        packed("CONV_2D", cycles=cost.CONVOLUTION)(multiplication.conv_2d),
         packed("DEPTHWISE_CONV_2D", cycles=depthwise_cycles)(
             partial(depthwise.depthwise, form=form)
         ),
@@ -33,4 +87,4 @@ def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed,
 
 
 ARMV7M_LAYERS = layers_of(ARMV7M, moved)
-ARMV6M_LAYERS = layers_of(ARMV6M, pad.moved_armv6m)
+ARMV6M_LAYERS = layers_of(ARMV6M, _moved_armv6m)

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from ethosgen.aot.libraries.framework.core import PlaneWindows
 from ethosgen.aot.tir.structs import Struct
 
 
@@ -16,24 +17,9 @@ class ThumbMatrix(Struct, name="ethosgen_thumb_matrix"):
     words: Annotated[int, "of temporary memory that the product needs: none on Armv7-M"]
 
 
-class ThumbDepthwise(Struct, name="ethosgen_thumb_depthwise"):
+class ThumbDepthwise(PlaneWindows, name="ethosgen_thumb_depthwise"):
     """A depthwise convolution; rows and columns may be exchanged."""
 
-    height: Annotated[int, "of the input, in rows"]
-    width: Annotated[int, "columns of the input that are used"]
-    channels: int
-    copies: Annotated[int, "adjacent outputs for each channel of the input"]
-    row_bytes: int
-    column_bytes: int
-    zero_point: Annotated[int, "of the input: the value of its padding"]
-    taps_y: int
-    taps_x: int
-    dilation_y: int
-    dilation_x: int
-    stride_y: int
-    stride_x: int
-    before_y: Annotated[int, "padding"]
-    before_x: int
     plane_row: Annotated[int, "bytes between a plane's row and the next"]
     plane: Annotated[int, "bytes of a plane"]
     rows: Annotated[int, "of outputs"]

@@ -32,8 +32,7 @@ def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     wanted = LITERT.run(network, samples)
     generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):
-        status, made = generated.run(sample)
-        assert status == 0
+        made = generated.outputs(sample)
         assert any(np.any(array) for array in golden.values())
         assert_equal(made, golden)
 

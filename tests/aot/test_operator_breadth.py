@@ -104,8 +104,7 @@ def _compare(
     evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, wanted, strict=True):
         for _ in range(2):  # on both poisons
-            status, made = generated.run(sample)
-            assert status == 0
+            made = generated.outputs(sample)
             _assert_close("C", made, golden, owners)
         _assert_close("LLVM", evaluate(sample, _unused), golden, owners)
 

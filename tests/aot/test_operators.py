@@ -161,10 +161,7 @@ def test_c_equals_tflite_micro(case: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=6)
     plan = cpu_plan(net.build(CASES[case](net)))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    generated.check(*samples_and_golden(plan.network))
 
 
 @needs_gcc
@@ -175,10 +172,7 @@ def test_random_layers_equal_tflite_micro(seed: int, tmp_path: Path) -> None:
     outputs = [_random_layer(net) for _ in range(15)]
     plan = cpu_plan(net.build(*outputs), IoStyle.CALLER if seed % 2 else IoStyle.ARENA)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network, 3), strict=True):
-        status, made = generated.run(sample)
-        assert status == 0
-        assert_equal(made, wanted)
+    generated.check(*samples_and_golden(plan.network, 3))
 
 
 def _random_layer(net: NetworkBuilder) -> int:
@@ -211,10 +205,7 @@ def _random_layer(net: NetworkBuilder) -> int:
 def test_shared_networks_run_wholly_on_the_cpu(name: str, tmp_path: Path) -> None:
     plan = cpu_plan((SHARED_MODELS / f"{name}.tflite").read_bytes())
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network, 3), strict=True):
-        status, made = generated.run(sample)
-        assert status == 0
-        assert_equal(made, wanted)
+    generated.check(*samples_and_golden(plan.network, 3))
 
 
 def _unused(*_: object) -> dict[str, object]:

@@ -1,13 +1,15 @@
 """Runs generated C on this machine: built by gcc, called through ctypes, with the test's NPU."""
 
 import ctypes
+import re
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ethosgen.aot import compile_program
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.stream import read_only
 from ethosgen.frontend.tflite.reader import parse_network
@@ -132,6 +134,17 @@ class GeneratedC:
             for port, array in zip(self.program.outputs, results, strict=True)
         }
 
+    def outputs(self, inputs: Arrays) -> Arrays:
+        """Run once without an error, and return the outputs."""
+        status, outputs = self.run(inputs)
+        assert status == 0
+        return outputs
+
+    def check(self, samples: Iterable[Arrays], golden: Iterable[Arrays]) -> None:
+        """Run samples one after the other; fail unless all outputs are golden."""
+        for sample, wanted in zip(samples, golden, strict=True):
+            assert_equal(self.outputs(sample), wanted)
+
     def reset(self) -> None:
         """Restore the variables' initial values, as NAME_reset() does."""
         for memory, array in (("arena", self.arena), ("state", self.state)):
@@ -141,6 +154,16 @@ class GeneratedC:
     def _places(self, memory: str) -> list[tuple[slice, int]]:
         variables = [v for v in self.program.variables if v.memory == memory]
         return [(slice(v.offset, v.offset + v.bytes), v.initial_byte) for v in variables]
+
+
+def check_kernels(plan: Plan, folder: Path, pattern: str, flags: Sequence[str] = ()) -> None:
+    """Fail unless each function of the C calls a kernel like `pattern`, and equals TFLite Micro."""
+    program = compile_program(plan, "net")
+    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
+    assert functions
+    assert all(re.search(pattern, function) for function in functions)
+    generated = GeneratedC(program, folder, flags=flags)
+    generated.check(*samples_and_golden(plan.network))
 
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_size_t))

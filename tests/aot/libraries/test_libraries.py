@@ -58,10 +58,7 @@ def test_the_generated_c_calls_its_function(
     assert project.files["model/toy_add.c"] == DRIVER.encode()
     assert b"toy_add.c" in project.files["model/CMakeLists.txt"]
     generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(program.plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    generated.check(*samples_and_golden(program.plan.network))
 
 
 @needs_gcc

@@ -1,6 +1,5 @@
 """Operators packed for cores without DSP instructions: C on this machine, and two cores on QEMU."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from bench.layers import board_of
 from ethosgen import aot, flow
-from ethosgen.aot import compile_program, libraries
+from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.thumb import order
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
@@ -19,7 +18,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
 from tests.aot.libraries.helium.test_int8 import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
-from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import transposed
@@ -73,30 +72,14 @@ def thumb_plan(network: bytes | Network, extension: Extension = Extension.THUMB2
     return replace(cpu_plan(network), extension=extension)
 
 
-@pytest.fixture
-def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all layers to the Thumb kernels, whatever others cost."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    for name in ("ARMV7M_LIBRARIES", "ARMV6M_LIBRARIES"):
-        monkeypatch.setattr(libraries, name, getattr(libraries, name)[:1])
-
-
 @needs_gcc
-@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_the_twins_equal_tflite_micro(extension: Extension, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
     data = net.build(*(build(net) for build in LAYERS.values()), halves(net, bits=29))
     plan = thumb_plan(data, extension)
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all(re.search(r"  ethosgen_(thumb|dsp)_", function) for function in functions)
-    generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_(thumb|dsp)_")
 
 
 @needs_qemu

@@ -1,6 +1,5 @@
 """DSP kernels of families that the plain C had: C on this machine, and a Cortex-M33 on QEMU."""
 
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 
 from bench.layers import board_without_helium
 from ethosgen import flow
-from ethosgen.aot import compile_program, libraries
+from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.dsp import depthwise
 from ethosgen.aot.libraries.dsp.lanes import Lanes
 from ethosgen.values.watch import Watch
@@ -23,7 +22,7 @@ from tests.aot.libraries.helium.test_int8 import (
     TRANSPOSED,
     SymmetricNetwork,
 )
-from tests.support.aot_harness import GeneratedC, assert_equal, samples_and_golden
+from tests.support.aot_harness import check_kernels
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product
@@ -109,13 +108,6 @@ OUTSIDE = {
 
 
 @pytest.fixture
-def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all layers to the DSP kernels, whatever others cost."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    monkeypatch.setattr(libraries, "DSP_LIBRARIES", libraries.DSP_LIBRARIES[:1])
-
-
-@pytest.fixture
 def chosen_form(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Compute depthwise layers in lanes, or never so."""
     group = request.node.callspec.params["group"]
@@ -126,24 +118,16 @@ def chosen_form(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest)
 
 
 @needs_gcc
-@pytest.mark.usefixtures("even_if_dearer", "chosen_form")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library", "chosen_form")
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=8)
     plan = dsp_plan(net.build(*(build(net) for build in GROUPS[group].values())))
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all("  ethosgen_dsp_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_dsp_")
 
 
 @needs_qemu
-@pytest.mark.usefixtures("even_if_dearer", "chosen_form")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library", "chosen_form")
 @pytest.mark.parametrize("group", ["lanes", "planes"])
 def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     groups = (

@@ -1,6 +1,5 @@
 """int16 operators for DSP instructions: C on this machine, and code for real cores on QEMU."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,18 +8,16 @@ import pytest
 
 from bench.layers import board_without_helium
 from ethosgen import flow
-from ethosgen.aot import compile_program
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.aot.libraries.dsp.test_int8 import dsp_plan, even_if_dearer
-from tests.support.aot_harness import Array, GeneratedC, assert_equal, samples_and_golden
+from tests.aot.libraries.dsp.test_int8 import dsp_plan
+from tests.support.aot_harness import Array, check_kernels
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
-__all__ = ["even_if_dearer"]
 BIAS = -(1 << 24)
 """A bias that saturates outputs."""
 
@@ -133,23 +130,15 @@ LAYERS = MATRIX | DEPTHWISE | POOLS | RECURRENT | PRODUCTS | CURVES | SOFTMAXES
 
 
 @needs_gcc
-@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
 def test_the_twins_equal_tflite_micro(tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
     plan = dsp_plan(net.build(*(build(net) for build in LAYERS.values())))
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all("  ethosgen_dsp_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_dsp_")
 
 
 @needs_qemu
-@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
 @pytest.mark.parametrize("board", ["cortex-m33", "mps2-an386", "mps2-an500"])
 def test_firmware_equals_tflite_micro(board: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)

@@ -1,6 +1,5 @@
 """Operators packed for DSP instructions: C on this machine, and a Cortex-M33's code on QEMU."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from bench.layers import board_without_helium
 from ethosgen import aot, flow
-from ethosgen.aot import compile_program, libraries
+from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.libraries.framework import scales
 from ethosgen.aot.loops.layer import read_layer
@@ -20,7 +19,14 @@ from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.helium.test_int8 import DEPTHWISE, MATRIX, OTHERS, halves
-from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import (
+    Array,
+    GeneratedC,
+    assert_equal,
+    check_kernels,
+    cpu_plan,
+    samples_and_golden,
+)
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe
@@ -124,27 +130,12 @@ def dsp_plan(network: bytes | Network) -> Plan:
     return replace(cpu_plan(network), extension=Extension.DSP)
 
 
-@pytest.fixture
-def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all layers to the DSP kernels, whatever others cost."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    monkeypatch.setattr(libraries, "DSP_LIBRARIES", libraries.DSP_LIBRARIES[:1])
-
-
 @needs_gcc
-@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
 def test_the_twins_equal_tflite_micro(tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
     plan = dsp_plan(net.build(*(build(net) for build in LAYERS.values())))
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all("  ethosgen_dsp_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_dsp_")
 
 
 @pytest.mark.parametrize("case", OUTSIDE)

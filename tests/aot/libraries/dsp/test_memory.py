@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, libraries
+from ethosgen.aot import compile_program
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.oracle.tflm import golden_outputs
@@ -63,14 +63,6 @@ CASES: dict[str, tuple[Extension, dict[str, Build]]] = {
 
 
 @pytest.fixture
-def only_the_first_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all layers to the kernels under test, whatever others cost."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    for name in ("DSP_LIBRARIES", "ARMV7M_LIBRARIES", "ARMV6M_LIBRARIES"):
-        monkeypatch.setattr(libraries, name, getattr(libraries, name)[:1])
-
-
-@pytest.fixture
 def memories(monkeypatch: pytest.MonkeyPatch) -> list[MemoryPlan]:
     """Return a list to which the memory plans of programs are added."""
     found: list[MemoryPlan] = []
@@ -94,7 +86,7 @@ def _samples(network: Network) -> list[Arrays]:
 
 
 @needs_gcc
-@pytest.mark.usefixtures("only_the_first_library")
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
 @pytest.mark.parametrize("case", CASES)
 def test_accesses_stay_inside(case: str, memories: list[MemoryPlan], tmp_path: Path) -> None:
     extension, layers = CASES[case]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program, libraries
+from ethosgen.aot import compile_program
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import Plan
@@ -19,6 +19,9 @@ from tests.support.recurrent_networks import svdf
 EXTENSIONS = (Extension.DSP, Extension.THUMB2, Extension.THUMB)
 
 
+pytestmark = pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
+
+
 class LevelNetwork(NetworkBuilder):
     """A network whose weights all have one value."""
 
@@ -27,13 +30,6 @@ class LevelNetwork(NetworkBuilder):
     def random_integers(self, shape: Sequence[int], dtype: str = "int8") -> Array:
         """Return the value, as often as it is wanted."""
         return np.full(tuple(shape), self.level, dtype)
-
-
-@pytest.fixture(autouse=True)
-def _even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-    for name in ("DSP_LIBRARIES", "ARMV7M_LIBRARIES", "ARMV6M_LIBRARIES"):
-        monkeypatch.setattr(libraries, name, getattr(libraries, name)[:1])
 
 
 def _plan(features: int, level: int, extension: Extension) -> Plan:

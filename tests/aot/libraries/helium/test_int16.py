@@ -1,6 +1,5 @@
 """Packed operators of int16: C twins on this machine, Helium on QEMU, against TFLite Micro."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product
@@ -120,27 +119,13 @@ def int16(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 0.05) -> i
     return net.input(shape, "int16", scale)
 
 
-@pytest.fixture
-def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give short rows, which the plain kernels compute sooner, to micro-kernels too."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-
-
 @needs_gcc
 @pytest.mark.usefixtures("even_if_dearer")
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
     plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all("  ethosgen_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_")
 
 
 @pytest.mark.parametrize("name", ["groups", "two outputs a channel"])

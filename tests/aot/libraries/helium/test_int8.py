@@ -15,7 +15,14 @@ from ethosgen.host.resources import template_folder
 from ethosgen.values.extension import Extension
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.aot_harness import (
+    Array,
+    GeneratedC,
+    assert_equal,
+    check_kernels,
+    cpu_plan,
+    samples_and_golden,
+)
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product, transposed
@@ -297,12 +304,6 @@ PLAIN: dict[str, Build] = {
 }
 
 
-@pytest.fixture
-def even_if_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give layers of one product, which the plain kernels compute sooner, to micro-kernels too."""
-    monkeypatch.setattr("ethosgen.aot.libraries.estimate_cycles", lambda *_, **__: None)
-
-
 @needs_gcc
 @pytest.mark.usefixtures("even_if_dearer")
 @pytest.mark.parametrize("group", GROUPS)
@@ -311,15 +312,7 @@ def test_the_twins_equal_tflite_micro(
 ) -> None:
     net = SymmetricNetwork("network", seed=8)
     plan = cpu_plan(net.build(*(build(net) for build in GROUPS[group].values())))
-    program = compile_program(plan, "net")
-    functions = re.split(r"static (?!const )", program.sources["net_graph.c"])[1:]
-    assert functions
-    assert all("  ethosgen_" in function for function in functions)
-    generated = GeneratedC(program, tmp_path, flags=["-fsanitize=shift"])
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    check_kernels(plan, tmp_path, r"  ethosgen_", flags=["-fsanitize=shift"])
     assert "runtime error" not in capfd.readouterr().err
 
 

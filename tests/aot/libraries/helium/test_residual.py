@@ -36,10 +36,7 @@ def test_a_sum_in_bands_equals_tflite_micro_in_less_memory(
     program = compile_program(plan, "net")
     assert program.fused == ("CONV_2D + ADD",) * 4
     generated = GeneratedC(program, tmp_path)
-    for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
-        status, outputs = generated.run(sample)
-        assert status == 0
-        assert_equal(outputs, wanted)
+    generated.check(*samples_and_golden(plan.network))
     monkeypatch.setattr(
         "ethosgen.aot.libraries.helium.residual.convolution_and_sum", lambda *_: None
     )

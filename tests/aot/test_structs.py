@@ -44,7 +44,6 @@ OUTER = Outer(first=0xFFFFFFFF, parts=(INNER, INNER), scale=(1, 2, -(1 << 31)))
 SHAPES = (
     "framework.core",
     "helium.shapes",
-    "helium.shapes_s16",
     "dsp.shapes",
     "thumb.shapes",
     "floats.shapes",

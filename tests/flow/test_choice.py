@@ -12,7 +12,7 @@ from ethosgen.aot import make_evaluator
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.family import ETHOS_U
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.offload.cost import INVOKE, npu_cycles
+from ethosgen.backend.ethosu.offload.division import INVOKE, npu_cycles
 from ethosgen.backend.ethosu.offload.keeping import mark, unmark
 from ethosgen.backend.ethosu.offload.vela import Compiled, compile_network
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner

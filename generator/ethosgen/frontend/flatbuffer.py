@@ -1,4 +1,6 @@
-"""Reads flatbuffers by slot, without generated classes; nothing in a file is trusted.
+"""Reads flatbuffers by slot, without generated classes, and writes their vectors.
+
+Nothing in a file is trusted.
 
 A damaged file raises one of DAMAGE, in the package flatbuffers or here; `is_damage` distinguishes
 such an exception from a bug of ours.
@@ -6,10 +8,12 @@ such an exception from a bug of ours.
 
 import struct
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import flatbuffers
+import numpy as np
 from flatbuffers import number_types
 from flatbuffers.encode import Get
 from flatbuffers.packer import uoffset
@@ -26,6 +30,8 @@ MAX_TENSOR_BYTES = 1 << 28
 
 _WIDTH = 4
 """Bytes of an offset."""
+_ROOM = 1 << 16
+"""Initial size of a written file in bytes, for everything except constants."""
 
 
 class LengthError(ValueError):
@@ -130,3 +136,38 @@ class Fields:
         if start + size * count > len(self._data):
             raise LengthError(f"a list claims {counted(count, 'element')}")
         return start, count
+
+
+class VectorWriter:
+    """Adds strings and vectors to a file; the methods return their offsets.
+
+    `size` is that of all constants, and `alignment` what the schema says of their bytes.
+    """
+
+    def __init__(self, size: int, alignment: int) -> None:
+        self.builder = flatbuffers.Builder(size + _ROOM)
+        self._alignment = alignment
+
+    def text(self, text: str) -> int:
+        return int(self.builder.CreateString(text))
+
+    def vector(self, values: Iterable[Any], wire: str = "int32") -> int:
+        return int(self.builder.CreateNumpyVector(np.array(list(values), wire)))
+
+    def offsets(self, places: Sequence[int]) -> int:
+        self.builder.StartVector(_WIDTH, len(places), _WIDTH)
+        for place in reversed(places):
+            self.builder.PrependUOffsetTRelative(place)
+        return int(self.builder.EndVector())
+
+    def bytes(self, data: bytes) -> int:
+        self.builder.StartVector(1, len(data), self._alignment)
+        self.builder.head -= len(data)
+        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
+        return int(self.builder.EndVector())
+
+
+def packed_halves(values: bytes) -> bytes:
+    """Pack 4-bit values from int8 into int4: two per byte, the first in its lower half."""
+    halves = np.frombuffer(values + bytes(len(values) % 2), np.uint8) & 0xF
+    return (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()

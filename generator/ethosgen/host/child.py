@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -116,12 +116,25 @@ def described(error: Exception) -> str:
     return f"{type(error).__name__} in {where}: {last.line}".rstrip(": ")
 
 
-def _limit_resources() -> None:
+def limit_resources(memory_bytes: int) -> None:
+    """Let this process have so much address space, and leave no core behind."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def function_of(script: str, name: str) -> Callable[..., Any]:
+    """Return a function of a file, which runs as a module of its own."""
+    spec = importlib.util.spec_from_file_location("child_script", script)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {script}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["child_script"] = module
+    spec.loader.exec_module(module)
+    function: Callable[..., Any] = getattr(module, name)
+    return function
 
 
 def _memory_file() -> IO[bytes]:
@@ -132,21 +145,15 @@ def _memory_file() -> IO[bytes]:
 
 
 def _serve() -> None:
-    """ChildAnswer one call: arguments arrive on stdin, the answer goes to the original stdout."""
-    _limit_resources()
+    """Answer one call: arguments arrive on stdin, the answer goes to the original stdout."""
+    limit_resources(MEMORY_BYTES)
     script, function = sys.argv[1:3]
     arguments = pickle.load(sys.stdin.buffer)
     answers = os.fdopen(os.dup(1), "wb")
     with _memory_file() as prints:
         os.dup2(prints.fileno(), 1)  # C++ writes to the descriptor, not to sys.stdout
         try:
-            spec = importlib.util.spec_from_file_location("child_script", script)
-            if spec is None or spec.loader is None:
-                raise ImportError(f"cannot load {script}")
-            module = importlib.util.module_from_spec(spec)
-            sys.modules["child_script"] = module
-            spec.loader.exec_module(module)
-            outcome: tuple[bool, Any] = (True, getattr(module, function)(*arguments))
+            outcome: tuple[bool, Any] = (True, function_of(script, function)(*arguments))
         except Exception as error:
             outcome = (False, described(error))
         sys.stdout.flush()

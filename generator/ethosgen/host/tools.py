@@ -132,7 +132,6 @@ GCC = Tool(
     "ETHOSGEN_GCC",
     "the C compiler for Cortex-M",
 )
-HOST_GCC = Tool("gcc", "ETHOSGEN_HOST_GCC", "compiles an accelerator's C for this machine")
 CMAKE = Tool("cmake", "ETHOSGEN_CMAKE", "configures a project")
 NINJA = Tool("ninja", "ETHOSGEN_NINJA", "builds a project")
 CBUILD = Tool(
@@ -145,7 +144,7 @@ CBUILD = Tool(
 HOST_GCC = Tool(
     "gcc",
     "ETHOSGEN_HOST_GCC",
-    "compiles models of devices for this machine",
+    "compiles C of yours for this machine",
     "install it with your package manager",
 )
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")

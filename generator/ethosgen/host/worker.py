@@ -3,7 +3,7 @@
 A script is a file that imports only the standard library, numpy, the environment's packages, and
 the modules of ethosgen that need no more than these. Its function takes the request (JSON's types),
 the arrays by name, and a folder with the files; it returns a pair like the first two. To refuse
-what it was given, it raises an EthosgenError, or any exception whose attribute `sentence` says why.
+what it was given, it raises an EthosgenError.
 Data pass as JSON and .npz in a temporary folder, so whatever the child has read, nothing of it is
 unpickled here.
 """
@@ -48,7 +48,7 @@ def run_script(
     """Call `function` of the file `script` in the environment's Python and return its answer.
 
     Raises ToolError if the environment is missing, and ChildError, whose `how` is "refused" if the
-    script raised a sentence, else "raised", "died" or "late".
+    script raised an EthosgenError, else "raised", "died" or "late".
     """
     python = environment.find()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as place:

@@ -4,13 +4,12 @@ Arguments: the script, its function, and the folder with request and files. The 
 the modules of ethosgen that need only the standard library, numpy and the environment's packages.
 """
 
-import contextlib
 import importlib.util
 import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +39,6 @@ def load(file: Path) -> dict[str, Any]:
         return {name: stored[f"a{i}"] for i, name in enumerate(names)}
 
 
-def _limit_resources() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-
-
 def _lend_ethosgen() -> None:
     """Make ethosgen importable, but not the packages that are installed beside it."""
     package = Path(__file__).parents[1]
@@ -61,47 +52,25 @@ def _lend_ethosgen() -> None:
     spec.loader.exec_module(module)
 
 
-def _sentence(error: Exception) -> str:
-    """Return the sentence of an error that a user can correct, "" for any other."""
-    from ethosgen.values.errors import EthosgenError
-
-    own = str(error) if isinstance(error, EthosgenError) else ""
-    return str(getattr(error, "sentence", own))
-
-
-def _described(error: Exception) -> str:
-    from ethosgen.host.child import described
-
-    return described(error)
-
-
-def _function(script: str, name: str) -> Callable[..., Any]:
-    spec = importlib.util.spec_from_file_location("worker_script", script)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {script}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["worker_script"] = module
-    spec.loader.exec_module(module)
-    function: Callable[..., Any] = getattr(module, name)
-    return function
-
-
 def _serve() -> None:
     script, function, place = sys.argv[1:4]
     folder = Path(place)
-    _limit_resources()
     _lend_ethosgen()
+    from ethosgen.host.child import described, function_of, limit_resources
+    from ethosgen.values.errors import EthosgenError
+
+    limit_resources(MEMORY_BYTES)
     arrays: dict[str, Any] = {}
     answer: dict[str, Any]
     try:
         inputs = load(folder / INPUTS)
         request = json.loads((folder / REQUEST).read_text())
-        values, arrays = _function(script, function)(request, inputs, folder / FILES)
+        values, arrays = function_of(script, function)(request, inputs, folder / FILES)
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
-        sentence = _sentence(error)
-        message = sentence or _described(error)
-        how = "refused" if sentence else "raised"
+        is_refusal = isinstance(error, EthosgenError)
+        message = str(error) if is_refusal else described(error)
+        how = "refused" if is_refusal else "raised"
         answer = {"how": how, "message": message, "log": traceback.format_exc()}
     store(folder / OUTPUTS, arrays)
     (folder / ANSWER).write_text(json.dumps(answer))

@@ -21,6 +21,8 @@ from onnxruntime.quantization.qdq_loss_debug import (
 from onnxruntime.quantization.shape_inference import quant_pre_process
 from onnxruntime.tools.onnx_model_utils import make_input_shape_fixed
 
+from ethosgen.values.errors import InputError
+
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Answer = tuple[dict[str, Any], dict[str, Array]]
@@ -36,14 +38,6 @@ _OLDEST_OPSET = 13
 _QUANTIZED = {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
 _ACTIVATIONS = {"Relu", "Clip"}
 """Operators that the quantizer removes if the layer before can saturate instead."""
-
-
-class UnquantizableOnnxError(Exception):
-    """A network that cannot be quantized; `sentence` says why."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
 
 
 def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
@@ -132,21 +126,19 @@ def _load(path: str) -> Any:
     try:
         model = onnx.load(path)
     except FileNotFoundError as error:
-        raise UnquantizableOnnxError(
+        raise InputError(
             f"a file with the constants of '{path}' is missing ({error}); keep both in one folder"
         ) from None
     except Exception as error:
         words = " ".join(str(error).split())
-        raise UnquantizableOnnxError(f"'{path}' is not a valid ONNX file ({words})") from None
+        raise InputError(f"'{path}' is not a valid ONNX file ({words})") from None
     if not model.graph.node:
-        raise UnquantizableOnnxError(
-            f"'{path}' is not a valid ONNX file, or its network has no operators"
-        )
+        raise InputError(f"'{path}' is not a valid ONNX file, or its network has no operators")
     quantized = next(
         (node.op_type for node in model.graph.node if node.op_type in _QUANTIZED), None
     )
     if quantized:
-        raise UnquantizableOnnxError(
+        raise InputError(
             f"'{path}' is quantized already: it has {quantized}; pass its float original"
         )
     return model
@@ -155,9 +147,7 @@ def _load(path: str) -> Any:
 def _port(port: Any) -> list[Any]:
     tensor = port.type.tensor_type
     if not tensor.elem_type:
-        raise UnquantizableOnnxError(
-            f"'{port.name}' is not a tensor, which ethosgen does not support"
-        )
+        raise InputError(f"'{port.name}' is not a tensor, which ethosgen does not support")
     shape = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
     return [port.name, shape, str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)))]
 

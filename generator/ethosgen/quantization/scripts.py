@@ -1,9 +1,9 @@
 """The scripts that quantize, one for each format, and how to run them.
 
-A script is a module beside this one that imports only the quantizer's packages, and runs in a
-child process: quantizers crash on damaged networks, print, and need not live in ethosgen's
-environment. Each has these functions. They take a request of JSON's types, the samples by input
-([n, *shape], in the input's dtype), and a folder for files that later calls use:
+A script is a module beside this one that imports only the quantizer's packages and our errors, and
+runs in a child process: quantizers crash on damaged networks, print, and need not live in
+ethosgen's environment. Each has these functions. They take a request of JSON's types, the samples
+by input ([n, *shape], in the input's dtype), and a folder for files that later calls use:
 
 - inspect(source): inputs and outputs as [name, shape, dtype]; the size of an open dimension is -1
 - prepare(source, shapes): store the network with those shapes; return the layers' names
@@ -124,7 +124,5 @@ def serve(script: Path, steps: Sequence[Step], folder: Path) -> tuple[str | None
     spec.loader.exec_module(module)
     try:
         return None, [getattr(module, name)(asked, arrays, folder) for name, asked, arrays in steps]
-    except Exception as error:
-        if sentence := getattr(error, "sentence", None):
-            return sentence, []
-        raise
+    except InputError as error:
+        return str(error), []

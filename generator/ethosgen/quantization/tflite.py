@@ -17,6 +17,8 @@ from ai_edge_litert.tools import flatbuffer_utils
 from litert_quantizer import calibrator, quantizer, recipe, recipe_manager
 from litert_quantizer.utils import qsv_utils
 
+from ethosgen.values.errors import InputError
+
 Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Answer = tuple[dict[str, Any], dict[str, Array]]
@@ -29,22 +31,12 @@ _OPERATORS = {
 }
 
 
-class UnquantizableTfliteError(Exception):
-    """A network that cannot be quantized; `sentence` says why."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-
-
 def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
     """Return inputs and outputs of the network."""
     data = Path(request["source"]).read_bytes()
     graph = _parse(data).subgraphs[0]
     if any(map(_has_scales, graph.tensors)):
-        raise UnquantizableTfliteError(
-            f"'{request['source']}' is quantized already; pass its float original"
-        )
+        raise InputError(f"'{request['source']}' is quantized already; pass its float original")
     interpreter = Interpreter(model_content=data)
     inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
     return {"inputs": list(map(_port, inputs)), "outputs": list(map(_port, outputs))}, {}

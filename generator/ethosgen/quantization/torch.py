@@ -28,6 +28,8 @@ from torchao.quantization.pt2e.quantizer import (
 )
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
+from ethosgen.values.errors import InputError
+
 warnings.simplefilter("ignore")
 
 Array = np.ndarray[Any, Any]
@@ -52,14 +54,6 @@ _LEAST_SCALE = 2**-20
 _ACTIVATIONS = ("relu", "relu_", "clamp", "hardtanh", "hardtanh_", "relu6")
 
 
-class UnquantizableProgramError(Exception):
-    """A program that cannot be quantized; `sentence` says why."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
-
-
 def run(request: Mapping[str, Any], arrays: Arrays, _files: Path) -> Answer:
     """Call several functions in turn; their arrays are named STEP/NAME, and so are the answers'."""
     folder = Path(request["folder"])
@@ -81,9 +75,7 @@ def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     """Return inputs and outputs of the program; the size of an open dimension is -1."""
     program = _load(folder / GIVEN)
     if any("quantized_decomposed" in str(node.target) for node in program.graph.nodes):
-        raise UnquantizableProgramError(
-            f"'{request['source']}' is quantized already; pass its float original"
-        )
+        raise InputError(f"'{request['source']}' is quantized already; pass its float original")
     nodes = {node.name: node for node in program.graph.nodes}
     signature = program.graph_signature
     ports = [_port(nodes[name]) for name in signature.user_inputs]
@@ -177,7 +169,7 @@ def _fix_sizes(request: Mapping[str, Any], folder: Path) -> None:
     except Exception as error:
         message = (str(error).strip().splitlines() or [type(error).__name__])[0]
         text = ", ".join(f"'{n}' {tuple(shape)}" for n, shape in zip(names, shapes, strict=True))
-        raise UnquantizableProgramError(
+        raise InputError(
             f"'{request['source']}' does not run with the shapes of the calibration data ({text}: "
             f"{message}); export it for these shapes, or calibrate with others"
         ) from None

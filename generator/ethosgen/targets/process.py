@@ -5,7 +5,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from types import TracebackType
 from typing import IO, Any, Self
 
 import numpy as np
@@ -47,12 +46,7 @@ class ProcessTarget:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property

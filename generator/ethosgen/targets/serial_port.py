@@ -1,7 +1,6 @@
 """A real board: reset over its serial line or by a command, then used like any target."""
 
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from ethosgen.board import Board
@@ -53,12 +52,7 @@ class SerialTarget:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         if self._console is not None:
             self._console.close()
 

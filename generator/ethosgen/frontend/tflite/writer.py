@@ -10,24 +10,19 @@ contents of our values. It omits what neither our readers nor Vela's or TFLite M
 - buffers and operator codes that nothing uses
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import flatbuffers
-import numpy as np
 import tflite
 
+from ethosgen.frontend.flatbuffer import VectorWriter, packed_halves
 from ethosgen.frontend.tflite.identifier import IDENTIFIER
 from ethosgen.values.dialect import ENUMERATIONS, OPS, TEXT, Option
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
 _VERSION = 3
-_ALIGNMENT = 16
-"""The alignment of buffers' data in the schema."""
 _GREATEST_OLD_CODE = 127
 """The value of the older, narrower operator code field for all codes that do not fit."""
-_ROOM = 1 << 16
-"""Initial size in bytes for everything except constants."""
 
 _Code = tuple[str, str | None, int]
 
@@ -48,14 +43,14 @@ def write_network(network: Network) -> bytes:
     return _TfliteWriter(network).file()
 
 
-class _TfliteWriter:
+class _TfliteWriter(VectorWriter):
     """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, network: Network) -> None:
-        self.network = network
         constants = [t.data for graph in network.graphs for t in graph.tensors if t.data]
         size = sum(map(len, [*constants, *network.metadata.values()]))
-        self.builder = flatbuffers.Builder(size + _ROOM)
+        super().__init__(size, alignment=16)
+        self.network = network
         self.codes: dict[_Code, int] = {}
         self.buffers: list[bytes] = [b""]  # the schema's buffer for tensors without data
         self.numbers: dict[int, int] = {}
@@ -64,12 +59,12 @@ class _TfliteWriter:
         graphs = [self.graph(graph) for graph in self.network.graphs]
         metadata = [self.metadata(*entry) for entry in self.network.metadata.items()]
         fields = {
-            "OperatorCodes": self.tables([self.code(*code) for code in self.codes]),
-            "Subgraphs": self.tables(graphs),
-            "Buffers": self.tables([self.buffer(data) for data in self.buffers]),
+            "OperatorCodes": self.offsets([self.code(*code) for code in self.codes]),
+            "Subgraphs": self.offsets(graphs),
+            "Buffers": self.offsets([self.buffer(data) for data in self.buffers]),
         }
         if metadata:
-            fields["Metadata"] = self.tables(metadata)
+            fields["Metadata"] = self.offsets(metadata)
         self.builder.Finish(self.table("Model", Version=_VERSION, **fields), IDENTIFIER)
         return bytes(self.builder.Output())
 
@@ -81,35 +76,26 @@ class _TfliteWriter:
                 _schema(schema, f"Add{name}")(self.builder, value)
         return int(_schema(schema, "End")(self.builder))
 
-    def tables(self, offsets: Sequence[int]) -> int:
-        self.builder.StartVector(4, len(offsets), 4)
-        for offset in reversed(offsets):
-            self.builder.PrependUOffsetTRelative(offset)
-        return int(self.builder.EndVector())
-
-    def vector(self, values: Iterable[Any], dtype: str = "int32") -> int:
-        return int(self.builder.CreateNumpyVector(np.array(list(values), dtype)))
-
     def graph(self, graph: Graph) -> int:
         return self.table(
             "SubGraph",
-            Tensors=self.tables([self.tensor(tensor) for tensor in graph.tensors]),
+            Tensors=self.offsets([self.tensor(tensor) for tensor in graph.tensors]),
             Inputs=self.vector(graph.inputs),
             Outputs=self.vector(graph.outputs),
-            Operators=self.tables([self.operator(op) for op in graph.operators]),
-            Name=self.builder.CreateString(graph.name),
+            Operators=self.offsets([self.operator(op) for op in graph.operators]),
+            Name=self.text(graph.name),
         )
 
     def tensor(self, tensor: Tensor) -> int:
         kinds = ENUMERATIONS["TensorType"].names
-        data = _packed(tensor.data) if tensor.is_packed and tensor.data else tensor.data
+        data = packed_halves(tensor.data) if tensor.is_packed and tensor.data else tensor.data
         return self.table(
             "Tensor",
             Shape=self.vector(1 if size == -1 else size for size in tensor.shape),
             ShapeSignature=self.vector(tensor.shape) if -1 in tensor.shape else None,
             Type=kinds.index("int4" if tensor.is_packed else tensor.dtype),
             Buffer=self.number(data),
-            Name=self.builder.CreateString(tensor.name),
+            Name=self.text(tensor.name),
             Quantization=self.quantization(tensor.quantization),
             IsVariable=tensor.is_variable,
         )
@@ -160,14 +146,14 @@ class _TfliteWriter:
     def option(self, option: Option, value: Any) -> Any:
         """Return the value of an option's field: a number, or the offset of a vector or string."""
         if option.kind == TEXT:
-            return 0 if value is None else self.builder.CreateString(value)
+            return 0 if value is None else self.text(value)
         if option.is_vector:
             return self.vector(value, option.wire) if value else 0
         return option.names.index(value) if option.names else value
 
     def code(self, code: str, custom_code: str | None, version: int) -> int:
         number = OPS[code].number
-        custom = None if custom_code is None else self.builder.CreateString(custom_code)
+        custom = None if custom_code is None else self.text(custom_code)
         return self.table(
             "OperatorCode",
             DeprecatedBuiltinCode=min(number, _GREATEST_OLD_CODE),
@@ -177,9 +163,7 @@ class _TfliteWriter:
         )
 
     def metadata(self, name: str, data: bytes) -> int:
-        return self.table(
-            "Metadata", Name=self.builder.CreateString(name), Buffer=self.number(data)
-        )
+        return self.table("Metadata", Name=self.text(name), Buffer=self.number(data))
 
     def number(self, data: bytes | None) -> int:
         """Return the number of the buffer for an object's bytes; add the buffer if it is new."""
@@ -191,20 +175,9 @@ class _TfliteWriter:
         return self.numbers[id(data)]
 
     def buffer(self, data: bytes) -> int:
-        if not data:
-            return self.table("Buffer")
-        self.builder.StartVector(1, len(data), _ALIGNMENT)
-        self.builder.head -= len(data)
-        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
-        return self.table("Buffer", Data=self.builder.EndVector())
+        return self.table("Buffer", Data=self.bytes(data)) if data else self.table("Buffer")
 
 
 def _schema(table: str, function: str) -> Callable[..., Any]:
     builder: Callable[..., Any] = getattr(tflite, f"{table}{function}")
     return builder
-
-
-def _packed(values: bytes) -> bytes:
-    """Pack 4-bit values from int8 into int4: two per byte, the first in its lower half."""
-    halves = np.frombuffer(values + bytes(len(values) % 2), np.uint8) & 0xF
-    return (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()

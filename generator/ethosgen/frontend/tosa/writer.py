@@ -7,17 +7,12 @@ CONST or CONST_SHAPE, as TOSA requires, and has one region with one block.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import flatbuffers
 import numpy as np
 
+from ethosgen.frontend.flatbuffer import VectorWriter, packed_halves
 from ethosgen.frontend.tosa.identifier import FORMAT, IDENTIFIER
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.tosa import CONST, CONST_SHAPE, CONTROL, DTYPES, TOSA_OPS, VERSION, Attribute
-
-_ROOM = 1 << 16
-"""Initial size in bytes for everything except constants."""
-_ALIGNMENT = 8
-"""The alignment of constants' data in the schema."""
 
 Add = Callable[[Any], None]
 
@@ -34,14 +29,14 @@ def write_network(network: Network) -> bytes:
     return _TosaWriter(network).file()
 
 
-class _TosaWriter:
+class _TosaWriter(VectorWriter):
     """Writes one file; the methods that add parts return their offsets."""
 
     def __init__(self, network: Network) -> None:
+        data = (t.data for graph in network.graphs for t in graph.tensors)
+        super().__init__(sum(len(content) for content in data if content), alignment=8)
         self.network = network
         self.take(network.graph)
-        data = (t.data for graph in network.graphs for t in graph.tensors)
-        self.builder = flatbuffers.Builder(sum(len(content) for content in data if content) + _ROOM)
 
     def take(self, graph: Graph) -> None:
         """Write this graph from now on."""
@@ -95,7 +90,7 @@ class _TosaWriter:
         data = None if tensor.data is None else self.bytes(_packed(tensor, kind))
         fields = {
             0: self.offset(self.text(tensor.name)),
-            1: self.offset(self.numbers("int32", tensor.shape)),
+            1: self.offset(self.vector(tensor.shape)),
             2: self.plain("uint32", DTYPES.index(kind), 0),
         }
         return self.table(fields if data is None else fields | {3: self.offset(data)})
@@ -142,7 +137,7 @@ class _TosaWriter:
         if attribute.is_vector:
             if attribute.wire == "uint8":
                 return self.offset(self.bytes(bytes(value)))
-            return self.offset(self.numbers(attribute.wire, value))
+            return self.offset(self.vector(value, attribute.wire))
         number = attribute.names.index(value) if attribute.names else value
         return self.plain(attribute.wire, number, 0)
 
@@ -162,26 +157,8 @@ class _TosaWriter:
     def offset(self, place: int) -> Add:
         return lambda slot: self.builder.PrependUOffsetTRelativeSlot(slot, place, 0)
 
-    def text(self, text: str) -> int:
-        return int(self.builder.CreateString(text))
-
     def names(self, indices: Sequence[int]) -> int:
         return self.offsets([self.text(self.graph.tensors[i].name) for i in indices])
-
-    def numbers(self, wire: str, values: Sequence[int]) -> int:
-        return int(self.builder.CreateNumpyVector(np.array(values, wire)))
-
-    def offsets(self, places: Sequence[int]) -> int:
-        self.builder.StartVector(4, len(places), 4)
-        for place in reversed(places):
-            self.builder.PrependUOffsetTRelative(place)
-        return int(self.builder.EndVector())
-
-    def bytes(self, data: bytes) -> int:
-        self.builder.StartVector(1, len(data), _ALIGNMENT)
-        self.builder.head -= len(data)
-        self.builder.Bytes[self.builder.head : self.builder.head + len(data)] = data
-        return int(self.builder.EndVector())
 
 
 def _kind(tensor: Tensor) -> str:
@@ -195,8 +172,7 @@ def _packed(tensor: Tensor, kind: str) -> bytes:
     """Return a constant's bytes as the file has them."""
     data = tensor.data or b""
     if kind == "int4":
-        halves = np.frombuffer(data + bytes(len(data) % 2), np.uint8) & 0xF
-        return (halves[::2] | halves[1::2] << 4).astype(np.uint8).tobytes()
+        return packed_halves(data)
     if kind == "int48":
         return np.frombuffer(data, np.uint8).reshape(-1, 8)[:, :6].tobytes()
     return data

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator.cycles import mac_cycles
-from ethosgen.backend.ethosu.simulator.generation import estimate_of
+from ethosgen.backend.ethosu.simulator.generation import estimate
 from ethosgen.backend.ethosu.simulator.operation import IssuedOperation, Ports, Windowed
 
 
@@ -41,7 +41,7 @@ def measure(
             if access.region is not None:
                 (written if access.channel.writes else read)[access.region] += access.bytes
     return Activity(
-        cycles=estimate_of(accelerator)(accelerator, steps, ports),
+        cycles=estimate(accelerator, steps, ports),
         mac_8bit=round(busy["1"]),
         mac_16bit=round(busy["2"]),
         read=dict(read),

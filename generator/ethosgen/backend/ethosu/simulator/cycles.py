@@ -16,7 +16,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from itertools import accumulate
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.isa import AccFormat, ElementwiseMode, PoolingMode
@@ -74,35 +73,11 @@ _RATES: dict[str, _OutputRates] = {
 }
 
 
-def estimate(
-    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
-) -> int:
-    """Return the cycles of a whole stream of U55 or U65, which do not depend on ports."""
-    return whole(progress(accelerator, steps, ports))
-
-
-def progress(
-    accelerator: EthosU, steps: Sequence[IssuedOperation], _ports: Ports | None = None
-) -> Iterator[float]:
-    """Yield, for each step, the cycle at which U55 or U65 has done all steps so far."""
-    return reached(spans(accelerator, steps))
-
-
 def spans(
     accelerator: EthosU, steps: Sequence[IssuedOperation], _ports: Ports | None = None
 ) -> Iterator[Span]:
-    """Yield the cycles in which U55 or U65 runs each step."""
+    """Yield the cycles in which U55 or U65 runs each step, which do not depend on ports."""
     return overlapped((step, _alone(accelerator, step.operation)) for step in steps)
-
-
-def whole(ends: Iterable[float]) -> int:
-    """Return the cycles of a stream from its progress."""
-    return round(max(ends, default=0.0))
-
-
-def reached(intervals: Iterable[Span]) -> Iterator[float]:
-    """Yield, for each step, the end of all steps so far."""
-    return accumulate((end for _, end in intervals), max)
 
 
 def _alone(accelerator: EthosU, operation: Operation) -> float:

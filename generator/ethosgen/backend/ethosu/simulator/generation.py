@@ -1,6 +1,7 @@
 """The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
@@ -63,32 +64,34 @@ def weight_format_of(accelerator: EthosU) -> WeightDecoder:
     return BlockWeights(accelerator) if accelerator.u85 is None else U85Weights(accelerator)
 
 
-def estimate_of(
-    accelerator: EthosU,
-) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], int]:
-    """Return the function that estimates the cycles of an accelerator's streams."""
-    return cycles.estimate if accelerator.u85 is None else u85_cycles.estimate
+def estimate(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> int:
+    """Return the cycles of a whole stream."""
+    return round(max(progress(accelerator, steps, ports), default=0.0))
 
 
-def progress_of(
-    accelerator: EthosU,
-) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], Iterator[float]]:
-    """Return the function that yields when an accelerator has done each step of a stream."""
-    return cycles.progress if accelerator.u85 is None else u85_cycles.progress
+def progress(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> Iterator[float]:
+    """Yield, for each step, the cycle at which the NPU has done all steps so far."""
+    return accumulate((end for _, end in spans(accelerator, steps, ports)), max)
 
 
-def spans_of(
-    accelerator: EthosU,
-) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None], Iterator[cycles.Span]]:
-    """Return the function that yields start and end of each step of an accelerator's stream."""
-    return cycles.spans if accelerator.u85 is None else u85_cycles.spans
+def spans(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
+) -> Iterator[cycles.Span]:
+    """Yield the cycles in which the NPU runs each step."""
+    own = cycles.spans if accelerator.u85 is None else u85_cycles.spans
+    return own(accelerator, steps, ports)
 
 
-def rates_of(
-    accelerator: EthosU,
-) -> Callable[[EthosU, Sequence[IssuedOperation], Ports | None, int], list[float]]:
-    """Return the function that returns the bytes per cycle of so many regions' memories."""
-    return cycles.memory_rates if accelerator.u85 is None else u85_cycles.memory_rates
+def memory_rates(
+    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None, regions: int
+) -> list[float]:
+    """Return the bytes per cycle of so many regions' memories."""
+    own = cycles.memory_rates if accelerator.u85 is None else u85_cycles.memory_rates
+    return own(accelerator, steps, ports, regions)
 
 
 def inner_bytes(accelerator: EthosU) -> int:

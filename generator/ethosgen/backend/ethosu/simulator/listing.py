@@ -1,7 +1,7 @@
 """Lists a stream's operations with their estimated cycles, without running them."""
 
 from ethosgen.backend.ethosu.accelerator import EthosU
-from ethosgen.backend.ethosu.simulator.generation import progress_of
+from ethosgen.backend.ethosu.simulator.generation import progress
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.simulator.operation import Ports
 from ethosgen.backend.ethosu.simulator.summary import title
@@ -18,7 +18,7 @@ def list_operations(
     """
     steps = load(stream, accelerator, ports).steps
     operations, before = [], 0
-    for step, end in zip(steps, progress_of(accelerator)(accelerator, steps, ports), strict=True):
+    for step, end in zip(steps, progress(accelerator, steps, ports), strict=True):
         operations.append((step.offset, NpuOperation(title(step.operation), round(end) - before)))
         before = round(end)
     return operations

@@ -234,8 +234,30 @@ class WeightLayout:
     """Side of a sub-kernel before dilation: 8 or 4."""
 
 
+class MacFree:
+    """What does not use the MAC units."""
+
+    __slots__ = ()
+
+    @property
+    def macs(self) -> int:
+        """Number of multiplications in the MAC units."""
+        return 0
+
+
+class CopyOperation(MacFree):
+    """What copies bytes."""
+
+    __slots__ = ()
+
+    @property
+    def ofm(self) -> None:
+        """A copy has no feature map."""
+        return
+
+
 @dataclass(frozen=True, slots=True)
-class Windowed:
+class Windowed(MacFree):
     """The common part of convolution and pooling: a kernel that slides over the IFM."""
 
     ifm: FeatureMap
@@ -267,11 +289,6 @@ class Windowed:
         if self.upscale is not IfmUpscaleMode.NONE:
             height, width = (height + 1) // 2, (width + 1) // 2
         return height, width, self.ifm_depth
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications."""
-        return 0
 
     def accesses(self) -> Iterator[Access]:
         """Yield every access to memory but that of the lookup table."""
@@ -311,7 +328,7 @@ class Pool(Windowed):
 
 
 @dataclass(frozen=True, slots=True)
-class Elementwise:
+class Elementwise(MacFree):
     """NPU_OP_ELEMENTWISE. `ifm2` is None for unary operations and if `scalar` replaces it."""
 
     mode: ElementwiseMode
@@ -326,11 +343,6 @@ class Elementwise:
     rounding: RoundMode
     ifm2_zero_point: int
     ofm: Output
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications in the MAC units."""
-        return 0
 
     @property
     def ifm2_shape(self) -> Shape:
@@ -348,7 +360,7 @@ class Elementwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Dma:
+class Dma(CopyOperation):
     """NPU_OP_DMA_START; a region of None is SHRAM. `sizes` counts (rows, planes).
 
     A transfer is `length` bytes, repeated for SIZE0 rows and SIZE1 planes. On a side with strides,
@@ -363,16 +375,6 @@ class Dma:
     destination_dims: int
     sizes: tuple[int, int]
     skips: tuple[int, int]
-
-    @property
-    def ofm(self) -> None:
-        """A copy has no feature map."""
-        return
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications."""
-        return 0
 
     @property
     def shape(self) -> Shape:

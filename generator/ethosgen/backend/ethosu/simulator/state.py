@@ -38,6 +38,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Padding,
     Pool,
     Scale,
+    Shape,
     WeightLayout,
     Windowed,
 )
@@ -108,6 +109,19 @@ class CommandRegisters:
         is_signed = self.field(f"{prefix}_PRECISION", "activation_type")
         return self.signed(register, 16) if is_signed else self.value(register)
 
+    def _shape(self, prefix: str) -> Shape:
+        """Return height, width and depth, whose registers hold one less."""
+        height, width, depth = (
+            self.value(f"{prefix}_{axis}_M1") + 1 for axis in ("HEIGHT", "WIDTH", "DEPTH")
+        )
+        return height, width, depth
+
+    def _clip_limits(self) -> tuple[int, int]:
+        low, high = "ACTIVATION_MIN", "ACTIVATION_MAX"
+        if self.field("OFM_PRECISION", "activation_type"):
+            return self.signed(low, 16), self.signed(high, 16)
+        return self.value(low), self.value(high)
+
     def _feature_map(self, prefix: str) -> FeatureMap:
         precision = f"{prefix}_PRECISION"
         width = self.field(precision, "activation_precision")
@@ -136,32 +150,21 @@ class CommandRegisters:
         )
 
     def _activation(self) -> Activation:
-        is_signed = self.field("OFM_PRECISION", "activation_type")
-        low, high = "ACTIVATION_MIN", "ACTIVATION_MAX"
         return Activation(
-            function=self.code("ACTIVATION", "activation_function", ActivationFunction),
-            clip_range=self.code("ACTIVATION", "activation_clip_range", ActivationClipRange),
-            minimum=self.signed(low, 16) if is_signed else self.value(low),
-            maximum=self.signed(high, 16) if is_signed else self.value(high),
+            self.code("ACTIVATION", "activation_function", ActivationFunction),
+            self.code("ACTIVATION", "activation_clip_range", ActivationClipRange),
+            *self._clip_limits(),
         )
 
     def _output(self) -> Output:
         return Output(
             fm=self._feature_map("OFM"),
-            shape=(
-                self.value("OFM_HEIGHT_M1") + 1,
-                self.value("OFM_WIDTH_M1") + 1,
-                self.value("OFM_DEPTH_M1") + 1,
-            ),
+            shape=self._shape("OFM"),
             scale_mode=self.code("OFM_PRECISION", "scale_mode", OfmScaleMode),
             scale=self._scale("OFM_SCALE"),
             rounding=self.code("OFM_PRECISION", "round_mode", RoundMode),
             activation=self._activation(),
-            block=(
-                self.value("OFM_BLK_HEIGHT_M1") + 1,
-                self.value("OFM_BLK_WIDTH_M1") + 1,
-                self.value("OFM_BLK_DEPTH_M1") + 1,
-            ),
+            block=self._shape("OFM_BLK"),
             acc_format=self.code("ACC_FORMAT", "acc_format", AccFormat),
         )
 
@@ -214,12 +217,16 @@ class CommandRegisters:
         return window
 
     def _streams(self, name: str) -> tuple[DataStream, ...]:
-        region = self.value(f"{name}_REGION")
         cores = 1
         if self._accelerator.cores == 2:
             mode = self.code("PARALLEL_MODE", "parallel_mode", ParallelMode)
             cores = 2 if mode is ParallelMode.DUAL_CORE_DEPTH else 1
-        prefixes = (name, f"{name}1")[:cores]
+        return self._data_streams(name, cores)
+
+    def _data_streams(self, name: str, count: int) -> tuple[DataStream, ...]:
+        """Return the first streams of a name: WEIGHT, WEIGHT1, and so on."""
+        region = self.value(f"{name}_REGION")
+        prefixes = [name, *(f"{name}{number}" for number in range(1, count))]
         return tuple(
             DataStream(region, self.value(f"{prefix}_BASE"), self.value(f"{prefix}_LENGTH"))
             for prefix in prefixes
@@ -229,7 +236,7 @@ class CommandRegisters:
         window = self._convolved(depthwise)
         order = self.code("KERNEL_STRIDE", "weight_order", WeightOrder)
         return Convolution(
-            *_shared(window),
+            *parts_of(window),
             depthwise=depthwise,
             weights=self._streams("WEIGHT"),
             scales=self._streams("SCALE"),
@@ -243,11 +250,8 @@ class CommandRegisters:
     def _pool(self, operand: int) -> Pool:
         mode = operand_code(BY_NAME["NPU_OP_POOL"], operand, PoolingMode)
         window = self._windowed()
-        wanted = 1 if mode is PoolingMode.REDUCE_SUM else window.ifm_depth
-        if window.ofm.shape[2] != wanted:
-            depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
-            raise NpuFault("parse", f"pooling {mode.name} cannot have IFM and OFM depths {depths}")
-        return Pool(*_shared(window), mode=mode)
+        check_pooled_depth(window, mode)
+        return Pool(*parts_of(window), mode=mode)
 
     def _elementwise(self, operand: int) -> Elementwise:
         mode = operand_code(BY_NAME["NPU_OP_ELEMENTWISE"], operand, ElementwiseMode)
@@ -294,9 +298,18 @@ class CommandRegisters:
         )
 
 
-def _shared(
+def check_pooled_depth(window: Windowed, mode: IntEnum) -> None:
+    """Raise NpuFault "parse" unless a pooling has an OFM as deep as its mode makes it."""
+    depth, wanted = window.ofm.shape[2], window.ifm_depth
+    if depth != (1 if mode is PoolingMode.REDUCE_SUM else wanted):
+        depths = f"{wanted} and {depth}"
+        raise NpuFault("parse", f"pooling {mode.name} cannot have IFM and OFM depths {depths}")
+
+
+def parts_of(
     window: Windowed,
 ) -> tuple[FeatureMap, int, IfmUpscaleMode, Padding, KernelShape, Output]:
+    """Return the fields that convolutions and poolings begin with."""
     return (
         window.ifm,
         window.ifm_depth,

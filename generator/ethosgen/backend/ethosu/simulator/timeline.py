@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import feature_map
-from ethosgen.backend.ethosu.simulator.generation import rates_of, spans_of
+from ethosgen.backend.ethosu.simulator.generation import memory_rates, spans
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.simulator.operation import (
     Access,
@@ -49,7 +49,7 @@ def observe(
     watched = _Watched(memories, [sources.get(step.offset) for step in steps])
     for index, step in enumerate(steps):
         watched.see(index, step)
-    rates = rates_of(accelerator)(accelerator, steps, ports, len(memories))
+    rates = memory_rates(accelerator, steps, ports, len(memories))
     return NpuTimeline(
         events=_events(accelerator, steps, ports, watched),
         buffers=tuple(buffer.buffer() for buffer in watched.buffers),
@@ -69,7 +69,7 @@ def _events(
     watched: "_Watched",
 ) -> tuple[NpuEvent, ...]:
     events, before = [], 0
-    for index, (start, end) in enumerate(spans_of(accelerator)(accelerator, steps, ports)):
+    for index, (start, end) in enumerate(spans(accelerator, steps, ports)):
         operation, reached = steps[index].operation, max(before, round(end))
         event = NpuEvent(
             name=title(operation),

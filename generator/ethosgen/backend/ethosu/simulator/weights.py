@@ -252,7 +252,7 @@ def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
 
 
 class BlockWeights:
-    """The streams of U55 and U65; see context.WeightFormat."""
+    """The streams of U55 and U65; see context.WeightDecoder."""
 
     def __init__(self, accelerator: EthosU) -> None:
         """Store the NPU."""

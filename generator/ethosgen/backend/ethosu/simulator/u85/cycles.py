@@ -34,9 +34,7 @@ from ethosgen.backend.ethosu.simulator.cycles import (
     clipped,
     mac_cycles,
     overlapped,
-    reached,
     sub_kernels,
-    whole,
 )
 from ethosgen.backend.ethosu.simulator.operation import (
     FeatureMap,
@@ -122,20 +120,6 @@ _RATES: dict[int, _U85OutputRates] = {
     ),
 }
 """Regor's s_EthosU85PerfInfo."""
-
-
-def estimate(
-    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
-) -> int:
-    """Return the cycles of a whole stream."""
-    return whole(progress(accelerator, steps, ports))
-
-
-def progress(
-    accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None = None
-) -> Iterator[float]:
-    """Yield, for each step, the cycle at which U85 has done all steps so far."""
-    return reached(spans(accelerator, steps, ports))
 
 
 def spans(

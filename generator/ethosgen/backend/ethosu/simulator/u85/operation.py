@@ -25,8 +25,10 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Channel,
     Convolution,
     CopyAccess,
+    CopyOperation,
     DataStream,
     FeatureMap,
+    MacFree,
     MapAccess,
     Output,
     Scale,
@@ -202,7 +204,7 @@ class Scaled:
 
 
 @dataclass(frozen=True, slots=True)
-class U85Elementwise:
+class U85Elementwise(MacFree):
     """NPU_OP_ELEMENTWISE; `second` is None for operations of one operand.
 
     LRELU has one operand, and scales its negative elements by `negative`.
@@ -218,11 +220,6 @@ class U85Elementwise:
     def operands(self) -> dict[str, Scaled]:
         """The one or two operands by name."""
         return {"ifm": self.first} | ({} if self.second is None else {"ifm2": self.second})
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications in the MAC units."""
-        return 0
 
     def accesses(self) -> Iterator[Access]:
         """Yield every access to memory but that of the lookup table."""
@@ -241,7 +238,7 @@ class ResizeAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(MacFree):
     """NPU_OP_RESIZE."""
 
     mode: ResizeMode
@@ -250,11 +247,6 @@ class Resize:
     vertical: ResizeAxis
     horizontal: ResizeAxis
     ofm: U85Output
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications in the MAC units."""
-        return 0
 
     def accesses(self) -> Iterator[Access]:
         """Yield every access to memory but that of the lookup table."""
@@ -298,23 +290,13 @@ class IndexedAccess(CopyAccess):
 
 
 @dataclass(frozen=True, slots=True)
-class U85Dma:
+class U85Dma(CopyOperation):
     """NPU_OP_DMA_START: `shape` is planes, rows and the bytes of a row."""
 
     source: CopyEnd
     destination: CopyEnd
     shape: Shape
     indices: Indices | None
-
-    @property
-    def ofm(self) -> None:
-        """A copy has no feature map."""
-        return
-
-    @property
-    def macs(self) -> int:
-        """Number of multiplications."""
-        return 0
 
     @property
     def bytes(self) -> int:

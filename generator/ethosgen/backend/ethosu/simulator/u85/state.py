@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from ethosgen.backend.ethosu.isa import (
     OfmScaleMode,
-    PoolingMode,
     RoundMode,
     WeightOrder,
 )
@@ -33,7 +32,14 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Operation,
 )
 from ethosgen.backend.ethosu.simulator.scaling import Rounding
-from ethosgen.backend.ethosu.simulator.state import DTYPES, UNARY, CommandRegisters, operand_code
+from ethosgen.backend.ethosu.simulator.state import (
+    DTYPES,
+    UNARY,
+    CommandRegisters,
+    check_pooled_depth,
+    operand_code,
+    parts_of,
+)
 from ethosgen.backend.ethosu.simulator.u85.operation import (
     ELEMENTWISE_MODES,
     POOLING_MODES,
@@ -108,7 +114,7 @@ class U85Registers(CommandRegisters):
     dtypes = (*DTYPES, "<u8", "<i8")
 
     def operation(self, instruction: Instruction) -> Operation | None:
-        """Return the operation that an NPU_OP command starts; see Registers."""
+        """Return the operation that an NPU_OP command starts; see CommandRegisters."""
         if instruction.command.name == "NPU_OP_BRANCH":
             raise NpuFault("parse", "branches are not modelled for Ethos-U85")
         build = BUILDERS.get(instruction.command.name)
@@ -147,20 +153,12 @@ class U85Registers(CommandRegisters):
         output = self.code("ACC_FORMAT", "acc_output", AccOutput)
         return U85Output(
             fm=fm,
-            shape=(
-                self.value("OFM_HEIGHT_M1") + 1,
-                self.value("OFM_WIDTH_M1") + 1,
-                self.value("OFM_DEPTH_M1") + 1,
-            ),
+            shape=self._shape("OFM"),
             scale_mode=self.code(precision, "scale_mode", OfmScaleMode),
             scale=self._scale("OFM_SCALE"),
             rounding=_OFM_ROUNDING[rounding],
             activation=self._activation(),
-            block=(
-                self.value("OFM_BLK_HEIGHT_M1") + 1,
-                self.value("OFM_BLK_WIDTH_M1") + 1,
-                self.value("OFM_BLK_DEPTH_M1") + 1,
-            ),
+            block=self._shape("OFM_BLK"),
             acc_format=self.code("ACC_FORMAT", "acc_format", U85AccFormat),
             double_round=self.field("OFM_SCALE", "dbl_rnd"),
             transpose=self.code(precision, "activation_transpose", ActivationTranspose),
@@ -171,13 +169,10 @@ class U85Registers(CommandRegisters):
         )
 
     def _activation(self) -> U85Activation:
-        is_signed = self.field("OFM_PRECISION", "activation_type")
-        low, high = "ACTIVATION_MIN", "ACTIVATION_MAX"
         return U85Activation(
-            function=self.code("ACTIVATION", "activation_function", U85ActivationFunction),
-            clip_range=self.code("ACTIVATION", "activation_clip_range", U85ActivationClipRange),
-            minimum=self.signed(low, 16) if is_signed else self.value(low),
-            maximum=self.signed(high, 16) if is_signed else self.value(high),
+            self.code("ACTIVATION", "activation_function", U85ActivationFunction),
+            self.code("ACTIVATION", "activation_clip_range", U85ActivationClipRange),
+            *self._clip_limits(),
             index=self.field("ACTIVATION", "table"),
         )
 
@@ -193,19 +188,11 @@ class U85Registers(CommandRegisters):
         )
 
     def _weight_streams(self, fast: bool) -> tuple[DataStream, ...]:
-        region = self.value("WEIGHT_REGION")
         assert self._accelerator.u85 is not None
-        streams = 1 if fast else 1 << self._accelerator.u85.decoders_log2
-        prefixes = ("WEIGHT", "WEIGHT1", "WEIGHT2", "WEIGHT3")[:streams]
-        return tuple(
-            DataStream(region, self.value(f"{prefix}_BASE"), self.value(f"{prefix}_LENGTH"))
-            for prefix in prefixes
-        )
+        return self._data_streams("WEIGHT", 1 if fast else 1 << self._accelerator.u85.decoders_log2)
 
-    def _scale_stream(self) -> DataStream:
-        return DataStream(
-            self.value("SCALE_REGION"), self.value("SCALE_BASE"), self.value("SCALE_LENGTH")
-        )
+    def _scale_streams(self) -> tuple[DataStream, ...]:
+        return self._data_streams("SCALE", 1)
 
     def _ublock_depth(self) -> int:
         block = self.code("ACC_FORMAT", "microblock", Microblock)
@@ -244,15 +231,10 @@ class U85Registers(CommandRegisters):
             raise NpuFault("parse", "a depthwise convolution needs weights in the standard format")
         is_global = window.ofm.scale_mode is OfmScaleMode.GLOBAL
         return U85Convolution(
-            window.ifm,
-            window.ifm_depth,
-            window.upscale,
-            window.padding,
-            window.kernel,
-            window.ofm,
+            *parts_of(window),
             depthwise=depthwise,
             weights=() if from_ifm2 else self._weight_streams(layout.fast),
-            scales=() if from_ifm2 and is_global else (self._scale_stream(),),
+            scales=() if from_ifm2 and is_global else self._scale_streams(),
             layout=layout,
             accumulators=self._accumulators(),
             matrix=self._in_memory("IFM2") if from_ifm2 else None,
@@ -262,21 +244,14 @@ class U85Registers(CommandRegisters):
         mode = operand_code(instruction.command, instruction.operand, POOLING_MODES)
         window = self._windowed()
         self._ublock_depth()
-        wanted = 1 if mode is PoolingMode.REDUCE_SUM else window.ifm_depth
-        if mode is not U85PoolingMode.NONE and window.ofm.shape[2] != wanted:
-            depths = f"{window.ifm_depth} and {window.ofm.shape[2]}"
-            raise NpuFault("parse", f"pooling {mode.name} cannot have IFM and OFM depths {depths}")
+        if mode is not U85PoolingMode.NONE:
+            check_pooled_depth(window, mode)
         per_channel = window.ofm.scale_mode is OfmScaleMode.PER_CHANNEL
         return U85Pool(
-            window.ifm,
-            window.ifm_depth,
-            window.upscale,
-            window.padding,
-            window.kernel,
-            window.ofm,
+            *parts_of(window),
             mode=mode,
             accumulators=self._accumulators(),
-            scales=(self._scale_stream(),) if per_channel else (),
+            scales=self._scale_streams() if per_channel else (),
         )
 
     def _scaled(self, prefix: str) -> Scaled:

@@ -212,7 +212,7 @@ def _interleaved(orders: Sequence[U85Traversal]) -> Iterator[NDArray[np.int32]]:
 
 
 class U85Weights:
-    """U85's streams; see context.WeightFormat."""
+    """U85's streams; see context.WeightDecoder."""
 
     def __init__(self, accelerator: EthosU) -> None:
         """Store the NPU."""

@@ -183,11 +183,7 @@ def script(tmp_path: Path) -> Path:
             """
             import os, time
             import numpy as np
-
-            class RefusedError(Exception):
-                def __init__(self, sentence):
-                    super().__init__(sentence)
-                    self.sentence = sentence
+            from ethosgen.values.errors import InputError
 
             def double(request, arrays, folder):
                 print("printed")
@@ -195,7 +191,7 @@ def script(tmp_path: Path) -> Path:
                 return {"text": (folder / "some.bin").read_bytes().hex()}, doubled
 
             def refuse(request, arrays, folder):
-                raise RefusedError("this is no network")
+                raise InputError("this is no network")
 
             def complain(request, arrays, folder):
                 raise ValueError("too bad")

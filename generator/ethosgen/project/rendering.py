@@ -88,9 +88,7 @@ def render(
     require_devices(platform, board, devices)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
     npu = programs[0].plan.accelerator
-    driver = (
-        compiler_of(npu).files([program.plan for program in programs]) if npu else ProjectFiles()
-    )
+    driver = compiler_of(npu).files([p.plan for p in programs]) if npu else ProjectFiles()
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))

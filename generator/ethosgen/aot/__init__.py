@@ -67,13 +67,13 @@ def cpu_operators() -> dict[str, dict[str, int]]:
     from ethosgen.aot.registry import registry
     from ethosgen.aot.schedule.twins import twin_builds
 
-    found: dict[str, dict[str, int]] = {}
+    tolerances: dict[str, dict[str, int]] = {}
     for (code, dtype), registration in registry().items():
         if code != COPY:
-            found.setdefault(code, {})[dtype] = registration.ulp
+            tolerances.setdefault(code, {})[dtype] = registration.ulp
     for code, dtype in twin_builds():
-        found[code][dtype] = 0
-    return found
+        tolerances[code][dtype] = 0
+    return tolerances
 
 
 def measured_by_litert() -> frozenset[tuple[str, str]]:
@@ -111,10 +111,10 @@ def table_of(operator: Operator, graph: Graph) -> Table | None:
     """Return an int8 operator's outputs for all 256 inputs, None if it has no lookup table."""
     from ethosgen.aot.registry import registration_of
 
-    found = registration_of(operator, graph.tensors)
-    if found is None or not can_run(operator, graph):
+    registration = registration_of(operator, graph.tensors)
+    if registration is None or not can_run(operator, graph):
         return None
-    tables = [a for a in found.build(operator, graph.tensors).arrays if a.dtype == np.int8]
+    tables = [a for a in registration.build(operator, graph.tensors).arrays if a.dtype == np.int8]
     return tables[0] if len(tables) == 1 and tables[0].shape == (256,) else None
 
 

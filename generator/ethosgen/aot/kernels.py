@@ -77,8 +77,8 @@ def choose_kernels(
         codes = [_c_stem(op) for op in (step.operator, *step.tail)[:LONGEST_NAME]]
         function = f"{name}_{'_'.join(codes)}_{index}"
         if SUBGRAPHS in operator.options:
-            given = {SYMBOL: function, COMPILE: compile_routine}
-            operator = replace(operator, options={**operator.options, **given})
+            routine_options = {SYMBOL: function, COMPILE: compile_routine}
+            operator = replace(operator, options={**operator.options, **routine_options})
         kernel = step.kernel or build_kernel(schedule, operator, libraries)
         arguments = _pool_constants(schedule, kernel, function, pool)
         kernels[index] = NamedKernel(function, _with_types(kernel), arguments)
@@ -112,13 +112,13 @@ def build_kernel(
     tensors = schedule.graph.tensors
     if is_hybrid(operator, tensors):
         raise _error(schedule, operator, DYNAMIC_RANGE)
-    found = registration_of(operator, tensors)
-    if found is None:
+    registration = registration_of(operator, tensors)
+    if registration is None:
         raise _error(schedule, operator, _what_is_missing(schedule, operator))
     try:
         among = () if goes_in_place(operator) else libraries
         kernel = cheapest(schedule.graph, operator, among)
-        return _trim(_checked(kernel or found.build(operator, tensors), tensors))
+        return _trim(_checked(kernel or registration.build(operator, tensors), tensors))
     except SubgraphError:
         raise
     except UnsupportedError as error:
@@ -163,9 +163,11 @@ def has_kernel(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     if is_widened(operator, tensors):
         return True
     operator, tensors = prepared(operator, tensors)
-    found = registration_of(operator, tensors)
+    registration = registration_of(operator, tensors)
     try:
-        return found is not None and bool(_checked(found.build(operator, tensors), tensors))
+        return registration is not None and bool(
+            _checked(registration.build(operator, tensors), tensors)
+        )
     except (UnsupportedError, *_MISFIT):
         return False
 

@@ -78,10 +78,10 @@ def registry() -> dict[tuple[str, str], Registration]:
         for value in vars(import_module(f"{operators.__name__}.{family}")).values()
     ]
     return {
-        (one.code, one.dtype): one
+        (registration.code, registration.dtype): registration
         for function in functions
         if isinstance(function, Registered)
-        for one in function.registrations
+        for registration in function.registrations
     }
 
 
@@ -109,11 +109,16 @@ def _by_code() -> _ByCode:
     """Collect them; InternalError if two registrations of a code disagree."""
     deciding: dict[str, int] = {}
     costs: dict[str, Cycles] = {}
-    for (code, dtype), one in registry().items():
-        decided_by = one.decided_by
+    for (code, dtype), registration in registry().items():
+        decided_by = registration.decided_by
         if decided_by is not None and deciding.setdefault(code, decided_by) != decided_by:
             raise InternalError(f"{code} of {dtype} names a second deciding input")
-        if one.cycles and costs.setdefault(code, one.cycles) is not one.cycles:
+        if (
+            registration.cycles
+            and costs.setdefault(code, registration.cycles) is not registration.cycles
+        ):
             raise InternalError(f"{code} of {dtype} declares a second estimate of its cycles")
-    in_place = frozenset(code for (code, _), one in registry().items() if one.in_place)
+    in_place = frozenset(
+        code for (code, _), registration in registry().items() if registration.in_place
+    )
     return _ByCode(deciding, costs, in_place)

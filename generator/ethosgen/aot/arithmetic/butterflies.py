@@ -31,11 +31,11 @@ FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
 
 @dataclass(frozen=True)
 class Pointers:
-    """Pointers to input and output; the input has `given` numbers, padded with zeros."""
+    """Pointers to input and output; the input has so many `numbers`, padded with zeros."""
 
     source: Any
-    given: int
-    made: Any
+    numbers: int
+    target: Any
 
 
 @dataclass(frozen=True)
@@ -155,15 +155,15 @@ class Transform:
         """Emit all stages: the first reads the input, the others the previous stage's output."""
         *later, first = self.stages
         if self.by_fours and is_by_fours(first, self.stages):
-            numbers = memory.given, self.count, int(self.inverse)
-            self.nest.call(FIRST, memory.made, memory.source, *numbers)
+            numbers = memory.numbers, self.count, int(self.inverse)
+            self.nest.call(FIRST, memory.target, memory.source, *numbers)
         else:
             self._first(first, later, load, write)
         for stage in reversed(later):
             if self.by_fours and is_by_fours(stage, self.stages):
                 numbers = stage.span, stage.groups, int(self.inverse)
                 factors = self.stage_twiddles[stage.span].data
-                self.nest.call(STAGE, memory.made, factors, *numbers)
+                self.nest.call(STAGE, memory.target, factors, *numbers)
                 continue
             with self.nest.loop("k", stage.span) as k:
                 steps = [1, *(self._step(k, q, stage) for q in range(1, stage.factor))]

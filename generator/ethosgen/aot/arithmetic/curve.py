@@ -44,8 +44,10 @@ def byte_curve(source: Tensor, target: Tensor, function: Function) -> Kernel:
     low, high = limits(source.dtype)
     inputs = np.arange(low, high + 1)
     with np.errstate(over="ignore"):
-        made = _applied(function, scale * (inputs - before).astype(_single)) * inverse
-    places = np.clip(round_half_away(made) + _single(zero_point_of(target)), *limits(target.dtype))
+        outputs = _applied(function, scale * (inputs - before).astype(_single)) * inverse
+    places = np.clip(
+        round_half_away(outputs) + _single(zero_point_of(target)), *limits(target.dtype)
+    )
     return byte_table(source, target, lambda q: int(places[q - low]))
 
 
@@ -108,5 +110,5 @@ def round_half_away(x: Array) -> Array:
 
 def _applied(function: Function, x: Array) -> Array:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        made: Array = function(np.asarray(x, np.float64)).astype(_single)
-    return made
+        outputs: Array = function(np.asarray(x, np.float64)).astype(_single)
+    return outputs

@@ -102,16 +102,16 @@ def generate(
     around = dict.fromkeys(map(function_around, wrapping))
     waits = dict.fromkeys(p.call.waiting for p in plan.partitions if p.call.waiting)
     parts += [f"\n{wait.type_check}" for wait in waits if wait.headers]
-    parts += [f"\n{one}" for one in around]
+    parts += [f"\n{function}" for function in around]
     texts: dict[str, str] = {}
-    for symbol in (one for one in comments if one in functions):
+    for symbol in (symbol for symbol in comments if symbol in functions):
         returns, parameters, body = bodies[symbol]
         kind = INLINE if symbol in inlined else "static"
         head = _static_head(f"{kind} {returns} {symbol}", functions[symbol], parameters)
         texts[symbol] = f"{head} {{{body}"
     shared = share(texts)
     for symbol in dict.fromkeys(shared.values()):
-        users = [comments[one] for one in texts if shared[one] == symbol]
+        users = [comments[user] for user in texts if shared[user] == symbol]
         parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
     *_, body = bodies[signature.symbol]
     body = _with_addresses(call_shared(body, shared), constants, plan)

@@ -48,7 +48,7 @@ def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine
     kernels, constants = choose_kernels(
         schedule, name, libraries(schedule.plan.extension), compile_routine
     )
-    statuses = {i for i, one in kernels.items() if one.kernel.function.ret_type == _STATUS}
+    statuses = {i for i, named in kernels.items() if named.kernel.function.ret_type == _STATUS}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
 
@@ -68,18 +68,20 @@ def find_addresses(
             return Location(ports[block.port])
         return Location(arena, block.offset or 0)
 
-    found = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
-    found |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
-    found |= {
+    locations = {value_name(tensor): address(block) for tensor, block in memory.by_tensor.items()}
+    locations |= {workspace_name(step): address(block) for step, block in memory.workspaces.items()}
+    locations |= {
         variable_name(tensor, step): place
         for tensor, place in variables.items()
         for step in range(len(body.schedule.steps))
     }
-    found |= {constant.c_name: Location(constant.c_name) for constant in body.constants}
-    found |= {blob_name(b): Location(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs}
+    locations |= {constant.c_name: Location(constant.c_name) for constant in body.constants}
+    locations |= {
+        blob_name(b): Location(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs
+    }
     outside = Location(arena)
-    found |= {waited_name(step): outside for step in body.schedule.waits}
-    return found | {
+    locations |= {waited_name(step): outside for step in body.schedule.waits}
+    return locations | {
         scratch.name: address(memory.scratches[scratch.name])
         if scratch.name in memory.scratches
         else outside

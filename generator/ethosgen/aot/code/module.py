@@ -195,7 +195,9 @@ def _blobs(plan: Plan, step: Step | None = None) -> list[Blob]:
 
 def _scratches(plan: Plan, step: Step | None = None) -> list[str]:
     """Return the scratches of a plan, or those whose addresses a step's call passes."""
-    return [one.name for one in plan.scratches if step is None or _passes(step, one.name)]
+    return [
+        scratch.name for scratch in plan.scratches if step is None or _passes(step, scratch.name)
+    ]
 
 
 def _passes(step: Step, memory: str) -> bool:

@@ -170,7 +170,7 @@ def lower_main_to_entry(
         if not calls:
             body.append(tirx.Return(tirx.const(0, "int32")))
         entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
-        entry = entry.with_attr(CALLS, [made for *_, made in calls])
+        entry = entry.with_attr(CALLS, [variable for *_, variable in calls])
         types = {p.name: p.struct for p in signature.parameters if p.struct}
         entry = entry.with_attr(STRUCTS, types)
         lowered[signature.symbol] = entry.with_attr("global_symbol", signature.symbol)

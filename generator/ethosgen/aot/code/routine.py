@@ -66,13 +66,13 @@ def _callees(
 ) -> Sequence[Callee]:
     """Return the functions that the entry calls directly or indirectly."""
     kept = {var.name_hint: function for var, function in lowered.functions.items()}
-    found: list[Callee] = []
+    callees: list[Callee] = []
     for index, named in kernels.items():
         if named.name in kept:
-            found += named.kernel.callees
+            callees += named.kernel.callees
             function = kept[named.name].without_attr("global_symbol")
-            found.append(Callee(named.name, function, describe_step(schedule, index)))
-    return found
+            callees.append(Callee(named.name, function, describe_step(schedule, index)))
+    return callees
 
 
 def _roles(

@@ -32,15 +32,15 @@ def describe_steps(body: Body, symbol: str, calls: Sequence[str]) -> tuple[Marke
     schedule = body.schedule
     waits = {waited_name(index): index for index in schedule.waits}
     makers = _makers(body)
-    found: list[MarkedStep] = []
-    for number, made in enumerate(map(str, calls), 1):
-        index = waits[made] if made in waits else makers[made]
-        found.append(MarkedStep(symbol, number, _describe(schedule, index, made in waits)))
+    marked: list[MarkedStep] = []
+    for number, variable in enumerate(map(str, calls), 1):
+        index = waits[variable] if variable in waits else makers[variable]
+        marked.append(MarkedStep(symbol, number, _describe(schedule, index, variable in waits)))
         named = body.kernels.get(index)
         inner = named.kernel.steps if named else ()
-        place = len(found)
-        found += (replace(s, step=behind(s.step, place)) for s in inner)
-    return tuple(found)
+        place = len(marked)
+        marked += (replace(s, step=behind(s.step, place)) for s in inner)
+    return tuple(marked)
 
 
 def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
@@ -49,8 +49,11 @@ def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
     After its last step, a subgraph goes on with the step that runs it.
     """
     numbers = {mark(symbol): 0}
-    for number, one in enumerate(steps, 1):
-        numbers |= {mark(one.entry, one.number): number, mark(one.entry): one.step.inside}
+    for number, marked in enumerate(steps, 1):
+        numbers |= {
+            mark(marked.entry, marked.number): number,
+            mark(marked.entry): marked.step.inside,
+        }
     return numbers
 
 
@@ -68,10 +71,10 @@ def _makers(body: Body) -> Mapping[str, int]:
 def _describe(schedule: StepSchedule, index: int, is_wait: bool = False) -> ProgramStep:
     step = schedule.steps[index]
     partition, tensors = step.partition, schedule.graph.tensors
-    made = schedule.writes(step) or schedule.updates(step)
+    written = schedule.writes(step) or schedule.updates(step)
     return ProgramStep(
         name=partition.name if partition else name_codes(step),
-        output=tensors[made[0]].name if made else "",
+        output=tensors[written[0]].name if written else "",
         on=CPU if partition is None else partition.backend or NPU,
         is_wait=is_wait,
     )

@@ -59,7 +59,7 @@ def fuse_chains(schedule: StepSchedule, libraries: Sequence[Library]) -> StepSch
     chains.join(_as_one_loop)
     chains.tabulate()
     chains.join(_into_stores)
-    plain, fused = (_finished(one, libraries) for one in (plain, chains.schedule))
+    plain, fused = (_finished(variant, libraries) for variant in (plain, chains.schedule))
     arena, fused_arena = _arena(plain), _arena(fused)
     best, arena = (fused, fused_arena) if fused_arena <= arena else (plain, arena)
     chains = _Chains(best, libraries)
@@ -132,9 +132,9 @@ class _Chains:
             if worth and is_of_a_byte(element, tensors, target):
                 elements[position] = element
         targets = {i: tensors[self.schedule.writes(self.steps[i])[0]] for i in elements}
-        made = tables(elements, tensors, targets)
+        kernels = tables(elements, tensors, targets)
         steps = (
-            replace(step, kernel=made[i]) if i in made else step
+            replace(step, kernel=kernels[i]) if i in kernels else step
             for i, step in enumerate(self.steps)
         )
         self.schedule = replace(self.schedule, steps=tuple(steps))
@@ -223,11 +223,11 @@ class _Chains:
 
     def _ends_of(self, step: Step) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the tensors that a step reads, each once, and those that it writes."""
-        found = self._ends.get(id(step))
-        if found is None:
+        known = self._ends.get(id(step))
+        if known is None:
             reads, writes = self.schedule.reads(step), self.schedule.writes(step)
-            found = self._ends[id(step)] = step, tuple(dict.fromkeys(reads)), writes
-        return found[1:]
+            known = self._ends[id(step)] = step, tuple(dict.fromkeys(reads)), writes
+        return known[1:]
 
     def _path(
         self,
@@ -289,9 +289,9 @@ def _as_bounds(chains: _Chains, producer: Step, step: Step, tensor: int) -> Step
     if producer.operator.code not in CLAMPING or producer.tail or step.kernel is None:
         return None
     tensors = chains.schedule.graph.tensors
-    made = tensors[producer.operator.outputs[0]]
+    output = tensors[producer.operator.outputs[0]]
     bounds = bounds_of(step.kernel) if is_table(step.kernel) else None
-    if bounds is None or made.dtype != "int8":
+    if bounds is None or output.dtype != "int8":
         return None
     return chains.bounded(producer, bounds)
 
@@ -330,7 +330,7 @@ def _into_bands(chains: _Chains, producer: Step, step: Step, tensor: int) -> Ste
     layer, addition = (producer.operator, producer.kernel), (step.operator, step.kernel)
     tensors = chains.schedule.graph.tensors
     joined = (library.in_bands(layer, addition, tensors) for library in chains.libraries)
-    kernel = next((one for one in joined if one is not None), None)
+    kernel = next((kernel for kernel in joined if kernel is not None), None)
     if kernel is None:
         return None
     read = producer.operator.inputs

@@ -42,9 +42,10 @@ def _reads_the_byte_by_place_alone(element: ElementLoops, tensors: Sequence[Tens
     A SLICE of one element has no loops either, but reads another index.
     """
     ends = zip(element.kernel.function.params, element.kernel.inputs, strict=False)
-    given = [parameter for parameter, i in ends if tensors[i].data is None]
+    parameters = [parameter for parameter, i in ends if tensors[i].data is None]
     return all(
-        element.is_whole(load) == any(element.views[load.source].same_as(one) for one in given)
+        element.is_whole(load)
+        == any(element.views[load.source].same_as(pointer) for pointer in parameters)
         for load in element.loads()
     )
 
@@ -62,14 +63,14 @@ def tables(
     if not functions:
         return {}
     library = compile_natively(functions, _TARGET)
-    made = {}
+    kernels = {}
     for key, element in elements.items():
         source = next(t for t in map(tensors.__getitem__, element.kernel.inputs) if t.data is None)
         values = _evaluate(library[f"element_{key}"], element, tensors, source, targets[key])
         low, high = limits(source.dtype)
-        found = dict(zip(range(low, high + 1), values.tolist(), strict=True))
-        made[key] = byte_table(source, targets[key], found.__getitem__)
-    return made
+        outputs = dict(zip(range(low, high + 1), values.tolist(), strict=True))
+        kernels[key] = byte_table(source, targets[key], outputs.__getitem__)
+    return kernels
 
 
 def _evaluate(
@@ -81,12 +82,12 @@ def _evaluate(
 ) -> Array:
     low, high = limits(source.dtype)
     every = np.arange(low, high + 1).astype(source.dtype)
-    made = np.empty(256, target.dtype)
-    given = [tensors[i] for i in element.kernel.inputs]
-    arrays = [every if t.data is None else np.ascontiguousarray(t.array()) for t in given]
+    outputs = np.empty(256, target.dtype)
+    inputs = [tensors[i] for i in element.kernel.inputs]
+    arrays = [every if t.data is None else np.ascontiguousarray(t.array()) for t in inputs]
     arrays += [np.ascontiguousarray(constant) for constant in element.kernel.arrays]
-    function(*(ctypes.c_void_p(array.ctypes.data) for array in (*arrays, made)))  # type: ignore[operator]
-    return made
+    function(*(ctypes.c_void_p(array.ctypes.data) for array in (*arrays, outputs)))  # type: ignore[operator]
+    return outputs
 
 
 def bounds_of(kernel: Kernel) -> tuple[int, int] | None:

@@ -11,17 +11,17 @@ def read_integers(op: Operator, **bounds: tuple[int, int]) -> dict[str, int]:
     options: TFLite Micro would confuse them.
     """
     if set(op.options) != set(bounds):
-        wanted, given = (", ".join(sorted(names)) or "none" for names in (bounds, op.options))
+        wanted, present = (", ".join(sorted(names)) or "none" for names in (bounds, op.options))
         raise UnsupportedError(
-            f"its options are {given} instead of {wanted}, which TFLite Micro would confuse; "
+            f"its options are {present} instead of {wanted}, which TFLite Micro would confuse; "
             "convert the network again"
         )
-    found = {}
+    integers = {}
     for name, (low, high) in bounds.items():
         value = op.options[name]
         if not isinstance(value, int) or not low <= value <= high:
             raise UnsupportedError(
                 f"its option {name} is {value!r} instead of an integer from {low} to {high}"
             )
-        found[name] = int(value)
-    return found
+        integers[name] = int(value)
+    return integers

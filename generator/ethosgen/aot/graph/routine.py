@@ -60,7 +60,7 @@ def within(
             return behind(step, before)
         return replace(step, branch=branch, subgraph=subgraph)
 
-    return [replace(one, step=moved(one.step)) for one in steps]
+    return [replace(marked, step=moved(marked.step)) for marked in steps]
 
 
 def behind(step: ProgramStep, by: int) -> ProgramStep:

@@ -31,10 +31,10 @@ Key = tuple[str, ...]
 
 def subgraphs_of(operator: Operator) -> tuple["Subgraph", ...]:
     """Return the subgraphs of a lifted operator; UnsupportedError if it is not lifted."""
-    found: tuple[Subgraph, ...] = operator.options.get(SUBGRAPHS, ())
-    if len(found) != len(_FIELDS[operator.code]):
+    subgraphs: tuple[Subgraph, ...] = operator.options.get(SUBGRAPHS, ())
+    if len(subgraphs) != len(_FIELDS[operator.code]):
         raise UnsupportedError("its subgraphs are unknown")
-    return found
+    return subgraphs
 
 
 @dataclass(frozen=True)
@@ -114,22 +114,22 @@ class _Lifter:
 
     def _lift_control(self, lifted: "_Lifted", operator: Operator, path: tuple[int, ...]) -> None:
         numbers = [int(operator.options.get(field, 0)) for field in _FIELDS[operator.code]]
-        given = operator.inputs[1:] if operator.code == "IF" else operator.inputs
+        arguments = operator.inputs[1:] if operator.code == "IF" else operator.inputs
         parts = []
         for number in numbers:
             if number in path or not 0 < number < len(self._graphs):
                 wrong = "which calls itself" if number in path else "which does not exist"
                 raise _LiftError(f"calls subgraph {number}, {wrong}; convert the network again")
             ends = self._graphs[number].inputs
-            if len(ends) != len(given):
+            if len(ends) != len(arguments):
                 raise _LiftError(
-                    f"has {counted(len(given), 'input')} for subgraph {number}, "
+                    f"has {counted(len(arguments), 'input')} for subgraph {number}, "
                     f"which expects {len(ends)}"
                 )
-            known = zip(ends, given, strict=True)
+            known = zip(ends, arguments, strict=True)
             handles = {end: lifted.handles[i] for end, i in known if i in lifted.handles}
             parts.append(self.lift(number, handles, (*path, number)))
-        outputs = self._lift_outputs(lifted, operator, given, parts[-1])
+        outputs = self._lift_outputs(lifted, operator, arguments, parts[-1])
         needed = {key: tensor for part in parts for key, tensor in part.variables()}
         variables = [lifted.need(key, tensor) for key, tensor in needed.items()]
         subgraphs = tuple(part.subgraph(needed) for part in parts)
@@ -148,20 +148,20 @@ class _Lifter:
 
     @staticmethod
     def _lift_outputs(
-        lifted: "_Lifted", operator: Operator, given: Sequence[int], last: "_Lifted"
+        lifted: "_Lifted", operator: Operator, arguments: Sequence[int], last: "_Lifted"
     ) -> tuple[int, ...]:
         """Return an operator's outputs without the handles that a loop carries."""
-        made = last.outputs
-        if len(made) != len(operator.outputs):
+        results = last.outputs
+        if len(results) != len(operator.outputs):
             raise _LiftError(
                 f"has {counted(len(operator.outputs), 'output')}, but its "
-                f"subgraph makes {len(made)}"
+                f"subgraph makes {len(results)}"
             )
-        for position, (output, inner) in enumerate(zip(operator.outputs, made, strict=True)):
+        for position, (output, inner) in enumerate(zip(operator.outputs, results, strict=True)):
             key = last.handles.get(inner)
             if key is None:
                 continue
-            if operator.code != "WHILE" or lifted.handles.get(given[position]) != key:
+            if operator.code != "WHILE" or lifted.handles.get(arguments[position]) != key:
                 raise _LiftError("outputs a handle whose variable is not known at compile time")
             lifted.handles[output] = key
         return tuple(i for i in operator.outputs if i not in lifted.handles)

@@ -18,8 +18,8 @@ def find_direct(plan: Plan) -> Evaluate | None:
     if len(plan.partitions) != 1 or len(graph.operators) != 1:
         return None
     (partition,) = plan.partitions
-    given = [graph.tensors[i] for i in partition.inputs]
-    if any(t.is_variable for t in given) or not set(graph.outputs) <= set(partition.outputs):
+    sources = [graph.tensors[i] for i in partition.inputs]
+    if any(t.is_variable for t in sources) or not set(graph.outputs) <= set(partition.outputs):
         return None
     if set(partition.inputs) != set(graph.inputs):
         return None
@@ -30,7 +30,7 @@ def find_direct(plan: Plan) -> Evaluate | None:
     def evaluate(arrays: Arrays, invoke: Invoke) -> Arrays:
         for tensor in inputs:
             fitting(arrays, tensor)
-        made = invoke(partition, arrays)
-        return made if is_all else {name: made[name] for name in outputs}
+        results = invoke(partition, arrays)
+        return results if is_all else {name: results[name] for name in outputs}
 
     return evaluate

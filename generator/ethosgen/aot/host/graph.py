@@ -28,7 +28,9 @@ class HostGraph:
         self.steps = HostSteps(self.schedule)
         held = find_variables(self.schedule, alignment=1)
         self.variables: dict[int, Array] = {}
-        self.variable_of = {i: one.tensor for one in held for i in (one.tensor, *one.aliases)}
+        self.variable_of = {
+            i: variable.tensor for variable in held for i in (variable.tensor, *variable.aliases)
+        }
         self.reset()
 
     def reset(self) -> None:
@@ -57,12 +59,12 @@ class HostGraph:
         self, step: Step, partition: Partition, values: Mapping[int, Array], invoke: Invoke
     ) -> dict[int, Array]:
         tensors = self.schedule.graph.tensors
-        given = {tensors[i].name: values[i] for i in self.schedule.reads(step)}
+        arguments = {tensors[i].name: values[i] for i in self.schedule.reads(step)}
         held = {tensors[i].name: self.variable_of[i] for i in self.schedule.updates(step)}
-        given |= {name: self.variables[i] for name, i in held.items()}
-        made = invoke(partition, given)
-        self.variables |= {i: np.asarray(made[name]) for name, i in held.items()}
-        return {i: np.asarray(made[tensors[i].name]) for i in self.schedule.writes(step)}
+        arguments |= {name: self.variables[i] for name, i in held.items()}
+        results = invoke(partition, arguments)
+        self.variables |= {i: np.asarray(results[name]) for name, i in held.items()}
+        return {i: np.asarray(results[tensors[i].name]) for i in self.schedule.writes(step)}
 
 
 class HostSteps:
@@ -136,8 +138,8 @@ class HostSubgraph:
         graph = self._steps.schedule.graph
         values = dict(zip(graph.inputs, map(np.ascontiguousarray, inputs), strict=True))
         held = dict(zip(self._subgraph.variables, variables, strict=True))
-        made = self._steps.run(values, held, _no_partition)
-        return [made[i] for i in graph.outputs]
+        results = self._steps.run(values, held, _no_partition)
+        return [results[i] for i in graph.outputs]
 
 
 def _no_partition(step: Step, _values: Mapping[int, Array]) -> dict[int, Array]:

@@ -68,9 +68,9 @@ def _bind(
         if status == NOT_READY:
             raise NotReadyError
         if status:
-            made = [schedule.graph.tensors[i].name for i in step.operator.outputs]
+            outputs = [schedule.graph.tensors[i].name for i in step.operator.outputs]
             raise InputError(
-                f"{code_of(step.operator)}, which makes {made}, does not accept a value of its "
+                f"{code_of(step.operator)}, which makes {outputs}, does not accept a value of its "
                 "inputs: an index out of range, a division by 0 or the root of a negative number"
             )
 

@@ -70,7 +70,9 @@ def cheapest(graph: Graph, operator: Operator, among: Sequence[Library]) -> Kern
     offers = [(offer, library) for library in among for offer in _accepted(library, asked)]
     if not offers:
         return None
-    offer, library = min(offers, key=lambda one: inf if one[0].cycles is None else one[0].cycles)
+    offer, library = min(
+        offers, key=lambda ranked: inf if ranked[0].cycles is None else ranked[0].cycles
+    )
     has_helium = all(library.has_helium for library in among)
     plain = estimate_cycles(operator, graph.tensors, has_helium)
     if offer.cycles is not None and plain is not None and plain <= offer.cycles:

@@ -20,9 +20,9 @@ def check_memory(schedule: StepSchedule, memory: MemoryPlan) -> None:
     for block in fixed:
         _check_life(schedule, block.name, block.values, block.steps)
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.on_npu)
-    for one, other in combinations(memory.blocks, 2):
-        if one.overlaps(other) and _needed_together(one, other, on_npu):
-            raise InternalError(f"'{one.name}' and '{other.name}' share bytes of the arena")
+    for first, second in combinations(memory.blocks, 2):
+        if first.overlaps(second) and _needed_together(first, second, on_npu):
+            raise InternalError(f"'{first.name}' and '{second.name}' share bytes of the arena")
     check_waits(schedule, memory)
 
 
@@ -33,18 +33,18 @@ def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """
     for started, before in schedule.waits.items():
         step = schedule.steps[started]
-        made = schedule.writes(step)
+        outputs = schedule.writes(step)
         calls = step.partition.call.memories if step.partition else ()
-        used = [memory.by_tensor[i] for i in (*schedule.reads(step), *made)]
+        used = [memory.by_tensor[i] for i in (*schedule.reads(step), *outputs)]
         used += [memory.scratches[name] for name in calls if name in memory.scratches]
         for index in range(started + 1, before):
             other = schedule.steps[index]
             written = [] if _keeps_bytes(schedule, memory, other) else schedule.writes(other)
             blocks = [memory.by_tensor[i] for i in written]
             blocks += [memory.workspaces[index]] if index in memory.workspaces else []
-            is_bad = other.partition or set(made).intersection(schedule.reads(other))
+            is_bad = other.partition or set(outputs).intersection(schedule.reads(other))
             if is_bad or any(a is b or a.overlaps(b) for a in used for b in blocks):
-                name = schedule.graph.tensors[made[0]].name
+                name = schedule.graph.tensors[outputs[0]].name
                 raise InternalError(f"the accelerator that computes '{name}' is disturbed")
 
 
@@ -75,14 +75,14 @@ def _check_life(
         raise InternalError(f"'{name}' is live when {compiler} could have reused its bytes")
 
 
-def _needed_together(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
+def _needed_together(first: Block, second: Block, on_npu: frozenset[int]) -> bool:
     """Return whether overlapping blocks are live at the same time, unless both are fixed.
 
     Fixed blocks are in the scratch. While a partition runs, its backend decides on each byte of it.
     """
-    together = one.steps & other.steps
-    fixed = [block.is_fixed for block in (one, other)]
+    together = first.steps & second.steps
+    fixed = [block.is_fixed for block in (first, second)]
     if all(fixed):
         return bool(together - on_npu)
-    scratch = [block.is_scratch for block in (one, other)]
+    scratch = [block.is_scratch for block in (first, second)]
     return bool(together) and not (any(fixed) and any(scratch))

@@ -127,11 +127,11 @@ def _ends(schedule: StepSchedule, index: int) -> tuple[int, ...]:
 
 def _in_use(schedule: StepSchedule) -> dict[int, set[int]]:
     """Return, by tensor, the CPU's steps during which a started accelerator uses it."""
-    found: dict[int, set[int]] = {}
+    in_use: dict[int, set[int]] = {}
     for started, before in schedule.waits.items():
         for tensor in _ends(schedule, started):
-            found.setdefault(tensor, set()).update(range(started + 1, before))
-    return found
+            in_use.setdefault(tensor, set()).update(range(started + 1, before))
+    return in_use
 
 
 def _tensor_blocks(schedule: StepSchedule) -> list[Block]:
@@ -254,8 +254,8 @@ def _share_in_place(
 
 
 def _is_alike(schedule: StepSchedule, read: int, written: int) -> bool:
-    one, other = schedule.graph.tensors[read], schedule.graph.tensors[written]
-    return one.shape == other.shape and one.bytes == other.bytes
+    source, target = schedule.graph.tensors[read], schedule.graph.tensors[written]
+    return source.shape == target.shape and source.bytes == target.bytes
 
 
 def _follows(target: Block, source: Block, step: int) -> bool:
@@ -288,14 +288,14 @@ def _outlives(steps: frozenset[int], known: frozenset[int], on_npu: frozenset[in
     return any(not {step, step + 1} & steps <= known for step in on_npu & steps)
 
 
-def _fixed_clash(one: Block, other: Block, on_npu: frozenset[int]) -> bool:
+def _fixed_clash(first: Block, second: Block, on_npu: frozenset[int]) -> bool:
     """Return whether two fixed blocks conflict at a CPU step.
 
     During a partition its backend decides on the lifetime of each byte, and inputs and outputs can
     overlap. Only a CPU step needs both completely.
     """
-    both_fixed = one.is_fixed and other.is_fixed
-    return both_fixed and one.overlaps(other) and bool((one.steps & other.steps) - on_npu)
+    both_fixed = first.is_fixed and second.is_fixed
+    return both_fixed and first.overlaps(second) and bool((first.steps & second.steps) - on_npu)
 
 
 def _without_clashes(
@@ -304,20 +304,20 @@ def _without_clashes(
     """Return the blocks; of two that conflict, one that only the CPU uses loses its offset."""
     placed = [p for p in schedule.plan.partitions if p.on_npu]
     used = {i for p in placed for i in (*p.inputs, *p.outputs)}
-    found = list(blocks)
-    fixed = [i for i, block in enumerate(found) if block.is_fixed]
+    kept = list(blocks)
+    fixed = [i for i, block in enumerate(kept) if block.is_fixed]
     for place, other in combinations(fixed, 2):
-        if not _fixed_clash(found[place], found[other], on_npu):
+        if not _fixed_clash(kept[place], kept[other], on_npu):
             continue
-        free = next((i for i in (other, place) if not used.intersection(found[i].values)), None)
+        free = next((i for i in (other, place) if not used.intersection(kept[i].values)), None)
         if free is None:
             why = (
-                f"{schedule.plan.compiler} placed tensors '{found[place].name}' and "
-                f"'{found[other].name}' at overlapping addresses although a CPU operator needs both"
+                f"{schedule.plan.compiler} placed tensors '{kept[place].name}' and "
+                f"'{kept[other].name}' at overlapping addresses although a CPU operator needs both"
             )
             raise RefusalError(f"{why}; use {schedule.plan.way_out}", why)
-        found[free] = replace(found[free], offset=None, is_fixed=False)
-    return found
+        kept[free] = replace(kept[free], offset=None, is_fixed=False)
+    return kept
 
 
 def _place(blocks: list[Block]) -> list[Block]:

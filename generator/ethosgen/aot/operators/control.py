@@ -91,10 +91,10 @@ class _Frame:
     "variable 0". The routines share one workspace, since only one runs at a time.
     """
 
-    def __init__(self, op: Operator, tensors: Sequence[Tensor], given: Sequence[int]) -> None:
+    def __init__(self, op: Operator, tensors: Sequence[Tensor], arguments: Sequence[int]) -> None:
         self._op, self._tensors = op, tensors
-        self._given = [i for i in given if not tensors[i].is_variable]
-        self._kept = [i for i in given if tensors[i].is_variable]
+        self._given = [i for i in arguments if not tensors[i].is_variable]
+        self._kept = [i for i in arguments if tensors[i].is_variable]
         self._first: list[tuple[Any, int]] = []
         self._constants: dict[tuple[str, int], tuple[Any, KernelConstant]] = {}
         self._start: list[Any] = []
@@ -257,7 +257,7 @@ def copy_bytes(target: Any, source: Any, size: int) -> Any:
 
 
 def _variable(op: Operator, tensors: Sequence[Tensor]) -> Tensor:
-    found = tensors[op.inputs[0]]
-    if not found.is_variable:
-        raise UnsupportedError(f"'{found.name}' is not a variable known at compile time")
-    return found
+    variable = tensors[op.inputs[0]]
+    if not variable.is_variable:
+        raise UnsupportedError(f"'{variable.name}' is not a variable known at compile time")
+    return variable

@@ -42,18 +42,18 @@ class _Options:
     """The scales of y, x, height and width."""
 
 
-def _read_options(given: Mapping[str, Any]) -> _Options:
+def _read_options(attributes: Mapping[str, Any]) -> _Options:
     try:
         options = _Options(
-            classes=int(given["num_classes"]),
-            most=int(given["max_detections"]),
-            per_class=int(given.get("detections_per_class", _PER_CLASS)),
-            least_score=float(given["nms_score_threshold"]),
-            overlap=float(given["nms_iou_threshold"]),
-            is_regular=bool(given.get("use_regular_nms", False)),
-            scales=tuple(float(given[f"{name}_scale"]) for name in "yxhw"),
+            classes=int(attributes["num_classes"]),
+            most=int(attributes["max_detections"]),
+            per_class=int(attributes.get("detections_per_class", _PER_CLASS)),
+            least_score=float(attributes["nms_score_threshold"]),
+            overlap=float(attributes["nms_iou_threshold"]),
+            is_regular=bool(attributes.get("use_regular_nms", False)),
+            scales=tuple(float(attributes[f"{name}_scale"]) for name in "yxhw"),
         )
-        kept_classes = int(given["max_classes_per_detection"])
+        kept_classes = int(attributes["max_classes_per_detection"])
     except (KeyError, TypeError, ValueError) as error:
         raise UnsupportedError(f"its options are damaged or lack {error}") from None
     if not 0 < options.overlap <= 1:
@@ -117,10 +117,10 @@ class _Work:
         self.encodings = _Reals(nest, "encodings", encodings, (self.rows, depth))
         self.scores = _Reals(nest, "scores", scores, (self.rows, self.columns))
         self.anchors = _Reals(nest, "anchors", anchors, (self.rows, _COORDINATES))
-        boxes, classes, made, count = (tensors[i] for i in op.outputs)
+        boxes, classes, kept_scores, count = (tensors[i] for i in op.outputs)
         self.boxes = nest.write("boxes", boxes, (self.options.most, _COORDINATES))
         self.classes = nest.write("classes", classes, (self.options.most,))
-        self.made = nest.write("made_scores", made, (self.options.most,))
+        self.made = nest.write("made_scores", kept_scores, (self.options.most,))
         self.count = nest.write("count", count, (1,))
         self.corners = nest.workspace("corners", "float32", (self.rows, _COORDINATES))
         self.best = nest.workspace("best_scores", "float32", (self.rows,))
@@ -176,12 +176,12 @@ class _Work:
                 nest.store(self.corners, (row, axis), low)
                 nest.store(self.corners, (row, axis + 2), high)
 
-    def _overlap(self, one: Any, other: Any) -> Any:
+    def _overlap(self, first: Any, second: Any) -> Any:
         """Return the intersection of two boxes over their union."""
         nest = self.nest
         a, b = (
             [nest.let(f"{name}{axis}", self.corners[row, axis]) for axis in range(_COORDINATES)]
-            for name, row in (("a", one), ("b", other))
+            for name, row in (("a", first), ("b", second))
         )
         areas = [nest.let("area", (box[2] - box[0]) * (box[3] - box[1])) for box in (a, b)]
         sides = []

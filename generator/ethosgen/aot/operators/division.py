@@ -96,8 +96,8 @@ def _need_divisor(nest: Nest, b: Any) -> None:
 
 def _safe_divisor(nest: Nest, b: Any) -> Any:
     """Bind a divisor, with 1 instead of -1: the smallest integer divided by -1 overflows."""
-    minus, one = (number(value, dtype_of(b)) for value in (-1, 1))
-    return nest.let("divisor", tirx.Select(tirx.EQ(b, minus), one, b))
+    minus, unit = (number(value, dtype_of(b)) for value in (-1, 1))
+    return nest.let("divisor", tirx.Select(tirx.EQ(b, minus), unit, b))
 
 
 def _leans_away(rest: Any, divisor: Any) -> Any:

@@ -83,7 +83,7 @@ def rfft_kernel(op: Operator, tensors: Sequence[Tensor], *, by_fours: bool) -> K
         read, write = work.reader(bins, row), work.writer(bins, row)
         memory = Pointers(tirx.address_of(x[row, 0]), size, tirx.address_of(bins[row, 0, 0]))
         work.transform(load, read, write, memory)
-        _split(work, read, write, memory.made)
+        _split(work, read, write, memory.target)
     return nest.kernel()
 
 

@@ -257,9 +257,9 @@ def filter_bank_log(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             scaled = nest.let(
                 "scaled", unsigned(unsigned(natural, 64) * scale + unsigned(half, 64))
             )
-            made = nest.let("made", scaled >> unsigned(LOG_SCALE_BITS))
+            logarithm = nest.let("made", scaled >> unsigned(LOG_SCALE_BITS))
             most = unsigned(INT16_MAX)
-            nest.store(result, (0,), tirx.Select(above(most, made), made, most))
+            nest.store(result, (0,), tirx.Select(above(most, logarithm), logarithm, most))
         nest.store(y, (channel,), result[0])
     return nest.kernel()
 

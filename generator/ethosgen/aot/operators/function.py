@@ -107,11 +107,11 @@ def abs_int32(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute the sign as 1, 0 or -1; NaN stays NaN (sign.cc)."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    one, zero, minus = (number(value, source.dtype) for value in (1, 0, -1))
+    plus, zero, minus = (number(value, source.dtype) for value in (1, 0, -1))
 
     def formula(_: Nest, a: Any) -> Any:
         rest = zero if source.dtype == "int32" else tirx.Select(tirx.NE(a, a), a, zero)
-        return tirx.Select(a > zero, one, tirx.Select(a < zero, minus, rest))
+        return tirx.Select(a > zero, plus, tirx.Select(a < zero, minus, rest))
 
     return pointwise([source], target, formula)
 
@@ -193,8 +193,8 @@ def rsqrt_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.fail(BAD_VALUE)
         mantissa, shift = inverse_square_root(nest, nest.local("rest", distance))
         # The inverse of a 16-bit value is shifted right by at most RSQRT_SHIFT.
-        one = nest.let("one", int32(1) << (shift[0] + RSQRT_SHIFT))
-        inverse = nest.let("inverse", saturating_rounding_doubling_high_mul(one, mantissa[0]))
+        unit = nest.let("one", int32(1) << (shift[0] + RSQRT_SHIFT))
+        inverse = nest.let("inverse", saturating_rounding_doubling_high_mul(unit, mantissa[0]))
         scaled = nest.rescale(inverse, rest, zero_point_of(target))
         return tirx.Select(tirx.EQ(distance, 0), int32(high), clamp(scaled, low, high))
 

@@ -37,12 +37,12 @@ def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _joined(sources, target, axis, tables)
 
 
-def _differ(one: Tensor, other: Tensor) -> bool:
+def _differ(first: Tensor, second: Tensor) -> bool:
     """Return whether two tensors differ in quantization."""
-    known = one.quantization and other.quantization
-    return bool(known) and (scale_of(one), zero_point_of(one)) != (
-        scale_of(other),
-        zero_point_of(other),
+    known = first.quantization and second.quantization
+    return bool(known) and (scale_of(first), zero_point_of(first)) != (
+        scale_of(second),
+        zero_point_of(second),
     )
 
 

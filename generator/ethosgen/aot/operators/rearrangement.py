@@ -136,8 +136,8 @@ def slice_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     if begin.data is not None:
         starts = [int(start) for start in begin.array().flat]
     else:
-        given = nest.read("begin", begin)
-        starts = [nest.let("start", int32(given[axis])) for axis in range(len(source.shape))]
+        begins = nest.read("begin", begin)
+        starts = [nest.let("start", int32(begins[axis])) for axis in range(len(source.shape))]
         for start, size, whole in zip(starts, target.shape, source.shape, strict=True):
             with nest.when(tirx.any(start < 0, start > whole - size)):
                 nest.fail(BAD_VALUE)
@@ -194,13 +194,13 @@ def dynamic_update_slice(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     update = nest.read("update", part)
-    given = nest.read("begin", begin)
+    begins = nest.read("begin", begin)
     y = nest.write("output", target)
     nest.copy(y, (0,) * len(target.shape), x, (0,), target.elements)
     starts = []
     for axis, (whole, size) in enumerate(zip(target.shape, part.shape, strict=True)):
         most = tirx.const(whole - size, begin.dtype)
-        start = nest.let("start", given[axis])
+        start = nest.let("start", begins[axis])
         low = nest.let("low", tirx.max(start, tirx.const(0, begin.dtype)))
         starts.append(nest.let("inside", int32(nest.let("inside", tirx.min(low, most)))))
     with nest.loops(part.shape[:-1]) as index:

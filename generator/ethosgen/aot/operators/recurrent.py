@@ -332,8 +332,8 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         nest.store(views.cell, (n, unit), value)
         argument = _hold(nest, "argument", (value * factor + (1 << shift >> 1)) >> shift)
         bent = _hold(nest, "bent", interpolate(nest, "TANH", argument, curve))
-        made = nest.rescale(bent * curved("output"), out, zero_point_of(layer.hidden))
-        return clamp(made, *limits(layer.hidden.dtype))
+        hidden = nest.rescale(bent * curved("output"), out, zero_point_of(layer.hidden))
+        return clamp(hidden, *limits(layer.hidden.dtype))
 
     gate = _integer_gate(layer)
     return _lstm(nest, layer, views, lambda g, place: gate(nest, views, g, place), update)

@@ -83,8 +83,8 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     nest = Nest()
     x = nest.read("input", source)
     tables = [
-        [nest.table(f"{name}_{what}", values) for what, values in found.items()]
-        for name, found in (
+        [nest.table(f"{name}_{what}", values) for what, values in places.items()]
+        for name, places in (
             ("row", find(op, source.shape[1], height)),
             ("column", find(op, source.shape[2], width)),
         )
@@ -111,8 +111,8 @@ def _bound(nest: Nest, value: Any) -> Any:
 
 def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: bool) -> Any:
     """Return the weighted mean of the corners (top left, bottom left, top right, bottom right)."""
-    one = real(1.0) if single else int32(1 << 10)
-    up, back = one - down, one - across
+    whole = real(1.0) if single else int32(1 << 10)
+    up, back = whole - down, whole - across
     weights = [(up, back), (down, back), (up, across), (down, across)]
     if single:
         terms = [corner * v * h for corner, (v, h) in zip(corners, weights, strict=True)]

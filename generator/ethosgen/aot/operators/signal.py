@@ -76,13 +76,13 @@ def read_auto_scale(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Te
 @operator("SignalWindow", dtypes=("int16",))
 def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute x w >> shift, saturated, for each row of the window's length (window.cc)."""
-    found = read_window(op, tensors)
+    signal = read_window(op, tensors)
     nest = Nest()
-    rows = (found.rows, found.size)
-    x, w = nest.read("input", found.source, rows), nest.read("window", found.weights)
-    y = nest.write("output", found.target, rows)
+    rows = (signal.rows, signal.size)
+    x, w = nest.read("input", signal.source, rows), nest.read("window", signal.weights)
+    y = nest.write("output", signal.target, rows)
     with nest.loops(rows) as (row, i):
-        product = nest.let("product", int32(x[row, i]) * int32(w[i]) >> found.shift)
+        product = nest.let("product", int32(x[row, i]) * int32(w[i]) >> signal.shift)
         nest.store(y, (row, i), clamp(product, *limits("int16")))
     return nest.kernel()
 

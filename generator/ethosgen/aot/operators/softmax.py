@@ -50,16 +50,16 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
         raise UnsupportedError(
             f"it converts int8 to {target.dtype}; only int8 and int16 are covered"
         )
-    made = target.dtype
-    low, high = limits(made)
-    spare_bits = 31 - 8 * np.dtype(made).itemsize
+    dtype = target.dtype
+    low, high = limits(dtype)
+    spare_bits = 31 - 8 * np.dtype(dtype).itemsize
     (rows, depth), table = read_softmax(op, tensors)
 
     @T.prim_func(private=True)
-    def function(input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle(made)):
+    def function(input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle(dtype)):
         x = T.decl_buffer((rows, depth), "int8", data=input)
         e = T.decl_buffer((256,), "int32", data=exponentials)
-        y = T.decl_buffer((rows, depth), made, data=output)
+        y = T.decl_buffer((rows, depth), dtype, data=output)
         greatest = T.alloc_buffer((1,), "int32")
         total = T.alloc_buffer((1,), "int32")
         zeros = T.alloc_buffer((1,), "int32")
@@ -90,7 +90,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
                 share: T.let[T.int32] = _multiply(inverse[0], exponential)
                 exponent: T.let[T.int32] = SUM_BITS + spare_bits - zeros[0]
                 scaled = T.meta_var(_divide(share, exponent))
-                y[r, c] = T.cast(clamp(scaled + low, low, high), made)
+                y[r, c] = T.cast(clamp(scaled + low, low, high), dtype)
 
     return Kernel(function, (source.index,), (table,))
 
@@ -184,12 +184,12 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     The output holds the exponentials, with 15 fraction bits, until they are multiplied.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    found = read_softmax_s16(op, tensors)
-    shape, multiplier = found.shape, found.multiplier
+    parameters = read_softmax_s16(op, tensors)
+    shape, multiplier = parameters.shape, parameters.multiplier
     nest = Nest()
     x = nest.read("input", source, shape)
-    curve = nest.table("exponentials", found.exponentials)
-    inverse = nest.table("reciprocals", found.reciprocals)
+    curve = nest.table("exponentials", parameters.exponentials)
+    inverse = nest.table("reciprocals", parameters.reciprocals)
     y = nest.write("output", target, shape)
     with nest.loop("row", shape[0]) as row:
         greatest = nest.local("greatest", int32(-32768))

@@ -23,12 +23,12 @@ def _states(
     nest: Nest, op: Operator, tensors: Sequence[Tensor], wanted: Sequence[Tensor]
 ) -> list[Any]:
     """Declare the state variables, which follow the operator's own input."""
-    given = [tensors[i] for i in op.inputs[1:]]
-    if [t.bytes for t in given] != [t.bytes for t in wanted]:
+    states = [tensors[i] for i in op.inputs[1:]]
+    if [t.bytes for t in states] != [t.bytes for t in wanted]:
         raise UnsupportedError("its state is unknown")
     return [
         nest.variable(state.name, tensor, state.shape)
-        for state, tensor in zip(wanted, given, strict=True)
+        for state, tensor in zip(wanted, states, strict=True)
     ]
 
 

@@ -77,8 +77,8 @@ class StepSchedule:
 
     def _inputs(self, step: Step) -> tuple[int, ...]:
         ends = step.partition.inputs if step.partition else step.operator.inputs
-        made = {*step.operator.outputs, *(i for op in step.tail for i in op.outputs)}
-        more = (i for op in step.tail for i in op.inputs if i not in made)
+        inner = {*step.operator.outputs, *(i for op in step.tail for i in op.outputs)}
+        more = (i for op in step.tail for i in op.inputs if i not in inner)
         ends = (*ends, *more)
         return tuple(i for i in ends if i != ABSENT and self.graph.tensors[i].data is None)
 

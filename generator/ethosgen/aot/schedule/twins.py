@@ -100,12 +100,12 @@ def _choose(graph: Graph) -> frozenset[int]:
     size = -1
     while size != len(chosen):
         size = len(chosen)
-        made = {i for op in graph.operators if op.index in chosen for i in op.outputs}
+        outputs = {i for op in graph.operators if op.index in chosen for i in op.outputs}
         read = {i for op in graph.operators if op.index in chosen for i in op.inputs}
         chosen |= {
             op.index
             for op in able
-            if made & {*op.inputs} & _unsigned(op, tensors)
+            if outputs & {*op.inputs} & _unsigned(op, tensors)
             or read & {*op.outputs} & _unsigned(op, tensors)
         }
     return frozenset(chosen)

@@ -20,11 +20,11 @@ def find_waits(schedule: StepSchedule, may_fail: Collection[int]) -> dict[int, i
     for index, step in enumerate(schedule.steps):
         if not _is_separate(schedule, step):
             continue
-        made = set(schedule.writes(step))
+        written = set(schedule.writes(step))
         later = index + 1
         while later < len(schedule.steps):
             other = schedule.steps[later]
-            if other.partition or later in may_fail or made.intersection(schedule.reads(other)):
+            if other.partition or later in may_fail or written.intersection(schedule.reads(other)):
                 break
             later += 1
         if later > index + 1:
@@ -34,14 +34,14 @@ def find_waits(schedule: StepSchedule, may_fail: Collection[int]) -> dict[int, i
 
 def describe_waits(schedule: StepSchedule) -> tuple[str, ...]:
     """Return a line for each started operator: what the CPU runs meanwhile."""
-    found = []
+    lines = []
     for started, before in sorted(schedule.waits.items()):
         step = schedule.steps[started]
         beside = [op.code for s in schedule.steps[started + 1 : before] for op in _operators(s)]
         output = schedule.graph.tensors[schedule.writes(step)[0]].name
         where = step.partition.backend if step.partition else ""
-        found.append(f"'{output}' on {where} beside {', '.join(beside)}")
-    return tuple(found)
+        lines.append(f"'{output}' on {where} beside {', '.join(beside)}")
+    return tuple(lines)
 
 
 def _operators(step: Step) -> tuple[Operator, ...]:

@@ -142,17 +142,17 @@ def with_views(views: Mapping[Any, Any], statements: Sequence[Any]) -> list[Any]
 
 def find_loads(statements: Iterable[Any]) -> list[Any]:
     """Return all loads in the statements."""
-    found: list[Any] = []
+    loads: list[Any] = []
     for statement in statements:
-        tvm_ffi.structural_walk(statement, (TensorLoad, found.append))
-    return found
+        tvm_ffi.structural_walk(statement, (TensorLoad, loads.append))
+    return loads
 
 
 def uses(root: Any, variable: Any) -> bool:
     """Return whether a variable occurs below `root`."""
-    found: list[Any] = []
-    tvm_ffi.structural_walk(root, (ir.Var, found.append))
-    return any(variable.same_as(one) for one in found)
+    variables: list[Any] = []
+    tvm_ffi.structural_walk(root, (ir.Var, variables.append))
+    return any(variable.same_as(known) for known in variables)
 
 
 def _without_zeros(indices: Sequence[Any]) -> list[Any]:

@@ -28,10 +28,10 @@ def graft(producer: Kernel, tensor: int, element: ElementLoops) -> Kernel | None
     visible, or if the element's index cannot be derived from the producer's.
     """
     mine = read_element(producer)
-    made = _graft(producer, tensor, element)
-    if made is None and mine is not None and mine.is_free_of_place():
-        made = _graft(reshaped(mine, element.shape), tensor, element)
-    return made
+    grafted = _graft(producer, tensor, element)
+    if grafted is None and mine is not None and mine.is_free_of_place():
+        grafted = _graft(reshaped(mine, element.shape), tensor, element)
+    return grafted
 
 
 def _graft(producer: Kernel, tensor: int, element: ElementLoops) -> Kernel | None:
@@ -191,24 +191,24 @@ class _Copy:
         `indices` are its index in `shape`, `places` the values of the element's loop variables,
         `value` replaces loads from the given tensor.
         """
-        made: list[Any] = []
+        body: list[Any] = []
         new: dict[Any, Any] = dict(zip(self.element.loops, places, strict=True))
-        given = None
+        replacement = None
         if value is not None:  # in a buffer, because TVM's analyses look through chains of lets
             kept = tirx.decl_buffer((1,), str(value.ty.dtype), "made")
-            made += [tirx.AllocBuffer(kept), tirx.BufferStore(kept, value, (0,))]
-            given = kept[0]
+            body += [tirx.AllocBuffer(kept), tirx.BufferStore(kept, value, (0,))]
+            replacement = kept[0]
 
-        def load(one: Any) -> Any:
-            if one.source in new:
-                return new[one.source][tuple(one.indices)]
-            if one.source not in self.element.views:
-                return one
-            if self._gives(one):
-                return given
-            if self.element.is_whole(one):
-                return self._view(one.source, True)[tuple(indices)]
-            return self._view(one.source, False)[tuple(one.indices)]
+        def load(loaded: Any) -> Any:
+            if loaded.source in new:
+                return new[loaded.source][tuple(loaded.indices)]
+            if loaded.source not in self.element.views:
+                return loaded
+            if self._gives(loaded):
+                return replacement
+            if self.element.is_whole(loaded):
+                return self._view(loaded.source, True)[tuple(indices)]
+            return self._view(loaded.source, False)[tuple(loaded.indices)]
 
         def mapped(expression: Any) -> Any:
             callbacks = [(TensorLoad, load), (ir.Var, lambda v: new.get(v, v))]
@@ -217,25 +217,25 @@ class _Copy:
         for statement in self.element.statements[:-1]:
             if isinstance(statement, tirx.Bind):
                 bound = mapped(statement.value)
-                if given is not None and bound.same_as(given):
-                    new[statement.var] = given
+                if replacement is not None and bound.same_as(replacement):
+                    new[statement.var] = replacement
                     continue
                 new[statement.var] = tirx.Var(statement.var.name, bound.ty)
-                made.append(tirx.Bind(new[statement.var], bound))
+                body.append(tirx.Bind(new[statement.var], bound))
             elif isinstance(statement, tirx.AllocBuffer):
                 old = statement.buffer
                 new[old] = tirx.decl_buffer(old.shape, str(old.dtype), old.name)
-                made.append(tirx.AllocBuffer(new[old]))
+                body.append(tirx.AllocBuffer(new[old]))
             else:
                 stored = mapped(statement.value)
-                made.append(tirx.BufferStore(new[statement.buffer], stored, statement.indices))
+                body.append(tirx.BufferStore(new[statement.buffer], stored, statement.indices))
         store = self.element.store
         target = self._view(store.buffer, True)
-        return [*made, tirx.BufferStore(target, mapped(store.value), tuple(indices))]
+        return [*body, tirx.BufferStore(target, mapped(store.value), tuple(indices))]
 
     def _gives(self, load: Any) -> bool:
         data = self.element.views.get(load.source, None)
-        return data is not None and any(data.same_as(one) for one in self._given)
+        return data is not None and any(data.same_as(pointer) for pointer in self._given)
 
     def _view(self, old: Any, is_whole: bool) -> Any:
         for known, whole, buffer, _ in self._views:
@@ -249,7 +249,7 @@ class _Copy:
 
 
 def _mapped(pairs: Sequence[tuple[Any, Any]], old: Any) -> Any:
-    return next(new for one, new in pairs if one.same_as(old))
+    return next(new for source, new in pairs if source.same_as(old))
 
 
 def unused_name(name: str, taken: set[str]) -> str:

@@ -39,7 +39,7 @@ class Kernel:
     @property
     def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The constants without structs."""
-        return tuple(one for one in self.constants if not isinstance(one, Structs))
+        return tuple(constant for constant in self.constants if not isinstance(constant, Structs))
 
 
 @dataclass(frozen=True)

@@ -131,11 +131,11 @@ class Nest:
     @contextmanager
     def loops(self, shape: Sequence[int], names: str = "") -> Iterator[tuple[Any, ...]]:
         """Open one loop for each dimension, with the names of their variables if any are given."""
-        given = names.split() or [f"i{axis}" for axis in range(len(shape))]
+        variables = names.split() or [f"i{axis}" for axis in range(len(shape))]
         with ExitStack() as stack:
             yield tuple(
                 stack.enter_context(self.loop(name, size))
-                for name, size in zip(given, shape, strict=True)
+                for name, size in zip(variables, shape, strict=True)
             )
 
     @contextmanager

@@ -49,9 +49,9 @@ def ratio(
 
 def activation_range(operator: Operator, output: Tensor) -> tuple[int, int]:
     """Return the bounds of a fused activation, and of a clamp that was fused after it."""
-    found = rescaling.activation_range(operator, output)
+    bounds = rescaling.activation_range(operator, output)
     more = operator.options.get(BOUNDS)
-    return compose_bounds(found, more) if more else found
+    return compose_bounds(bounds, more) if more else bounds
 
 
 def compose_bounds(first: tuple[int, int], then: tuple[int, int]) -> tuple[int, int]:

@@ -160,9 +160,9 @@ def _inner(value: Any) -> str:
 def _bytes(value: Struct) -> bytes:
     members = zip(_members(type(value)), fields(value), strict=True)  # type: ignore[arg-type]
     return b"".join(
-        _packed(one, member.c_type)
+        _packed(element, member.c_type)
         for member, field in members
-        for one in _elements(getattr(value, field.name), member.length)
+        for element in _elements(getattr(value, field.name), member.length)
     )
 
 

@@ -50,21 +50,25 @@ def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> fl
     return matrix(pixels, rows * size, channels) + pixels * copied
 
 
-def _rows(one: LayerSizes) -> float:
-    return matrix(one.pixels, one.depth, one.channels // one.groups)
+def _rows(sizes: LayerSizes) -> float:
+    return matrix(sizes.pixels, sizes.depth, sizes.channels // sizes.groups)
 
 
-def _patches(one: LayerSizes) -> float:
-    taps = one.taps_y, one.taps_x
-    return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
+def _patches(sizes: LayerSizes) -> float:
+    taps = sizes.taps_y, sizes.taps_x
+    return sizes.groups * windows(sizes.pixels, taps, sizes.depth, sizes.channels // sizes.groups)
 
 
-def _averages(one: LayerSizes) -> float:
-    return one.pixels * (45 + pieces(one.channels, STEP) * (60 + 10 * one.taps_y + 7.1 * one.taps))
+def _averages(sizes: LayerSizes) -> float:
+    return sizes.pixels * (
+        45 + pieces(sizes.channels, STEP) * (60 + 10 * sizes.taps_y + 7.1 * sizes.taps)
+    )
 
 
-def _maxima(one: LayerSizes) -> float:
-    return one.pixels * (45 + pieces(one.channels, STEP) * (17 + 10 * one.taps_y + 6.1 * one.taps))
+def _maxima(sizes: LayerSizes) -> float:
+    return sizes.pixels * (
+        45 + pieces(sizes.channels, STEP) * (17 + 10 * sizes.taps_y + 6.1 * sizes.taps)
+    )
 
 
 def patches(op: Operator, tensors: Sequence[Tensor]) -> float:

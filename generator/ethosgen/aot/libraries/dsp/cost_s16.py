@@ -24,52 +24,52 @@ def one_row(channels: int, depth: int) -> float:
     return 110 + pieces(channels, 2) * (40 + 4.7 * pieces(depth, WORD))
 
 
-def _products(one: LayerSizes, depth: int, rows: int) -> float:
+def _products(sizes: LayerSizes, depth: int, rows: int) -> float:
     """Return the cycles of rows times weights."""
-    pairs, words = pieces(one.channels // one.groups, 2), pieces(depth, WORD)
+    pairs, words = pieces(sizes.channels // sizes.groups, 2), pieces(depth, WORD)
     blocks, last = divmod(rows, ROWS)
     tile = 150 + pairs * (75 + 13.5 * words)
-    rest = tile if last == ROWS - 1 else one_row(one.channels // one.groups, depth) * last
+    rest = tile if last == ROWS - 1 else one_row(sizes.channels // sizes.groups, depth) * last
     return blocks * tile + rest
 
 
-def _rows(one: LayerSizes) -> float:
-    copies = one.pixels * (40 + 2.7 * pieces(one.depth, WORD))
-    return _products(one, one.depth, one.pixels) + (copies if one.pixels > WORD else 0)
+def _rows(sizes: LayerSizes) -> float:
+    copies = sizes.pixels * (40 + 2.7 * pieces(sizes.depth, WORD))
+    return _products(sizes, sizes.depth, sizes.pixels) + (copies if sizes.pixels > WORD else 0)
 
 
-def _patches(one: LayerSizes) -> float:
-    copies = 60 + one.taps_y * (60 + 1.35 * one.taps_x * one.depth)
-    made = _products(one, one.taps * one.depth, one.pixels) + one.pixels * copies
-    return one.groups * made
+def _patches(sizes: LayerSizes) -> float:
+    copies = 60 + sizes.taps_y * (60 + 1.35 * sizes.taps_x * sizes.depth)
+    multiplied = _products(sizes, sizes.taps * sizes.depth, sizes.pixels) + sizes.pixels * copies
+    return sizes.groups * multiplied
 
 
 def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the cycles for each output."""
-    one, depth = sizes_of(op, tensors), tensors[op.inputs[0]].shape[3]
-    if depth == 1 < one.channels:
-        return _patches(one) / max(tensors[op.outputs[0]].elements, 1)
-    if depth < one.channels or depth < FOUR:
-        each = 50 + 12 * one.taps_y + 7.0 * one.taps
-        return each + 70 / one.channels
-    block = 60 + 12 * one.taps_y + 13.5 * one.taps
-    return (70 + pieces(one.channels, FOUR) * block) / one.channels
+    sizes, depth = sizes_of(op, tensors), tensors[op.inputs[0]].shape[3]
+    if depth == 1 < sizes.channels:
+        return _patches(sizes) / max(tensors[op.outputs[0]].elements, 1)
+    if depth < sizes.channels or depth < FOUR:
+        each = 50 + 12 * sizes.taps_y + 7.0 * sizes.taps
+        return each + 70 / sizes.channels
+    block = 60 + 12 * sizes.taps_y + 13.5 * sizes.taps
+    return (70 + pieces(sizes.channels, FOUR) * block) / sizes.channels
 
 
-def _pool(one: LayerSizes, block: float, tap: float, pair: float) -> float:
+def _pool(sizes: LayerSizes, block: float, tap: float, pair: float) -> float:
     """Return the cycles of windows of 8 channels, and of 2: without taps, and for each tap."""
-    many, rest = divmod(one.channels, LANES)
-    rows = 9 * one.taps_y
-    whole = many * (block + rows + tap * one.taps)
-    return one.pixels * (70 + whole + pieces(rest, WORD) * (pair + rows + 8 * one.taps))
+    many, rest = divmod(sizes.channels, LANES)
+    rows = 9 * sizes.taps_y
+    whole = many * (block + rows + tap * sizes.taps)
+    return sizes.pixels * (70 + whole + pieces(rest, WORD) * (pair + rows + 8 * sizes.taps))
 
 
-def _averages(one: LayerSizes) -> float:
-    return _pool(one, 110.0, 18.0, 42.0)
+def _averages(sizes: LayerSizes) -> float:
+    return _pool(sizes, 110.0, 18.0, 42.0)
 
 
-def _maxima(one: LayerSizes) -> float:
-    return _pool(one, 45.0, 18.0, 30.0)
+def _maxima(sizes: LayerSizes) -> float:
+    return _pool(sizes, 45.0, 18.0, 30.0)
 
 
 DENSE: Cycles = estimate_of(_rows)

@@ -86,16 +86,16 @@ def softmax_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Compute all rows by one call."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
-    found = read_softmax_s16(op, tensors)
-    rows, depth = found.shape
-    scale = multiplier_of(found.multiplier, MOST_DISTANCE)
+    parameters = read_softmax_s16(op, tensors)
+    rows, depth = parameters.shape
+    scale = multiplier_of(parameters.multiplier, MOST_DISTANCE)
     if scale is None or not 0 < depth <= MOST_DEPTH:
         return None
     nest = Nest()
     x = nest.read("input", source, (source.elements,))
     tables = [
-        nest.table("exponentials", found.exponentials),
-        nest.table("reciprocals", found.reciprocals),
+        nest.table("exponentials", parameters.exponentials),
+        nest.table("reciprocals", parameters.reciprocals),
         nest.table("shape", DspSoftmaxS16(depth=depth, scale=scale)),
     ]
     y = nest.write("output", target, (source.elements,))

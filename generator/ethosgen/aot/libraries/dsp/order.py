@@ -38,11 +38,11 @@ def parts(weights: Array) -> tuple[int, int]:
     return count - others, part if others else 0
 
 
-def matrix_scales(made: Array) -> Array:
+def matrix_scales(scales: Array) -> Array:
     """Return the scales of a matrix: the biases of odd channels are doubled."""
-    made = made.copy()
-    made[1::2, 0] *= 2
-    return padded(made, CHANNELS, 0).reshape(-1)
+    scales = scales.copy()
+    scales[1::2, 0] *= 2
+    return padded(scales, CHANNELS, 0).reshape(-1)
 
 
 def matrix_weights(weights: Array) -> Array:
@@ -58,11 +58,11 @@ def matrix_weights(weights: Array) -> Array:
     return np.ascontiguousarray(ordered).reshape(-1).astype(np.uint8).view(np.int8)
 
 
-def depthwise_scales(made: Array) -> Array:
+def depthwise_scales(scales: Array) -> Array:
     """Return the scales of a depthwise layer: all biases are doubled."""
-    made = made.copy()
-    made[:, 0] *= 2
-    return made.reshape(-1)
+    scales = scales.copy()
+    scales[:, 0] *= 2
+    return scales.reshape(-1)
 
 
 def depthwise_weights(weights: Array) -> Array:

@@ -37,9 +37,9 @@ def channel_scales(
     None if the kernels cannot compute a channel: its scaled sums may have more than 64 bits.
     """
     most = (MOST_INPUT * np.abs(weights.astype(np.int64)).sum(axis=1)).tolist()
-    made = [scale(*one) for one in zip(biases, multipliers, most, strict=True)]
-    known = [one for one in made if one is not None]
-    return np.array(known, np.int32) if len(known) == len(made) else None
+    rows = [scale(*channel) for channel in zip(biases, multipliers, most, strict=True)]
+    known = [row for row in rows if row is not None]
+    return np.array(known, np.int32) if len(known) == len(rows) else None
 
 
 def scale(bias: int, multiplier: Multiplier, most: int) -> tuple[int, int, int, int] | None:
@@ -82,6 +82,6 @@ def matrix_weights(weights: Array) -> Array:
     return np.ascontiguousarray(split.transpose(0, 2, 1)).reshape(-1)
 
 
-def matrix_scales(made: Array) -> Array:
+def matrix_scales(scales: Array) -> Array:
     """Return the scales of a matrix, with one more if the channels are odd."""
-    return padded(made, CHANNELS).reshape(-1)
+    return padded(scales, CHANNELS).reshape(-1)

@@ -101,8 +101,10 @@ class ProductSizes:
     def _packed_cycles(self) -> float:
         panels = -(-self.columns // self.panel)
         packed_steps = self.steps * self.columns * (14.0 if self.is_turned else 7.0)
-        made = cost.products(self.rows, order.STEP * self.steps, min(self.panel, self.columns))
-        return 250 + 6 * self.panel + packed_steps + panels * (100 + made + self.rows * 90)
+        multiplied = cost.products(
+            self.rows, order.STEP * self.steps, min(self.panel, self.columns)
+        )
+        return 250 + 6 * self.panel + packed_steps + panels * (100 + multiplied + self.rows * 90)
 
 
 def _sizes(matrices: Matrices) -> ProductSizes:

@@ -118,7 +118,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
                 name: nest.keep(f"{name}_value", first[g, unit] + second[g, unit])
                 for g, name in enumerate(GATES)
             }
-            made = nest.keep("made", update(n, unit, gates))
-            nest.store(output, (*row, unit), made)
-            nest.store(hidden, (n, unit), made)
+            updated = nest.keep("made", update(n, unit, gates))
+            nest.store(output, (*row, unit), updated)
+            nest.store(hidden, (n, unit), updated)
     return nest.kernel(MATRIX)

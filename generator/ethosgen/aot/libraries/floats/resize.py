@@ -33,8 +33,8 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     nest = Nest()
     x = nest.read("input", source)
     rows, columns = (
-        [nest.table(f"{name}_{what}", values) for what, values in found.items()]
-        for name, found in (
+        [nest.table(f"{name}_{what}", values) for what, values in places.items()]
+        for name, places in (
             ("row", single_places(op, source.shape[1], height)),
             ("column", single_places(op, source.shape[2], width)),
         )

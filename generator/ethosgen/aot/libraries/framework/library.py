@@ -157,8 +157,8 @@ class MicroKernels(Library):
 
     def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
         """Return the estimate of a packed form without Helium, None if it is unknown."""
-        found = self._find(operator, tensors)
-        cycles = found.cycles if found else None
+        packing = self._find(operator, tensors)
+        cycles = packing.cycles if packing else None
         return total(cycles.in_c, operator, tensors) if isinstance(cycles, TwoForms) else None
 
     def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
@@ -168,9 +168,11 @@ class MicroKernels(Library):
             self._last = asked, {i: form for i, form in forms.items() if form is not None}
         return self._last[1]
 
-    def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
+    def files(self, compiled: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
         """Return the C files whose functions the kernels call, and their headers."""
-        named = {file for kernels in made for kernel in kernels.values() for file in kernel.sources}
+        named = {
+            file for kernels in compiled for kernel in kernels.values() for file in kernel.sources
+        }
         folder, headers = self._source.folder, self._source.headers
         own = {file for file in (*headers, *named) if (template_folder(folder) / file).is_file()}
         if not own.intersection(named):
@@ -188,33 +190,35 @@ class MicroKernels(Library):
         return {file: f"../{shared}/{file}" for file in known if (beside / file).is_file()}
 
     def _pack(self, operator: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-        found = self._find(operator, tensors)
-        return found.pack(operator, tensors) if found else None
+        packing = self._find(operator, tensors)
+        return packing.pack(operator, tensors) if packing else None
 
     def _cycles(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
-        found = self._find(operator, tensors)
-        if found is None or found.cycles is None:
+        packing = self._find(operator, tensors)
+        if packing is None or packing.cycles is None:
             return None
-        if isinstance(found.cycles, TwoForms) and not self.has_helium:
-            return total(found.cycles.in_c, operator, tensors)
-        return total(found.cycles, operator, tensors)
+        if isinstance(packing.cycles, TwoForms) and not self.has_helium:
+            return total(packing.cycles.in_c, operator, tensors)
+        return total(packing.cycles, operator, tensors)
 
     def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
         dtypes = {deciding_dtype(operator, tensors)}
         dtypes |= {tensors[i].dtype for i in operator.outputs[:1]}
         packings = _registry(self._source)
-        found = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
-        if found is None or self._has_all:
-            return found
-        is_for_helium = found.for_helium
+        packing = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+        if packing is None or self._has_all:
+            return packing
+        is_for_helium = packing.for_helium
         if callable(is_for_helium):
             is_for_helium = is_for_helium(operator, tensors)
-        return None if is_for_helium else found
+        return None if is_for_helium else packing
 
 
 @cache
 def _registry(source: LibrarySource) -> dict[tuple[str, ...], _Packing]:
     families = [resolve_name(f"{source.package}.{family}") for family in source.families]
-    values = [one for f in families for one in (f if isinstance(f, tuple) else vars(f).values())]
-    functions = [one for one in values if isinstance(one, Packed)]
-    return {key: packing for one in functions for key, packing in one.packings.items()}
+    values = [
+        value for f in families for value in (f if isinstance(f, tuple) else vars(f).values())
+    ]
+    functions = [value for value in values if isinstance(value, Packed)]
+    return {key: packing for function in functions for key, packing in function.packings.items()}

@@ -272,8 +272,8 @@ def cell_of(layer: Lstm) -> core.CoreCell | None:
     """Return the struct of a layer's cell, None if the kernels do not cover the cell."""
     factor, shift = cell_shift(scale_of(layer.cell))
     # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
-    kept, added, made = (multiplier_of(by, MOST_SUM - 1) for by in cell_multipliers(layer))
-    if kept is None or added is None or made is None:
+    kept, added, output = (multiplier_of(by, MOST_SUM - 1) for by in cell_multipliers(layer))
+    if kept is None or added is None or output is None:
         return None
     if factor > MOST_FACTOR or shift > MOST_SHIFT:
         return None
@@ -281,7 +281,7 @@ def cell_of(layer: Lstm) -> core.CoreCell | None:
     return core.CoreCell(
         kept=kept,
         added=added,
-        made=made,
+        made=output,
         low=low,
         high=high,
         factor=factor,

@@ -25,9 +25,12 @@ def channel_scales(layer: Layer, weights: Array) -> Array | None:
     point = zero_point_of(layer.target)
     table = channel_table(layer, weights).astype(np.int64)
     most = MOST_INPUT * np.abs(weights.astype(np.int64)).sum(axis=1)
-    made = [channel_scale(*one, point) for one in zip(table.tolist(), most.tolist(), strict=True)]
-    known = [one for one in made if one is not None]
-    return np.array(known, np.int32) if len(known) == len(made) else None
+    rows = [
+        channel_scale(*channel, point)
+        for channel in zip(table.tolist(), most.tolist(), strict=True)
+    ]
+    known = [row for row in rows if row is not None]
+    return np.array(known, np.int32) if len(known) == len(rows) else None
 
 
 def channel_scale(
@@ -65,7 +68,7 @@ def _unshifted(bias: int, mantissa: int, point: int) -> tuple[int, int, int, int
     step = 31 - LIFT
     near = min((mantissa + (1 << step >> 1)) >> step, (1 << LIFT) - 1)
     sums = np.arange(-UNSATURATED, UNSATURATED + 1, dtype=np.int64)
-    rounded = [(sums * one + (1 << 30)) >> 31 for one in (mantissa, near << step)]
+    rounded = [(sums * factor + (1 << 30)) >> 31 for factor in (mantissa, near << step)]
     if (rounded[0] != rounded[1]).any():
         return None
     return bias + (1 << LIFT), near << step, point - near, 0

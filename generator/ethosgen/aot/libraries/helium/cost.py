@@ -24,66 +24,66 @@ def multiplied(rows: int, depth: int, channels: int) -> float:
     return 40 + (pairs and 110 + blocks * (62 + pairs * pair)) + rest * single
 
 
-def _rows(one: LayerSizes) -> float:
+def _rows(sizes: LayerSizes) -> float:
     """Rows that are contiguous in the input."""
-    return multiplied(one.pixels, one.depth, one.channels)
+    return multiplied(sizes.pixels, sizes.depth, sizes.channels)
 
 
-def _rows_in_c(one: LayerSizes) -> float:
-    return one.pixels * (19.0 + one.channels * (50.0 + 10.0 * one.depth))
+def _rows_in_c(sizes: LayerSizes) -> float:
+    return sizes.pixels * (19.0 + sizes.channels * (50.0 + 10.0 * sizes.depth))
 
 
-def _patches(one: LayerSizes) -> float:
+def _patches(sizes: LayerSizes) -> float:
     """Rows that are copies of windows."""
-    blocks = pieces(one.channels // one.groups, BLOCK)
-    products = blocks * (25.2 + 9.9 * pieces(one.taps * one.depth, LANES))
-    copies = one.taps_y * (13.6 + 3.82 * pieces(one.taps_x * one.depth, LANES))
-    return one.pixels * one.groups * (108.8 + products + copies)
+    blocks = pieces(sizes.channels // sizes.groups, BLOCK)
+    products = blocks * (25.2 + 9.9 * pieces(sizes.taps * sizes.depth, LANES))
+    copies = sizes.taps_y * (13.6 + 3.82 * pieces(sizes.taps_x * sizes.depth, LANES))
+    return sizes.pixels * sizes.groups * (108.8 + products + copies)
 
 
-def _patches_in_c(one: LayerSizes) -> float:
-    row = LANES * pieces(one.taps * one.depth, LANES)
-    products = one.channels // one.groups * (50.1 + 10.0 * row)
-    copies = one.taps_y * (14.0 + 3.42 * one.taps_x * one.depth)
-    return one.pixels * one.groups * (107.5 + products + copies)
+def _patches_in_c(sizes: LayerSizes) -> float:
+    row = LANES * pieces(sizes.taps * sizes.depth, LANES)
+    products = sizes.channels // sizes.groups * (50.1 + 10.0 * row)
+    copies = sizes.taps_y * (14.0 + 3.42 * sizes.taps_x * sizes.depth)
+    return sizes.pixels * sizes.groups * (107.5 + products + copies)
 
 
 MOST_TAPS = 256
 """The most int8 values whose sum always fits in 16 bits, as an average over a window needs."""
 
 
-def _mean(one: LayerSizes) -> float:
+def _mean(sizes: LayerSizes) -> float:
     """An average over the whole picture, channel by channel."""
-    return one.pixels * one.channels * (20.6 + 1.255 * one.taps)
+    return sizes.pixels * sizes.channels * (20.6 + 1.255 * sizes.taps)
 
 
-def _window_averages(one: LayerSizes) -> float:
-    return one.pixels * (39.4 + pieces(one.channels, HALF) * (55.7 + 6.42 * one.taps))
+def _window_averages(sizes: LayerSizes) -> float:
+    return sizes.pixels * (39.4 + pieces(sizes.channels, HALF) * (55.7 + 6.42 * sizes.taps))
 
 
-def is_mean(one: LayerSizes) -> bool:
+def is_mean(sizes: LayerSizes) -> bool:
     """Return whether channel by channel is the better form, or the only one."""
-    if not one.is_whole or one.taps > MOST_TAPS:
-        return one.is_whole
-    return _mean(one) < _window_averages(one)
+    if not sizes.is_whole or sizes.taps > MOST_TAPS:
+        return sizes.is_whole
+    return _mean(sizes) < _window_averages(sizes)
 
 
-def _averages(one: LayerSizes) -> float:
-    return _mean(one) if is_mean(one) else _window_averages(one)
+def _averages(sizes: LayerSizes) -> float:
+    return _mean(sizes) if is_mean(sizes) else _window_averages(sizes)
 
 
-def _averages_in_c(one: LayerSizes) -> float:
-    if is_mean(one):
-        return one.pixels * one.channels * (22.1 + 6.0 * one.taps)
-    return one.pixels * (26.1 + one.channels * (25.9 + 9.02 * one.taps))
+def _averages_in_c(sizes: LayerSizes) -> float:
+    if is_mean(sizes):
+        return sizes.pixels * sizes.channels * (22.1 + 6.0 * sizes.taps)
+    return sizes.pixels * (26.1 + sizes.channels * (25.9 + 9.02 * sizes.taps))
 
 
-def _maxima(one: LayerSizes) -> float:
-    return one.pixels * (27.5 + pieces(one.channels, LANES) * (29.4 + 6.1 * one.taps))
+def _maxima(sizes: LayerSizes) -> float:
+    return sizes.pixels * (27.5 + pieces(sizes.channels, LANES) * (29.4 + 6.1 * sizes.taps))
 
 
-def _maxima_in_c(one: LayerSizes) -> float:
-    return one.pixels * (22.6 + one.channels * (21.0 + 11.0 * one.taps))
+def _maxima_in_c(sizes: LayerSizes) -> float:
+    return sizes.pixels * (22.6 + sizes.channels * (21.0 + 11.0 * sizes.taps))
 
 
 DENSE = TwoForms(estimate_of(_rows), estimate_of(_rows_in_c))

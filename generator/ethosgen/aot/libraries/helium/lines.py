@@ -158,11 +158,11 @@ class Lines:
 def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:
     """Return the lines with the fewest instructions, None if all of them are too long."""
     fitting = [
-        one
-        for one in _lines(vertical, horizontal, channels, copies)
-        if one.line_bytes <= MOST_BYTES
+        lines
+        for lines in _lines(vertical, horizontal, channels, copies)
+        if lines.line_bytes <= MOST_BYTES
     ]
-    return min(fitting, key=lambda one: one.cycles, default=None)
+    return min(fitting, key=lambda lines: lines.cycles, default=None)
 
 
 def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iterator[Lines]:

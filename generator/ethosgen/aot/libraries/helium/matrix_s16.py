@@ -113,7 +113,7 @@ def narrow_table(layer: Layer, weights: Array) -> Array | None:
     biases = np.zeros(layer.channels, np.int64)
     if layer.biases is not None:
         biases += layer.biases.array().reshape(-1)
-    factors = [narrow_factor(*shorten(one)) for one in each_multiplier(layer)]
+    factors = [narrow_factor(*shorten(multiplier)) for multiplier in each_multiplier(layer)]
     if not sums_fit(weights, biases) or None in factors:
         return None
     return np.column_stack([biases, np.array(factors, np.int64)]).astype(np.int32)

@@ -53,16 +53,18 @@ def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel(MEAN)
 
 
-def _maxima(one: LayerSizes) -> float:
-    pairs, rest = divmod(one.channels, 2 * LANES)
+def _maxima(sizes: LayerSizes) -> float:
+    pairs, rest = divmod(sizes.channels, 2 * LANES)
     groups = -(-rest // LANES)
-    return one.pixels * (
-        40 + pairs * (22 + one.taps_y * (6 + 6.0 * one.taps_x)) + groups * (25 + 6.5 * one.taps)
+    return sizes.pixels * (
+        40
+        + pairs * (22 + sizes.taps_y * (6 + 6.0 * sizes.taps_x))
+        + groups * (25 + 6.5 * sizes.taps)
     )
 
 
-def _averages(one: LayerSizes) -> float:
-    return one.pixels * (70 + -(-one.channels // LANES) * (60 + 7.5 * one.taps))
+def _averages(sizes: LayerSizes) -> float:
+    return sizes.pixels * (70 + -(-sizes.channels // LANES) * (60 + 7.5 * sizes.taps))
 
 
 @packed("MAX_POOL_2D", dtype="int16", cycles=estimate_of(_maxima), for_helium=True)

@@ -177,7 +177,7 @@ def is_lstm_covered(layer: Lstm) -> bool:
 def lstm_shape(layer: Lstm, gates: Sequence[shapes.HeliumMultiplier]) -> shapes.HeliumLstm:
     """Return the struct of a layer, with the multipliers of `gate_matrices`."""
     batch, steps, features, units = layer.sizes
-    kept, added, made = map(multiplier_of, cell_multipliers(layer))
+    kept, added, output = map(multiplier_of, cell_multipliers(layer))
     low, high = cell_clip(layer)
     factor, shift = cell_shift(scale_of(layer.cell))
     return shapes.HeliumLstm(
@@ -189,7 +189,7 @@ def lstm_shape(layer: Lstm, gates: Sequence[shapes.HeliumMultiplier]) -> shapes.
         back=four(gates[1::2]),
         kept=kept,
         added=added,
-        made=made,
+        made=output,
         cell_low=low,
         cell_high=high,
         cell_factor=factor,

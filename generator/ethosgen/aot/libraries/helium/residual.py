@@ -109,11 +109,11 @@ def convolution_and_sum(op: Operator, add: Operator, tensors: Sequence[Tensor]) 
     return None if strips.is_in_place else _strips(layer, strips, added)
 
 
-def _sum(add: Operator, made: Tensor, tensors: Sequence[Tensor]) -> _Sum | None:
+def _sum(add: Operator, output: Tensor, tensors: Sequence[Tensor]) -> _Sum | None:
     """Return the sum of a tensor and another one of its shape, None if it is not one."""
     first, second, target = ends(add, tensors)
-    others = [one for one in (first, second) if one.index != made.index]
-    if len(others) != 1 or not others[0].shape == made.shape == target.shape:
+    others = [tensor for tensor in (first, second) if tensor.index != output.index]
+    if len(others) != 1 or not others[0].shape == output.shape == target.shape:
         return None
     if scale_of(first) < scale_of(second):
         first, second = second, first

@@ -20,13 +20,13 @@ FFT = frozenset({"ethosgen_fft_s16.c"})
 @packed("SignalWindow", dtype="int16")
 def packed_window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Return the packed form of a SignalWindow."""
-    found = read_window(op, tensors)
-    nest, rows = Nest(), (found.rows, found.size)
-    x, w = nest.read("input", found.source, rows), nest.read("window", found.weights)
-    y = nest.write("output", found.target, rows)
-    with nest.loop("row", found.rows) as row:
+    signal = read_window(op, tensors)
+    nest, rows = Nest(), (signal.rows, signal.size)
+    x, w = nest.read("input", signal.source, rows), nest.read("window", signal.weights)
+    y = nest.write("output", signal.target, rows)
+    with nest.loop("row", signal.rows) as row:
         ends = tirx.address_of(y[row, 0]), tirx.address_of(x[row, 0]), w.data
-        nest.call("ethosgen_window_s16", *ends, found.size, found.shift)
+        nest.call("ethosgen_window_s16", *ends, signal.size, signal.shift)
     return nest.kernel(SIGNAL)
 
 

@@ -40,19 +40,19 @@ def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 @packed("SOFTMAX", dtype="int16", cycles=_cycles, for_helium=True)
 def softmax_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Interpolate exponentials and scale them, 4 at a time, in one call for all rows."""
-    found = read_softmax_s16(op, tensors)
-    if not 0 < found.shape[1] <= MOST_DEPTH:
+    parameters = read_softmax_s16(op, tensors)
+    if not 0 < parameters.shape[1] <= MOST_DEPTH:
         return None
     nest = Nest()
-    x = nest.read("input", tensors[op.inputs[0]], found.shape)
-    rows, depth = found.shape
-    scale = multiplier_of(found.multiplier)
+    x = nest.read("input", tensors[op.inputs[0]], parameters.shape)
+    rows, depth = parameters.shape
+    scale = multiplier_of(parameters.multiplier)
     tables = [
-        nest.table("exponentials", found.exponentials),
-        nest.table("reciprocals", found.reciprocals),
+        nest.table("exponentials", parameters.exponentials),
+        nest.table("reciprocals", parameters.reciprocals),
         nest.table("shape", HeliumSoftmaxS16(rows=rows, depth=depth, scale=scale)),
     ]
-    y = nest.write("output", tensors[op.outputs[0]], found.shape)
+    y = nest.write("output", tensors[op.outputs[0]], parameters.shape)
     places = tirx.address_of(y[0, 0]), tirx.address_of(x[0, 0])
     nest.call("ethosgen_softmax_s16", *places, *(table.data for table in tables))
     return nest.kernel(SOFTMAX_S16)

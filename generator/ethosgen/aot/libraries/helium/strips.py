@@ -133,10 +133,10 @@ def cheapest_strips(
     `is_adjacent` means that the rows of outputs follow each other in memory.
     """
     choices = (
-        replace(one, others=others)
-        for one in _strips(vertical, horizontal, depth, channels, is_adjacent, products)
+        replace(strips, others=others)
+        for strips in _strips(vertical, horizontal, depth, channels, is_adjacent, products)
     )
-    return min(choices, key=lambda one: (one.cycles, one.bytes))
+    return min(choices, key=lambda strips: (strips.cycles, strips.bytes))
 
 
 def _strips(

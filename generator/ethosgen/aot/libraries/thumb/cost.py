@@ -43,8 +43,8 @@ def _row(depth: int, channels: int) -> float:
     return 50 + eights * (40 + 26 * ROW_CHANNELS + 17.5 * depth) + sums
 
 
-def _rows(one: LayerSizes) -> float:
-    return _products(one.pixels, one.depth, one.channels)
+def _rows(sizes: LayerSizes) -> float:
+    return _products(sizes.pixels, sizes.depth, sizes.channels)
 
 
 def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> float:
@@ -54,9 +54,9 @@ def windows(pixels: int, taps: tuple[int, int], depth: int, channels: int) -> fl
     return _products(pixels, down * across * depth, channels) + pixels * copies
 
 
-def _patches(one: LayerSizes) -> float:
-    taps = one.taps_y, one.taps_x
-    return one.groups * windows(one.pixels, taps, one.depth, one.channels // one.groups)
+def _patches(sizes: LayerSizes) -> float:
+    taps = sizes.taps_y, sizes.taps_x
+    return sizes.groups * windows(sizes.pixels, taps, sizes.depth, sizes.channels // sizes.groups)
 
 
 def patches(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -103,14 +103,18 @@ def _inside(axis: Axis) -> int:
     return max(min(last, axis.target - 1) - first + 1, 0)
 
 
-def _averages(one: LayerSizes) -> float:
-    blocks = _blocks(one.channels)
-    return one.pixels * (60 + one.channels * 17 + blocks * (24 + 6 * one.taps_y + 11 * one.taps))
+def _averages(sizes: LayerSizes) -> float:
+    blocks = _blocks(sizes.channels)
+    return sizes.pixels * (
+        60 + sizes.channels * 17 + blocks * (24 + 6 * sizes.taps_y + 11 * sizes.taps)
+    )
 
 
-def _maxima(one: LayerSizes) -> float:
-    blocks = _blocks(one.channels)
-    return one.pixels * (60 + one.channels * 2 + blocks * (24 + 6 * one.taps_y + 19 * one.taps))
+def _maxima(sizes: LayerSizes) -> float:
+    blocks = _blocks(sizes.channels)
+    return sizes.pixels * (
+        60 + sizes.channels * 2 + blocks * (24 + 6 * sizes.taps_y + 19 * sizes.taps)
+    )
 
 
 def _sums(rows: int, depth: int) -> float:

@@ -26,12 +26,12 @@ def thumb_scales(layer: Layer, weights: Array) -> Array | None:
 def matrix_weights(weights: Array) -> Array:
     """Pack (channels, depth): for each 4 channels, for each place of the depth, theirs."""
     blocks = [weights[i : i + CHANNELS].T for i in range(0, len(weights), CHANNELS)]
-    return np.concatenate([np.ascontiguousarray(one).reshape(-1) for one in blocks])
+    return np.concatenate([np.ascontiguousarray(block).reshape(-1) for block in blocks])
 
 
-def matrix_scales(made: Array) -> Array:
+def matrix_scales(scales: Array) -> Array:
     """Return the scales of a matrix; the kernel reads the biases of whole blocks."""
-    return padded(made, CHANNELS).reshape(-1)
+    return padded(scales, CHANNELS).reshape(-1)
 
 
 def depthwise_weights(weights: Array) -> Array:
@@ -39,11 +39,11 @@ def depthwise_weights(weights: Array) -> Array:
     return np.ascontiguousarray(weights.transpose(2, 0, 1)).reshape(-1)
 
 
-def lowered(made: Array, weights: Array) -> Array:
+def lowered(scales: Array, weights: Array) -> Array:
     """Return the scales for raised values; weights are (channels, products)."""
-    made = made.copy()
-    made[:, 0] -= EXCESS * weights.astype(np.int32).sum(axis=1)
-    return made
+    scales = scales.copy()
+    scales[:, 0] -= EXCESS * weights.astype(np.int32).sum(axis=1)
+    return scales
 
 
 def raised(weights: Array) -> Array:

@@ -59,8 +59,8 @@ def avg_pool2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.store(total, (0,), total[0] + centred(x[n, iy, ix, c], before))
         places = nest.let("places", tirx.Cast("int64", shifts[count]))
         product = tirx.Cast("int64", total[0]) * tirx.Cast("int64", mantissas[count])
-        one = tirx.const(1, "int64")
-        mean = nest.let("mean", int32((product + (one << (places - one))) >> places) + after)
+        unit = tirx.const(1, "int64")
+        mean = nest.let("mean", int32((product + (unit << (places - unit))) >> places) + after)
         nest.store(y, (n, oy, ox, c), clamp(mean, *limits(target.dtype)))
     return nest.kernel()
 

@@ -75,26 +75,30 @@ def detect(network: bytes, sound: Array, settings: Mapping[str, int]) -> list[tu
     features = features_of(sound)
     turns = range(HOPS - 1, len(features), settings["INFERENCE_HOPS"])
     windows = np.array([features[hop + 1 - HOPS : hop + 1] for hop in turns])
-    recognizer, found = Recognizer(LABELS, settings), []
+    recognizer, heard = Recognizer(LABELS, settings), []
     for hop, scores in zip(turns, scores_of(network, windows), strict=True):
         now = WINDOW + hop * HOP
         detected = recognizer.step(scores, now * 1000 // RATE)
         if detected is not None:
-            found.append((now, detected[0]))
-    return found
+            heard.append((now, detected[0]))
+    return heard
 
 
 def detections(network: bytes, streams: Sequence[Stream]) -> Detections:
     """Count what the application detects in streams."""
     settings, total = read_settings(SETTINGS), Detections()
     for stream in track(streams, "listening", transient=True):
-        found = detect(network, stream.sound, settings)
+        heard = detect(network, stream.sound, settings)
         for word, start, end in zip(stream.words, stream.starts, stream.ends, strict=True):
-            mine = [one for one in found if one[1] == word and start < one[0] < end + LATE]
+            mine = [
+                detection
+                for detection in heard
+                if detection[1] == word and start < detection[0] < end + LATE
+            ]
             total.words += word in WORDS
             total.detected += bool(mine)
-            found = [one for one in found if one not in mine[:1]]
-        total.false += len(found)
+            heard = [detection for detection in heard if detection not in mine[:1]]
+        total.false += len(heard)
         total.samples += len(stream.sound)
     return total
 

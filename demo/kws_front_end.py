@@ -154,11 +154,11 @@ def _levels(net: Draft, bands: int, bits: int) -> int:
     )
     levels = net.tensor("levels", (CHANNELS,), "int16")
     net.signal("FilterBankSquareRoot", [bands, bits], [roots])
-    one = 1 << _SUBTRACTION_BITS
-    slow, fast = int(0.025 * one), int(0.06 * one)
+    unit = 1 << _SUBTRACTION_BITS
+    slow, fast = int(0.025 * unit), int(0.06 * unit)
     net.signal("FilterBankSpectralSubtraction", [roots], [clean, noise], num_channels=CHANNELS,
-               smoothing=slow, one_minus_smoothing=one - slow, alternate_smoothing=fast,
-               alternate_one_minus_smoothing=one - fast, min_signal_remaining=int(0.05 * one),
+               smoothing=slow, one_minus_smoothing=unit - slow, alternate_smoothing=fast,
+               alternate_one_minus_smoothing=unit - fast, min_signal_remaining=int(0.05 * unit),
                smoothing_bits=10, spectral_subtraction_bits=_SUBTRACTION_BITS,
                clamping=False)  # fmt: skip
     gains = net.constant("gains", gain_table(), "int16")

@@ -65,17 +65,17 @@ def errors(file: bytes, vectors: Array) -> Array:
     interpreter = runtime.Interpreter.from_bytes(file)
     scales = []
     for details in (interpreter.get_input_details(0), interpreter.get_output_details(0)):
-        found = details["quantization_parameters"]
-        scales.append((float(found["scales"][0]), int(found["zero_points"][0])))
+        quantization = details["quantization_parameters"]
+        scales.append((float(quantization["scales"][0]), int(quantization["zero_points"][0])))
     (scale, zero_point), (out_scale, out_zero_point) = scales
-    given = np.clip(np.rint(vectors / scale) + zero_point, -128, 127).astype(np.int8)
-    made = []
-    for vector in given:
+    inputs = np.clip(np.rint(vectors / scale) + zero_point, -128, 127).astype(np.int8)
+    outputs = []
+    for vector in inputs:
         interpreter.set_input(vector[np.newaxis], 0)
         interpreter.invoke()
-        made.append(interpreter.get_output(0)[0])
-    here = (given.astype(float) - zero_point) * scale
-    there = (np.array(made, float) - out_zero_point) * out_scale
+        outputs.append(interpreter.get_output(0)[0])
+    here = (inputs.astype(float) - zero_point) * scale
+    there = (np.array(outputs, float) - out_zero_point) * out_scale
     return np.asarray(((here - there) ** 2).mean(axis=1))
 
 

@@ -50,8 +50,8 @@ def names_in(built: Path) -> set[str]:
 
 def files_below(folder: Path) -> list[Path]:
     """Return the files below a folder that are no caches, relative to it."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return [path for path in found if not CACHES & set(path.parts)]
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return [path for path in paths if not CACHES & set(path.parts)]
 
 
 @pytest.mark.slow
@@ -71,9 +71,9 @@ def test_the_sdist_alone_gives_the_same_bytes_elsewhere(built: Path, tmp_path: P
 def test_the_sdist_has_sources_tests_and_documents(built: Path, tmp_path: Path) -> None:
     folder = unpack(built, tmp_path)
     for name in ("generator", "tests", "docs", "evidence", "demo", "bench", "tools", *FOLDERS):
-        wanted = {one.as_posix() for one in files_below(ROOT / name)}
+        wanted = {path.as_posix() for path in files_below(ROOT / name)}
         assert wanted, name
-        missing = wanted - {one.as_posix() for one in files_below(folder / name)}
+        missing = wanted - {path.as_posix() for path in files_below(folder / name)}
         assert not missing, f"{name}: {sorted(missing)[:5]}"
     assert all((folder / name).is_file() for name in ("CHANGELOG.md", "LICENSE", "Makefile"))
 

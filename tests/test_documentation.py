@@ -54,13 +54,13 @@ def test_the_page_of_front_ends_is_what_the_generator_writes() -> None:
     assert frontends.PAGE.read_text() == frontends.page(results), (
         "run python -m bench.frontends --render"
     )
-    rows = [one for suite in results.values() for part in suite.values() for one in part]
-    measured = [one for one in rows if "refused" not in one]
+    rows = [row for suite in results.values() for part in suite.values() for row in part]
+    measured = [row for row in rows if "refused" not in row]
     assert len(measured) > 100
-    assert all(one["elements"] > 0 for one in measured)
-    undecided = [one for one in measured if one["mismatches"] != 0]
-    assert all(one["mismatches"] is None and one["partitions"] > 1 for one in undecided)
-    assert all(one.get("most", 0) < 1.5 or one["known"] for one in measured)
+    assert all(row["elements"] > 0 for row in measured)
+    undecided = [row for row in measured if row["mismatches"] != 0]
+    assert all(row["mismatches"] is None and row["partitions"] > 1 for row in undecided)
+    assert all(row.get("most", 0) < 1.5 or row["known"] for row in measured)
 
 
 def test_the_figures_of_pipelines_are_what_the_generator_writes() -> None:
@@ -140,8 +140,8 @@ def test_commands_are_real(page: Path) -> None:
                 command = command.commands.get(words[2])
                 assert command is not None, f"no such command: {line}"
             known = {option for parameter in command.params for option in parameter.opts}
-            given = {word for word in words if word.startswith("-")}
-            assert given <= known, f"no such option: {line}"
+            options = {word for word in words if word.startswith("-")}
+            assert options <= known, f"no such option: {line}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

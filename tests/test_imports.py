@@ -242,7 +242,9 @@ def only_the_registry_imports_a_backend(module: Module) -> Iterator[str]:
 def dependencies_have_one_owner(module: Module) -> Iterator[str]:
     for name, line in third_party_imports(module):
         top = name.split(".")[0]
-        if top in EVERYBODYS or any(top == one and module.is_in(own) for one, own in SHARED):
+        if top in EVERYBODYS or any(
+            top == package and module.is_in(own) for package, own in SHARED
+        ):
             continue
         if name == WEIGHT_DECODER and module.is_in(SIMULATOR):
             continue
@@ -275,8 +277,8 @@ def only_the_registry_compares_platforms(module: Module) -> Iterator[str]:
         if not isinstance(node, ast.Compare | ast.match_case):
             continue
         inside = list(ast.walk(node.pattern if isinstance(node, ast.match_case) else node))
-        words = {ast.unparse(one).split(".")[-1] for one in inside if isinstance(one, ast.expr)}
-        named = {one.value for one in inside if isinstance(one, ast.Constant)} & set(PLATFORMS)
+        words = {ast.unparse(node).split(".")[-1] for node in inside if isinstance(node, ast.expr)}
+        named = {node.value for node in inside if isinstance(node, ast.Constant)} & set(PLATFORMS)
         constants = words & PLATFORM_CONSTANTS
         if constants or (named and any("platform" in word for word in words)):
             name = sorted(constants or named)[0]

@@ -48,9 +48,9 @@ def test_its_constants_are_those_of_micro_speech(name: str) -> None:
 def test_its_operators_are_those_of_micro_speech() -> None:
     graph = read(FILE).graph
     assert [op.custom_code or op.code for op in graph.operators] == OPERATORS
-    (audio,), (made,) = graph.input_tensors(), graph.output_tensors()
+    (audio,), (bands,) = graph.input_tensors(), graph.output_tensors()
     assert (audio.shape, audio.dtype) == ((1, WINDOW), "int16")
-    assert (made.shape, made.dtype) == ((CHANNELS,), "int8")
+    assert (bands.shape, bands.dtype) == ((CHANNELS,), "int8")
 
 
 def test_a_tone_is_in_its_band_and_silence_in_none() -> None:
@@ -59,9 +59,9 @@ def test_a_tone_is_in_its_band_and_silence_in_none() -> None:
     loudest = []
     for frequency in (300, 1000, 3000):
         tone = (8000 * np.sin(2 * np.pi * frequency * times)).astype(np.int16)
-        made = features(np.concatenate([silence, tone]))
-        assert (made[:40] == -128).all()
-        loudest.append(int(made[52].argmax()))
+        levels = features(np.concatenate([silence, tone]))
+        assert (levels[:40] == -128).all()
+        loudest.append(int(levels[52].argmax()))
     mel = 1127 * np.log1p(np.array([125, 7500, 300, 1000, 3000]) / 700)
     bands = (mel[2:] - mel[0]) / (mel[1] - mel[0]) * (CHANNELS + 1) - 1
     assert loudest == pytest.approx(bands, abs=1)

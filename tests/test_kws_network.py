@@ -37,8 +37,8 @@ def test_it_is_small_int8_and_has_its_labels() -> None:
 
 
 def test_it_hears_the_words_of_the_sound_and_no_other() -> None:
-    found = kws_accuracy.detect(train_kws.MODEL.read_bytes(), sound(), SETTINGS)
-    assert [word for _, word in found] == SAID
+    heard = kws_accuracy.detect(train_kws.MODEL.read_bytes(), sound(), SETTINGS)
+    assert [word for _, word in heard] == SAID
     assert [word for word, _ in train_kws.SAID if word in kws_speech.WORDS] == SAID
 
 
@@ -94,8 +94,8 @@ def test_training_learns_and_is_deterministic() -> None:
 
 def test_detections_are_counted_once_for_each_word() -> None:
     data = sound()
-    found = kws_accuracy.detect(train_kws.MODEL.read_bytes(), data, SETTINGS)
-    ends = [time - HOP for time, _ in found]
+    heard = kws_accuracy.detect(train_kws.MODEL.read_bytes(), data, SETTINGS)
+    ends = [time - HOP for time, _ in heard]
     starts = [end - WINDOW for end in ends]
     stream = kws_speech.Stream(data, ("yes", "left", "no"), tuple(starts[:3]), tuple(ends[:3]))
     total = kws_accuracy.detections(train_kws.MODEL.read_bytes(), [stream])

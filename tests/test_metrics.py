@@ -10,10 +10,10 @@ NAMES = ("cat", "dog", "owl")
 
 def test_counts_by_hand() -> None:
     scores = np.array([[9, 1, 0], [1, 9, 2], [5, 6, 7], [9, 8, 1], [1, 3, 2]], np.int8)
-    found = classify(scores, np.array([0, 1, 1, 1, 2]), NAMES, (1, 2, 3))
-    assert dict(found.right) == {1: 2, 2: 5, 3: 5}
-    assert found.confusion == ((1, 0, 0), (1, 1, 1), (0, 1, 0))
-    cat, dog, owl = found.classes
+    figures = classify(scores, np.array([0, 1, 1, 1, 2]), NAMES, (1, 2, 3))
+    assert dict(figures.right) == {1: 2, 2: 5, 3: 5}
+    assert figures.confusion == ((1, 0, 0), (1, 1, 1), (0, 1, 0))
+    cat, dog, owl = figures.classes
     assert (cat.count, cat.answered, cat.right) == (1, 2, 1)
     assert (cat.precision, cat.recall) == (0.5, 1.0)
     assert (dog.precision, dog.recall) == (0.5, 1 / 3)
@@ -22,9 +22,9 @@ def test_counts_by_hand() -> None:
 
 def test_the_first_of_equal_classes_wins() -> None:
     scores = np.array([[3, 3, 3], [-128, 127, 127]], np.int8)
-    found = classify(scores, np.array([1, 2]), NAMES, (1, 2))
-    assert dict(found.right) == {1: 0, 2: 2}
-    assert found.confusion[1] == (1, 0, 0)
+    figures = classify(scores, np.array([1, 2]), NAMES, (1, 2))
+    assert dict(figures.right) == {1: 0, 2: 2}
+    assert figures.confusion[1] == (1, 0, 0)
 
 
 def test_the_least_integer_is_below_all_others() -> None:
@@ -39,9 +39,9 @@ def test_nan_is_below_all_numbers() -> None:
 
 
 def test_a_class_without_samples_or_answers_has_no_share() -> None:
-    found = classify(np.array([[1, 0, 0]], np.int8), np.array([0]), NAMES)
-    assert (found.classes[1].precision, found.classes[1].recall) == (None, None)
-    assert found.as_json()["classes"][1]["recall"] is None
+    figures = classify(np.array([[1, 0, 0]], np.int8), np.array([0]), NAMES)
+    assert (figures.classes[1].precision, figures.classes[1].recall) == (None, None)
+    assert figures.as_json()["classes"][1]["recall"] is None
 
 
 def counted_pairs(scores: np.ndarray, labels: np.ndarray) -> float:
@@ -70,9 +70,9 @@ def test_perfect_reversed_and_useless_scores() -> None:
 
 
 def test_without_both_kinds_there_is_no_area() -> None:
-    found = detect(np.array([1.0, 2.0]), np.array([0, 0]))
-    assert (found.auc, found.positives, found.mean_positive) == (None, 0, None)
-    assert found.mean_negative == 1.5
+    figures = detect(np.array([1.0, 2.0]), np.array([0, 0]))
+    assert (figures.auc, figures.positives, figures.mean_positive) == (None, 0, None)
+    assert figures.mean_negative == 1.5
 
 
 def test_the_reconstruction_error_is_a_mean_of_squares() -> None:

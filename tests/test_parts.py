@@ -50,12 +50,12 @@ def test_what_the_table_names_exists() -> None:
 
 def leaves(path: Path, depth: int) -> list[Path]:
     """Return the files at a depth below a folder, and the folders there that are not left-overs."""
-    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
-    if all(one.suffix == ".pyc" for one in files):
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    if all(file.suffix == ".pyc" for file in files):
         return []
     if depth == 0 or path.is_file():
         return [path]
-    return [leaf for one in path.iterdir() for leaf in leaves(one, depth - 1)]
+    return [leaf for entry in path.iterdir() for leaf in leaves(entry, depth - 1)]
 
 
 def sources() -> list[str]:
@@ -64,21 +64,21 @@ def sources() -> list[str]:
     listed = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     folders = [ROOT / path.lstrip("/") for path in listed]
     depths = {"generator": 2, "templates": 1}
-    found = [leaf for folder in folders for leaf in leaves(folder, depths.get(folder.name, 0))]
-    return [path.relative_to(ROOT).as_posix() + "/" * path.is_dir() for path in found]
+    paths = [leaf for folder in folders for leaf in leaves(folder, depths.get(folder.name, 0))]
+    return [path.relative_to(ROOT).as_posix() + "/" * path.is_dir() for path in paths]
 
 
 @pytest.mark.parametrize("path", sources())
 def test_each_source_runs_a_part_or_is_covered_every_time(path: str) -> None:
     named = [source for part in PARTS for source in (*part.sources, *part.tests)]
     named += [*EVERYWHERE, *EVERY_TIME]
-    assert any(one.startswith(path) or path.startswith(one) for one in named)
+    assert any(prefix.startswith(path) or path.startswith(prefix) for prefix in named)
 
 
 @pytest.mark.parametrize(("mark", "need"), NEEDS.items())
 def test_what_needs_an_environment_is_in_a_part_that_installs_it(mark: str, need: str) -> None:
-    found = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    marked = [path for path in found if re.search(mark, path.read_text())]
+    tests = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    marked = [path for path in tests if re.search(mark, path.read_text())]
     parts = {path: part_of(path.relative_to(ROOT).as_posix()) for path in marked}
     assert parts
     assert not [path for path, part in parts.items() if part is None or need not in part.needs]

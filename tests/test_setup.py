@@ -47,9 +47,9 @@ class Computer:
         shutil.copy(ROOT / "tools" / "setup.sh", self.project / "tools")
         (self.project / "pyproject.toml").write_text("[project]\n")
         for name in ORDINARY:
-            found = shutil.which(name)
-            if found:
-                (self.bin / name).symlink_to(found)
+            program = shutil.which(name)
+            if program:
+                (self.bin / name).symlink_to(program)
 
     def add(self, name: str, script: str) -> None:
         path = self.bin / name

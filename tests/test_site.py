@@ -64,7 +64,7 @@ def test_the_site_has_every_page_and_command(site: Path) -> None:
     assert isinstance(cli, click.Group)
     for name, command in commands().items():
         assert (f'id="ethosgen-{name}"' in text) is not command.hidden, name
-        for option in (one for one in command.params if isinstance(one, click.Option)):
+        for option in (param for param in command.params if isinstance(param, click.Option)):
             anchor = f'id="ethosgen-{name}{max(option.opts, key=len)}"'
             assert command.hidden or option.hidden or anchor in text, (name, option.opts)
     anchors = re.findall(r'id="(ethosgen-[^"]*)"', text)

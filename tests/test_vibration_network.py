@@ -29,7 +29,9 @@ def test_it_is_small_and_wholly_int8() -> None:
 def test_training_lowers_the_error() -> None:
     sound = windows(512, 1)
     before, after = (train_vibration.train(sound, epochs) for epochs in (0, 40))
-    left, right = (float(((forward(one, sound) - sound) ** 2).mean()) for one in (before, after))
+    left, right = (
+        float(((forward(weights, sound) - sound) ** 2).mean()) for weights in (before, after)
+    )
     assert right < left / 2
 
 

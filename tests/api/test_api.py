@@ -60,7 +60,10 @@ def test_a_function_has_its_commands_options(command: str) -> None:
 
 
 def test_the_options_of_a_division_are_fields() -> None:
-    assert {one.name for one in dataclasses.fields(api.OffloadOptions)} >= {"cpu_ops", "schedule"}
+    assert {field.name for field in dataclasses.fields(api.OffloadOptions)} >= {
+        "cpu_ops",
+        "schedule",
+    }
     assert set(inspect.signature(api.read).parameters) >= READING
 
 

@@ -44,8 +44,8 @@ def test_a_network_that_was_read_is_its_file_again(path: Path) -> None:
 
 
 def test_what_has_no_file_is_refused(path: Path) -> None:
-    made = read(path).edited(read(path).graph)
-    for networks, why in (((), "at least one network"), ((made,), "has no file")):
+    edited = read(path).edited(read(path).graph)
+    for networks, why in (((), "at least one network"), ((edited,), "has no file")):
         with pytest.raises(InputError, match=why), files_of(networks):
             pass
 
@@ -61,12 +61,12 @@ def test_samples_are_those_of_the_commands(path: Path) -> None:
     (name,) = drawn
     assert drawn[name].shape == (6, 1, 4, 4, 2)
     wanted = draw(read_file(path), 6, 3)
-    np.testing.assert_array_equal(drawn[name], np.stack([one[name] for one in wanted]))
-    for given in (drawn, drawn[name]):
-        chosen = choose_samples(network, inputs_of(network, {"inputs": given}))
+    np.testing.assert_array_equal(drawn[name], np.stack([sample[name] for sample in wanted]))
+    for arrays in (drawn, drawn[name]):
+        chosen = choose_samples(network, inputs_of(network, {"inputs": arrays}))
         assert len(chosen) == 6
         np.testing.assert_array_equal(chosen[5][name], wanted[5][name])
-        assert inputs_of(path, {"inputs": given}).drawn(6) is None
+        assert inputs_of(path, {"inputs": arrays}).drawn(6) is None
 
 
 def test_wrong_arrays_are_named(path: Path, two_inputs: Path) -> None:

@@ -45,15 +45,15 @@ def test_report_gives_what_the_page_shows(
 ) -> None:
     page, trace = tmp_path / "r.html", tmp_path / "t.json"
     network = ethosgen.read(DIGITS)
-    made = ethosgen.create_report(network, npu=NPU, samples=2, output=page, perfetto=trace)
+    report = ethosgen.create_report(network, npu=NPU, samples=2, output=page, perfetto=trace)
     line = ["report", str(DIGITS), "--npu", NPU, "--samples", "2", "--json"]
     cli.main(line, standalone_mode=False)
     printed = json.loads(capsys.readouterr().out)
-    told = json.loads(json.dumps(made.as_json()))
+    told = json.loads(json.dumps(report.as_json()))
     assert printed.pop("command").startswith("ethosgen report ")
     assert told.pop("command") == (f"ethosgen.create_report('digits_int8', npu='{NPU}', samples=2)")
     assert told == printed
-    assert made.verdict.verdict == "PASS" and made.costs.npu_cycles
+    assert report.verdict.verdict == "PASS" and report.costs.npu_cycles
     assert "</html>" in page.read_text("utf-8") and json.loads(trace.read_text())["traceEvents"]
     (tmp_path / "mine.html").write_text("mine")
     with pytest.raises(ethosgen.EthosgenError, match="ethosgen report did not write it"):
@@ -83,7 +83,7 @@ def test_verify_runs_one_network_or_several(tmp_path: Path) -> None:
     network = ethosgen.read(DIGITS)
     run = ethosgen.verify(network, DIGITS, board="corstone300", samples=1, names=("a", "b"))
     assert run.passed
-    assert [one.network for one in run.report.reports] == ["a", "b"]
+    assert [report.network for report in run.report.reports] == ["a", "b"]
     assert run.outputs == {}
     with pytest.raises(ethosgen.EthosgenError, match="is for one network, but there are 2"):
         ethosgen.verify(network, DIGITS, board="corstone300", inputs=ethosgen.draw_samples(DIGITS))

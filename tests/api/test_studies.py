@@ -19,8 +19,8 @@ NPU = "ethos-u55-128"
 def test_compare_returns_a_result_for_each_combination() -> None:
     report = ethosgen.compare(ethosgen.read(DIGITS), npus=[NPU, "none"], samples=2, processes=1)
     assert report.passed
-    assert [one.setting.npu for one in report.results] == [NPU, "none"]
-    rows = [one.as_json() for one in report.results]
+    assert [result.setting.npu for result in report.results] == [NPU, "none"]
+    rows = [result.as_json() for result in report.results]
     assert all(row["exact"] and row["elements"] > 0 for row in rows)
     assert rows[0]["cycles"] < rows[1]["cycles"]
     with pytest.raises(ethosgen.EthosgenError, match="strategies: 'speed' is none of"):
@@ -35,12 +35,12 @@ def test_accuracy_takes_arrays_as_it_takes_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", x=images, y=labels)
     np.save(tmp_path / "labels.npy", labels)
     told = []
-    for data, given in (
+    for data, classes in (
         (images, labels),
         ({"image": images}, list(map(int, labels))),
         (tmp_path / "data.npz", None),
     ):
-        report = ethosgen.accuracy(DIGITS, data, given, npu=NPU, processes=1)
+        report = ethosgen.accuracy(DIGITS, data, classes, npu=NPU, processes=1)
         assert report.classification is not None
         figures = report.as_json()
         figures.pop("work", None)
@@ -64,9 +64,9 @@ def test_what_is_wrong_with_arrays_names_no_file() -> None:
         ([[1], [2, 3]], [1, 2], "input 'x': the rows have different lengths"),
         ({"image": np.array([{}])}, [1], "input 'image': must be numbers, but the array is of obj"),
     )
-    for data, given, said in wrong:
+    for data, classes, said in wrong:
         with pytest.raises(ethosgen.EthosgenError, match="^" + said) as told:
-            ethosgen.accuracy(DIGITS, data, given, npu=NPU, processes=1)
+            ethosgen.accuracy(DIGITS, data, classes, npu=NPU, processes=1)
         assert ".np" not in str(told.value)
 
 
@@ -95,8 +95,10 @@ def test_sweep_takes_what_the_store_has_without_workers(tmp_path: Path) -> None:
     )  # fmt: skip
     assert report.results == compared.results
     unchecked = ethosgen.OffloadOptions(check=False)
-    for one, npu in zip(report.accuracy, (NPU, "none"), strict=True):
-        found = ethosgen.accuracy(DIGITS, images, range(6), npu=npu, options=unchecked)
-        assert one.report is not None and one.report.classification == found.classification
+    for labelled, npu in zip(report.accuracy, (NPU, "none"), strict=True):
+        alone = ethosgen.accuracy(DIGITS, images, range(6), npu=npu, options=unchecked)
+        assert (
+            labelled.report is not None and labelled.report.classification == alone.classification
+        )
     with pytest.raises(ethosgen.EthosgenError, match="cannot read study"):
         ethosgen.sweep(tmp_path / "none.toml")

@@ -104,12 +104,12 @@ def test_a_damaged_bearing_is_heard_when_it_begins_and_when_it_ends(tmp_path: Pa
     np.savetxt(tmp_path / "motor.csv", np.concatenate(parts), header="g", comments="")
     report = run(place, tmp_path / "motor.csv")
     assert report.passed
-    found = [
+    changes = [
         (int(line.split(".")[0]), line.split("  ")[-1])
         for line in report.lines
         if "BEGINS" in line or "ENDS" in line
     ]
-    (first, begins), (last, ends) = found
+    (first, begins), (last, ends) = changes
     assert (begins, ends) == ("ANOMALY BEGINS", "ANOMALY ENDS")
     window_s = vibration.WINDOW / vibration.RATE
     (sound_s, _), (damaged_s, _), _ = DAMAGED
@@ -177,7 +177,7 @@ def test_the_manifest_names_the_application(tmp_path: Path) -> None:
 )
 def test_networks_that_do_not_fit_are_refused(networks: tuple[bytes, ...], fault: str) -> None:
     with pytest.raises(InputError, match=fault):
-        ANOMALY.check([parse_network(one, f"net{i}") for i, one in enumerate(networks)])
+        ANOMALY.check([parse_network(network, f"net{i}") for i, network in enumerate(networks)])
 
 
 @pytest.mark.parametrize("scales", [(0.1, 1e20), (1e-30, 0.1), (0.0, 0.1), (1e-3, 1e5)])

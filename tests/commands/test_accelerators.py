@@ -15,10 +15,10 @@ from tests.support.toy_accelerator import TOML, changed, write_folder
 
 
 def run(*arguments: object) -> Result:
-    found = CliRunner().invoke(cli, ["accelerators", *map(str, arguments)])
-    if found.exception and not isinstance(found.exception, SystemExit):
-        raise found.exception
-    return found
+    result = CliRunner().invoke(cli, ["accelerators", *map(str, arguments)])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
 
 
 def test_the_list_is_json_too() -> None:
@@ -43,10 +43,10 @@ def test_a_new_accelerator_passes_its_check(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("new", "my-engine").stdout.strip() == "my-engine"
-    found = run("check", "my-engine")
-    assert found.exit_code == 0
-    assert found.stdout.splitlines()[-1] == "PASS"
-    assert "PAD? + CONV_2D + RELU6? (my_engine_conv): 24 networks" in found.stdout
+    result = run("check", "my-engine")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "PASS"
+    assert "PAD? + CONV_2D + RELU6? (my_engine_conv): 24 networks" in result.stdout
     with pytest.raises(InputError, match="'my-engine' exists"):
         run("new", "my-engine")
 
@@ -62,18 +62,18 @@ def test_a_name_must_be_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_check_measures_a_declared_difference(tmp_path: Path) -> None:
     source = DRIVER.replace("total > 127 ? 127", "total > 126 ? 126")
     toml = changed('call = "toy_add"\n', 'call = "toy_add"\ndifference = 1\n')
-    found = run("check", write_folder(tmp_path / "toy", toml, source=source))
-    assert found.exit_code == 0, found.stdout
-    assert " % differ, by up to 1 of 1 step" in found.stdout
-    assert found.stdout.splitlines()[-1] == "PASS"
+    result = run("check", write_folder(tmp_path / "toy", toml, source=source))
+    assert result.exit_code == 0, result.stdout
+    assert " % differ, by up to 1 of 1 step" in result.stdout
+    assert result.stdout.splitlines()[-1] == "PASS"
 
 
 @needs_gcc
 def test_check_says_what_differs(tmp_path: Path) -> None:
     source = DRIVER.replace("total > 127 ? 127", "total > 126 ? 126")
-    found = run("check", "--json", write_folder(tmp_path / "toy", source=source))
-    assert found.exit_code == 1
-    report = json.loads(found.stdout)
+    result = run("check", "--json", write_folder(tmp_path / "toy", source=source))
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
     assert not report["passed"]
     (operation,) = report["operations"]
     finding = operation["findings"][0]
@@ -87,10 +87,10 @@ def test_check_says_what_differs(tmp_path: Path) -> None:
 @needs_gcc
 def test_check_finds_an_impossible_predicate(tmp_path: Path) -> None:
     toml = changed("\"activation == 'NONE'\"", '"output_elements < 0"')
-    found = run("check", write_folder(tmp_path / "toy", toml))
-    assert found.exit_code == 1
-    assert "it takes nothing" in found.stdout
-    assert "was taken: output_elements < 0 is not true (toy, line 10)" in found.stdout
+    result = run("check", write_folder(tmp_path / "toy", toml))
+    assert result.exit_code == 1
+    assert "it takes nothing" in result.stdout
+    assert "was taken: output_elements < 0 is not true (toy, line 10)" in result.stdout
 
 
 @needs_gcc
@@ -102,9 +102,9 @@ def test_check_finds_wrong_accesses(tmp_path: Path) -> None:
 
 def test_what_does_not_run_here_is_not_passed(tmp_path: Path) -> None:
     toml = changed("start = 10", "start = 10\nhost = false")
-    found = run("check", write_folder(tmp_path / "toy", toml))
-    assert found.exit_code == 1
-    assert "not tried" in found.stdout and "host = false" in found.stdout
+    result = run("check", write_folder(tmp_path / "toy", toml))
+    assert result.exit_code == 1
+    assert "not tried" in result.stdout and "host = false" in result.stdout
 
 
 def test_a_failed_check_is_the_programs_exit_status(tmp_path: Path) -> None:
@@ -117,6 +117,6 @@ def test_a_failed_check_is_the_programs_exit_status(tmp_path: Path) -> None:
 def test_what_has_no_trials_is_not_passed(tmp_path: Path) -> None:
     toml = changed('chain = ["ADD"]', 'chain = ["CUMSUM"]', TOML.split("where")[0])
     toml += 'call = "toy_add"\narguments = ["input", "input", "output", "output_elements"]\n'
-    found = run("check", write_folder(tmp_path / "toy", toml))
-    assert found.exit_code == 1
-    assert "not tried" in found.stdout and "no trials of CUMSUM" in found.stdout
+    result = run("check", write_folder(tmp_path / "toy", toml))
+    assert result.exit_code == 1
+    assert "not tried" in result.stdout and "no trials of CUMSUM" in result.stdout

@@ -78,8 +78,8 @@ def test_of_many_classes_the_worst_are_shown() -> None:
 
 
 def test_a_detector_has_its_area() -> None:
-    found = Detection(5, 2, 0.75, 2.0, 1.0)
-    shown = text(classification=None, detection=found)
+    detection = Detection(5, 2, 0.75, 2.0, 1.0)
+    shown = text(classification=None, detection=detection)
     assert "AUC       0.7500" in shown
     assert "negatives 3 samples, mean score 1" in shown
     without = Detection(5, 0, None, None, 1.0)
@@ -109,13 +109,14 @@ def test_files_of_the_figures(tmp_path: Path) -> None:
     asked = ["accuracy", network, *data, "--no-check", "--csv", str(tmp_path / "made")]
     done = CliRunner().invoke(cli, [*asked, "--json"], catch_exceptions=False)
     assert done.exit_code == 0
-    found = json.loads(done.stdout)["classification"]
-    files = {one.stem: list(csv.DictReader(one.open())) for one in (tmp_path / "made").iterdir()}
-    assert [one["class"] for one in files["classes"]] == ["ant", "bee, wild", "cat", "dog"]
-    rows = [[int(row[one["name"]]) for one in found["classes"]] for row in files["confusion"]]
-    assert rows == found["confusion"]
-    assert [one["label"] for one in files["samples"]] == ["0", "1", "2", "3"]
-    (right,) = [one for one in files["samples"] if one["right"] == "1"]
+    figures = json.loads(done.stdout)["classification"]
+    files = {path.stem: list(csv.DictReader(path.open())) for path in (tmp_path / "made").iterdir()}
+    assert [row["class"] for row in files["classes"]] == ["ant", "bee, wild", "cat", "dog"]
+    names = [label["name"] for label in figures["classes"]]
+    rows = [[int(row[name]) for name in names] for row in files["confusion"]]
+    assert rows == figures["confusion"]
+    assert [row["label"] for row in files["samples"]] == ["0", "1", "2", "3"]
+    (right,) = [row for row in files["samples"] if row["right"] == "1"]
     assert right["class"] == right["answered class"] and 0 <= float(right["score"]) <= 1
     again = CliRunner().invoke(cli, asked)
     assert again.exit_code != 0 and "exists; name another folder" in str(again.exception)

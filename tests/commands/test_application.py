@@ -37,8 +37,9 @@ def test_the_applications_are_listed() -> None:
         assert "[anomaly|image|" in " ".join(command(name, "--help").output.split())
         listed = command(name, "--app", "list")
         assert listed.exit_code == 0
-        for one in APPLICATIONS.values():
-            assert f"{one.name:<9} {one.title}\n          input: {one.accepts}\n" in listed.output
+        for application in APPLICATIONS.values():
+            title = f"{application.name:<9} {application.title}"
+            assert f"{title}\n          input: {application.accepts}\n" in listed.output
 
 
 def test_an_unknown_application_gets_the_known_ones(tmp_path: Path) -> None:
@@ -71,8 +72,8 @@ def test_files_that_are_missing_are_told_without_numbers_of_errors(tmp_path: Pat
 
 def test_files_and_labels_need_an_application(tmp_path: Path) -> None:
     place, labels = tmp_path / "plain", tmp_path / "labels.txt"
-    made = command("project", DIGITS, "--board", "corstone300", "--no-check", "-o", place)
-    assert made.exit_code == 0
+    project = command("project", DIGITS, "--board", "corstone300", "--no-check", "-o", place)
+    assert project.exit_code == 0
     told = fault("run", place, "one.png")
     assert told.startswith("'one.png' is for an application") and "does not have" in told
     corstone = ("--board", "corstone300")

@@ -14,10 +14,10 @@ from tests.support.command_line import commands, ethosgen
 
 def test_the_list_names_every_demo() -> None:
     done = ethosgen("demo")
-    assert [line.split()[0] for line in done.stdout.splitlines()] == [one.name for one in DEMOS]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [demo.name for demo in DEMOS]
     assert "next: ethosgen demo digits" in done.stderr
     rows = json.loads(ethosgen("demo", "--json").stdout)
-    assert [row["name"] for row in rows] == [one.name for one in DEMOS]
+    assert [row["name"] for row in rows] == [demo.name for demo in DEMOS]
 
 
 def test_a_copy_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +34,7 @@ def test_a_copy_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_the_commands_are_real() -> None:
     assert isinstance(cli, click.Group)
-    for line in (line for one in DEMOS for line in one.commands if line.startswith("ethosgen ")):
+    for line in (line for demo in DEMOS for line in demo.commands if line.startswith("ethosgen ")):
         command = commands()[line.split()[1]]
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<= )-[-\w]+", line)) <= known, line

@@ -22,8 +22,8 @@ def program(file: Path, script: str = "exit 0") -> Path:
 
 
 def finding(name: str) -> Finding:
-    (found,) = (finding for finding in examine() if finding.name == name)
-    return found
+    (only,) = (finding for finding in examine() if finding.name == name)
+    return only
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_compiler_without_a_c_library_will_not_do(bare: Path) -> None:
 
 
 def test_what_variables_name_is_examined_too(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert {"cbuild", "FVP", "zephyr"}.isdisjoint(found.name for found in examine())
+    assert {"cbuild", "FVP", "zephyr"}.isdisjoint(each.name for each in examine())
     monkeypatch.setenv("ETHOSGEN_CBUILD", str(program(bare / "cbuild")))
     monkeypatch.setenv("ETHOSGEN_FVP", "/none/fvp")
     monkeypatch.setenv("ZEPHYR_BASE", str(bare))
@@ -124,8 +124,8 @@ def test_a_missing_package_comes_with_the_version_that_is_needed(
 @pytest.mark.parametrize("complete", [True, False])
 def test_it_never_ends_with_a_make_target(complete: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wheel has no Makefile."""
-    one = Finding("cmake", complete, "there", "sudo apt-get install -y cmake")
-    monkeypatch.setattr(examination, "examine", lambda: [one])
+    tool = Finding("cmake", complete, "there", "sudo apt-get install -y cmake")
+    monkeypatch.setattr(examination, "examine", lambda: [tool])
     done = CliRunner().invoke(doctor)
     assert done.exit_code == (0 if complete else 3)
     assert "make " not in done.output.replace("cmake", "")

@@ -28,9 +28,9 @@ PASSED = Report(
 
 
 def suite_of(path: Path) -> ET.Element:
-    found = ET.parse(path).getroot().find("testsuite")
-    assert found is not None
-    return found
+    suite = ET.parse(path).getroot().find("testsuite")
+    assert suite is not None
+    return suite
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ def test_the_table_adds_up() -> None:
         ProgramStep("partition_0", "sum", "npu", is_wait=True),
     )
     counts = (Count(6000), Count(2500, 1200), Count(1000))
-    made = make_profile(steps, Unit("instructions", 1.0), Count(500), counts, 0.0)
-    ran = replace(made.steps[1], operations=(NpuOperation("ADD 8x8x16", 1200, "ADD", "sum"),))
-    lines = profile_lines(replace(made, steps=(made.steps[0], ran, made.steps[2])))
+    profile = make_profile(steps, Unit("instructions", 1.0), Count(500), counts, 0.0)
+    ran = replace(profile.steps[1], operations=(NpuOperation("ADD 8x8x16", 1200, "ADD", "sum"),))
+    lines = profile_lines(replace(profile, steps=(profile.steps[0], ran, profile.steps[2])))
     assert lines[0].startswith("  profile   of the inference with the median cost, 3 steps; ")
     assert [line.split() for line in lines[1:]] == [
         ["step", "operators", "on", "instructions", "share", "NPU", "cycles"],
@@ -47,8 +47,8 @@ def test_operators_in_subgraphs_are_rows_below_what_runs_them() -> None:
         Count(300, entries=1000),
         Count(40, entries=1000),
     )
-    made = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 0.0)
-    assert profile_lines(made)[1:] == [
+    profile = make_profile(steps, Unit("cycles", 1.0), Count(10), counts, 0.0)
+    assert profile_lines(profile)[1:] == [
         "    step  operators             on    runs  cycles   share  NPU cycles",
         "       1  WHILE (x)             cpu      1     100    4.0%",
         "            cond 'my_cond'",
@@ -64,28 +64,28 @@ def test_operators_in_subgraphs_are_rows_below_what_runs_them() -> None:
 
 
 def test_a_long_name_is_cut() -> None:
-    made = make_profile(
+    profile = make_profile(
         [ProgramStep("CONV_2D", "x" * 300, "cpu")], Unit("cycles", 1.0), Count(1), [Count(9)], 0.0
     )
-    assert all(len(line) <= 110 for line in profile_lines(made)[1:])
+    assert all(len(line) <= 110 for line in profile_lines(profile)[1:])
 
 
 def operation_lines(*operations: NpuOperation) -> list[str]:
     steps = [ProgramStep("partition_0", "x", "npu")]
-    made = make_profile(steps, Unit("cycles", 1.0), Count(1), [Count(9, 60)], 0.0)
-    made = replace(made, steps=(replace(made.steps[0], operations=operations),))
-    return [" ".join(line.split()) for line in profile_lines(made)[3:-2]]
+    profile = make_profile(steps, Unit("cycles", 1.0), Count(1), [Count(9, 60)], 0.0)
+    profile = replace(profile, steps=(replace(profile.steps[0], operations=operations),))
+    return [" ".join(line.split()) for line in profile_lines(profile)[3:-2]]
 
 
 def test_operations_of_one_operator_are_one_line_and_so_are_copies() -> None:
-    found = operation_lines(
+    lines = operation_lines(
         NpuOperation("CONV 4x4x8", 20, "CONV_2D", "a"),
         NpuOperation("DMA 16 bytes", 1),
         NpuOperation("POOL MAX 4x4x8", 5, "SOFTMAX", "b"),
         NpuOperation("DMA 32 bytes", 2),
         NpuOperation("SUB 4x4x8", 32, "SOFTMAX", "b"),
     )
-    assert found == [
+    assert lines == [
         "CONV_2D (a) ~20",
         "2 copies ~3",
         "SOFTMAX (b): 2 operations ~37",
@@ -93,7 +93,7 @@ def test_operations_of_one_operator_are_one_line_and_so_are_copies() -> None:
 
 
 def test_without_layers_each_operation_has_a_line() -> None:
-    found = operation_lines(
+    lines = operation_lines(
         NpuOperation("CONV 4x4x8", 20), NpuOperation("CONV 4x4x8", 30), NpuOperation("DMA 8", 10)
     )
-    assert found == ["CONV 4x4x8 ~20", "CONV 4x4x8 ~30", "1 copy ~10"]
+    assert lines == ["CONV 4x4x8 ~20", "CONV 4x4x8 ~30", "1 copy ~10"]

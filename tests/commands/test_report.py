@@ -37,9 +37,11 @@ def test_only_the_first_oracle_decides() -> None:
 
 def test_what_a_limit_of_the_sram_chose_is_told() -> None:
     tried = Tried(Schedule(arena_bytes=4000), make_cost(2000, 4096, start_cycles=0))
-    made = report(sram_choice=SramChoice("net", 5120, tried))
-    assert "  limit     net in 5.0 KiB: performance ≤ 3.9 KiB: 4.0 KiB of SRAM" in report_text(made)
-    assert made.as_json()["sram_choice"] == {
+    content = report(sram_choice=SramChoice("net", 5120, tried))
+    assert "  limit     net in 5.0 KiB: performance ≤ 3.9 KiB: 4.0 KiB of SRAM" in report_text(
+        content
+    )
+    assert content.as_json()["sram_choice"] == {
         "limit_bytes": 5120,
         "chosen": {
             **{"strategy": "performance", "arena_limit_bytes": 4000, "sram_bytes": 4096},

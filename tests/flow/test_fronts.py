@@ -29,19 +29,19 @@ class Compiler:
 
 
 def test_the_front_begins_with_the_smallest() -> None:
-    found = explore(Compiler(), USUAL_SCHEDULE)
-    sizes = [one.cost.sram_bytes for one in found]
+    front = explore(Compiler(), USUAL_SCHEDULE)
+    sizes = [trial.cost.sram_bytes for trial in front]
     assert sizes == sorted(sizes) and (sizes[0], sizes[-1]) == (4000, 16000)
-    times = [one.cost.cycles for one in found]
+    times = [trial.cost.cycles for trial in front]
     assert times == sorted(times, reverse=True) and len(set(times)) == len(times) > 4
-    assert found[0].schedule == Schedule(Strategy.SIZE)
-    assert found[-1].schedule == USUAL_SCHEDULE
+    assert front[0].schedule == Schedule(Strategy.SIZE)
+    assert front[-1].schedule == USUAL_SCHEDULE
 
 
 def test_limits_are_whole_and_below_the_usual_need() -> None:
     compiler = Compiler(least=16)
     explore(compiler, USUAL_SCHEDULE)
-    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    limits = [schedule.arena_bytes for schedule in compiler.asked if schedule.arena_bytes]
     assert len(limits) == STEPS and max(limits) < 16000
     assert all(limit % GRAIN == 0 for limit in limits)
 
@@ -49,7 +49,7 @@ def test_limits_are_whole_and_below_the_usual_need() -> None:
 def test_limits_that_save_nothing_end_the_search() -> None:
     compiler = Compiler(least=12000)
     explore(compiler, USUAL_SCHEDULE)
-    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    limits = [schedule.arena_bytes for schedule in compiler.asked if schedule.arena_bytes]
     assert sum(limit < 12000 for limit in limits) in (STUCK, STUCK + 1)
 
 
@@ -62,15 +62,15 @@ def test_a_limit_that_is_met_already_is_not_tried() -> None:
         return make_cost(100_000_000 // arena, arena, arena_bytes=arena)
 
     explore(coarse, USUAL_SCHEDULE)
-    limits = [one.arena_bytes for one in compiler.asked if one.arena_bytes]
+    limits = [schedule.arena_bytes for schedule in compiler.asked if schedule.arena_bytes]
     assert sum(limit > 12000 for limit in limits) == 1  # the first leads to 12000
 
 
 def test_an_aim_is_met_exactly_if_possible() -> None:
     compiler = Compiler(rest=1000)  # weights in SRAM: the limit does not count them
-    found = explore(compiler, USUAL_SCHEDULE, aim=9000)
-    assert 8000 in [one.schedule.arena_bytes for one in found]
-    assert max(one.cost.sram_bytes for one in found if one.cost.sram_bytes <= 9000) == 9000
+    front = explore(compiler, USUAL_SCHEDULE, aim=9000)
+    assert 8000 in [trial.schedule.arena_bytes for trial in front]
+    assert max(trial.cost.sram_bytes for trial in front if trial.cost.sram_bytes <= 9000) == 9000
 
 
 def test_nothing_else_is_tried_without_an_npu() -> None:
@@ -80,8 +80,8 @@ def test_nothing_else_is_tried_without_an_npu() -> None:
         asked.append(schedule)
         return make_cost(partitions=0)
 
-    assert [one.schedule for one in explore(alone, USUAL_SCHEDULE)] == [USUAL_SCHEDULE]
-    assert {one.arena_bytes for one in asked} == {None}
+    assert [trial.schedule for trial in explore(alone, USUAL_SCHEDULE)] == [USUAL_SCHEDULE]
+    assert {schedule.arena_bytes for schedule in asked} == {None}
 
 
 def test_what_is_refused_is_on_no_front() -> None:
@@ -90,7 +90,7 @@ def test_what_is_refused_is_on_no_front() -> None:
     def some(schedule: Schedule) -> Cost | None:
         return None if schedule.strategy is Strategy.SIZE else compiler(schedule)
 
-    assert Strategy.SIZE not in {one.schedule.strategy for one in explore(some, USUAL_SCHEDULE)}
+    assert Strategy.SIZE not in {trial.schedule.strategy for trial in explore(some, USUAL_SCHEDULE)}
     assert explore(lambda _: None, USUAL_SCHEDULE) == []
 
 
@@ -110,14 +110,14 @@ def point(tmp_path_factory: pytest.TempPathFactory) -> Point:
 
 def test_a_real_front_is_exact(point: Point) -> None:
     results = measure_front(point)
-    costs = [one.cost for one in results]
+    costs = [result.cost for result in results]
     assert len(results) > 1
     sizes = [cost.sram_bytes for cost in costs if cost is not None]
     assert len(sizes) == len(results) and sizes == sorted(set(sizes))
-    assert all(one.exactness is not None and one.exactness.is_exact for one in results)
+    assert all(result.exactness is not None and result.exactness.is_exact for result in results)
 
 
 def test_a_refusal_is_one_result(point: Point) -> None:
     setting = replace(point.setting, npu="ethos-u9")
-    (found,) = measure_front(replace(point, setting=setting))
-    assert "unknown NPU" in found.refusal
+    (result,) = measure_front(replace(point, setting=setting))
+    assert "unknown NPU" in result.refusal

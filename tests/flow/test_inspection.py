@@ -161,8 +161,8 @@ def test_times_are_the_last_column_or_none() -> None:
 
 
 def test_objects_can_do_without_times_too() -> None:
-    (found,) = trace_objects([ENTRY], False)
-    assert "seconds" not in found and found["read"] == {"0": 8, "1": 4}
+    (listed,) = trace_objects([ENTRY], False)
+    assert "seconds" not in listed and listed["read"] == {"0": 8, "1": 4}
     assert trace_objects([ENTRY], True)[0]["seconds"] == 0.001
 
 

@@ -56,10 +56,10 @@ def test_the_steps_are_the_whole(tmp_path: Path) -> None:
     assert report.cpu_instructions >= profile.total == profile.outside + sum(counts)
     first, *rest = profile.steps
     assert first.npu_cycles == profile.npu_cycles == report.npu_pmu["cycles"] > 0
-    assert first.npu_cycles == sum(one.cycles for one in first.operations)
+    assert first.npu_cycles == sum(operation.cycles for operation in first.operations)
     assert not any(cost.npu_cycles or cost.operations for cost in rest)
     graph = read(path).graph
-    assert {one.layer for one in first.operations} - {""} == {
+    assert {operation.layer for operation in first.operations} - {""} == {
         graph.tensors[op.outputs[0]].name
         for op in graph.operators
         if op.code in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D")
@@ -82,13 +82,13 @@ def test_each_network_has_its_own_profile(tmp_path: Path) -> None:
     names = [image_net(tmp_path / "one.tflite"), two_inputs(tmp_path / "two.tflite")]
     report = verify(*names, npu="none")
     assert isinstance(report, FirmwareReport) and report.passed
-    one, two = (profile_of(each) for each in report.reports)
-    assert len(one.steps) > len(two.steps) > 1
+    first, second = (profile_of(each) for each in report.reports)
+    assert len(first.steps) > len(second.steps) > 1
     alone = profile_of(verify(names[1], npu="none"))
-    assert [cost.step for cost in alone.steps] == [cost.step for cost in two.steps]
-    for cost, other in zip(alone.steps, two.steps, strict=True):
+    assert [cost.step for cost in alone.steps] == [cost.step for cost in second.steps]
+    for cost, other in zip(alone.steps, second.steps, strict=True):
         assert abs(cost.count - other.count) <= 8
-    assert one.npu_cycles == two.npu_cycles == 0
+    assert first.npu_cycles == second.npu_cycles == 0
 
 
 @needs_qemu

@@ -164,22 +164,22 @@ def test_other_networks_do_not_mix(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_of_two_is_generated_again(tmp_path: Path) -> None:
-    one, two = image_net(tmp_path / "one.tflite"), two_inputs(tmp_path / "two.tflite")
+    image, other = image_net(tmp_path / "one.tflite"), two_inputs(tmp_path / "two.tflite")
     place = tmp_path / "p"
 
     def create(*paths: Path, **options: object) -> flow.Written:
         wanted = recipe(*paths, **options)  # type: ignore[arg-type]
         return flow.create_project(wanted, directory=place, watch=Watch())
 
-    create(one, two, cpu_ops=["AVERAGE_POOL_2D"])
+    create(image, other, cpu_ops=["AVERAGE_POOL_2D"])
     kept = (place / "model/one/one_graph.c").read_bytes()
     (place / "app/main.c").write_text("mine")
-    assert create(two, cpu_ops=["AVERAGE_POOL_2D"]).files == frozenset()
-    assert "model/two/two.c" in create(two, cpu_ops=["ADD"]).files
+    assert create(other, cpu_ops=["AVERAGE_POOL_2D"]).files == frozenset()
+    assert "model/two/two.c" in create(other, cpu_ops=["ADD"]).files
     assert (place / "model/one/one_graph.c").read_bytes() == kept, "its own options are kept"
     assert (place / "app/main.c").read_text() == "mine"
     assert open_project(place).networks[1].options.cpu_ops == ("ADD",)
-    assert create(two, one, cpu_ops=["ADD"]).programs[0].name == "one", "the order stays"
+    assert create(other, image, cpu_ops=["ADD"]).programs[0].name == "one", "the order stays"
 
 
 # ---- reports -----------------------------------------------------------------------------------
@@ -232,10 +232,10 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     assert max(arenas) <= built.sizes.ram["arena"] < max(arenas) + 16
     report = flow.run_project(tmp_path / "p", inputs=RANDOM, watch=Watch())
     assert isinstance(report, FirmwareReport)
-    assert report.passed and [one.samples for one in report.reports] == [3, 3, 3]
+    assert report.passed and [network.samples for network in report.reports] == [3, 3, 3]
     assert report.shared_bytes["code"] > 400
-    own = [one.network_bytes for one in report.reports]
-    assert all(one is not None and 0 < one["code"] < 2048 for one in own)
+    own = [network.network_bytes for network in report.reports]
+    assert all(share is not None and 0 < share["code"] < 2048 for share in own)
     alone = flow.run_project(tmp_path / "p", inputs=RANDOM, network="twin", watch=Watch())
     assert isinstance(alone, Report) and alone.passed and alone.network == "twin"
     wrong: tuple[Callable[[], object], ...] = (

@@ -89,8 +89,8 @@ def test_networks_share_the_arena(tmp_path: Path) -> None:
         create(recipe_of(path, limit=1 << 20, npu="none", mode="sram_only"), tmp_path / path.stem)
         for path in paths
     ]
-    own = sum(one.choices[0].chosen.cost.constant_bytes for one in alone)
-    arena = max(one.choices[0].chosen.cost.arena_bytes for one in alone)
+    own = sum(written.choices[0].chosen.cost.constant_bytes for written in alone)
+    arena = max(written.choices[0].chosen.cost.arena_bytes for written in alone)
     together = recipe_of(*paths, limit=own + arena, npu="none", mode="sram_only")
     assert len(create(together, tmp_path / "both").choices) == 2
     with pytest.raises(CapacityError, match=r"image_net|layers"):
@@ -114,6 +114,6 @@ def test_what_the_check_moves_to_the_cpu_counts(
     recipe = recipe_of(layers(tmp_path), limit=usual * 3 // 4)
     checked = replace(recipe, options=OffloadOptions())
     (choice,) = create(checked, tmp_path / "p").choices
-    assert len([one for one in asked if one.check]) == 2
+    assert len([options for options in asked if options.check]) == 2
     assert choice.larger is not None
     assert choice.larger.cost.sram_bytes <= usual * 3 // 4

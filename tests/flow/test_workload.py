@@ -93,35 +93,35 @@ def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.Mon
 
 
 def calls_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    made, call = [], interpreters.call
+    calls, call = [], interpreters.call
 
     def counting(*arguments: Any, **more: Any) -> Any:
-        made.append(len(arguments[3]))
+        calls.append(len(arguments[3]))
         return call(*arguments, **more)
 
     monkeypatch.setattr(interpreters, "call", counting)
     monkeypatch.setattr(interpreters, "_SPLIT_WORK", 1)
     monkeypatch.setattr(interpreters.os, "cpu_count", lambda: 2)
-    return made
+    return calls
 
 
 def test_samples_shared_out_come_back_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     network = convolved()
     samples = draw_samples(network, 5, 0)
     whole = golden_outputs(network, samples)
-    made = calls_of(monkeypatch)
+    calls = calls_of(monkeypatch)
     for ours, theirs in zip(golden_outputs(network, samples), whole, strict=True):
         assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
-    assert sorted(made) == [2, 3]
+    assert sorted(calls) == [2, 3]
 
 
 def test_samples_of_a_network_with_a_state_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkBuilder("state")
     y = lstm(net, net.input((1, 3, 4), name="x"), 5)
     network = decode_network(net.build(y), "state")
-    made = calls_of(monkeypatch)
+    calls = calls_of(monkeypatch)
     golden_outputs(network, draw_samples(network, 3, 0))
-    assert made == [3]
+    assert calls == [3]
 
 
 def test_a_late_second_opinion_is_skipped_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

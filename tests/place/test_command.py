@@ -69,8 +69,8 @@ def test_the_report_says_what_limits_and_the_next_command(work: Path) -> None:
 
 
 def test_a_placement_that_comes_in_again_is_judged_alike(work: Path) -> None:
-    one = invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg", "--json")
-    facts = json.loads(one.stdout)
+    written = invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg", "--json")
+    facts = json.loads(written.stdout)
     other = invoke("graph.json", "--mesh", "6x5", "--mapping", "p.json", "-o", "q.json", "--json")
     assert json.loads(other.stdout) == facts
     assert Path("p.json").read_text() == Path("q.json").read_text()
@@ -117,11 +117,11 @@ def test_a_networks_stages_keep_its_cycles_weights_and_tensors(tmp_path: Path) -
     assert [(task.input_bytes, task.output_bytes) for task in whole.tasks] == [
         (256, 0), (0, 0), (0, 256),
     ]  # fmt: skip
-    one = task_graph(network, 1, None)
-    assert one.edges == ()
-    assert (one.tasks[0].input_bytes, one.tasks[0].output_bytes) == (256, 256)
-    assert one.tasks[0].cycles == sum(task.cycles for task in whole.tasks)
-    assert one.tasks[0].memory_bytes == 512, "both tensors are alive at once"
+    single = task_graph(network, 1, None)
+    assert single.edges == ()
+    assert (single.tasks[0].input_bytes, single.tasks[0].output_bytes) == (256, 256)
+    assert single.tasks[0].cycles == sum(task.cycles for task in whole.tasks)
+    assert single.tasks[0].memory_bytes == 512, "both tensors are alive at once"
 
 
 def test_an_npu_changes_the_cycles() -> None:

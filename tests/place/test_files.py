@@ -71,19 +71,19 @@ def changed(content: dict[str, Any], *path: Any, to: Any = None) -> dict[str, An
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_task_graph_is_read_as_it_was_written(seed: int, tmp_path: Path) -> None:
-    one = random_graph(random.Random(seed), 9)
-    assert read_graph(put(tmp_path / "g.json", write_graph(one))) == one
+    drawn = random_graph(random.Random(seed), 9)
+    assert read_graph(put(tmp_path / "g.json", write_graph(drawn))) == drawn
 
 
 def test_all_fields_of_a_task_graph_are_kept(tmp_path: Path) -> None:
-    given = changed(changed(GOOD, "tasks", 0, "replicas", to=2), "edges", 1, "buffers", to=3)
-    given = changed(
-        changed(given, "tasks", 0, "input_bytes", to=8), "tasks", 2, "output_bytes", to=9
+    content = changed(changed(GOOD, "tasks", 0, "replicas", to=2), "edges", 1, "buffers", to=3)
+    content = changed(
+        changed(content, "tasks", 0, "input_bytes", to=8), "tasks", 2, "output_bytes", to=9
     )
-    one = read_graph(put(tmp_path / "g.json", given))
-    assert one.tasks[0].replicas == 2
-    assert one.edges[1].buffers == 3
-    assert json.loads(write_graph(one)) == given
+    read = read_graph(put(tmp_path / "g.json", content))
+    assert read.tasks[0].replicas == 2
+    assert read.edges[1].buffers == 3
+    assert json.loads(write_graph(read)) == content
 
 
 def test_a_graph_without_a_name_has_its_files(tmp_path: Path) -> None:
@@ -93,23 +93,26 @@ def test_a_graph_without_a_name_has_its_files(tmp_path: Path) -> None:
 def test_a_mapping_is_read_as_it_was_written(tmp_path: Path) -> None:
     tasks = chain([1, 2, 3], 4)
     placed = layout(tasks, system(4, 2), [(3, 1), (0, 0), (2, 0), (1, 1)], [2, 1, 1])
-    one = read_mapping(put(tmp_path / "m.json", write_mapping(mapped(placed))))
-    again = laid_out(one, tasks, placed.system, "m.json")
+    read = read_mapping(put(tmp_path / "m.json", write_mapping(mapped(placed))))
+    again = laid_out(read, tasks, placed.system, "m.json")
     assert again.elements.tolist() == placed.elements.tolist()
     assert again.replication.counts == placed.replication.counts
     assert list(again.depths) == list(placed.depths)
-    assert mapped(again) == one
+    assert mapped(again) == read
 
 
 def test_a_system_is_the_same_as_toml_and_json(tmp_path: Path) -> None:
-    one = read_system(put(tmp_path / "e.toml", ELEMENTS), None)
-    assert (one.alive.tolist(), one.clocks[0]) == ([True, True, True, False, False, True], 1e9)
-    assert one.memories.tolist() == [4096, 4096, 4096, -1, -1, 4096]
+    system = read_system(put(tmp_path / "e.toml", ELEMENTS), None)
+    assert (system.alive.tolist(), system.clocks[0]) == (
+        [True, True, True, False, False, True],
+        1e9,
+    )
+    assert system.memories.tolist() == [4096, 4096, 4096, -1, -1, 4096]
     ports = '[ports]\ninput = "south"\noutput = [[2, 0], [0, 1]]\n'
-    one = read_system(put(tmp_path / "e.toml", ELEMENTS + ports), None)
-    assert [gate.elements.tolist() for gate in gates_of(one)] == [[3, 4, 5], [2, 3]]
-    other = read_system(put(tmp_path / "e.json", one.model_dump_json()), Mesh(width=3, height=2))
-    assert other == one
+    system = read_system(put(tmp_path / "e.toml", ELEMENTS + ports), None)
+    assert [gate.elements.tolist() for gate in gates_of(system)] == [[3, 4, 5], [2, 3]]
+    other = read_system(put(tmp_path / "e.json", system.model_dump_json()), Mesh(width=3, height=2))
+    assert other == system
     assert read_system(None, Mesh(width=4, height=1)).alive.all()
 
 
@@ -188,14 +191,14 @@ def test_a_bad_mapping_is_one_sentence(content: Any, says: str, tmp_path: Path) 
 
 
 def test_a_mapping_to_an_element_with_too_little_memory_says_by_how_much() -> None:
-    one = Mapped.model_validate(MAPPING)
+    mapping = Mapped.model_validate(MAPPING)
     tasks = random_graph(random.Random(0), 1)
     tasks = tasks.model_validate(GOOD)
     small = system(3, 2, override=[{"x": 2, "y": 0, "memory_bytes": 49}])
     with pytest.raises(
         CapacityError, match=r"tasks\.c\[0\]: the task takes 50 B .*, 1 B more than"
     ):
-        laid_out(one, tasks, small, "m")
+        laid_out(mapping, tasks, small, "m")
 
 
 @pytest.mark.parametrize(
@@ -249,11 +252,11 @@ def test_the_mesh_is_named_once_or_alike(tmp_path: Path) -> None:
 def test_the_documented_files_are_good(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "place.md").read_text()
     blocks = ["\n".join(re.findall(r"^    (.*)$", part, re.M)) for part in page.split("\n\n")]
-    graph, given = (block for block in blocks if block.startswith("{"))
+    graph, mapping = (block for block in blocks if block.startswith("{"))
     (elements,) = (block for block in blocks if block.startswith("schema_version"))
     tasks = read_graph(put(tmp_path / "g.json", graph))
-    one = read_mapping(put(tmp_path / "m.json", given))
-    laid_out(one, tasks, read_system(None, Mesh(width=4, height=1)), "m.json")
+    read = read_mapping(put(tmp_path / "m.json", mapping))
+    laid_out(read, tasks, read_system(None, Mesh(width=4, height=1)), "m.json")
     system = read_system(put(tmp_path / "e.toml", elements), None)
     assert (system.element, system.link, system.ports) == (MeshElement(), Link(), Ports()), (
         "it shows the defaults"

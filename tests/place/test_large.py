@@ -22,11 +22,11 @@ MOST_S = 60.0
 def test_7296_elements_are_placed_and_simulated_in_a_minute() -> None:
     """Only the time of the process counts: other tests run beside this one."""
     started = time.process_time()
-    found = place(pipeline(24, 0), MeshSystem(mesh=MESH), None, 0, Watch())
-    run = simulate_steadily(found, Watch())
-    picture = draw(report_of(found, run))
+    placed = place(pipeline(24, 0), MeshSystem(mesh=MESH), None, 0, Watch())
+    run = simulate_steadily(placed, Watch())
+    picture = draw(report_of(placed, run))
     assert time.process_time() - started < MOST_S
-    assert found.replication.total > 7200
+    assert placed.replication.total > 7200
     assert run.is_full
-    assert 0.98 < bound_of(found).period_s / run.period_s <= 1
+    assert 0.98 < bound_of(placed).period_s / run.period_s <= 1
     assert len(picture) < 250_000

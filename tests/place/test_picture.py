@@ -18,8 +18,8 @@ RUN = re.compile(r"M\d+ \d+h(\d+)v1h-(\d+)z")
 def paths(svg: str) -> dict[str, str]:
     """Return the paths by colour."""
     root = ElementTree.fromstring(svg)
-    found = root.iter("{http://www.w3.org/2000/svg}path")
-    return {path.get("stroke") or path.get("fill") or "": path.get("d") or "" for path in found}
+    shapes = root.iter("{http://www.w3.org/2000/svg}path")
+    return {path.get("stroke") or path.get("fill") or "": path.get("d") or "" for path in shapes}
 
 
 def test_it_shows_elements_and_links() -> None:

@@ -46,14 +46,14 @@ def test_a_tiny_placement_is_near_the_best_of_all(seed: int) -> None:
         hop_bytes(flows, np.array(elements), mesh.mesh)
         for elements in itertools.permutations(range(6))
     )
-    found = place(tasks, mesh, 1, 0, QUIET)
-    check(found)
-    assert best <= total(found) <= 1.35 * best
+    placed = place(tasks, mesh, 1, 0, QUIET)
+    check(placed)
+    assert best <= total(placed) <= 1.35 * best
 
 
 def test_a_chain_lies_along_neighbours() -> None:
-    found = place(chain([5] * 16, 8), system(4, 4), 1, 0, QUIET)
-    assert total(found) <= 1.4 * 15 * 8
+    placed = place(chain([5] * 16, 8), system(4, 4), 1, 0, QUIET)
+    assert total(placed) <= 1.4 * 15 * 8
 
 
 def test_halves_have_as_many_replicas_as_elements() -> None:
@@ -77,21 +77,21 @@ def large() -> TaskGraph:
 
 def test_it_beats_chance_and_a_snake() -> None:
     mesh = system(32, 12)
-    found = place(large(), mesh, None, 0, QUIET)
-    check(found)
+    placed = place(large(), mesh, None, 0, QUIET)
+    check(placed)
     snake = np.arange(384).reshape(12, 32)
     snake[1::2] = snake[1::2, ::-1]
-    flows = found.replication.flows
+    flows = placed.replication.flows
     rng = np.random.default_rng(0)
-    by_chance = hop_bytes(flows, rng.permutation(384)[: found.replication.total], mesh.mesh)
-    in_turn = hop_bytes(flows, snake.ravel()[: found.replication.total], mesh.mesh)
-    assert total(found) < 0.3 * by_chance
-    assert total(found) < 0.7 * in_turn
+    by_chance = hop_bytes(flows, rng.permutation(384)[: placed.replication.total], mesh.mesh)
+    in_turn = hop_bytes(flows, snake.ravel()[: placed.replication.total], mesh.mesh)
+    assert total(placed) < 0.3 * by_chance
+    assert total(placed) < 0.7 * in_turn
 
 
 def test_it_is_the_same_each_time() -> None:
-    one, other = (place(large(), system(20, 10), None, 3, QUIET) for _ in range(2))
-    assert one.elements.tolist() == other.elements.tolist()
+    first, other = (place(large(), system(20, 10), None, 3, QUIET) for _ in range(2))
+    assert first.elements.tolist() == other.elements.tolist()
 
 
 def test_dead_and_small_elements_are_kept_free() -> None:
@@ -110,23 +110,23 @@ def test_dead_and_small_elements_are_kept_free() -> None:
             "edges": [{"from": "big", "to": "little", "bytes": 10}],
         }
     )
-    found = place(tasks, mesh, None, 0, QUIET)
-    check(found)
-    big = found.elements[: found.replication.counts[0]]
+    placed = place(tasks, mesh, None, 0, QUIET)
+    check(placed)
+    big = placed.elements[: placed.replication.counts[0]]
     assert (mesh.memories[big] >= 4000).all()
-    assert found.replication.counts == [14, 14]
+    assert placed.replication.counts == [14, 14]
 
 
 def test_the_only_large_element_gets_the_only_large_task() -> None:
     small = [{"x": [0, 1], "y": 0, "memory_bytes": 49}]
-    found = place(chain([1] * 3, 10), system(3, 1, override=small), None, 0, QUIET)
-    assert found.elements[1] == 2, "b takes 10 B, and 40 B to receive and to send"
+    placed = place(chain([1] * 3, 10), system(3, 1, override=small), None, 0, QUIET)
+    assert placed.elements[1] == 2, "b takes 10 B, and 40 B to receive and to send"
 
 
 def test_a_task_with_many_bytes_and_little_work_gets_replicas_too() -> None:
     """b works for 1 ms, and takes in 20 ms of bytes: alone it would hold up everything."""
-    found = place(graph({"a": 10, "b": 1}, {("a", "b"): 20}), system(4, 4), None, 0, QUIET)
-    assert min(found.replication.counts) > 4
+    placed = place(graph({"a": 10, "b": 1}, {("a", "b"): 20}), system(4, 4), None, 0, QUIET)
+    assert min(placed.replication.counts) > 4
 
 
 SMALL = [(w, h) for w in range(1, 5) for h in range(1, 5) if w * h >= 3]
@@ -141,20 +141,20 @@ def test_no_figure_of_a_small_mesh_is_above_its_bound(size: tuple[int, int], kin
         "fork": graph({"a": 4, "b": 9, "c": 5}, {("a", "b"): 6, ("a", "c"): 9, ("b", "c"): 3}),
         "ports": with_ports(chain([4, 9], 5), {"a": 11}, {"b": 2}),
     }[kind]
-    found = place(tasks, system(*size, 0.0005), None, 0, QUIET)
-    report = report_of(found, simulate_steadily(found, QUIET))
+    placed = place(tasks, system(*size, 0.0005), None, 0, QUIET)
+    report = report_of(placed, simulate_steadily(placed, QUIET))
     assert report.simulated.period_s >= report.bound.period_s
     assert report.link_loads.max() <= 1 + 1e-9
     assert report.simulated.is_steady
-    longer = simulate(found, 2 * report.simulated.samples, QUIET)
+    longer = simulate(placed, 2 * report.simulated.samples, QUIET)
     assert longer.period_s == pytest.approx(report.simulated.period_s, rel=0.05)
 
 
 def test_slow_elements_are_left_out_if_they_hold_up_the_others() -> None:
     slow = [{"x": 3, "y": 0, "clock_hz": 10.0}]
-    found = place(chain([10, 10], 1), system(4, 1, override=slow), None, 0, QUIET)
-    assert sorted(found.elements.tolist()) == [0, 1]
-    assert bound_of(found).period_s == pytest.approx(0.01)
+    placed = place(chain([10, 10], 1), system(4, 1, override=slow), None, 0, QUIET)
+    assert sorted(placed.elements.tolist()) == [0, 1]
+    assert bound_of(placed).period_s == pytest.approx(0.01)
     faster = [{"x": [2, 3], "y": 0, "clock_hz": 900.0}]
     both = place(chain([10, 10], 1), system(4, 1, override=faster), None, 0, QUIET)
     assert sorted(both.elements.tolist()) == [0, 1, 2, 3]
@@ -163,8 +163,8 @@ def test_slow_elements_are_left_out_if_they_hold_up_the_others() -> None:
 def test_tasks_are_near_the_ports_that_they_use() -> None:
     ports = {"input": [[7, 0]], "output": [[7, 3]]}
     tasks = with_ports(chain([5, 5, 5], 1), {"a": 50}, {"c": 50})
-    found = place(tasks, system(8, 4, ports=ports), 1, 0, QUIET)
-    assert found.elements[[0, 2]].tolist() == [7, 31]
+    placed = place(tasks, system(8, 4, ports=ports), 1, 0, QUIET)
+    assert placed.elements[[0, 2]].tolist() == [7, 31]
 
 
 def test_the_same_exchanges_save_what_they_are_thought_to() -> None:
@@ -179,17 +179,17 @@ def test_the_same_exchanges_save_what_they_are_thought_to() -> None:
     work = _Exchange(links, placed, [0] * 12, [0] * 20, mesh.mesh, pulls)
     for vertex in range(12):
         work.improve(vertex)
-        found = Placement(replication, mesh, work.elements(), [2] * len(tasks.edges))
-        assert work.cost == pytest.approx(found.hop_bytes)
+        moved = Placement(replication, mesh, work.elements(), [2] * len(tasks.edges))
+        assert work.cost == pytest.approx(moved.hop_bytes)
     assert work.cost < Placement(replication, mesh, placed, [2] * len(tasks.edges)).hop_bytes
 
 
 def test_links_that_limit_get_lanes() -> None:
     """Replicas of 7 and 8 all meet, over few links; those of 7 lanes do not, and lose an eighth."""
     tasks = chain([700, 800], 1000)
-    found = place(tasks, system(15, 1), None, 0, QUIET)
-    check(found)
-    assert found.replication.counts == [7, 7]
+    placed = place(tasks, system(15, 1), None, 0, QUIET)
+    check(placed)
+    assert placed.replication.counts == [7, 7]
     light = place(chain([700, 800], 1), system(15, 1), None, 0, QUIET)
     assert light.replication.counts == [7, 8]
 

@@ -8,7 +8,7 @@ from tests.support.task_graphs import chain, layout, system, with_ports
 
 
 @pytest.mark.parametrize(
-    ("given", "elements"),
+    ("ports", "elements"),
     [
         ("west", [(0, 0), (0, 1), (0, 2)]),
         ("east", [(3, 0), (3, 1), (3, 2)]),
@@ -17,8 +17,8 @@ from tests.support.task_graphs import chain, layout, system, with_ports
         ([[2, 1], [0, 0]], [(2, 1), (0, 0)]),
     ],
 )
-def test_every_element_has_its_nearest_port(given: object, elements: list[tuple[int, int]]) -> None:
-    gate, _ = gates_of(system(4, 3, ports={"input": given}))
+def test_every_element_has_its_nearest_port(ports: object, elements: list[tuple[int, int]]) -> None:
+    gate, _ = gates_of(system(4, 3, ports={"input": ports}))
     assert [(e % 4, e // 4) for e in gate.elements.tolist()] == elements
     for element in range(12):
         ways = [abs(element % 4 - x) + abs(element // 4 - y) for x, y in elements]

@@ -30,16 +30,16 @@ def test_no_choice_has_a_faster_slowest_stage(seed: int) -> None:
         [rng.randint(0, 6), rng.randint(0, 6)],
     )
     choices = every_choice(demand)
-    found = balance(demand)
+    balanced = balance(demand)
     if not choices:
-        assert found is None
+        assert balanced is None
         return
-    assert found is not None
-    assert min(demand.room(found)) >= 0
+    assert balanced is not None
+    assert min(demand.room(balanced)) >= 0
     best = min(slowest(demand.times, counts) for counts in choices)
-    assert slowest(demand.times, found) == best
+    assert slowest(demand.times, balanced) == best
     least = min(sum(counts) for counts in choices if slowest(demand.times, counts) == best)
-    assert sum(found) == least, "no element is taken in vain"
+    assert sum(balanced) == least, "no element is taken in vain"
 
 
 def test_lanes_are_as_many_as_the_tolerance_allows() -> None:

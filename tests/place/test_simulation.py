@@ -296,11 +296,11 @@ class Reference:
         """End when all has left the sender; the head goes on from link to link."""
         sender, receiver = self.graph.ends[edge]
         first, elements = self.placed.replication.first, self.placed.elements
-        one = elements[first[sender] + sample % self.counts[sender]]
+        source = elements[first[sender] + sample % self.counts[sender]]
         other = elements[first[receiver] + sample % self.counts[receiver]]
         yield self.slots[edge, receiver, sample]
         size = self.graph.edges[edge].bytes / BYTES_PER_S
-        links = route(int(one), int(other), self.placed.system.mesh)
+        links = route(int(source), int(other), self.placed.system.mesh)
         gone = self.env.event()
         self.env.process(self.head(edge, sample, links, size, gone))
         yield gone

@@ -34,13 +34,15 @@ def test_a_route_goes_along_x_first() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_every_route_is_a_shortest_way(seed: int) -> None:
     rng = random.Random(seed)
-    one, other = rng.randrange(20), rng.randrange(20)
-    x, y = one % 5, one // 5
-    for link in route(one, other, MESH):
+    start, other = rng.randrange(20), rng.randrange(20)
+    x, y = start % 5, start // 5
+    for link in route(start, other, MESH):
         assert link // 4 == y * 5 + x
         x, y = x + STEPS[link % 4][0], y + STEPS[link % 4][1]
     assert (x, y) == (other % 5, other // 5)
-    assert len(route(one, other, MESH)) == abs(one % 5 - other % 5) + abs(one // 5 - other // 5)
+    assert len(route(start, other, MESH)) == abs(start % 5 - other % 5) + abs(
+        start // 5 - other // 5
+    )
 
 
 def test_replicas_meet_in_turn() -> None:
@@ -60,8 +62,8 @@ def test_bytes_on_links_are_those_of_all_routes(seed: int) -> None:
     for i, j, size in zip(flows.senders, flows.receivers, flows.bytes, strict=True):
         for link in route(int(elements[i]), int(elements[j]), MESH):
             expected[link] += size
-    found = link_bytes(flows, elements, MESH)
-    assert found == pytest.approx(expected)
+    loads = link_bytes(flows, elements, MESH)
+    assert loads == pytest.approx(expected)
     assert hop_bytes(flows, elements, MESH) == pytest.approx(expected.sum())
     assert flows.bytes @ hops(flows, elements, MESH) == pytest.approx(expected.sum())
     assert flows.bytes.sum() == pytest.approx(sum(edge.bytes for edge in tasks.edges))

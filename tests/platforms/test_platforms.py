@@ -27,7 +27,7 @@ from tests.support.programs import make_program
 
 def test_each_platform_has_files_and_each_that_is_built_a_build() -> None:
     assert list(PLATFORMS) == [BAREMETAL, ZEPHYR, CSOLUTION, LINUX, LIBRARY_ONLY]
-    assert {one.layout_name for one in PLATFORMS.values()} == set(LAYOUTS)
+    assert {platform.layout_name for platform in PLATFORMS.values()} == set(LAYOUTS)
     assert names_of(lambda platform: platform.is_built) == list(TOOLCHAINS)
 
 
@@ -44,8 +44,10 @@ def test_a_board_with_linux_has_it_as_its_default() -> None:
 
 
 def test_the_first_platform_with_a_property_is_found() -> None:
-    assert first_platform([ZEPHYR, CSOLUTION], lambda one: one.boots) is PLATFORMS[CSOLUTION]
-    assert first_platform([ZEPHYR], lambda one: one.boots) is None
+    assert (
+        first_platform([ZEPHYR, CSOLUTION], lambda platform: platform.boots) is PLATFORMS[CSOLUTION]
+    )
+    assert first_platform([ZEPHYR], lambda platform: platform.boots) is None
 
 
 def test_a_registered_platform_has_projects_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,11 +37,13 @@ def two() -> ComparisonReport:
 
 def texts(svg: bytes) -> set[str]:
     root = ElementTree.fromstring(svg)
-    return {"".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")}
+    return {
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    }
 
 
 def test_a_picture_names_what_it_shows(two: ComparisonReport) -> None:
-    found = texts(draw(two, ".svg"))
+    words = texts(draw(two, ".svg"))
     assert {
         "net on corstone300",
         "SRAM, KiB",
@@ -49,8 +51,8 @@ def test_a_picture_names_what_it_shows(two: ComparisonReport) -> None:
         "ethos-u55-128",
         "the CPU alone",
         "on the front",
-    } <= found
-    assert "ethos-u85-256" not in found  # it has no figure
+    } <= words
+    assert "ethos-u85-256" not in words  # it has no figure
 
 
 def test_the_same_figures_give_the_same_bytes(two: ComparisonReport) -> None:
@@ -58,22 +60,24 @@ def test_the_same_figures_give_the_same_bytes(two: ComparisonReport) -> None:
 
 
 def test_cycles_stand_in_for_an_unknown_clock() -> None:
-    found = texts(draw(report(make_result(cost=make_cost(npu_hz=None))), ".svg"))
-    assert "cycles by estimate" in found
+    words = texts(draw(report(make_result(cost=make_cost(npu_hz=None))), ".svg"))
+    assert "cycles by estimate" in words
 
 
 def test_a_boards_name_is_no_formula(two: ComparisonReport) -> None:
     board = "a$x_{$"
-    results = [replace(one, setting=replace(one.setting, board=board)) for one in two.results]
+    results = [
+        replace(result, setting=replace(result.setting, board=board)) for result in two.results
+    ]
     assert f"net on {board}" in texts(draw(report(*results), ".svg"))
 
 
 def test_ticks_are_plain_numbers() -> None:
     for hz, wanted in ((32_000_000, "0.2"), (None, "10,000")):
         costs = [make_cost(cycles, 2048, npu_hz=hz, cpu_hz=hz) for cycles in (3000, 20_000)]
-        found = texts(draw(report(*(make_result(cost=cost) for cost in costs)), ".svg"))
-        assert wanted in found
-        assert not [text for text in found if re.fullmatch(r"\d+e\W?\d+", text)]
+        words = texts(draw(report(*(make_result(cost=cost) for cost in costs)), ".svg"))
+        assert wanted in words
+        assert not [text for text in words if re.fullmatch(r"\d+e\W?\d+", text)]
 
 
 def test_a_png_is_one(two: ComparisonReport) -> None:
@@ -124,9 +128,9 @@ def test_everybody_can_read_a_page(two: ComparisonReport, tmp_path: Path) -> Non
     path.write_bytes(draw(two, ".html", "ethosgen compare net.tflite", (make_labelled(),)))
     width = 360
     with start_browser() as browser, browser.open(path, width, "dark", has_script=False) as opened:
-        found = Axe().run(opened.page).response
-        assert found["violations"] == []
-        assert len(found["passes"]) > 10
+        answer = Axe().run(opened.page).response
+        assert answer["violations"] == []
+        assert len(answer["passes"]) > 10
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
         assert (opened.messages, opened.requests) == ([], [path.as_uri()])
 

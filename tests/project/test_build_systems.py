@@ -72,7 +72,7 @@ def write_library(
     place: Path, name: str = "plus_one", npu: str = "ethos-u55-128", networks: int = 1
 ) -> None:
     names = [name] if networks == 1 else [f"{name}_{i}" for i in range(networks)]
-    programs = [make_program(name=one, npu=npu) for one in names]
+    programs = [make_program(name=name, npu=npu) for name in names]
     write(render(programs, any_board(), platform=LIBRARY_ONLY), place)
 
 
@@ -106,7 +106,7 @@ def install(folder: Path, library: Path, name: str, *more: str) -> None:
     words = {"PATH": str(library), "TOOLCHAIN": f"{folder}/toolchain.cmake"}
     words |= {"PREFIX": f"{folder}/prefix", "NAME": name}
     pattern = r"(?<![A-Z_])(PATH|TOOLCHAIN|PREFIX|NAME)(?![A-Z_])"
-    for line in re.sub(pattern, lambda found: words[found[1]], lines).splitlines():
+    for line in re.sub(pattern, lambda match: words[match[1]], lines).splitlines():
         (program, *options) = line.split()
         assert program == "cmake"
         tools = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={NINJA.find()}"]
@@ -143,11 +143,11 @@ def test_cmake_builds_it_each_way(tmp_path: Path, way: str) -> None:
 def test_cmake_finds_a_package_of_several_networks(tmp_path: Path) -> None:
     write_library(tmp_path / "lib", networks=2)
     install(tmp_path, tmp_path / "lib", "plus_one_0_plus_one_1")
-    (found, linked) = lines_of(2, tmp_path).splitlines()
-    found = found.replace("plus_one", "plus_one_0_plus_one_1")
+    (version, linked) = lines_of(2, tmp_path).splitlines()
+    version = version.replace("plus_one", "plus_one_0_plus_one_1")
     linked = linked.replace("plus_one_model", "plus_one_0_model plus_one_1_model")
     lists = CMAKE_LISTS.replace("main.c", "two.c")
-    (tmp_path / "CMakeLists.txt").write_text(f"{lists}{found}\n{linked}\n")
+    (tmp_path / "CMakeLists.txt").write_text(f"{lists}{version}\n{linked}\n")
     main = MAIN.replace("plus_one", "plus_one_1")
     (tmp_path / "two.c").write_text(f'#include "plus_one_0.h"\n{main}')
     cmake(tmp_path, f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")

@@ -92,14 +92,16 @@ def compile_library(library: Path, place: Path, name: str, options: list[str]) -
     (kernels,) = re.findall(
         rf"\(([^()]*) PROPERTIES\s+COMPILE_OPTIONS \"{KERNEL_OPTIONS[0]}", lists
     )
-    sources = [one for one in model.glob("*.c") if not one.stem.endswith(("_core", "_networks"))]
+    sources = [path for path in model.glob("*.c") if not path.stem.endswith(("_core", "_networks"))]
     for is_kernel in (False, True):
-        chosen = [str(one) for one in sources if (one.name in kernels.split()) == is_kernel]
+        chosen = [
+            str(source) for source in sources if (source.name in kernels.split()) == is_kernel
+        ]
         assert len(chosen) >= 3
         own = list(KERNEL_OPTIONS) if is_kernel else ["-Wall", "-Wextra", "-Wno-unused-parameter"]
         command = [*compiler(name), "-std=c11", *options, *own, "-Werror", "-ffunction-sections"]
         subprocess.run([*command, "-c", *chosen], cwd=place, check=True)
-    return [str(one) for one in sorted(place.glob("*.o"))]
+    return [str(path) for path in sorted(place.glob("*.o"))]
 
 
 @needs_qemu
@@ -132,8 +134,8 @@ def test_the_outputs_are_the_same(
         {tensor.name: (count * 7 + index * 31).astype(np.int8).reshape(tensor.shape)}
         for index in range(RUNS)
     ]
-    golden = [next(iter(one.values())).ravel() for one in golden_outputs(network, samples)]
-    expected = [f"status 0: {' '.join(map(str, one))}" for one in golden]
+    golden = [next(iter(sample.values())).ravel() for sample in golden_outputs(network, samples)]
+    expected = [f"status 0: {' '.join(map(str, array))}" for array in golden]
     assert [line.rstrip() for line in said.splitlines() if line.startswith("status")] == expected
 
 

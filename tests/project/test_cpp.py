@@ -93,21 +93,21 @@ def test_values_are_quantized_as_by_tflite_micro(tmp_path: Path) -> None:
     library = tmp_path / "quantize.so"
     command = ["gcc", "-std=c11", *WARNINGS, f"-I{include}", "-shared", "-fPIC", "-O2"]
     subprocess.run([*command, "-o", str(library), str(source)], check=True)
-    given = values()
+    inputs = values()
     to8, to_u8, to16 = (np.zeros(COUNT, dtype) for dtype in (np.int8, np.uint8, np.int16))
     back = np.zeros(COUNT, np.float32)
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (to8, to_u8, to16, back, given)]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (to8, to_u8, to16, back, inputs)]
     ctypes.CDLL(str(library)).quantize(*pointers, ctypes.c_size_t(COUNT))
     for dtype, zero_point, got in (("int8", ZERO_POINT, to8), ("int16", 0, to16)):
         network = frontend.read(quantize_network(tmp_path / f"{dtype}.tflite", dtype, zero_point))
-        golden = golden_outputs(network, [{"x": given.reshape(1, COUNT)}])[0]
+        golden = golden_outputs(network, [{"x": inputs.reshape(1, COUNT)}])[0]
         # TFLite Micro casts larger steps, infinities and NaN to int32_t: C++ does not define it.
-        defined = np.abs(given) < INT32 * np.float32(SCALE)
+        defined = np.abs(inputs) < INT32 * np.float32(SCALE)
         assert np.array_equal(got[defined], next(iter(golden.values())).flatten()[defined])
-        bounds = np.where(given > 0, np.iinfo(dtype).max, np.iinfo(dtype).min)  # NaN: the least
+        bounds = np.where(inputs > 0, np.iinfo(dtype).max, np.iinfo(dtype).min)  # NaN: the least
         assert np.array_equal(got[~defined], bounds[~defined]) and np.sum(~defined) == UNDEFINED
     with np.errstate(over="ignore"):
-        steps = np.nan_to_num(given / np.float32(SCALE), nan=-np.inf).astype(np.float64)
+        steps = np.nan_to_num(inputs / np.float32(SCALE), nan=-np.inf).astype(np.float64)
     rounded = np.copysign(np.floor(np.abs(steps) + 0.5), steps)  # TFLite Micro makes no uint8 here
     assert np.array_equal(to_u8, np.clip(rounded + MIDDLE, 0, 255).astype(np.uint8))
     expected = (np.float64(np.float32(SCALE)) * (to8.astype(int) - ZERO_POINT)).astype(np.float32)
@@ -131,13 +131,13 @@ def test_a_network_runs_from_cpp(tmp_path: Path) -> None:
     subprocess.run([*command, "-o", "main"], cwd=tmp_path, check=True)
     said = subprocess.run([str(tmp_path / "main")], check=True, capture_output=True, text=True)
     first, second = said.stdout.splitlines()
-    tensor, made = network.inputs[0], network.outputs[0]
-    given = np.array(first.split(), np.int8)
-    assert len(set(given.tolist())) > 50
-    sample = {tensor.name: given.reshape(tensor.shape)}
-    golden = golden_outputs(network, [sample])[0][made.name].flatten()
-    assert made.quantization is not None
-    scale, zero_point = made.quantization.scale[0], made.quantization.zero_point[0]
+    tensor, scores = network.inputs[0], network.outputs[0]
+    inputs = np.array(first.split(), np.int8)
+    assert len(set(inputs.tolist())) > 50
+    sample = {tensor.name: inputs.reshape(tensor.shape)}
+    golden = golden_outputs(network, [sample])[0][scores.name].flatten()
+    assert scores.quantization is not None
+    scale, zero_point = scores.quantization.scale[0], scores.quantization.zero_point[0]
     real = (np.float64(np.float32(scale)) * (golden.astype(int) - zero_point)).astype(np.float32)
     assert [np.float32(word) for word in second.split()] == real.tolist()
 

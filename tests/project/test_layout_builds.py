@@ -66,8 +66,8 @@ def check_outputs(elf: Path, npu: str, folder: Path, capfd: pytest.CaptureFixtur
         {tensor.name: (count * 7 + index * 31).astype(np.int8).reshape(tensor.shape)}
         for index in range(RUNS)
     ]
-    golden = [next(iter(one.values())).ravel() for one in golden_outputs(network, samples)]
-    expected = [f"status 0: {' '.join(map(str, one))}" for one in golden]
+    golden = [next(iter(sample.values())).ravel() for sample in golden_outputs(network, samples)]
+    expected = [f"status 0: {' '.join(map(str, array))}" for array in golden]
     assert [line.rstrip() for line in said.splitlines() if line.startswith("status")] == expected
 
 

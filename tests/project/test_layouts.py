@@ -41,18 +41,18 @@ def write_library(place: Path, programs: Sequence[Program]) -> dict[str, Any]:
 
 def selected(folder: Path, filters: Sequence[str]) -> list[Path]:
     """Return the C files that PlatformIO's srcFilter selects: later patterns prevail."""
-    found: set[Path] = set()
-    for one in filters:
-        sign, pattern = one[0], one[2:-1]
-        assert one == f"{sign}<{pattern}>" and sign in "+-"
+    files: set[Path] = set()
+    for selector in filters:
+        sign, pattern = selector[0], selector[2:-1]
+        assert selector == f"{sign}<{pattern}>" and sign in "+-"
         if pattern == "*":
             matches = set(folder.rglob("*.c"))
         elif pattern.endswith("/"):
             matches = set((folder / pattern).rglob("*.c"))
         else:
             matches = set(folder.glob(pattern))
-        found = found | matches if sign == "+" else found - matches
-    return sorted(found)
+        files = files | matches if sign == "+" else files - matches
+    return sorted(files)
 
 
 def compile_and_link(
@@ -63,9 +63,9 @@ def compile_and_link(
     main.write_text(f"#include <{header}>\nint main() {{ return (int){name}_run(); }}\n")
     compiler = str(GCC.find())
     objects = [folder / f"{index}.o" for index in range(len(sources) + 1)]
-    for source, made in zip([main, *sources], objects, strict=True):
+    for source, target in zip([main, *sources], objects, strict=True):
         own = ["-fno-exceptions", "-fno-rtti"] if source == main else []
-        command = [compiler, *CORE, *options, *own, "-c", str(source), "-o", str(made)]
+        command = [compiler, *CORE, *options, *own, "-c", str(source), "-o", str(target)]
         subprocess.run(command, check=True)
     command = [compiler, *CORE, *map(str, objects), *LINK, "-o", str(folder / "app")]
     subprocess.run(command, check=True)

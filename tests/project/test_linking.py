@@ -97,9 +97,9 @@ def memory_of(elf: Path, symbol: str) -> tuple[str, int]:
     """Return the type of the section that holds a symbol, and the symbol's address."""
     with elf.open("rb") as file:
         image = ELFFile(file)
-        (found,) = image.get_section_by_name(".symtab").get_symbol_by_name(symbol)
-        section = image.get_section(found["st_shndx"])
-        return section["sh_type"], found["st_value"]
+        (entry,) = image.get_section_by_name(".symtab").get_symbol_by_name(symbol)
+        section = image.get_section(entry["st_shndx"])
+        return section["sh_type"], entry["st_value"]
 
 
 def flash_bytes(elf: Path) -> int:

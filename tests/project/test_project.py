@@ -264,9 +264,9 @@ class _Sized(bytes):
     """Bytes that say they are many."""
 
     def __new__(cls, size: int) -> "_Sized":
-        made = super().__new__(cls)
-        made.size = size  # type: ignore[attr-defined]
-        return made
+        weights = super().__new__(cls)
+        weights.size = size  # type: ignore[attr-defined]
+        return weights
 
     def __len__(self) -> int:
         return self.size  # type: ignore[attr-defined, no-any-return]

@@ -174,8 +174,8 @@ def test_the_linker_script_places_the_sections(tmp_path: Path) -> None:
 
 def binding_of(elf: Path, symbol: str) -> str:
     with elf.open("rb") as file:
-        (found,) = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(symbol)
-        return str(found["st_info"]["bind"])
+        (entry,) = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(symbol)
+        return str(entry["st_info"]["bind"])
 
 
 @needs_build

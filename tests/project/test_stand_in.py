@@ -20,12 +20,12 @@ from tests.support.small_models import image_net
 U85 = "ethos-u85-256"
 
 
-def made(board: str, platform: str = BAREMETAL) -> Project:
+def project_of(board: str, platform: str = BAREMETAL) -> Project:
     return render(make_program(npu=U85), load_board(board), platform=platform)
 
 
 def test_its_code_is_that_of_a_project_for_it() -> None:
-    files, own = made("corstone320").files, made("corstone300").files
+    files, own = project_of("corstone320").files, project_of("corstone300").files
     theirs = {path: text for path, text in files.items() if path.startswith("stand_in/")}
     assert {"stand_in/board.c", "stand_in/console.c", "stand_in/qemu.ld"} <= theirs.keys()
     assert "stand_in/board.ld" not in theirs and "board/qemu.ld" not in files
@@ -38,23 +38,23 @@ def test_its_code_is_that_of_a_project_for_it() -> None:
 
 
 def test_the_library_is_that_of_the_board() -> None:
-    files = made("corstone320").files
+    files = project_of("corstone320").files
     fvp = render(make_program(npu=U85), load_board("corstone320").for_platform(ZEPHYR)).files
     names = [name for name in files if name.startswith("model/") and name.endswith((".c", ".h"))]
     assert names and all(files[name] == fvp[name] for name in names)
 
 
 def test_the_build_chooses_a_folder_by_the_target() -> None:
-    text = made("corstone320").files["CMakeLists.txt"].decode()
+    text = project_of("corstone320").files["CMakeLists.txt"].decode()
     assert "# Arm Corstone-300 (MPS3 AN547). The library is compiled for the cortex-m85" in text
     sources = re.findall(r"^  (\S+)/(?:startup|board|console)\.c$", text, re.MULTILINE)
     assert sources == ["${board}"] * 3
-    assert "stand_in" not in made("corstone300").files["CMakeLists.txt"].decode()
+    assert "stand_in" not in project_of("corstone300").files["CMakeLists.txt"].decode()
 
 
 @pytest.mark.parametrize("platform", [ZEPHYR, CSOLUTION])
 def test_other_platforms_have_none(platform: str) -> None:
-    project = made("corstone320", platform)
+    project = project_of("corstone320", platform)
     assert not [path for path in project.files if "stand_in" in path or "qemu.ld" in path]
     assert json.loads(project.files["model/ethosgen.json"])["board"]["run"]["stand_in"] is None
 
@@ -65,7 +65,7 @@ def test_zephyr_on_qemu_is_refused(tmp_path: Path) -> None:
     said = "'corstone320' does not run on qemu; .*, or .* --board corstone300 --npu ethos-u85-256"
     with pytest.raises(InputError, match=said):
         flow.verify(asked, inputs=Inputs(None, 1, 1), watch=Watch())
-    write(made("corstone320", ZEPHYR), tmp_path / "app")
+    write(project_of("corstone320", ZEPHYR), tmp_path / "app")
     with pytest.raises(InputError, match=said):
         flow.build_project(tmp_path / "app", on="qemu", watch=Watch())
 

@@ -31,13 +31,13 @@ SECURE_ONLY = {
 """Registers that non-secure code must not touch."""
 
 
-def made(board: Board = NON_SECURE, **options: str) -> Project:
+def project_of(board: Board = NON_SECURE, **options: str) -> Project:
     return render(make_program(), board, **options)
 
 
 @pytest.fixture(scope="module")
 def text() -> dict[str, str]:
-    return {path: data.decode("utf-8", "replace") for path, data in made().files.items()}
+    return {path: data.decode("utf-8", "replace") for path, data in project_of().files.items()}
 
 
 def constants(text: str) -> dict[str, int]:
@@ -82,15 +82,15 @@ def test_each_controller_guards_its_part_of_a_memory() -> None:
     board = load_board("mps2-an505").in_state(Security.NON_SECURE)
     facts = secure_facts(board, ["qemu"])
     assert facts and board.trustzone and not facts["npu_by_way"]
-    one, two, three = facts["mpcs"]
+    first, second, third = facts["mpcs"]
     code, data = board.memories["ssram1"], board.memories["ssram23"]
     kept = board.trustzone.code.size_bytes, board.trustzone.data.size_bytes
-    assert one["first_addr"] == code.start_addr - kept[0]
-    assert (one["start"], one["last"]) == ("NS_SSRAM1_START", "NS_SSRAM1_LAST")
-    assert two["first_addr"] == data.start_addr - kept[1]
-    border = three["first_addr"]
-    assert (two["start"], two["last"]) == ("NS_SSRAM23_START", f"0x{border - 1:08x}u")
-    assert (three["start"], three["last"]) == (f"0x{border:08x}u", "NS_SSRAM23_LAST")
+    assert first["first_addr"] == code.start_addr - kept[0]
+    assert (first["start"], first["last"]) == ("NS_SSRAM1_START", "NS_SSRAM1_LAST")
+    assert second["first_addr"] == data.start_addr - kept[1]
+    border = third["first_addr"]
+    assert (second["start"], second["last"]) == ("NS_SSRAM23_START", f"0x{border - 1:08x}u")
+    assert (third["start"], third["last"]) == (f"0x{border:08x}u", "NS_SSRAM23_LAST")
 
 
 def test_the_npu_is_asked_for_non_secure_state(text: dict[str, str]) -> None:
@@ -106,18 +106,18 @@ def test_the_npu_is_asked_for_non_secure_state(text: dict[str, str]) -> None:
 
 
 def test_secure_firmware_has_no_second_side() -> None:
-    files = made(SECURE).files
+    files = project_of(SECURE).files
     assert not [path for path in files if path.startswith("secure/")]
     assert b"secure" not in files["CMakeLists.txt"]
 
 
 def test_the_project_remembers_its_state(tmp_path: Path) -> None:
     directory = tmp_path / "p"
-    write(made(), directory)
+    write(project_of(), directory)
     assert open_project(directory).board.is_non_secure
-    assert not write(made(), directory)  # it is up to date
+    assert not write(project_of(), directory)  # it is up to date
     with pytest.raises(InputError, match=r"generated with --security 'non-secure'.* for 'secure'"):
-        write(made(SECURE), directory)
+        write(project_of(SECURE), directory)
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_the_project_remembers_its_state(tmp_path: Path) -> None:
 )
 def test_other_platforms_say_who_makes_their_secure_side(platform: str, says: str) -> None:
     with pytest.raises(InputError, match=f"does not work with --platform {platform}: .*{says}"):
-        made(platform=platform)
+        project_of(platform=platform)
 
 
 def test_a_library_is_initialized_as_non_secure() -> None:
-    readme = made(platform=LIBRARY_ONLY).files["README.md"].decode()
+    readme = project_of(platform=LIBRARY_ONLY).files["README.md"].decode()
     assert "ethosgen_npu_init(NPU_BASE_ADDR, false, true)" in readme
 
 
 @needs_build
 def test_it_builds_for_the_board_without_a_warning(tmp_path: Path) -> None:
     directory = tmp_path / "p"
-    write(made(), directory)
+    write(project_of(), directory)
     lists = directory / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace("-Wconversion", "-Wconversion -Werror"))
     built = build(directory, "board")

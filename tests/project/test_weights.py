@@ -67,11 +67,11 @@ def test_other_weights_change_the_file_and_no_code() -> None:
     program = make_program()
     longer = replace(program, plan=with_weights(program.plan, READ_ONLY * 3))
     table = replace(program.constants[0], data=bytes(range(20, 40)))
-    one, other = library(program), library(replace(longer, constants=(table,)))
-    changed = {path for path in one.files if one.files[path] != other.files[path]}
+    first, other = library(program), library(replace(longer, constants=(table,)))
+    changed = {path for path in first.files if first.files[path] != other.files[path]}
     assert changed == {FILE, "model/ethosgen.json"}
-    assert one.digest == other.digest
-    assert code_of(one) == code_of(other)
+    assert first.digest == other.digest
+    assert code_of(first) == code_of(other)
 
 
 def longer_table(program: Program) -> Program:
@@ -174,14 +174,14 @@ def test_zephyr_places_slots_and_images(
 ) -> None:
     gcc = str(GCC.find())
     model = f'-DETHOSGEN_WEIGHTS_INSIDE="{tmp_path}/p/model"'
-    made = slots(tmp_path, gcc, "-mcpu=cortex-m55", *([model] if inside else []))
+    program = slots(tmp_path, gcc, "-mcpu=cortex-m55", *([model] if inside else []))
     lib = resource_folder("zephyr_app") / "lib"
     named = ["LINKER_DT_NODE_REGION_NAME_TOKEN(x)=x", "DT_CHOSEN(x)=x"]
     defined = [f"-D{macro}" for macro in (*named, f"DT_HAS_CHOSEN(x)={chosen}")]
     command = [gcc, "-E", "-P", "-x", "c", f"-I{lib}", *defined, "-", "-o", f"{tmp_path}/z.ld"]
     subprocess.run(command, input=ZEPHYR_SCRIPT, text=True, check=True)
     out = tmp_path / "z.elf"
-    link = [gcc, "-nostdlib", f"-T{tmp_path}/z.ld", "-Wl,-eboard_weights", str(made)]
+    link = [gcc, "-nostdlib", f"-T{tmp_path}/z.ld", "-Wl,-eboard_weights", str(program)]
     subprocess.run([*link, "-o", str(out)], check=True)
     kind, address = memory_of(out, "board_slot_plus_one")
     assert (kind, address) == ("SHT_PROGBITS" if inside else "SHT_NOBITS", start)
@@ -192,8 +192,8 @@ def test_zephyr_places_slots_and_images(
 
 @needs_gcc
 def test_a_program_for_this_machine_has_the_file_inside(tmp_path: Path) -> None:
-    made = slots(tmp_path, "gcc", f'-DETHOSGEN_WEIGHTS_INSIDE="{tmp_path}/p/model"')
-    assert (tmp_path / "p" / FILE).read_bytes() in made.read_bytes()
+    program = slots(tmp_path, "gcc", f'-DETHOSGEN_WEIGHTS_INSIDE="{tmp_path}/p/model"')
+    assert (tmp_path / "p" / FILE).read_bytes() in program.read_bytes()
 
 
 def test_zephyr_compiles_the_check_and_the_slots() -> None:
@@ -288,12 +288,12 @@ def test_each_cause_has_its_status_and_nothing_is_read_behind_the_end(tmp_path: 
     said = subprocess.run(run, check=True, capture_output=True, text=True).stdout
     *lines, crc = said.splitlines()
     assert crc == "cbf43926"  # the check value of CRC-32
-    found = dict(zip(cases, (tuple(map(int, line.split())) for line in lines), strict=True))
-    assert {name: Status(whole) for name, (whole, *_) in found.items()} == {
+    told = dict(zip(cases, (tuple(map(int, line.split())) for line in lines), strict=True))
+    assert {name: Status(whole) for name, (whole, *_) in told.items()} == {
         name: status for name, (_, status) in cases.items()
     }
     # All shorter lengths of the good file are truncated; so is none that is no file at all.
-    assert found["good"][1] == 0
-    assert all(misaligned == 15 for _, _, misaligned, _, _ in found.values())
-    assert all(none == Status.NO_WEIGHTS for _, _, _, none, _ in found.values())
-    assert found["good"][4] == Status.OK  # in a slot that is longer
+    assert told["good"][1] == 0
+    assert all(misaligned == 15 for _, _, misaligned, _, _ in told.values())
+    assert all(none == Status.NO_WEIGHTS for _, _, _, none, _ in told.values())
+    assert told["good"][4] == Status.OK  # in a slot that is longer

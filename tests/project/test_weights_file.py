@@ -49,12 +49,12 @@ def test_what_is_read_is_what_was_written(alignment: int) -> None:
 
 
 def test_a_long_name_is_cut_and_still_its_own() -> None:
-    one, other = ("a" * 60 + end for end in "xy")
+    first, other = ("a" * 60 + end for end in "xy")
     assert stored_name("a" * NAME_BYTES) == "a" * NAME_BYTES
-    assert len(stored_name(one)) == NAME_BYTES
-    assert stored_name(one) != stored_name(other)
-    long = replace(WEIGHTS, network=one)
-    assert read_weights(write_weights(long, 16), "it").network == stored_name(one)
+    assert len(stored_name(first)) == NAME_BYTES
+    assert stored_name(first) != stored_name(other)
+    long = replace(WEIGHTS, network=first)
+    assert read_weights(write_weights(long, 16), "it").network == stored_name(first)
 
 
 def damaged(data: bytes, place: int) -> bytes:
@@ -79,7 +79,7 @@ def test_the_causes_have_sentences_of_their_own() -> None:
     data = write_weights(WEIGHTS, 16)
     outside = data[:HEADER_BYTES] + struct.pack("<II", len(data), 1) + data[HEADER_BYTES + 8 :]
     outside = outside[:16] + struct.pack("<I", zlib.crc32(outside[HEADER_BYTES:])) + outside[20:]
-    for given, words in (
+    for content, words in (
         (b"\xff" * 200, "it is no file of weights"),
         (data[:4] + struct.pack("<I", FORMAT + 1) + data[8:], "newer than this ethosgen's format"),
         (data[:4] + struct.pack("<I", FORMAT - 1) + data[8:], "older than this ethosgen's format"),
@@ -88,7 +88,7 @@ def test_the_causes_have_sentences_of_their_own() -> None:
         (with_crc(outside), "a region is outside"),
     ):
         with pytest.raises(InputError, match=words):
-            read_weights(given, "it")
+            read_weights(content, "it")
 
 
 def with_words(data: bytes, *words: tuple[int, int]) -> bytes:
@@ -123,9 +123,9 @@ def test_a_header_with_right_crcs_may_still_be_hostile() -> None:
     short = with_words(data, (12, HEADER_BYTES - 1))
     escape = with_crc(data[:48] + b"net\x1b]0;x\x07".ljust(NAME_BYTES, b"\0") + data[96:])
     inner = with_crc(data[:48] + b"net\0net".ljust(NAME_BYTES, b"\0") + data[96:])
-    for given in (short, escape, inner):
+    for hostile in (short, escape, inner):
         with pytest.raises(InputError, match="no right size, or no name in ASCII"):
-            read_weights(given, "it")
+            read_weights(hostile, "it")
 
 
 @pytest.mark.parametrize("revision", [-1, 1 << 32])

@@ -32,16 +32,18 @@ def test_it_is_one_partition_within_a_step_of_onnx_runtime(path: Path) -> None:
     model = onnx.load(path)
     module = from_onnx(model, keep_params_in_input=False)
     partitioned = partition_for_ethosu(module, "ethos-u55-256")
-    assert [(one.composite, one.partition) for one in support_report(partitioned)] == [
+    assert [(line.composite, line.partition) for line in support_report(partitioned)] == [
         (f"ethosu.{name}", "ethosu_0")
         for name in "conv2d conv2d add max_pool2d mean reshape matmul".split()
     ]
     samples = random_samples(model, 10, seed=2)
     session = onnxruntime.InferenceSession(path)
-    ours = run(simulate_ethosu(partitioned), [[one["image"]] for one in samples])
+    ours = run(simulate_ethosu(partitioned), [[sample["image"]] for sample in samples])
     differences = np.array(
-        [a[0] - session.run(None, one)[0] for a, one in zip(ours, samples, strict=True)]
+        [a[0] - session.run(None, sample)[0] for a, sample in zip(ours, samples, strict=True)]
     )
-    (step,) = {one for one in np.unique(np.abs(differences).round(5)) if one} or {1.0}
+    (step,) = {
+        difference for difference in np.unique(np.abs(differences).round(5)) if difference
+    } or {1.0}
     assert np.max(np.abs(differences)) < 1.5 * step
     assert np.mean(differences == 0) > 0.8

@@ -18,7 +18,7 @@ STAYS = [name for name, case in CASES.items() if case.refusal]
 
 
 def test_there_is_a_case_for_each_pattern() -> None:
-    assert {composite_of(name) for name in CASES} == {one.name for one in PATTERNS}
+    assert {composite_of(name) for name in CASES} == {pattern.name for pattern in PATTERNS}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -47,7 +47,7 @@ def _golden(case: Case, samples: list[list[np.ndarray]]) -> list[np.ndarray]:  #
     assert not in_float
     arrays = [dict(zip(names, sample, strict=True)) for sample in samples]
     outputs = golden_answer(Network("case", (graph,)), arrays).outputs
-    return [np.asarray(one["made"]) for one in outputs]
+    return [np.asarray(output["made"]) for output in outputs]
 
 
 @pytest.mark.parametrize("name", STAYS)

@@ -84,7 +84,10 @@ def test_partitions_and_composites_are_to_be_seen(partitioned: tvm.IRModule) -> 
         attributes = function.attrs
         assert (attributes["Codegen"], attributes["npu"]) == ("ethosu", NPU)
         assert attributes["global_symbol"] == name
-    said = [(one.composite, one.result, one.partition) for one in support_report(partitioned)]
+    said = [
+        (support.composite, support.result, support.partition)
+        for support in support_report(partitioned)
+    ]
     assert said == [
         ("ethosu.conv2d", "active", "ethosu_0"),
         ("ethosu.max_pool2d", "small", "ethosu_0"),
@@ -93,7 +96,9 @@ def test_partitions_and_composites_are_to_be_seen(partitioned: tvm.IRModule) -> 
         ("ethosu.matmul", "scores", "ethosu_1"),
         ("relax.exp", "chances", ""),
     ]
-    reasons = [one.reason for one in support_report(partitioned) if not one.is_supported]
+    reasons = [
+        support.reason for support in support_report(partitioned) if not support.is_supported
+    ]
     assert reasons == ["DIV has no integer form", "no pattern matches it"]
     relax.analysis.well_formed(partitioned)
 
@@ -102,7 +107,7 @@ def test_it_computes_within_a_step_of_the_module_before(partitioned: tvm.IRModul
     samples = floats(8)
     ours, theirs = run(simulate_ethosu(partitioned), samples), run(whole_module(), samples)
     steps = [np.log(a[0] / b[0]) / X.scale for a, b in zip(ours, theirs, strict=True)]
-    assert len({float(one[0][0, 0]) for one in ours}) > 1
+    assert len({float(array[0][0, 0]) for array in ours}) > 1
     assert np.max(np.abs(steps)) < 1.01
     assert np.mean(np.abs(steps) < 0.5) > 0.9
 
@@ -142,7 +147,7 @@ def test_many_composites_are_one_question(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("npu", ["ethos-u65-512", "ethos-u85-256"])
 def test_other_npus_are_asked_too(npu: str) -> None:
     module = partition_for_ethosu(whole_module(), npu)
-    assert {one.partition for one in support_report(module) if one.is_supported} == {
+    assert {support.partition for support in support_report(module) if support.is_supported} == {
         "ethosu_0",
         "ethosu_1",
     }
@@ -151,8 +156,8 @@ def test_other_npus_are_asked_too(npu: str) -> None:
 
 def test_what_differs_on_the_npu_model_stays_with_what_was_found() -> None:
     """GELU of these scales: Vela takes it, and one entry of its table is not LiteRT's."""
-    given = Given((1, 256), X)
-    module = operator([given], Quantized(0.06, -5), op.nn.gelu)
+    source = Given((1, 256), X)
+    module = operator([source], Quantized(0.06, -5), op.nn.gelu)
     every = [[np.arange(-128, 128, dtype=np.int8).reshape(1, 256)]]
     partitioned = partition_for_ethosu(module, NPU)
     (support,) = support_report(partitioned)
@@ -176,26 +181,29 @@ def test_a_partition_has_several_results_and_unsigned_types() -> None:
     givens = [Given((1, 6, 5), UNSIGNED)] * 2
     module = build(givens, _two_results)
     partitioned = partition_for_ethosu(module, NPU)
-    assert [one.partition for one in support_report(partitioned)] == ["ethosu_0", "ethosu_0"]
+    assert [support.partition for support in support_report(partitioned)] == [
+        "ethosu_0",
+        "ethosu_0",
+    ]
     samples = edge_samples(givens)
     ours, theirs = run(simulate_ethosu(partitioned), samples), run(module, samples)
     for a, b in zip(ours, theirs, strict=True):
-        assert [one.dtype for one in a] == ["uint8", "uint8"]
+        assert [array.dtype for array in a] == ["uint8", "uint8"]
         for our, their in zip(a, b, strict=True):
             assert np.max(np.abs(our.astype(int) - their.astype(int))) <= 2
 
 
 def test_int16_activations_run_too() -> None:
     how = Quantized(0.0004, dtype="int16")
-    given = Given((1, 4, 6, 6), how)
+    source = Given((1, 4, 6, 6), how)
     module = operator(
-        [given],
+        [source],
         Quantized(0.001, dtype="int16"),
         lambda x: op.nn.conv2d(x, weights((8, 4, 3, 3), Quantized(0.004))),
     )
     partitioned = partition_for_ethosu(module, NPU)
-    assert [one.partition for one in support_report(partitioned)] == ["ethosu_0"]
-    samples = edge_samples([given])
+    assert [support.partition for support in support_report(partitioned)] == ["ethosu_0"]
+    samples = edge_samples([source])
     ours, theirs = run(simulate_ethosu(partitioned), samples), run(module, samples)
     for a, b in zip(ours, theirs, strict=True):
         assert np.max(np.abs(a[0].astype(int) - b[0].astype(int))) <= 1
@@ -211,9 +219,11 @@ def test_other_functions_stay_as_they_are() -> None:
         builder.emit_func_output(y)
     other = builder.get()["other"]
     module.update_func(tvm.ir.GlobalVar("other"), other)
-    made = partition_for_ethosu(module, NPU)
-    tvm.ir.assert_structural_equal(made["other"], other)
-    machine = relax.VirtualMachine(tvm.compile(simulate_ethosu(made), target="llvm"), tvm.cpu())
+    partitioned = partition_for_ethosu(module, NPU)
+    tvm.ir.assert_structural_equal(partitioned["other"], other)
+    machine = relax.VirtualMachine(
+        tvm.compile(simulate_ethosu(partitioned), target="llvm"), tvm.cpu()
+    )
     values = tvm.runtime.tensor(np.array([[-1, 2], [3, -4]], np.float32))
     assert machine["other"](values).numpy().tolist() == [[0, 2], [3, 0]]
 
@@ -222,21 +232,21 @@ def test_parameters_become_constants() -> None:
     how = Quantized(0.01)
 
     def body(emit: Callable[..., Any], inputs: list[Any]) -> Any:
-        x, w = (emit(dequantize(one, how)) for one in inputs)
+        x, w = (emit(dequantize(tensor, how)) for tensor in inputs)
         return emit(quantize(emit(op.matmul(x, w), "made"), how))
 
     module = build([Given((2, 16), how), Given((16, 8), how)], body)
     held = np.random.default_rng(0).integers(-127, 128, (16, 8)).astype(np.int8)
-    made = partition_for_ethosu(module, NPU, params={"x1": held})
-    assert len(made["main"].params) == 1
-    assert [one.partition for one in support_report(made)] == ["ethosu_0"]
+    partitioned = partition_for_ethosu(module, NPU, params={"x1": held})
+    assert len(partitioned["main"].params) == 1
+    assert [support.partition for support in support_report(partitioned)] == ["ethosu_0"]
 
 
 def test_users_extend_the_table() -> None:
-    given = Given((1, 4, 5, 5), X)
-    module = operator([given], X, op.round)
+    source = Given((1, 4, 5, 5), X)
+    module = operator([source], X, op.round)
     before = partition_for_ethosu(module, NPU)
-    assert [one.reason for one in support_report(before)] == ["no pattern matches it"]
+    assert [support.reason for support in support_report(before)] == ["no pattern matches it"]
 
     @translates("round")
     def rounded(site: Site) -> Any:
@@ -255,9 +265,11 @@ def test_users_extend_the_table() -> None:
 
 
 def test_a_shorter_table_leaves_the_rest() -> None:
-    table = [one for one in PATTERNS if one.name == "ethosu.matmul"]
-    made = partition_for_ethosu(whole_module(), NPU, patterns=table)
-    supported = [one.composite for one in support_report(made) if one.is_supported]
+    table = [pattern for pattern in PATTERNS if pattern.name == "ethosu.matmul"]
+    partitioned = partition_for_ethosu(whole_module(), NPU, patterns=table)
+    supported = [
+        support.composite for support in support_report(partitioned) if support.is_supported
+    ]
     assert supported == ["ethosu.matmul"]
 
 
@@ -266,9 +278,9 @@ def test_nothing_to_partition_is_no_error() -> None:
         [Given((2, 3), Quantized(1.0, dtype="float32"))],
         lambda emit, inputs: emit(op.exp(inputs[0])),
     )
-    made = partition_for_ethosu(module, NPU)
-    assert [one.composite for one in support_report(made)] == ["relax.exp"]
-    run(simulate_ethosu(made), [[np.ones((2, 3), np.float32)]])
+    partitioned = partition_for_ethosu(module, NPU)
+    assert [support.composite for support in support_report(partitioned)] == ["relax.exp"]
+    run(simulate_ethosu(partitioned), [[np.ones((2, 3), np.float32)]])
 
 
 def test_an_unknown_npu_is_refused() -> None:

@@ -28,11 +28,11 @@ def test_the_file_is_verified_and_equals_the_module(tmp_path: Path) -> None:
     report = flow.simulate(path, npu="ethos-u55-128", inputs=inputs, watch=Watch())
     assert report.passed and report.golden is not None and report.golden.oracle == "tflm"
     network = frontend.read(path)
-    assert [(one.name, one.dtype) for one in network.inputs] == [("x0", "float32")]
-    assert [one.name for one in network.outputs] == ["output_0"]
+    assert [(tensor.name, tensor.dtype) for tensor in network.inputs] == [("x0", "float32")]
+    assert [tensor.name for tensor in network.outputs] == ["output_0"]
     samples = floats(4)
     theirs = run(module, samples)
-    ours = TFLM.run(network, [{"x0": one[0]} for one in samples])
+    ours = TFLM.run(network, [{"x0": sample[0]} for sample in samples])
     for a, b in zip(ours, theirs, strict=True):
         assert np.max(np.abs(np.log(a["output_0"] / b[0]))) < 1.01 * X.scale
 

@@ -110,7 +110,7 @@ def test_each_count_belongs_to_an_operator_or_a_start(tmp_path: Path) -> None:
     told = {code: [x.cpu for x in report.layers if x.code == code] for code in counts}
     for code in STATEFUL:
         assert told[code] == counts[code] != []
-    starts = [count for name, one in counts.items() if name not in STATEFUL for count in one]
+    starts = [count for name, count in counts.items() if name not in STATEFUL for count in count]
     assert report.costs.cpu_unassigned == sum(starts) > 0
     assert report.costs.cpu == sum(2**i for i in range(len(steps)))
     handles = [x for x in report.layers if x.code == "VAR_HANDLE"]

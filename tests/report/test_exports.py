@@ -30,15 +30,15 @@ def kept_by_perfetto(events: list[dict[str, Any]], ns_of: Any) -> Iterator[dict[
     """Yield the slices that Perfetto keeps: one that overlaps another without nesting is lost."""
     ends: dict[int, list[int]] = {}
     slices = [e for e in events if e["ph"] == "X"]
-    for one in sorted(slices, key=lambda e: (ns_of(e["ts"]), -ns_of(e["dur"]))):
-        start = ns_of(one["ts"])
-        end = start + ns_of(one["dur"])
-        stack = ends.setdefault(one["tid"], [])
+    for event in sorted(slices, key=lambda e: (ns_of(e["ts"]), -ns_of(e["dur"]))):
+        start = ns_of(event["ts"])
+        end = start + ns_of(event["dur"])
+        stack = ends.setdefault(event["tid"], [])
         while stack and stack[-1] <= start:
             stack.pop()
         if not stack or end <= stack[-1]:
             stack.append(end)
-            yield one
+            yield event
 
 
 def nearest(microseconds: float) -> int:
@@ -99,8 +99,8 @@ def test_a_layer_in_stripes_has_a_slice_for_each() -> None:
     report = report_of(DIGITS)
     stripes = [(0, 0, 10), (1, 10, 20), (0, 20, 30), (0, 30, 40), (1, 40, 50)]
     timeline = tuple(Event("npu", "CONV", layer, 1, *times) for layer, *times in stripes)
-    made = [e for e in events_of(replace(report, timeline=timeline)) if e.get("cat") == "layers"]
-    assert [(e["args"]["operator"], e["ts"], e["dur"]) for e in made] == [
+    slices = [e for e in events_of(replace(report, timeline=timeline)) if e.get("cat") == "layers"]
+    assert [(e["args"]["operator"], e["ts"], e["dur"]) for e in slices] == [
         (0, 0, 10),
         (1, 10, 10),
         (0, 20, 20),
@@ -122,7 +122,7 @@ def test_node_data_is_by_the_tensor_that_a_node_writes() -> None:
     data = node_data(report)
     assert set(data) == {"name", "results"}  # no graph's name: of the graph that is open
     assert set(data["results"]) == {x.output for x in report.layers if x.share is not None}
-    assert sum(one["value"] for one in data["results"].values()) == pytest.approx(100, abs=0.01)
+    assert sum(entry["value"] for entry in data["results"].values()) == pytest.approx(100, abs=0.01)
     assert any(json.dumps(data).startswith("{" + mark) for mark in MARKS)
 
 
@@ -133,7 +133,7 @@ def test_a_nodes_hue_is_its_place_and_its_strength_its_share() -> None:
         known = [x for x in report.layers if x.on == on and x.share is not None]
         assert len(known) > 1
         lightness = []
-        for layer in sorted(known, key=lambda one: one.share or 0):
+        for layer in sorted(known, key=lambda layer: layer.share or 0):
             colour = bytes.fromhex(results[layer.output]["bgColor"][1:])
             assert colour[strongest] == max(colour) and len(set(colour)) > 1
             lightness.append(sum(colour))

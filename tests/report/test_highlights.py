@@ -12,9 +12,9 @@ DEMO = ROOT / "demo"
 
 def test_the_longest_layers_come_first() -> None:
     report = report_of(cpu_ops=CUT)
-    found = longest_layers(report)
-    assert len(found) == 4
-    shares = [layer.share or 0 for layer in found]
+    longest = longest_layers(report)
+    assert len(longest) == 4
+    shares = [layer.share or 0 for layer in longest]
     assert shares == sorted((x.share or 0 for x in report.layers), reverse=True)[:4]
 
 
@@ -28,7 +28,9 @@ def test_reasons_against_the_npu_come_by_cost_with_their_operators() -> None:
     report = report_of(DEMO / "kws_front_end.tflite")
     groups = left_out(report)
     assert len(groups) > 1
-    assert [one.share for one in groups] == sorted((one.share for one in groups), reverse=True)
+    assert [group.share for group in groups] == sorted(
+        (group.share for group in groups), reverse=True
+    )
     for group in groups:
         assert group.layers
         assert {layer.on for layer in group.layers} == {"cpu"}
@@ -38,6 +40,6 @@ def test_reasons_against_the_npu_come_by_cost_with_their_operators() -> None:
 
 def test_the_largest_blocks_are_those_of_the_peak() -> None:
     (arena,) = report_of().memory.areas
-    found = largest_at_peak(arena)
-    assert all(one.first <= arena.peak_slot <= one.last for one in found)
-    assert sum(one.bytes for one in found) == pytest.approx(arena.peak_bytes, rel=0.2)
+    largest = largest_at_peak(arena)
+    assert all(block.first <= arena.peak_slot <= block.last for block in largest)
+    assert sum(block.bytes for block in largest) == pytest.approx(arena.peak_bytes, rel=0.2)

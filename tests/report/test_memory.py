@@ -18,12 +18,12 @@ def clashes(blocks: tuple[MemoryBlock, ...]) -> list[tuple[MemoryBlock, MemoryBl
     """Return blocks that share bytes in a slot; in the slot of an operation, its output may
     overwrite its input."""
     return [
-        (one, other)
-        for place, one in enumerate(blocks)
+        (block, other)
+        for place, block in enumerate(blocks)
         for other in blocks[place + 1 :]
-        if one.offset < other.offset + other.bytes
-        and other.offset < one.offset + one.bytes
-        and max(one.first, other.first) < min(one.last, other.last)
+        if block.offset < other.offset + other.bytes
+        and other.offset < block.offset + block.bytes
+        and max(block.first, other.first) < min(block.last, other.last)
     ]
 
 
@@ -79,7 +79,7 @@ def test_a_state_is_in_use_all_the_time(tmp_path: Path) -> None:
     path = tmp_path / "lstm.tflite"
     path.write_bytes(net.build(lstm(net, x, 6)))
     observed = observe(path, "ethos-u85-256")
-    states = [one for one in observed.program.variables if one.memory == "arena"]
+    states = [variable for variable in observed.program.variables if variable.memory == "arena"]
     report = assemble(observed)
     (arena,) = report.memory.areas
     drawn = [block for block in arena.blocks if block.kind == "variable"]

@@ -45,10 +45,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    made = {case: folder / f"{case}.html" for case in CASES}
-    for case, path in made.items():
+    paths = {case: folder / f"{case}.html" for case in CASES}
+    for case, path in paths.items():
         path.write_text(render_page(report_for(case)))
-    return made
+    return paths
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -149,9 +149,9 @@ def test_axe_finds_nothing_to_mend(
 
     with browser.open(pages["cut"], width, scheme) as opened:
         opened.page.evaluate("document.querySelectorAll('details').forEach(e => e.open = true)")
-        found = Axe().run(opened.page).response
-        assert found["violations"] == []
-        assert len(found["passes"]) > 20
+        answer = Axe().run(opened.page).response
+        assert answer["violations"] == []
+        assert len(answer["passes"]) > 20
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -39,13 +39,13 @@ def test_the_slowest_stage_is_as_fast_as_exhaustive_search_finds(seed: int) -> N
             return inf
         return float(work[stage, start:stop].sum() + hand[stop])
 
-    found = balance(positions, stages, cost)
+    boundaries = balance(positions, stages, cost)
     best = exhaustive(positions, stages, cost)
-    assert (found is None) == (best == inf)
-    if found is not None:
-        assert len(found) == stages + 1
-        assert list(found) == sorted(set(found)) and set(found) <= set(positions)
-        assert slowest(found, cost) == best
+    assert (boundaries is None) == (best == inf)
+    if boundaries is not None:
+        assert len(boundaries) == stages + 1
+        assert list(boundaries) == sorted(set(boundaries)) and set(boundaries) <= set(positions)
+        assert slowest(boundaries, cost) == best
 
 
 def test_more_stages_than_parts_have_no_answer() -> None:

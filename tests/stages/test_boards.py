@@ -71,12 +71,12 @@ def terminals(tmp_path: Path) -> Iterator[list[str]]:
         )
     try:
         ends = time.monotonic() + WAIT_S
-        found: list[str] = []
-        while len(found) < TERMINALS:
+        names: list[str] = []
+        while len(names) < TERMINALS:
             assert process.poll() is None and time.monotonic() < ends, said.read_text()
             time.sleep(0.05)
-            found = re.findall(r"(/dev/pts/\d+) ", said.read_text())
-        yield found
+            names = re.findall(r"(/dev/pts/\d+) ", said.read_text())
+        yield names
     finally:
         process.kill()
         process.wait()

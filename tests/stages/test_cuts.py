@@ -49,11 +49,11 @@ def run_stages(network: Network, stages: list[Stage], samples: list[Arrays]) -> 
     tensors = network.graph.tensors
     live = [{i: sample[tensors[i].name] for i in stages[0].receives} for sample in samples]
     for stage in stages:
-        given = [{tensors[i].name: have[i] for i in stage.reads} for have in live]
-        made = DEFAULT.run(stage.network, given)
+        inputs = [{tensors[i].name: have[i] for i in stage.reads} for have in live]
+        outputs = DEFAULT.run(stage.network, inputs)
         live = [
             {i: out[tensors[i].name] if i in stage.makes else have[i] for i in stage.sends}
-            for have, out in zip(live, made, strict=True)
+            for have, out in zip(live, outputs, strict=True)
         ]
     return [{tensors[i].name: have[i] for i in stages[-1].sends} for have in live]
 
@@ -76,11 +76,11 @@ def test_every_way_to_cut_gives_the_whole_networks_outputs(make) -> None:  # typ
 def test_what_is_read_later_crosses_each_cut_before() -> None:
     graph = residual().graph
     names = [[graph.tensors[i].name for i in crossing(graph, p)] for p in range(6)]
-    one, two = (graph.tensors[graph.operators[k].outputs[0]].name for k in (0, 1))
+    first, second = (graph.tensors[graph.operators[k].outputs[0]].name for k in (0, 1))
     assert names[0] == ["input_0"]
-    assert names[1] == [one]
-    assert names[2] == [one, two]
-    assert set(names[3]) >= {one, two}  # the output of the second is handed on to the end
+    assert names[1] == [first]
+    assert names[2] == [first, second]
+    assert set(names[3]) >= {first, second}  # the output of the second is handed on to the end
     assert len(names[5]) == 2
     assert sum(graph.tensors[i].bytes for i in crossing(graph, 2)) == 2 * 6 * 6 * 4
 
@@ -90,10 +90,10 @@ def test_an_unread_input_is_handed_through() -> None:
     first, second = cut(network, (0, 1, 3))
     assert len(first.receives) == 2
     assert len(first.reads) == 1
-    given = handover(network.graph, first, "a", (0, 2), bytes(8))
-    assert [piece.is_output for piece in given.pieces] == [False, True]
-    assert given.sent_bytes == tensor_bytes(network.graph, second.receives)
-    ends = [(piece.at, piece.at + piece.bytes) for piece in given.pieces]
+    handed = handover(network.graph, first, "a", (0, 2), bytes(8))
+    assert [piece.is_output for piece in handed.pieces] == [False, True]
+    assert handed.sent_bytes == tensor_bytes(network.graph, second.receives)
+    ends = [(piece.at, piece.at + piece.bytes) for piece in handed.pieces]
     assert ends[0][0] == 0
     assert all(a[1] == b[0] for a, b in pairwise(ends))
 
@@ -131,5 +131,5 @@ def test_a_stage_has_no_constants_of_others() -> None:
     for stage in stages:
         again = parse_network(write_network(stage.network), stage.network.name)
         assert [t.name for t in again.inputs] == [t.name for t in stage.network.inputs]
-        for one, other in zip(again.outputs, stage.network.outputs, strict=True):
-            assert (one.dtype, one.quantization) == (other.dtype, other.quantization)
+        for ours, other in zip(again.outputs, stage.network.outputs, strict=True):
+            assert (ours.dtype, ours.quantization) == (other.dtype, other.quantization)

@@ -48,7 +48,7 @@ def give(*tasks: dict[str, Any]) -> None:
 
 
 def sizes(facts: Any) -> list[int]:
-    return [one["operators"] for one in facts["elements"]]
+    return [element["operators"] for element in facts["elements"]]
 
 
 def test_the_graph_that_place_writes_is_cut_alike(work: Path) -> None:

@@ -81,14 +81,14 @@ def test_an_accelerator_makes_its_elements_faster_by_estimate() -> None:
 @needs_qemu
 def test_elements_with_devices_of_the_users_equal_the_oracle(tmp_path: Path) -> None:
     place, junit = str(tmp_path / "p"), tmp_path / "junit.xml"
-    made = ["pipeline", str(DIGITS), "--stages", "2", "--board", "corstone300", "--npu", "none"]
-    made += ["--link", "shared", "--accelerator", "matrix-engine", "--json", "-o", place]
-    for words in (made, ["build", place], ["run", place, "--junit", str(junit), "--json"]):
+    command = ["pipeline", str(DIGITS), "--stages", "2", "--board", "corstone300", "--npu", "none"]
+    command += ["--link", "shared", "--accelerator", "matrix-engine", "--json", "-o", place]
+    for words in (command, ["build", place], ["run", place, "--junit", str(junit), "--json"]):
         done = CliRunner().invoke(cli, words)
         assert done.exit_code == 0, done.output
-        if words is made:
+        if words is command:
             elements = json.loads(done.stdout)["elements"]
-            shares = [one["plan"]["accelerators"][0]["operators"] for one in elements]
+            shares = [element["plan"]["accelerators"][0]["operators"] for element in elements]
             assert sum(shares) > 2
     report = json.loads(done.stdout)
     assert (report["verdict"], report["mismatches"]) == ("PASS", 0)

@@ -80,8 +80,8 @@ def test_three_elements_equal_the_oracle(three: Path) -> None:
     said = json.loads(done.stdout)
     assert said["verdict"] == "PASS"
     assert (said["mismatches"], said["samples"]) == (0, 12)
-    assert [one["name"] for one in said["elements"]] == ["stage_0", "stage_1", "stage_2"]
-    slowest = max(one["cycles"] for one in said["elements"])
+    assert [element["name"] for element in said["elements"]] == ["stage_0", "stage_1", "stage_2"]
+    slowest = max(element["cycles"] for element in said["elements"])
     assert said["interval_cycles"] == slowest
     assert said["latency_cycles"] == pytest.approx(sum(o["cycles"] for o in said["elements"]), 0.01)
     assert said["one_element_cycles"] > 0
@@ -175,11 +175,11 @@ def run_with_fault(
     graph, stages, manifest = opened.graph, opened.stages, opened.manifest
     rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
     size = tensor_bytes(graph, stages[-1].sends)
-    given = [bytes([n] * tensor_bytes(graph, stages[0].receives)) for n in range(samples)]
+    frames = [bytes([n] * tensor_bytes(graph, stages[0].receives)) for n in range(samples)]
     with Elements(
         members_of(opened), size, opened.identity, rooms, tap=tap, timeout_s=TIMEOUT_S
     ) as elements:
-        outputs = elements.run(given, lambda done: act(done, elements))
+        outputs = elements.run(frames, lambda done: act(done, elements))
         elements.finish(samples)
     return outputs
 
@@ -335,13 +335,13 @@ def test_a_fault_that_does_not_repeat_blames_nobody(three: Path) -> None:
 def test_frames_in_shared_memory_are_recorded(shared: Path) -> None:
     opened = open_pipeline(shared, Watch())
     rooms = windows(opened.graph, opened.stages, opened.manifest.window[0], ROOM)  # type: ignore[index]
-    given = [bytes([n] * tensor_bytes(opened.graph, opened.graph.inputs)) for n in range(6)]
+    frames = [bytes([n] * tensor_bytes(opened.graph, opened.graph.inputs)) for n in range(6)]
     size = tensor_bytes(opened.graph, opened.graph.outputs)
     with Elements(members_of(opened), size, opened.identity, rooms, is_recording=True) as elements:
-        outputs = elements.run(given)
-        elements.finish(len(given))
+        outputs = elements.run(frames)
+        elements.finish(len(frames))
     first, _, last = (recorder.frames for recorder in elements.recorders)
-    assert (first, last) == (given, outputs)
+    assert (first, last) == (frames, outputs)
 
 
 @pytest.mark.parametrize("line", [0, 1, 2])

@@ -42,9 +42,9 @@ def classifier(folder: Path) -> tuple[AccuracyRequest, list[int]]:
     (image,), (output,) = network.inputs, network.outputs
     assert image.quantization is not None
     steps = np.rint(images / np.float32(image.quantization.scale[0]))
-    given = np.clip(steps + image.quantization.zero_point[0], -128, 127).astype(np.int8)
-    made = DEFAULT.run(network, [{image.name: one[np.newaxis]} for one in given])
-    answers = [int(one[output.name].argmax()) for one in made]
+    pixels = np.clip(steps + image.quantization.zero_point[0], -128, 127).astype(np.int8)
+    golden = DEFAULT.run(network, [{image.name: picture[np.newaxis]} for picture in pixels])
+    answers = [int(outputs[output.name].argmax()) for outputs in golden]
     np.savez(folder / "d.npz", x=images, y=np.arange(COUNT) % 4)
     return AccuracyRequest(path, folder / "d.npz"), answers
 
@@ -52,11 +52,11 @@ def classifier(folder: Path) -> tuple[AccuracyRequest, list[int]]:
 def test_a_classifier_on_two_targets(tmp_path: Path) -> None:
     asked, answers = classifier(tmp_path)
     report = measure(replace(asked, on=("simulate", DEFAULT.name), tops=(1, 4)))
-    found = report.classification
-    assert found is not None and report.detection is None
-    assert found.right[1] == sum(one == i % 4 for i, one in enumerate(answers))
-    assert found.right[4] == COUNT
-    assert [one.answered for one in found.classes] == [answers.count(i) for i in range(4)]
+    figures = report.classification
+    assert figures is not None and report.detection is None
+    assert figures.right[1] == sum(answer == i % 4 for i, answer in enumerate(answers))
+    assert figures.right[4] == COUNT
+    assert [row.answered for row in figures.classes] == [answers.count(i) for i in range(4)]
     (agreement,) = report.agreements
     assert (agreement.samples, agreement.differing, report.passed) == (COUNT, 0, True)
     assert json.loads(json.dumps(report.as_json()))["passed"] is True
@@ -71,10 +71,10 @@ def test_targets_that_differ_are_counted(tmp_path: Path, monkeypatch: pytest.Mon
         with right(self) as run:
 
             def changed(samples: Any) -> Any:
-                made = [[dict(one) for one in steps] for steps in run(samples)]
-                for (one,) in (made[2], made[5]):
-                    one.update({name: array ^ 1 for name, array in one.items()})
-                return made
+                runs = [[dict(step) for step in steps] for steps in run(samples)]
+                for (outputs,) in (runs[2], runs[5]):
+                    outputs.update({name: array ^ 1 for name, array in outputs.items()})
+                return runs
 
             yield changed
 
@@ -138,7 +138,7 @@ def test_qemu_agrees_sample_by_sample(tmp_path: Path) -> None:
     asked, answers = classifier(tmp_path)
     report = measure(replace(asked, on=("qemu", "simulate"), board="corstone300"))
     assert report.classification is not None and report.npu == "ethos-u55-128"
-    assert [one.answered for one in report.classification.classes] == [
+    assert [figures.answered for figures in report.classification.classes] == [
         answers.count(i) for i in range(4)
     ]
     assert (report.agreements[0].differing, report.work[0].ran) == (0, COUNT)
@@ -167,24 +167,27 @@ def autoencoder(folder: Path) -> Path:
 
 
 def test_the_score_of_an_autoencoder(tmp_path: Path) -> None:
-    given = np.array([[0, 2, 4, 6], [2, 2, 2, 2], [1, 1, 1, 1], [1, 2, 3, 4]], np.int8)
-    np.savez(tmp_path / "d.npz", x=given, y=[0, 0, 1, 1])
+    inputs = np.array([[0, 2, 4, 6], [2, 2, 2, 2], [1, 1, 1, 1], [1, 2, 3, 4]], np.int8)
+    np.savez(tmp_path / "d.npz", x=inputs, y=[0, 0, 1, 1])
     report = measure(
         AccuracyRequest(autoencoder(tmp_path), tmp_path / "d.npz", score="reconstruction")
     )
-    found = report.detection
-    assert found is not None and report.classification is None
-    assert (found.auc, found.positives) == (1.0, 2)
-    assert (found.mean_negative, found.mean_positive) == (0.0, 0.75)  # 4 and 2 odd values of 4
+    detection = report.detection
+    assert detection is not None and report.classification is None
+    assert (detection.auc, detection.positives) == (1.0, 2)
+    assert (detection.mean_negative, detection.mean_positive) == (
+        0.0,
+        0.75,
+    )  # 4 and 2 odd values of 4
 
 
 def test_the_score_of_one_output(tmp_path: Path) -> None:
-    given = np.array([[0, 0, 8, 0], [9, 9, 2, 9]], np.int8)
-    np.savez(tmp_path / "d.npz", x=given, y=[0, 1])
+    inputs = np.array([[0, 0, 8, 0], [9, 9, 2, 9]], np.int8)
+    np.savez(tmp_path / "d.npz", x=inputs, y=[0, 1])
     asked = AccuracyRequest(autoencoder(tmp_path), tmp_path / "d.npz", score="2")
-    found = measure(asked).detection
-    assert found is not None
-    assert (found.auc, found.mean_negative, found.mean_positive) == (0.0, 8.0, 2.0)
+    detection = measure(asked).detection
+    assert detection is not None
+    assert (detection.auc, detection.mean_negative, detection.mean_positive) == (0.0, 8.0, 2.0)
     for score in ("4", "-1", "worst"):
         with pytest.raises(InputError, match=f"--score {score} is neither"):
             measure(replace(asked, score=score))
@@ -206,8 +209,8 @@ def test_what_cannot_be_judged(tmp_path: Path) -> None:
 
 
 def test_one_of_several_outputs_is_judged_and_all_are_compared(tmp_path: Path) -> None:
-    given = np.random.default_rng(1).integers(-128, 128, (3, 4, 4, 8), np.int8)
-    np.savez(tmp_path / "d.npz", left=given, right=given[::-1], y=[0, 1, 2])
+    inputs = np.random.default_rng(1).integers(-128, 128, (3, 4, 4, 8), np.int8)
+    np.savez(tmp_path / "d.npz", left=inputs, right=inputs[::-1], y=[0, 1, 2])
     network = two_inputs(tmp_path / "two_inputs.tflite")
     asked = AccuracyRequest(network, tmp_path / "d.npz", on=("simulate", DEFAULT.name))
     with pytest.raises(InputError, match="has 2; choose it with --output: 0 or '"):
@@ -227,17 +230,17 @@ def stream(folder: Path) -> tuple[Network, AccuracyRequest, np.ndarray[Any, Any]
     path = recurrent_net(folder / "r.tflite")
     network = frontend.read(path)
     (x,) = network.inputs
-    given = np.random.default_rng(4).integers(-128, 128, (6, 3, *x.shape)).astype(x.dtype)
-    np.savez(folder / "d.npz", x=given, y=range(6))
+    inputs = np.random.default_rng(4).integers(-128, 128, (6, 3, *x.shape)).astype(x.dtype)
+    np.savez(folder / "d.npz", x=inputs, y=range(6))
     on = ("simulate", DEFAULT.name)
-    return network, AccuracyRequest(path, folder / "d.npz", on=on, state="sequence"), given
+    return network, AccuracyRequest(path, folder / "d.npz", on=on, state="sequence"), inputs
 
 
 def answers(network: Network, runs: Sequence[np.ndarray[Any, Any]]) -> list[int]:
     """Return TensorFlow Lite Micro's answers after sequences of inputs, each by a new run."""
     (x,), (y,) = network.inputs, network.outputs
-    made = [DEFAULT.run(network, [{x.name: one} for one in steps])[-1] for steps in runs]
-    return [int(one[y.name].argmax()) for one in made]
+    outputs = [DEFAULT.run(network, [{x.name: step} for step in steps])[-1] for steps in runs]
+    return [int(output[y.name].argmax()) for output in outputs]
 
 
 def answered(report: AccuracyReport) -> list[int]:
@@ -247,13 +250,13 @@ def answered(report: AccuracyReport) -> list[int]:
 
 
 def test_the_state_is_reset_before_each_sequence(tmp_path: Path) -> None:
-    network, asked, given = stream(tmp_path)
-    assert answered(measure(asked)) == answers(network, given)
+    network, asked, inputs = stream(tmp_path)
+    assert answered(measure(asked)) == answers(network, inputs)
 
 
 def test_the_state_is_reset_before_each_sample_or_never(tmp_path: Path) -> None:
-    network, asked, given = stream(tmp_path)
-    flat = given[:2].reshape(-1, *given.shape[2:])
+    network, asked, inputs = stream(tmp_path)
+    flat = inputs[:2].reshape(-1, *inputs.shape[2:])
     np.savez(tmp_path / "d.npz", x=flat, y=range(6))
     alone = answered(measure(replace(asked, state="reset")))
     assert alone == answers(network, [flat[i : i + 1] for i in range(6)])
@@ -282,8 +285,8 @@ def test_samples_without_an_output_are_not_judged(tmp_path: Path) -> None:
     path.write_bytes(net.build(*waiting(net)))
     network = frontend.read(path)
     (x,) = network.inputs
-    given = np.random.default_rng(4).integers(-128, 128, (12, *x.shape)).astype(x.dtype)
-    np.savez(tmp_path / "d.npz", x=given, y=np.zeros(12, int))
+    inputs = np.random.default_rng(4).integers(-128, 128, (12, *x.shape)).astype(x.dtype)
+    np.savez(tmp_path / "d.npz", x=inputs, y=np.zeros(12, int))
     asked = AccuracyRequest(path, tmp_path / "d.npz", on=("simulate", DEFAULT.name), output="0")
     with pytest.raises(InputError, match="had no output for any sample: it waits for more inputs"):
         measure(asked)

@@ -51,20 +51,20 @@ def test_all_npus_are_the_board_s(path: Path) -> None:
 
 def test_all_memory_modes_are_those_of_board_and_npu(path: Path) -> None:
     npus = ("ethos-u55-128", "ethos-u65-256", "none")
-    found = rows(path, npus=npus, memory_modes=("all",))
-    assert [npu for npu, _ in found].count("ethos-u55-128") == 2
-    assert [npu for npu, _ in found].count("ethos-u65-256") == 3
-    assert ("none", None) in found and ("ethos-u55-128", "dedicated_sram") not in found
-    one = rows(path, npus=npus[:1], memory_modes=("dedicated_sram",))
-    assert one == [("ethos-u55-128", "dedicated_sram")]  # its reason will be its row
+    all_modes = rows(path, npus=npus, memory_modes=("all",))
+    assert [npu for npu, _ in all_modes].count("ethos-u55-128") == 2
+    assert [npu for npu, _ in all_modes].count("ethos-u65-256") == 3
+    assert ("none", None) in all_modes and ("ethos-u55-128", "dedicated_sram") not in all_modes
+    single = rows(path, npus=npus[:1], memory_modes=("dedicated_sram",))
+    assert single == [("ethos-u55-128", "dedicated_sram")]  # its reason will be its row
 
 
 def test_schedules_are_combined(path: Path) -> None:
     asked = asked_for(
         path, npus=("ethos-u55-128", "none"), strategies=tuple(Strategy), arena_limits=(4096,)
     )
-    found = [(point.setting.npu, point.setting.schedule) for point in points_of(asked)]
-    assert found == [
+    combined = [(point.setting.npu, point.setting.schedule) for point in points_of(asked)]
+    assert combined == [
         ("ethos-u55-128", Schedule(Strategy.PERFORMANCE)),
         ("ethos-u55-128", Schedule(Strategy.PERFORMANCE, 4096)),
         ("ethos-u55-128", Schedule(Strategy.SIZE)),
@@ -101,10 +101,11 @@ def test_results_are_in_order_and_partial_failures_are_rows(path: Path) -> None:
     )
     said: list[str] = []
     report = compare(asked, Watch(said.append))
-    found = [
-        (one.setting.npu, one.setting.memory_mode, bool(one.refusal)) for one in report.results
+    refusals = [
+        (result.setting.npu, result.setting.memory_mode, bool(result.refusal))
+        for result in report.results
     ]
-    assert found == [
+    assert refusals == [
         ("ethos-u55-128", "dedicated_sram", True),
         ("ethos-u55-128", "shared_sram", False),
         ("none", "dedicated_sram", False),
@@ -133,8 +134,8 @@ def test_the_front_is_that_of_a_network_on_a_board() -> None:
     elsewhere = replace(slow, setting=replace(slow.setting, board="other"))
     large = make_result(cost=make_cost(1, 1), misfit="it does not fit")
     refused = make_result(cost=None, refusal="no")
-    found = with_front([slow, quick, elsewhere, large, refused])
-    assert [one.on_front for one in found] == [False, True, True, False, False]
+    results = with_front([slow, quick, elsewhere, large, refused])
+    assert [result.on_front for result in results] == [False, True, True, False, False]
 
 
 def test_a_key_depends_on_everything(path: Path, tmp_path: Path) -> None:
@@ -151,4 +152,4 @@ def test_a_key_depends_on_everything(path: Path, tmp_path: Path) -> None:
         replace(point, seed=1),
         replace(point, build=True),
     ]
-    assert len({key_of(one) for one in (point, *others)}) == 1 + len(others)
+    assert len({key_of(each) for each in (point, *others)}) == 1 + len(others)

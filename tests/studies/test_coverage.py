@@ -57,10 +57,10 @@ ROWS = {row.operator: row for row in survey()}
 
 def test_the_cpu_column_is_what_the_compiler_finds() -> None:
     listed = {(name, dtype, ulp) for name, row in ROWS.items() for dtype, ulp in row.cpu.items()}
-    found = {(*key, one.ulp) for key, one in registry().items()}
-    found |= {(code, dtype, 0) for code, dtype in twin_builds()}
+    registered = {(*key, registration.ulp) for key, registration in registry().items()}
+    registered |= {(code, dtype, 0) for code, dtype in twin_builds()}
     assert listed - {(DECODE, dtype, 0) for dtype in DECODED_DTYPES} == {
-        entry for entry in found if entry[0] != "COPY"
+        entry for entry in registered if entry[0] != "COPY"
     }
 
 
@@ -90,10 +90,10 @@ def test_vela_offloads_nothing_that_is_not_listed(npu: str) -> None:
     took: set[str] = set()
     for dtype in ("int8", "int16"):
         for network in _networks(dtype, VELA_GIVES_UP | VELA_LINGERS):
-            made = _offloaded(offload(network, find_accelerator(npu)))
-            for code in made:
+            offloaded = _offloaded(offload(network, find_accelerator(npu)))
+            for code in offloaded:
                 assert dtype in ROWS[code].npu.get(product, ()), code
-            took |= made
+            took |= offloaded
     assert {"LEAKY_RELU", "RELU", "TANH", "TRANSPOSE"} <= took
 
 
@@ -110,9 +110,9 @@ def test_vela_offloads_nothing_to_an_ethos_u85_that_is_not_listed() -> None:
     """In small networks: over a large one it sits for half a minute."""
     took: set[str] = set()
     for network in _networks("int8", VELA_LINGERS):
-        made = _offloaded(offload(network, find_accelerator("ethos-u85-256")))
-        assert not [code for code in made if "int8" not in ROWS[code].npu.get("u85", ())]
-        took |= made
+        offloaded = _offloaded(offload(network, find_accelerator("ethos-u85-256")))
+        assert not [code for code in offloaded if "int8" not in ROWS[code].npu.get("u85", ())]
+        took |= offloaded
     assert {"LEAKY_RELU", "DIV", "PRELU"} <= took
 
 

@@ -67,14 +67,14 @@ def test_a_difference_is_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     network = frontend.read(path)
     (output,) = network.outputs
     golden = DEFAULT.run(network, draw_samples(network, 3, 41))
-    right = [one[output.name].reshape(-1) for one in golden]
+    right = [sample[output.name].reshape(-1) for sample in golden]
     right[1][2] ^= 1
-    wrong = [{output.name: one.reshape(output.shape)} for one in right]
+    wrong = [{output.name: array.reshape(output.shape)} for array in right]
     monkeypatch.setattr(points, "simulate_samples", lambda *_: wrong)
-    found = measure_point(point)
-    assert found.differs
-    assert found.exactness is not None
-    assert (found.exactness.mismatches, found.exactness.elements) == (1, 12)
+    result = measure_point(point)
+    assert result.differs
+    assert result.exactness is not None
+    assert (result.exactness.mismatches, result.exactness.elements) == (1, 12)
 
 
 def test_weights_may_be_in_sram(path: Path, result: Result) -> None:
@@ -86,10 +86,10 @@ def test_weights_may_be_in_sram(path: Path, result: Result) -> None:
 
 
 def test_a_dedicated_sram_holds_no_arena(path: Path) -> None:
-    found = measure_point(point_of(path, "ethos-u85-256", "dedicated_sram", samples=0))
-    cost = cost_of(found)
+    result = measure_point(point_of(path, "ethos-u85-256", "dedicated_sram", samples=0))
+    cost = cost_of(result)
     assert cost.sram_bytes == cost.fast_bytes > 0 and cost.arena_bytes > 0
-    assert found.exactness is None and found.unmeasured
+    assert result.exactness is None and result.unmeasured
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_the_cpu_alone(path: Path, board: str, extension: Extension) -> None:
     ],
 )
 def test_a_refusal_is_a_result(path: Path, npu: str, mode: str | None, said: str) -> None:
-    found = measure_point(point_of(path, npu, mode))
-    assert found.cost is None and said in found.refusal
+    result = measure_point(point_of(path, npu, mode))
+    assert result.cost is None and said in result.refusal
 
 
 def test_a_damaged_network_is_a_result(path: Path) -> None:
@@ -139,15 +139,15 @@ def test_no_energy_is_guessed(path: Path, result: Result) -> None:
 
 
 def test_what_does_not_fit_has_its_figures(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = measure_point(point_of(path, "none", board="microbit", samples=0))
-    assert found.cost is not None and not found.misfit
+    result = measure_point(point_of(path, "none", board="microbit", samples=0))
+    assert result.cost is not None and not result.misfit
 
     def refuse(*_: object) -> None:
         raise points.CapacityError("the arena needs more")
 
     monkeypatch.setattr(points, "check_capacity", refuse)
-    found = measure_point(point_of(path, samples=0))
-    assert found.cost is not None and found.misfit == "the arena needs more"
+    result = measure_point(point_of(path, samples=0))
+    assert result.cost is not None and result.misfit == "the arena needs more"
 
 
 @needs_build
@@ -160,9 +160,9 @@ def test_code_is_measured_by_a_build(path: Path, result: Result) -> None:
 
 
 def test_a_board_without_firmware_has_a_note(path: Path) -> None:
-    found = measure_point(point_of(path, "none", board="ra8p1", samples=0, build=True))
-    assert cost_of(found).code_bytes is None
-    assert "board 'ra8p1' has no bare-metal firmware, so no code was built" in found.notes
+    result = measure_point(point_of(path, "none", board="ra8p1", samples=0, build=True))
+    assert cost_of(result).code_bytes is None
+    assert "board 'ra8p1' has no bare-metal firmware, so no code was built" in result.notes
 
 
 def test_clocks_that_count_may_be_unverified(path: Path, result: Result) -> None:

@@ -37,7 +37,7 @@ class Doubling:
             if self.bad == "die":
                 os._exit(3)
             own = np.array(made_in == os.getpid())
-            return [[{"y": one["x"] * 2, "own": own} for one in steps] for steps in samples]
+            return [[{"y": step["x"] * 2, "own": own} for step in steps] for steps in samples]
 
         yield run
 
@@ -48,10 +48,10 @@ def chunks(count: int) -> Iterator[Chunk[Steps]]:
 
 
 def run(make: Any, processes: int) -> list[int]:
-    made = list(run_chunks(make, chunks(10), processes))
-    assert all(bool(one["own"]) for _, outputs in made for (one,) in outputs)
-    assert [chunk.indices[0] for chunk, _ in made] == [0, 2, 4, 6, 8]
-    return [int(one["y"]) for _, outputs in made for (one,) in outputs]
+    done = list(run_chunks(make, chunks(10), processes))
+    assert all(bool(output["own"]) for _, outputs in done for (output,) in outputs)
+    assert [chunk.indices[0] for chunk, _ in done] == [0, 2, 4, 6, 8]
+    return [int(output["y"]) for _, outputs in done for (output,) in outputs]
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -72,10 +72,10 @@ def test_a_worker_that_dies_is_an_error() -> None:
 
 
 def test_workers_end_with_the_generator_in_the_middle_of_a_chunk() -> None:
-    made = run_chunks(Doubling("hang"), chunks(10), 2)
-    next(made)
+    chunks_done = run_chunks(Doubling("hang"), chunks(10), 2)
+    next(chunks_done)
     started = time.monotonic()
-    made.close()
+    chunks_done.close()
     assert time.monotonic() - started < 60
 
 

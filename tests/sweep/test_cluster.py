@@ -19,9 +19,9 @@ GOOD, KILLS_ONCE, KILLS = range(3)
 assert distributed.__version__, "its settings are there before a test changes one of them"
 
 
-def compute(shared: Path, given: Any) -> Made:
+def compute(shared: Path, task: Any) -> Made:
     """Kill this process once or always; a file counts the attempts."""
-    name, kind = given
+    name, kind = task
     attempts = shared / name
     attempts.write_text(attempts.read_text() + "." if attempts.exists() else ".")
     if kind == KILLS or (kind == KILLS_ONCE and attempts.read_text() == "."):
@@ -45,8 +45,10 @@ def test_a_killed_worker_costs_a_retry_and_a_killer_is_an_answer(tmp_path: Path)
     ):
         assert cluster.workers() == 1
         assert cluster.dashboard.startswith("http://127.0.0.1:")
-        answers = [one for some in cluster.run(compute, batches, store.shelf()) for one in some]
-    by_key: dict[str, JobAnswer] = {one.key: one for one in answers}
+        answers = [
+            answer for some in cluster.run(compute, batches, store.shelf()) for answer in some
+        ]
+    by_key: dict[str, JobAnswer] = {answer.key: answer for answer in answers}
     assert len(answers) == len(by_key) == len(jobs)
     values = [by_key[job.key].value for job in jobs]
     assert values == [b"job0", b"job1", b"job2", b"job3", None, b"job5"]

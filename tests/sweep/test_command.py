@@ -36,7 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     todo = Todo(SweepRequest(path, folder / "store"))
     for batch in todo.batches(lambda: 1):
         answers = do_jobs(Measure(sources_digest()), batch.jobs, batch.shared, todo.store.shelf())
-        assert all(one.value for one in answers)
+        assert all(answer.value for answer in answers)
     return path
 
 
@@ -61,7 +61,7 @@ def test_results_are_shown_and_written(study: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "2 points: 2 were in the store" in done.stdout and f"written to {folder}" in done.stdout
     told = json.loads(run(*words, "--json").stdout)
-    assert [one["npu"] for one in told["results"]] == ["ethos-u55-128", "none"]
+    assert [result["npu"] for result in told["results"]] == ["ethos-u55-128", "none"]
     assert json.loads((folder / "sweep.json").read_text())["results"] == told["results"]
 
 

@@ -70,11 +70,11 @@ class Toy:
         if os.environ.get(UNFIT):
             raise UnfitWorkerError("a worker has another version")
 
-    def __call__(self, shared: Path, given: str) -> Made:
+    def __call__(self, shared: Path, task: str) -> Made:
         with shared.open("a") as file:
-            file.write(f"{given}\n")
+            file.write(f"{task}\n")
         time.sleep(0.02)
-        return Made(given.encode())
+        return Made(task.encode())
 
 
 def jobs(count: int, notes: Path) -> list[Batch]:
@@ -98,9 +98,11 @@ def test_a_killed_scheduler_ends_the_run_and_the_next_goes_on(tmp_path: Path) ->
         assert 3 <= kept < 30
         with server() as (_, address, _), connected(address, 1) as cluster:
             assert cluster.address == address and cluster.workers() == 1
-            found = [one for some in cluster.run(Toy(), batches, store.shelf()) for one in some]
-    assert sorted(one.key for one in found) == keys
-    assert sum(one.was_there for one in found) == kept
+            answers = [
+                answer for some in cluster.run(Toy(), batches, store.shelf()) for answer in some
+            ]
+    assert sorted(answer.key for answer in answers) == keys
+    assert sum(answer.was_there for answer in answers) == kept
     computed = notes.read_text().split()
     assert set(computed) == {f"job{number}" for number in range(30)}
     assert len(computed) - 30 <= 1, "only the job in work is computed again"
@@ -115,8 +117,8 @@ def test_an_unfit_worker_is_left_out_and_named(tmp_path: Path) -> None:
         connected(address, 1) as cluster,
     ):
         assert cluster.workers() == 2
-        found = [one for some in cluster.run(Toy(), batches, store.shelf()) for one in some]
-        assert [one.fault for one in found] == [""] * 12
+        answers = [answer for some in cluster.run(Toy(), batches, store.shelf()) for answer in some]
+        assert [answer.fault for answer in answers] == [""] * 12
         assert cluster.unfit in ({}, {bad: "a worker has another version"})
         cluster.look_for_unfit(Toy())
         assert cluster.unfit == {bad: "a worker has another version"}
@@ -146,7 +148,7 @@ class Idle:
 
     def scheduler_info(self, n_workers: int) -> dict[str, Any]:
         count = self.counts.pop(0)
-        return {"n_workers": count, "workers": {f"tcp://{one}": {} for one in range(count)}}
+        return {"n_workers": count, "workers": {f"tcp://{number}": {} for number in range(count)}}
 
 
 def test_workers_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,17 +16,17 @@ def test_values_are_kept_at_once_and_not_computed_again(tmp_path: Path) -> None:
     jobs = [Job(key, number) for number, key in enumerate(KEYS)]
     calls = []
 
-    def compute(shared: int, given: int) -> Made:
-        calls.append(given)
-        if given == 2:
+    def compute(shared: int, task: int) -> Made:
+        calls.append(task)
+        if task == 2:
             raise KeyboardInterrupt  # stands for the end of the process
-        return Made(str(shared + given).encode(), lasting=given != 1)
+        return Made(str(shared + task).encode(), lasting=task != 1)
 
     with pytest.raises(KeyboardInterrupt):
         do_jobs(compute, jobs, 10, store.shelf())
     assert [store.get(key) for key in KEYS] == [b"10", None, None]
     answers = do_jobs(compute, jobs[:2], 10, store.shelf())
-    assert [(one.value, one.was_there, one.lasting) for one in answers] == [
+    assert [(answer.value, answer.was_there, answer.lasting) for answer in answers] == [
         (b"10", True, True),
         (b"11", False, False),
     ]
@@ -36,16 +36,16 @@ def test_values_are_kept_at_once_and_not_computed_again(tmp_path: Path) -> None:
 def test_a_fault_is_the_job_s_own(tmp_path: Path) -> None:
     faults = [InputError("a sentence"), ZeroDivisionError("oops"), None]
 
-    def compute(_shared: None, given: Exception | None) -> Made:
-        if given is not None:
-            raise given
+    def compute(_shared: None, fault: Exception | None) -> Made:
+        if fault is not None:
+            raise fault
         return Made(b"fine")
 
     jobs = [Job(key, fault) for key, fault in zip(KEYS, faults, strict=True)]
     answers = do_jobs(compute, jobs, None, Store.make(tmp_path).shelf())
-    assert [one.fault for one in answers] == [
+    assert [answer.fault for answer in answers] == [
         "a sentence",
         "a bug of ethosgen's: ZeroDivisionError: oops",
         "",
     ]
-    assert [one.value for one in answers] == [None, None, b"fine"]
+    assert [answer.value for answer in answers] == [None, None, b"fine"]

@@ -44,10 +44,11 @@ def test_differences_refusals_and_what_is_unchecked() -> None:
 
 
 def test_a_detector_has_its_auc() -> None:
-    found = Detection(3, 1, 0.5, 1.0, 2.0)
-    one = make_labelled(replace(LABELLED, classification=None, detection=found))
-    assert [line.split()[3] for line in lines(one)[1:3]] == ["AUC", "0.5000"]
+    detection = Detection(3, 1, 0.5, 1.0, 2.0)
+    labelled = make_labelled(replace(LABELLED, classification=None, detection=detection))
+    assert [line.split()[3] for line in lines(labelled)[1:3]] == ["AUC", "0.5000"]
     unknown = replace(
-        one, report=replace(LABELLED, classification=None, detection=replace(found, auc=None))
+        labelled,
+        report=replace(LABELLED, classification=None, detection=replace(detection, auc=None)),
     )
     assert lines(unknown)[2].split()[3] == "-"

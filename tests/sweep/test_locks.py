@@ -34,10 +34,10 @@ def test_two_sweeps_at_once_compute_each_job_once(tmp_path: Path) -> None:
     calls: list[int] = []
     answers: list[list[JobAnswer]] = [[], []]
 
-    def compute(_shared: None, given: int) -> Made:
-        calls.append(given)
+    def compute(_shared: None, task: int) -> Made:
+        calls.append(task)
         time.sleep(0.005)
-        return Made(str(given).encode())
+        return Made(str(task).encode())
 
     def sweep(number: int) -> None:
         answers[number] = do_jobs(compute, JOBS, None, store.shelf())
@@ -49,8 +49,10 @@ def test_two_sweeps_at_once_compute_each_job_once(tmp_path: Path) -> None:
         thread.join()
     assert sorted(calls) == list(range(72))
     for some in answers:
-        assert {one.key: one.value for one in some} == {j.key: b"%d" % j.task for j in JOBS}
-    assert sum(not one.was_there for some in answers for one in some) == 72
+        assert {answer.key: answer.value for answer in some} == {
+            j.key: b"%d" % j.task for j in JOBS
+        }
+    assert sum(not answer.was_there for some in answers for answer in some) == 72
     assert not _locks(store)
 
 

@@ -22,8 +22,8 @@ def test_parquet_has_the_rows_of_the_json(tmp_path: Path) -> None:
     names = write_files(tmp_path / "out", REPORT, {"other.csv": b"x"})
     assert names == ["other.csv", "results.parquet", SUMMARY]
     table = parquet.read_table(tmp_path / "out" / "results.parquet")
-    assert table.to_pylist() == [one.as_json() for one in RESULTS]
-    assert {one.name: str(one.type) for one in table.schema} == dict(COLUMNS)
+    assert table.to_pylist() == [result.as_json() for result in RESULTS]
+    assert {field.name: str(field.type) for field in table.schema} == dict(COLUMNS)
     assert table.schema.metadata[b"Vela"] == b"5"
     claim(tmp_path / "out")  # a sweep's folder takes its next results
 
@@ -33,19 +33,21 @@ def test_labelled_data_have_files_of_their_own(tmp_path: Path) -> None:
     names = write_files(tmp_path / "out", report, {})
     assert names[:2] == ["accuracy.csv", "accuracy.parquet"] and "samples.parquet" in names
     rows = parquet.read_table(tmp_path / "out" / "accuracy.parquet")
-    assert rows.to_pylist() == [one.as_row() for one in report.accuracy]
-    assert {one.name: str(one.type) for one in rows.schema} == dict(ACCURACY_COLUMNS)
+    assert rows.to_pylist() == [labelled.as_row() for labelled in report.accuracy]
+    assert {field.name: str(field.type) for field in rows.schema} == dict(ACCURACY_COLUMNS)
     assert rows.to_pylist()[0]["accuracy"] == 2 / 3 and rows.schema.metadata[b"Vela"] == b"5"
     samples = parquet.read_table(tmp_path / "out" / "samples.parquet")
     assert samples.to_pylist() == list(report.accuracy[0].sample_rows())
     assert samples.column("right").to_pylist() == [True, False, True]
-    assert {one.name: str(one.type) for one in samples.schema} == dict(SAMPLE_COLUMNS)
+    assert {field.name: str(field.type) for field in samples.schema} == dict(SAMPLE_COLUMNS)
     with (tmp_path / "out" / "accuracy.csv").open() as file:
         first, second = csv.DictReader(file)
     assert (first["right"], first["network"], second["refusal"]) == ("2", "net", "no")
     (tmp_path / "out" / "mine.txt").write_text("")
     names = write_files(tmp_path / "out", REPORT, {})
-    assert sorted(one.name for one in (tmp_path / "out").iterdir()) == sorted([*names, "mine.txt"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        [*names, "mine.txt"]
+    )
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -47,16 +47,16 @@ def test_outputs_come_back_equal() -> None:
     ]
     outputs[0]["made"] = np.array(np.nan, np.float32)
     some = [outputs[0], {}, *outputs[1:], {}]
-    for given in (outputs, some, [{}, {}]):
-        data = outputs_bytes(given, TENSORS)
-        found = read_outputs(data, TENSORS, len(given))
-        assert found is not None and len(found) == len(given)
-        for one, wanted in zip(found, given, strict=True):
-            assert one.keys() == wanted.keys()
+    for kept in (outputs, some, [{}, {}]):
+        data = outputs_bytes(kept, TENSORS)
+        restored = read_outputs(data, TENSORS, len(kept))
+        assert restored is not None and len(restored) == len(kept)
+        for got, wanted in zip(restored, kept, strict=True):
+            assert got.keys() == wanted.keys()
             for name, array in wanted.items():
-                assert (one[name].shape, one[name].dtype) == (array.shape, array.dtype)
-                assert one[name].tobytes() == array.tobytes()
-        assert outputs_bytes(found, TENSORS) == data
+                assert (got[name].shape, got[name].dtype) == (array.shape, array.dtype)
+                assert got[name].tobytes() == array.tobytes()
+        assert outputs_bytes(restored, TENSORS) == data
         assert read_refusal(data) == ""
 
 

@@ -25,10 +25,10 @@ ON_NPU = ShardRunner("simulate", NPU, UNCHECKED)
 def shard_of(network: Network, count: int, length: int = 1) -> Shard:
     """Return random samples, each a sequence of so many steps."""
     (x,) = network.inputs
-    given = np.random.default_rng(5).integers(-128, 128, (count * length, *x.shape), np.int8)
-    data = Labelled({x.name: given}, np.zeros(count, np.int64), (), (length,) * count)
+    inputs = np.random.default_rng(5).integers(-128, 128, (count * length, *x.shape), np.int8)
+    data = Labelled({x.name: inputs}, np.zeros(count, np.int64), (), (length,) * count)
     first, *others = divide(data, 2 * count)
-    arrays = np.concatenate([one.inputs[x.name] for one in (first, *others)])
+    arrays = np.concatenate([sample.inputs[x.name] for sample in (first, *others)])
     return Shard({x.name: arrays}, (length,) * count, "all")
 
 
@@ -42,12 +42,12 @@ def test_every_runner_gives_the_oracles_outputs(source: Source, runner: ShardRun
     network = frontend.read_source(source)
     shard = shard_of(network, 5)
     golden = DEFAULT.run(network, [steps[0] for steps in shard.samples()])
-    for one in (runner, ShardRunner(DEFAULT.name)):
-        _, outputs = run_shard(source, ShardRun(one, shard))
+    for each in (runner, ShardRunner(DEFAULT.name)):
+        _, outputs = run_shard(source, ShardRun(each, shard))
         assert len(outputs) == 5
-        for made, wanted in zip(outputs, golden, strict=True):
-            assert made.keys() == wanted.keys()
-            assert all(np.array_equal(made[name], wanted[name]) for name in wanted)
+        for got, wanted in zip(outputs, golden, strict=True):
+            assert got.keys() == wanted.keys()
+            assert all(np.array_equal(got[name], wanted[name]) for name in wanted)
 
 
 def test_the_state_is_initial_before_each_sample(tmp_path: Path) -> None:
@@ -58,8 +58,8 @@ def test_the_state_is_initial_before_each_sample(tmp_path: Path) -> None:
     for runner in (ON_NPU, ShardRunner(DEFAULT.name)):
         for _ in range(2):  # nor does anything stay from a shard to the next
             _, outputs = run_shard(source, ShardRun(runner, shard))
-            for made, right in zip(outputs, wanted, strict=True):
-                assert all(np.array_equal(made[name], right[name]) for name in right)
+            for got, right in zip(outputs, wanted, strict=True):
+                assert all(np.array_equal(got[name], right[name]) for name in right)
 
 
 def test_a_refusal_is_the_next_shards_too(source: Source) -> None:
@@ -87,7 +87,7 @@ def test_a_key_is_of_what_outputs_depend_on(source: Source) -> None:
         key,
         key_of_shard(replace(source, data=source.data + b"\0"), run),
         key_of_shard(source, other_samples),
-        *(key_of_shard(source, replace(run, runner=one)) for one in runners),
+        *(key_of_shard(source, replace(run, runner=runner)) for runner in runners),
     ]
     assert len(set(keys)) == len(keys) == 7
     assert issubclass(UnsupportedError, InputError)  # what a store keeps as a refusal

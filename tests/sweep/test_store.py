@@ -25,7 +25,7 @@ def test_a_value_stays_until_it_is_dropped(tmp_path: Path) -> None:
 def test_a_damaged_value_is_not_there(tmp_path: Path, keep: int) -> None:
     store = Store.make(tmp_path)
     store.put(KEY, b"a value")
-    (file,) = (one for one in tmp_path.rglob(KEY))
+    (file,) = (path for path in tmp_path.rglob(KEY))
     file.write_bytes(file.read_bytes()[:keep])
     assert store.get(KEY) is None
     store.put(KEY, b"a value")
@@ -35,8 +35,8 @@ def test_a_damaged_value_is_not_there(tmp_path: Path, keep: int) -> None:
 def test_others_use_the_store_only_if_they_see_it(tmp_path: Path) -> None:
     store = Store.make(tmp_path / "store")
     shelf = store.shelf()
-    found = shelf.open()
-    assert found is not None and found.folder == store.folder.absolute()
+    opened = shelf.open()
+    assert opened is not None and opened.folder == store.folder.absolute()
     assert Shelf(tmp_path / "none", shelf.name).open() is None
     assert Shelf(shelf.folder, "another machine's").open() is None
 

@@ -104,8 +104,8 @@ def test_patterns_are_relative_to_the_study(tmp_path: Path) -> None:
     for name in ("b.tflite", "a.tflite", "c.onnx"):
         (tmp_path / name).write_bytes(b"")
     path = written(tmp_path, 'networks = ["c.onnx", "*.tflite", "a.tflite"]\n')
-    found = find_networks(load_study(path), path)
-    assert [one.name for one in found] == ["c.onnx", "a.tflite", "b.tflite"]
+    paths = find_networks(load_study(path), path)
+    assert [network.name for network in paths] == ["c.onnx", "a.tflite", "b.tflite"]
     path = written(tmp_path, 'networks = ["*.pte"]\n')
     with pytest.raises(InputError, match=r"no file fits '\*.pte'"):
         find_networks(load_study(path), path)
@@ -118,7 +118,7 @@ def test_data_may_be_for_some_networks(tmp_path: Path) -> None:
     path = written(tmp_path, text + 'networks = ["c.onnx"]\n')
     study = load_study(path)
     all_, some, stranger = study.data
-    assert {one.name for one in networks_of(all_, study, path)} == {"a.tflite", "b.tflite"}
-    assert {one.name for one in networks_of(some, study, path)} == {"b.tflite"}
+    assert {network.name for network in networks_of(all_, study, path)} == {"a.tflite", "b.tflite"}
+    assert {network.name for network in networks_of(some, study, path)} == {"b.tflite"}
     with pytest.raises(InputError, match=r"data 'c': networks: '.*c.onnx' is none of the study's"):
         networks_of(stranger, study, path)

@@ -76,10 +76,10 @@ def test_the_figures_are_those_of_accuracy(folder: Path) -> None:
     assert 3 * 5 < shards.total < 3 * COUNT
     report = finish(todo)
     assert report.passed and not report.counts.shards.missing
-    assert [one.npu for one in report.accuracy] == [NPU, "none"]
-    for one in report.accuracy:
-        wanted = alone(folder, "image_net.tflite", npu=one.npu, on=tuple(on), tops=(1, 2))
-        assert one.report == wanted and len(wanted.verdicts) == COUNT
+    assert [result.npu for result in report.accuracy] == [NPU, "none"]
+    for result in report.accuracy:
+        wanted = alone(folder, "image_net.tflite", npu=result.npu, on=tuple(on), tops=(1, 2))
+        assert result.report == wanted and len(wanted.verdicts) == COUNT
 
 
 def test_only_what_is_new_is_computed(folder: Path) -> None:
@@ -105,12 +105,12 @@ def test_only_what_is_new_is_computed(folder: Path) -> None:
 
 def test_tables_have_their_own_networks_and_detectors_their_scores(folder: Path) -> None:
     two_inputs(folder / "two_inputs.tflite")
-    given = np.random.default_rng(1).integers(-128, 128, (6, 4, 4, 8), np.int8)
-    np.savez(folder / "pairs.npz", left=given, right=given[::-1], y=[0, 1, 0, 1, 0, 1])
+    inputs = np.random.default_rng(1).integers(-128, 128, (6, 4, 4, 8), np.int8)
+    np.savez(folder / "pairs.npz", left=inputs, right=inputs[::-1], y=[0, 1, 0, 1, 0, 1])
     data = table(path="d.npz", networks=["image*"], score="3")
     data += table(path="pairs.npz", name="b", networks=["two_inputs.tflite"], score=2, output=1)
     report = finish(todo_of(folder, data))
-    assert [(one.data, one.network) for one in report.accuracy] == [
+    assert [(result.data, result.network) for result in report.accuracy] == [
         ("d", "image_net"),
         ("b", "two_inputs"),
     ]
@@ -122,8 +122,8 @@ def test_tables_have_their_own_networks_and_detectors_their_scores(folder: Path)
 
 def test_sequences_and_waiting_networks(tmp_path: Path) -> None:
     (x,) = frontend.read(recurrent_net(tmp_path / "r.tflite")).inputs
-    given = np.random.default_rng(4).integers(-128, 128, (6, 3, *x.shape)).astype(x.dtype)
-    np.savez(tmp_path / "d.npz", x=given, y=range(6))
+    inputs = np.random.default_rng(4).integers(-128, 128, (6, 3, *x.shape)).astype(x.dtype)
+    np.savez(tmp_path / "d.npz", x=inputs, y=range(6))
     on = ["simulate", DEFAULT.name]
     report = finish(todo_of(tmp_path, table(path="d.npz", on=on, state="sequence", shard_size=2)))
     wanted = alone(tmp_path, "r.tflite", state="sequence", on=tuple(on))
@@ -131,16 +131,16 @@ def test_sequences_and_waiting_networks(tmp_path: Path) -> None:
     net = NetworkBuilder("waiting", 1)
     (tmp_path / "r.tflite").write_bytes(net.build(*waiting(net)))
     (x,) = frontend.read(tmp_path / "r.tflite").inputs
-    given = np.random.default_rng(4).integers(-128, 128, (4, 12, *x.shape)).astype(x.dtype)
-    np.savez(tmp_path / "d.npz", x=given, y=range(4))
+    inputs = np.random.default_rng(4).integers(-128, 128, (4, 12, *x.shape)).astype(x.dtype)
+    np.savez(tmp_path / "d.npz", x=inputs, y=range(4))
     for state, steps in (("sequence", 12), ("reset", 1)):
-        arrays = given if steps > 1 else given[:, 0]
+        arrays = inputs if steps > 1 else inputs[:, 0]
         np.savez(tmp_path / "d.npz", x=arrays, y=np.zeros(4, int))
-        (one,) = finish(todo_of(tmp_path, table(path="d.npz", state=state, output="0"))).accuracy
+        (result,) = finish(todo_of(tmp_path, table(path="d.npz", state=state, output="0"))).accuracy
         if steps > 1:
-            assert one.report == alone(tmp_path, "r.tflite", state=state, output="0")
+            assert result.report == alone(tmp_path, "r.tflite", state=state, output="0")
         else:
-            assert "had no output for any sample" in one.refusal and not one.may_pass
+            assert "had no output for any sample" in result.refusal and not result.may_pass
 
 
 def test_an_oracle_that_differs_fails_the_sweep(
@@ -148,18 +148,18 @@ def test_an_oracle_that_differs_fails_the_sweep(
 ) -> None:
     run = sweeping.run_shard
 
-    def changed(source: object, given: sweeping.ShardRun) -> tuple[Network, list[Arrays]]:
-        network, outputs = run(source, given)  # type: ignore[arg-type]
-        if given.runner.on == DEFAULT.name:
+    def changed(source: object, shard: sweeping.ShardRun) -> tuple[Network, list[Arrays]]:
+        network, outputs = run(source, shard)  # type: ignore[arg-type]
+        if shard.runner.on == DEFAULT.name:
             outputs[-1] = {name: array ^ 1 for name, array in outputs[-1].items()}
         return network, outputs
 
     monkeypatch.setattr(sweeping, "run_shard", changed)
     todo = todo_of(folder, table(path="d.npz", on=["simulate", DEFAULT.name], shard_size=30))
     report = finish(todo)
-    (one,) = report.accuracy
-    assert one.differs and not report.passed
-    assert one.as_row()["differing"] == todo.counts().shards.total // 2
+    (result,) = report.accuracy
+    assert result.differs and not report.passed
+    assert result.as_row()["differing"] == todo.counts().shards.total // 2
 
 
 @pytest.mark.parametrize("error", [InputError("it is refused"), ToolError("a tool lacks")])
@@ -174,9 +174,9 @@ def test_what_is_refused_is_kept_and_what_may_pass_is_not(
     with monkeypatch.context() as patched:
         patched.setattr(sweeping, "run_shard", refuse)
         report = finish(todo_of(folder, data))
-    (one,) = report.accuracy
-    assert one.refusal == f"simulate: {error}" and one.may_pass is not is_kept
-    assert not report.passed and one.as_json()["refusal"] and one.as_row()["samples"] is None
+    (result,) = report.accuracy
+    assert result.refusal == f"simulate: {error}" and result.may_pass is not is_kept
+    assert not report.passed and result.as_json()["refusal"] and result.as_row()["samples"] is None
     shards = report.counts.shards
     assert (shards.failed, shards.missing) == (0 if is_kept else shards.total,) * 2
     assert todo_of(folder, data).counts().shards.kept == (shards.total if is_kept else 0)
@@ -187,7 +187,7 @@ def test_what_is_refused_is_kept_and_what_may_pass_is_not(
 def test_a_network_that_nobody_can_read_is_a_refusal(folder: Path) -> None:
     (folder / "damaged.tflite").write_bytes((folder / "image_net.tflite").read_bytes()[:300])
     report = finish(todo_of(folder, table(path="d.npz")))
-    assert [bool(one.refusal) for one in report.accuracy] == [True, False]
+    assert [bool(result.refusal) for result in report.accuracy] == [True, False]
     assert report.passed
 
 
@@ -212,6 +212,6 @@ def test_a_faulty_table_is_one_sentence(folder: Path, data: str, said: str) -> N
 
 def test_only_oracles_need_no_npu(folder: Path) -> None:
     report = finish(todo_of(folder, table(path="d.npz", on=[DEFAULT.name]), NPU, "none"))
-    (one,) = report.accuracy
-    assert one.npu is None and one.report is not None
-    assert one.report.classification == alone(folder, "image_net.tflite").classification
+    (result,) = report.accuracy
+    assert result.npu is None and result.report is not None
+    assert result.report.classification == alone(folder, "image_net.tflite").classification

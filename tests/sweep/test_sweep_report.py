@@ -37,27 +37,32 @@ def test_counts_are_of_points_and_of_shards() -> None:
 
 
 def test_json_has_all_figures_and_a_row_the_most_important() -> None:
-    one = make_labelled()
-    (told,) = json.loads(json.dumps(report(one).as_json()))["accuracy"]
+    labelled = make_labelled()
+    (told,) = json.loads(json.dumps(report(labelled).as_json()))["accuracy"]
     assert (told["data"], told["npu"], told["on"]) == ("pets", "ethos-u55-128", "simulate")
     assert told["classification"] == LABELLED.as_json()["classification"]
     assert told["passed"] is True and "work" not in told
-    row = one.as_row()
+    row = labelled.as_row()
     assert (row["samples"], row["right"], row["accuracy"]) == (3, 2, 2 / 3)
     assert (row["top"], row["top_right"], row["top_accuracy"]) == (2, 3, 1.0)
     assert (row["compared_with"], row["differing"], row["auc"]) == ("tflm", 0, None)
-    assert [sample["answered_class"] for sample in one.sample_rows()] == ["cat", "dog", "dog"]
+    assert [sample["answered_class"] for sample in labelled.sample_rows()] == ["cat", "dog", "dog"]
 
 
 def test_a_detector_has_scores_instead_of_answers() -> None:
-    found = Detection(2, 1, 0.5, 1.0, float("inf"))
+    detection = Detection(2, 1, 0.5, 1.0, float("inf"))
     verdicts = SampleVerdict(0, 0, None, 1.5), SampleVerdict(1, 1, None, 1.0)
-    one = make_labelled(
-        replace(LABELLED, classification=None, detection=found, verdicts=verdicts, agreements=())
+    labelled = make_labelled(
+        replace(
+            LABELLED, classification=None, detection=detection, verdicts=verdicts, agreements=()
+        )
     )
-    row = one.as_row()
+    row = labelled.as_row()
     assert (row["auc"], row["mean_score_of_positives"], row["accuracy"]) == (0.5, 1.0, None)
     assert row["differing"] is None
     assert row["mean_score_of_negatives"] == float("inf")
-    assert [(two["score"], two["right"]) for two in one.sample_rows()] == [(1.5, None), (1.0, None)]
-    assert json.dumps(one.as_json(), allow_nan=False)
+    assert [(two["score"], two["right"]) for two in labelled.sample_rows()] == [
+        (1.5, None),
+        (1.0, None),
+    ]
+    assert json.dumps(labelled.as_json(), allow_nan=False)

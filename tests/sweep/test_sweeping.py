@@ -65,15 +65,15 @@ def files(study: Path) -> tuple[Path, Path]:
 def workers() -> list[int]:
     """Return the process ids of dask's workers on this machine that this process started."""
     children = psutil.Process().children(recursive=True)
-    return [one.pid for one in children if "spawn_main" in " ".join(one.cmdline())]
+    return [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
 @pytest.mark.slow  # workers import the compilers
 def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
     asked = SweepRequest(study, tmp_path / "store", workers=2)
-    found = count_points(asked)
-    assert (found.points, found.kept, found.missing) == (12, 0, 12)
-    assert found.shards.missing == found.shards.total > 3 * 120 / 16
+    counts = count_points(asked)
+    assert (counts.points, counts.kept, counts.missing) == (12, 0, 12)
+    assert counts.shards.missing == counts.shards.total > 3 * 120 / 16
     killed: list[int] = []
 
     def kill_one(text: str) -> None:
@@ -86,20 +86,20 @@ def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
         swept = sweep(asked, Watch(kill_one))
     assert killed and swept.counts.computed == 12 and not swept.counts.failed
     shards = swept.counts.shards  # the killed worker may have stored the shard it computed
-    assert shards.computed + shards.kept == found.shards.total and shards.kept <= 1
+    assert shards.computed + shards.kept == counts.shards.total and shards.kept <= 1
     serial = replace(sweeping.comparison_of(load_study(study), study), processes=1)
     alone = compare(serial, Watch())
     assert swept.results == alone.results and swept.passed
-    assert len([one for one in swept.results if one.refusal]) == 3
-    for one in swept.accuracy:
-        whole = measure_accuracy(AccuracyRequest(*files(study), npu=one.npu, **CHECKED), Watch())
-        assert one.report == replace(whole, work=())
+    assert len([result for result in swept.results if result.refusal]) == 3
+    for result in swept.accuracy:
+        whole = measure_accuracy(AccuracyRequest(*files(study), npu=result.npu, **CHECKED), Watch())
+        assert result.report == replace(whole, work=())
 
     said: list[str] = []
     again = sweep(asked, Watch(said.append))
     assert again.results == swept.results
     assert again.counts.kept == 12 and again.counts.computed == 0
-    assert again.counts.shards.kept == found.shards.total and again.accuracy == swept.accuracy
+    assert again.counts.shards.kept == counts.shards.total and again.accuracy == swept.accuracy
     assert not any("starting" in line for line in said), "no worker is needed for what is kept"
     assert count_points(asked).missing == 0
     assert count_points(SweepRequest(study, asked.store, retry_refused=True)).missing == 3

@@ -109,10 +109,15 @@ def test_a_prefix_keeps_every_tensor_that_the_rest_reads() -> None:
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_the_layer_that_is_wrong_is_found(place: int) -> None:
     network = chain(7)
-    found = find_culprit(network, draw_samples(network, 3, 0), wrong_from(7, place))
-    assert found is not None
-    assert (found.operator, found.code, found.on, found.unclear) == (place, "CONV_2D", "npu", 0)
-    assert found.difference is not None and found.difference.got != found.difference.expected
+    culprit = find_culprit(network, draw_samples(network, 3, 0), wrong_from(7, place))
+    assert culprit is not None
+    assert (culprit.operator, culprit.code, culprit.on, culprit.unclear) == (
+        place,
+        "CONV_2D",
+        "npu",
+        0,
+    )
+    assert culprit.difference is not None and culprit.difference.got != culprit.difference.expected
 
 
 def test_equal_networks_have_no_culprit() -> None:
@@ -124,9 +129,9 @@ def test_only_the_firmware_can_differ_where_the_simulator_is_right() -> None:
     network = chain(2)
     first = Difference(1, "y", (0, 0), 3, 4)
     golden = Comparison("tflm", 1, 10, 1.0, first=first)
-    found = diagnose(network, draw_samples(network, 2, 0), golden, on_npu, Watch())
-    assert found is not None and found.culprit is None and found.is_firmware
-    assert "only the firmware differs" in found.text()
+    diagnosis = diagnose(network, draw_samples(network, 2, 0), golden, on_npu, Watch())
+    assert diagnosis is not None and diagnosis.culprit is None and diagnosis.is_firmware
+    assert "only the firmware differs" in diagnosis.text()
     equal = Comparison("tflm", 0, 10, 0.0)
     assert diagnose(network, draw_samples(network, 2, 0), equal, on_npu, Watch()) is None
 
@@ -134,9 +139,9 @@ def test_only_the_firmware_can_differ_where_the_simulator_is_right() -> None:
 def test_the_sample_is_counted_from_the_first_of_all() -> None:
     network = chain(3)
     golden = Comparison("tflm", 1, 10, 1.0, first=Difference(2, "y", (0,), 3, 4))
-    found = diagnose(network, draw_samples(network, 4, 0), golden, wrong_from(3, 1), Watch())
-    assert found is not None and found.culprit is not None
-    assert found.culprit.difference is not None and found.culprit.difference.sample == 2
+    diagnosis = diagnose(network, draw_samples(network, 4, 0), golden, wrong_from(3, 1), Watch())
+    assert diagnosis is not None and diagnosis.culprit is not None
+    assert diagnosis.culprit.difference is not None and diagnosis.culprit.difference.sample == 2
 
 
 def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,9 +153,9 @@ def test_a_fault_of_the_npu_model_names_its_operator(monkeypatch: pytest.MonkeyP
         return simulate(plan, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(trial, "simulate_samples", faulting)
-    found = find_culprit(network, draw_samples(network, 1, 0), on_npu)
-    assert found is not None and (found.operator, found.unclear) == (2, 0)
-    assert "beyond its memory" in found.text()
+    culprit = find_culprit(network, draw_samples(network, 1, 0), on_npu)
+    assert culprit is not None and (culprit.operator, culprit.unclear) == (2, 0)
+    assert "beyond its memory" in culprit.text()
 
 
 def test_what_cannot_be_looked_at_widens_the_answer() -> None:
@@ -161,9 +166,9 @@ def test_what_cannot_be_looked_at_widens_the_answer() -> None:
             raise UnsupportedError("not this one")
         return right(part)
 
-    found = find_culprit(network, draw_samples(network, 1, 0), make)
-    assert found is not None and (found.operator, found.unclear) == (3, 1)
-    assert "or one of the 1 before it" in found.text()
+    culprit = find_culprit(network, draw_samples(network, 1, 0), make)
+    assert culprit is not None and (culprit.operator, culprit.unclear) == (3, 1)
+    assert "or one of the 1 before it" in culprit.text()
 
 
 @pytest.mark.slow
@@ -173,10 +178,10 @@ def test_simulate_names_the_layer_that_vela_compiles_wrongly(tmp_path: Path) -> 
     done = CliRunner().invoke(cli, ["simulate", str(path), "--json", "--trust-vela"])
     assert done.exit_code == 1, done.output
     answer = json.loads(done.stdout)
-    first, found = answer["first_difference"], answer["diagnosis"]["operator"]
+    first, diagnosis = answer["first_difference"], answer["diagnosis"]["operator"]
     assert answer["verdict"] == "FAIL" and len(first["index"]) == 4
     assert first["expected"] != first["got"]
-    assert (found["operator"], found["code"], found["on"]) == (2, "MIRROR_PAD", "npu")
+    assert (diagnosis["operator"], diagnosis["code"], diagnosis["on"]) == (2, "MIRROR_PAD", "npu")
     assert not answer["diagnosis"]["only_firmware"]
 
 

@@ -166,7 +166,7 @@ def wrong_everywhere(
 ) -> Answer | str:
     said = ask_oracles(network, samples, oracle)
     assert isinstance(said, Answer)
-    outputs = [{name: array ^ 1 for name, array in one.items()} for one in said.outputs]
+    outputs = [{name: array ^ 1 for name, array in output.items()} for output in said.outputs]
     return replace(said, outputs=outputs)
 
 
@@ -183,8 +183,8 @@ def mixed() -> Network:
     (mean,) = net.operator("MEAN", (x, axes), (net.like(x, (1, 1, 3, 4)),))
     y, z = (net.input((3,), "int16", None, name=name) for name in "yz")
     (both,) = net.operator("MAXIMUM", (y, z), (Spec((3,), "int16"),))
-    (made,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
-    return parse_network(net.build(mean, made), "mixed")
+    (divided,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
+    return parse_network(net.build(mean, divided), "mixed")
 
 
 @pytest.mark.slow
@@ -205,10 +205,10 @@ def converted(code: str, dtype: str, low: float) -> Network:
     net = NetworkBuilder("converted", seed=3)
     pooled = net.max_pool(net.input((1, 4, 4, 4)), (2, 2))
     real = net.dequantize(net.input((1, 4), "int8", -low / 128, 0, "x"))
-    (made,) = net.operator(
+    (whole,) = net.operator(
         code, (real,), (Spec((1, 4), dtype, 1.0 if code == "QUANTIZE" else None),)
     )
-    return parse_network(net.build(pooled, made), "converted")
+    return parse_network(net.build(pooled, whole), "converted")
 
 
 def other_compiler(network: Network, samples: Sequence[Arrays], oracle: str | None) -> Answer | str:
@@ -249,8 +249,8 @@ def never_defined(outputs: int) -> Network:
     real = net.dequantize(net.input((1, 4, 4, 4), "int8", 1.0, 0, "x"))
     far = net.constant(np.full((1, 1, 1, 1), -500.0, np.float32))
     (sum_,) = net.operator("ADD", (real, far), (Spec((1, 4, 4, 4), "float32"),))
-    (made,) = net.operator("CAST", (sum_,), (Spec((1, 4, 4, 4), "uint32"),))
-    (again,) = net.operator("CAST", (made,), (Spec((1, 4, 4, 4), "int8", 1.0, 0),))
+    (cast,) = net.operator("CAST", (sum_,), (Spec((1, 4, 4, 4), "uint32"),))
+    (again,) = net.operator("CAST", (cast,), (Spec((1, 4, 4, 4), "int8", 1.0, 0),))
     pools = [net.max_pool(x, (2, 2)) for x in (again, *more)]
     return parse_network(net.build(*pools), "never")
 
@@ -296,8 +296,8 @@ def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None
     net = NetworkBuilder("unsigned", seed=4)
     x = net.input((1, 8), "uint8", 0.05, 100)
     weights = net.constant(np.full((4, 8), 90, np.uint8), None, 0.02, 128)
-    (made,) = net.operator("FULLY_CONNECTED", (x, weights), (net.like(x, (1, 4)),))
-    network = parse_network(net.build(made), "unsigned")
+    (layer,) = net.operator("FULLY_CONNECTED", (x, weights), (net.like(x, (1, 4)),))
+    network = parse_network(net.build(layer), "unsigned")
     for oracle in ("tflm", "litert"):
         kept = known_errata(network, FunctionPlanner(U55, lambda *_: pytest.fail()), oracle)
         assert [why.erratum for why in kept.values()] == ["fully-connected-rounding"]

@@ -34,21 +34,23 @@ def from_floats(then_pool: bool = False) -> bytes:
     """Return QUANTIZE of a float input of 4 elements; then MAX_POOL_2D of all four."""
     net = NetworkBuilder("floats", seed=1)
     x = net.input((1, 2, 2, 1), "float32", None, name="x")
-    (made,) = net.operator("QUANTIZE", (x,), (Spec((1, 2, 2, 1), "int8", 0.5, 3, name="made"),))
-    return net.build(net.max_pool(made, (2, 2)) if then_pool else made)
+    (quantized,) = net.operator(
+        "QUANTIZE", (x,), (Spec((1, 2, 2, 1), "int8", 0.5, 3, name="made"),)
+    )
+    return net.build(net.max_pool(quantized, (2, 2)) if then_pool else quantized)
 
 
-def given(*values: float) -> Arrays:
+def floats(*values: float) -> Arrays:
     return {"x": np.array(values, np.float32).reshape(1, 2, 2, 1)}
 
 
 def other_processor(model: Network, samples: Sequence[Arrays], place: int) -> list[Arrays]:
     """Return the golden outputs, with another value at one element of each sample."""
     outputs = [
-        {name: a.copy() for name, a in one.items()} for one in golden_outputs(model, samples)
+        {name: a.copy() for name, a in golden.items()} for golden in golden_outputs(model, samples)
     ]
-    for one in outputs:
-        for array in one.values():
+    for output in outputs:
+        for array in output.values():
             array.flat[place] ^= 1
     return list(outputs)
 
@@ -63,7 +65,7 @@ def judged(model: Network, samples: Sequence[Arrays], outputs: Sequence[Arrays])
 @pytest.mark.parametrize("far", [1e12, -3e38, np.nan, np.inf])
 def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
     model = parse_network(from_floats(), "floats")
-    samples = [given(1.0, far, 2.0, 3.0), given(1.0, 5.0, 2.0, 3.0)]
+    samples = [floats(1.0, far, 2.0, 3.0), floats(1.0, 5.0, 2.0, 3.0)]
     outputs = other_processor(model, samples[:1], 1) + list(golden_outputs(model, samples[1:]))
     report = judged(model, samples, outputs)
     assert report.passed
@@ -80,7 +82,7 @@ def test_an_undefined_element_is_left_out_and_counted(far: float) -> None:
 @pytest.mark.slow
 def test_a_defined_element_beside_it_is_compared() -> None:
     model = parse_network(from_floats(), "floats")
-    samples = [given(1.0, 1e12, 2.0, 3.0)]
+    samples = [floats(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, other_processor(model, samples, 2))
     assert report.verdict == "FAIL"
     assert report.golden is not None and report.golden.mismatches == 1
@@ -90,7 +92,7 @@ def test_a_defined_element_beside_it_is_compared() -> None:
 @pytest.mark.slow
 def test_what_is_computed_from_it_is_left_out_too_and_nothing_compared_is_no_success() -> None:
     model = parse_network(from_floats(then_pool=True), "floats")
-    samples = [given(1.0, 1e12, 2.0, 3.0)]
+    samples = [floats(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, other_processor(model, samples, 0))
     assert report.verdict == "FAIL" and not report.passed
     assert report.golden is not None
@@ -104,7 +106,7 @@ def test_what_is_computed_from_it_is_left_out_too_and_nothing_compared_is_no_suc
 
 def test_equal_outputs_are_all_compared() -> None:
     model = parse_network(from_floats(), "floats")
-    samples = [given(1.0, 1e12, 2.0, 3.0)]
+    samples = [floats(1.0, 1e12, 2.0, 3.0)]
     report = judged(model, samples, golden_outputs(model, samples))
     assert report.golden is not None
     assert (report.golden.elements, report.golden.left_out) == (4, 0)
@@ -113,8 +115,8 @@ def test_equal_outputs_are_all_compared() -> None:
 def test_a_power_that_overflows_is_left_out() -> None:
     net = NetworkBuilder("powers")
     base, exponent = (net.input((3,), "int32", None, name=name) for name in ("base", "exponent"))
-    (made,) = net.operator("POW", (base, exponent), (Spec((3,), "int32", name="made"),))
-    network = parse_network(net.build(made), "powers")
+    (power,) = net.operator("POW", (base, exponent), (Spec((3,), "int32", name="made"),))
+    network = parse_network(net.build(power), "powers")
     sample = {"base": np.int32([2, -2, 46341]), "exponent": np.int32([31, 31, 2])}
     left_out = undefined_outputs(network, [sample])
     assert left_out is not None
@@ -127,18 +129,18 @@ def test_a_stack_without_enough_data_is_left_out() -> None:
     samples = random_samples(network, 9, seed=1)
     golden = golden_outputs(network, samples)
     stack, is_valid = (tensor.name for tensor in network.outputs)
-    found = undefined_outputs(network, samples)
-    assert found is not None and "SignalStacker" in found.why
+    left_out = undefined_outputs(network, samples)
+    assert left_out is not None and "SignalStacker" in left_out.why
     awaits = [not wanted[is_valid].item() for wanted in golden]
     assert {*awaits} == {True, False}
-    assert [bool(mask) and bool(mask[stack].all()) for mask in found.masks] == awaits
+    assert [bool(mask) and bool(mask[stack].all()) for mask in left_out.masks] == awaits
 
 
 def test_a_missing_output_is_no_undefined_one() -> None:
     mask = LeftOut([{"y": np.array([True, False])}], "why")
     wanted: list[Arrays] = [{"y": np.array([1, 2], np.int8)}]
-    found = compare("tflm", [{}], wanted, left_out=mask)
-    assert (found.mismatches, found.elements, found.left_out) == (1, 1, 1)
+    compared = compare("tflm", [{}], wanted, left_out=mask)
+    assert (compared.mismatches, compared.elements, compared.left_out) == (1, 1, 1)
 
 
 def test_no_layer_is_blamed_for_what_is_left_out() -> None:
@@ -151,7 +153,7 @@ def test_no_layer_is_blamed_for_what_is_left_out() -> None:
 def test_verify_on_a_processor_that_saturates(tmp_path: Path) -> None:
     """Arm's conversion saturates; x86's, on which the oracle runs, gives the smallest integer."""
     (tmp_path / "floats.tflite").write_bytes(from_floats())
-    np.savez(tmp_path / "x.npz", x=np.stack([given(1.0, 1e12, -2.0, 3.0)["x"]]))
+    np.savez(tmp_path / "x.npz", x=np.stack([floats(1.0, 1e12, -2.0, 3.0)["x"]]))
     command = ["verify", str(tmp_path / "floats.tflite"), "--board", "corstone300"]
     done = CliRunner().invoke(cli, [*command, "--input", str(tmp_path / "x.npz")])
     assert done.exit_code == 0, done.output

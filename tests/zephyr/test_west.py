@@ -74,7 +74,7 @@ def test_the_command_is_where_the_manifest_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "passed"),
+    ("command", "options", "passed"),
     [
         ("project", ["m.tflite"], ["m.tflite", "--platform", "zephyr"]),
         ("verify", ["--samples", "3"], ["--samples", "3", "--platform", "zephyr"]),
@@ -84,9 +84,9 @@ def test_the_command_is_where_the_manifest_says() -> None:
     ],
 )
 def test_what_takes_a_platform_is_for_zephyr(
-    command: str, given: list[str], passed: list[str]
+    command: str, options: list[str], passed: list[str]
 ) -> None:
-    assert load_command().with_platform(command, given) == passed
+    assert load_command().with_platform(command, options) == passed
 
 
 def test_west_runs_it_in_a_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,47 +96,47 @@ class Hooks:
 @pytest.fixture(params=itertools.product([True, False], [True, False]), ids=str)
 def hooks(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Hooks, bool]:
     is_pointer, is_zephyrs = request.param
-    made = Hooks(tmp_path / "stub", is_pointer, is_zephyrs)
+    built = Hooks(tmp_path / "stub", is_pointer, is_zephyrs)
     if not is_zephyrs:
-        made.enable()
-    return made, is_pointer
+        built.enable()
+    return built, is_pointer
 
 
 RANGES = ((0x7000_0000, 31_104), (0x3100_0000, 22_208), (0x3101_0000, 512))
 
 
 def test_each_range_is_flushed_and_invalidated_once(hooks: tuple[Hooks, bool]) -> None:
-    made, is_pointer = hooks
+    built, is_pointer = hooks
     for name, what in (("flush", FLUSH), ("invalidate", INVALIDATE)):
-        call = getattr(made.c, f"ethosu_{name}_dcache")
+        call = getattr(built.c, f"ethosu_{name}_dcache")
         if is_pointer:
             for addr, size in RANGES:
                 call(ctypes.c_void_p(addr), ctypes.c_size_t(size))
         else:
-            given = (*RANGES, (0, 0))  # a base pointer that is not in use
-            addrs = (ctypes.c_uint64 * len(given))(*(addr for addr, _ in given))
-            sizes = (ctypes.c_size_t * len(given))(*(size for _, size in given))
-            call(addrs, sizes, ctypes.c_int(len(given)))
-        assert made.notes() == [(what, addr, size) for addr, size in RANGES]
+            ranges = (*RANGES, (0, 0))  # a base pointer that is not in use
+            addrs = (ctypes.c_uint64 * len(ranges))(*(addr for addr, _ in ranges))
+            sizes = (ctypes.c_size_t * len(ranges))(*(size for _, size in ranges))
+            call(addrs, sizes, ctypes.c_int(len(ranges)))
+        assert built.notes() == [(what, addr, size) for addr, size in RANGES]
 
 
 def test_null_is_all_memory_and_nothing_is_lost(tmp_path: Path) -> None:
     for is_zephyrs in (True, False):
-        made = Hooks(tmp_path / str(is_zephyrs), True, is_zephyrs)
+        built = Hooks(tmp_path / str(is_zephyrs), True, is_zephyrs)
         if not is_zephyrs:
-            made.enable()
-        made.c.ethosu_flush_dcache(None, ctypes.c_size_t(0))
-        made.c.ethosu_invalidate_dcache(None, ctypes.c_size_t(0))
-        assert made.notes() == [(FLUSH_ALL, 0, 0), (FLUSH_AND_INVALIDATE_ALL, 0, 0)]
+            built.enable()
+        built.c.ethosu_flush_dcache(None, ctypes.c_size_t(0))
+        built.c.ethosu_invalidate_dcache(None, ctypes.c_size_t(0))
+        assert built.notes() == [(FLUSH_ALL, 0, 0), (FLUSH_AND_INVALIDATE_ALL, 0, 0)]
 
 
 @pytest.mark.parametrize("is_pointer", [True, False])
 def test_a_cache_that_is_off_is_left_alone(is_pointer: bool, tmp_path: Path) -> None:
-    made = Hooks(tmp_path / "stub", is_pointer, False)
-    for call in (made.c.ethosu_flush_dcache, made.c.ethosu_invalidate_dcache):
+    built = Hooks(tmp_path / "stub", is_pointer, False)
+    for call in (built.c.ethosu_flush_dcache, built.c.ethosu_invalidate_dcache):
         if is_pointer:
             call(ctypes.c_void_p(64), ctypes.c_size_t(64))
             call(None, ctypes.c_size_t(0))
         else:
             call((ctypes.c_uint64 * 1)(64), (ctypes.c_size_t * 1)(64), ctypes.c_int(1))
-    assert made.notes() == []
+    assert built.notes() == []

@@ -200,7 +200,7 @@ WITHOUT = {
 def test_a_driver_for_nothing_or_another_npu_is_a_sentence(
     place: Path, name: str, tmp_path: Path
 ) -> None:
-    chosen = {one: value for one, value in CHOSEN.items() if one != name}
+    chosen = {option: value for option, value in CHOSEN.items() if option != name}
     status, said = configure(tmp_path, [place], {"CONFIG_ETHOSGEN_PLUS_ONE": "y", **chosen})
     assert status != 0 and re.search(WITHOUT[name], said), said
 
@@ -235,13 +235,15 @@ def test_the_pages_manifest_is_wests() -> None:
     (project,) = snippets("yaml", "Zephyr")
     text = f"manifest:\n  projects:\n{project}"
     manifest = Manifest.from_data(text.replace("NAME", "kws"), import_flags=ImportFlag.IGNORE)
-    assert [one.path for one in manifest.projects if one.name == "kws"] == ["modules/kws"]
+    assert [project.path for project in manifest.projects if project.name == "kws"] == [
+        "modules/kws"
+    ]
 
 
 def labels(header: Path, name: str) -> tuple[str, str]:
     """Return the names of a network's input and output."""
-    found = re.findall(rf"static inline int8_t \*{name}_(\w+)\(void\)", header.read_text())
-    return found[0], found[1]
+    names = re.findall(rf"static inline int8_t \*{name}_(\w+)\(void\)", header.read_text())
+    return names[0], names[1]
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +260,9 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     words = {"npu": "digits_int8", "cpu": "image_net", "ended": str(ENDED)}
     for kind, prefix in (("npu", ""), ("cpu", "cpu_")):
         name = words[kind]
-        given, made = labels(folder / name / "model" / f"{name}.h", name)
-        words |= {f"{prefix}in": given, f"{prefix}out": made}
-        words |= {f"{prefix}IN": given.upper(), f"{prefix}OUT": made.upper()}
+        input_, output = labels(folder / name / "model" / f"{name}.h", name)
+        words |= {f"{prefix}in": input_, f"{prefix}out": output}
+        words |= {f"{prefix}IN": input_.upper(), f"{prefix}OUT": output.upper()}
         words[kind.upper()] = name.upper()
     product = folder / "product"
     (product / "src").mkdir(parents=True)
@@ -270,7 +272,9 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[st
     (overlay,) = snippets("dts", "Zephyr")
     (product / "app.overlay").write_text(overlay)
     (lines,) = snippets("cmake", "Zephyr")
-    modules = '" "'.join(str(folder / one) for one in ("neighbour", "image_net", "digits_int8"))
+    modules = '" "'.join(
+        str(folder / module) for module in ("neighbour", "image_net", "digits_int8")
+    )
     (product / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\n"
         f"{lines.replace('PATH', modules)}project(product C)\n"

@@ -150,7 +150,7 @@ def test_the_linker_snippet_places_every_section_of_the_library(place: Path) -> 
 
 def test_a_board_without_an_npu_chooses_no_memory(tmp_path: Path) -> None:
     """Its flash and RAM are Zephyr's, which also has the counter."""
-    for board in (one for one in map(load_board, board_names()) if one.npu is None):
+    for board in (board for board in map(load_board, board_names()) if board.npu is None):
         if ZEPHYR not in board.platforms:
             continue
         project = render(make_cpu_program(), board, platform=ZEPHYR)

@@ -145,7 +145,7 @@ def test_native_sim_takes_the_compiler_of_this_machine_without_zephyrs_sdk(
 
 
 @pytest.mark.parametrize(
-    ("name", "found", "missing"),
+    ("name", "present", "missing"),
     [
         ("corstone300", ["cmsis_6"], "hal_ethos_u"),
         ("nrf52840dk", ["cmsis_6", "hal_ethos_u"], "hal_nordic"),
@@ -155,7 +155,7 @@ def test_native_sim_takes_the_compiler_of_this_machine_without_zephyrs_sdk(
 )
 def test_a_module_that_zephyr_lacks_is_named(
     name: str,
-    found: list[str],
+    present: list[str],
     missing: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -169,7 +169,7 @@ def test_a_module_that_zephyr_lacks_is_named(
 
     def step(command: list[str], *_: object) -> None:
         place.mkdir(parents=True)
-        listed = [f'"{one}":"/modules/{one}":"${{DIR}}"\n' for one in found]
+        listed = [f'"{module}":"/modules/{module}":"${{DIR}}"\n' for module in present]
         (place / "zephyr_modules.txt").write_text("".join(listed))
         raise BuildError("what Kconfig said")
 

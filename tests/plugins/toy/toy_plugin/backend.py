@@ -133,7 +133,7 @@ class Toy:
     ) -> list[Listing]:
         raise UnsupportedError("the adder has no commands")
 
-    def files(self, made: Sequence[Plan]) -> ProjectFiles:
+    def files(self, plans: Sequence[Plan]) -> ProjectFiles:
         return ProjectFiles()
 
     def firmware_facts(

@@ -36,8 +36,8 @@ class Adder(Library):
     def compile(self, asked: Graph, allocation: Allocation[ResidualIndex]) -> Mapping[int, Kernel]:
         return {op.index: call(op, asked) for op in asked.operators if takes(op, asked)}
 
-    def files(self, made: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
-        if not any("toy_add.c" in k.sources for kernels in made for k in kernels.values()):
+    def files(self, graphs: Sequence[Mapping[int, Kernel]]) -> ProjectFiles:
+        if not any("toy_add.c" in k.sources for kernels in graphs for k in kernels.values()):
             return ProjectFiles()
         files = {name: name for name in ("toy_add.c", "toy_add.h")}
         return ProjectFiles(str(FOLDER), files, headers=("toy_add.h",))

@@ -194,7 +194,8 @@ def _squeezed(inputs: Sequence[Spec], options: Options) -> Shape:
 def _gathered(inputs: Sequence[Spec], options: Options) -> Shape:
     shape, indices = inputs[0].shape, inputs[1].shape
     axis = options.get("axis", 0) % len(shape)
-    batches = options.get("batch_dims", 0) % max(len(indices), 1)
+    batches = options.get("batch_dims", 0)
+    batches += len(indices) if batches < 0 else 0
     return _changed(shape, axis, *indices[batches:])
 
 

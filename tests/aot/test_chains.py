@@ -237,8 +237,10 @@ def test_what_has_several_outputs_stays() -> None:
     net = NetworkBuilder("split", seed=7)
     x = net.relu(net.input((1, 4)))
     parts = [net.like(x, (1, 2))] * 2
-    made = net.operator("SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2})
-    assert not compile_program(cpu_plan(net.build(*made)), "net").fused
+    halves = net.operator(
+        "SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2}
+    )
+    assert not compile_program(cpu_plan(net.build(*halves)), "net").fused
 
 
 def test_a_larger_result_is_not_made_while_what_it_comes_from_is_there() -> None:
@@ -281,9 +283,11 @@ def test_no_int8_tensor_is_ever_wider_in_memory() -> None:
 
 def _stack_elements(function: Any) -> int:
     """Return the elements of all buffers that a PrimFunc allocates."""
-    found: list[Any] = []
-    tvm_ffi.structural_walk(function.body, (tirx.AllocBuffer, found.append))
-    return sum(math.prod(int(size) for size in one.buffer.shape) for one in found)
+    allocations: list[Any] = []
+    tvm_ffi.structural_walk(function.body, (tirx.AllocBuffer, allocations.append))
+    return sum(
+        math.prod(int(size) for size in allocation.buffer.shape) for allocation in allocations
+    )
 
 
 def _unused(*_: object) -> dict[str, object]:

@@ -88,10 +88,10 @@ class MemoryNpu:
     def __call__(self, stream: int, bases: list[int]) -> int:
         partition = self.plan.partitions[stream]
         inputs = {self._name(i): self._view(i, stream, bases).copy() for i in partition.inputs}
-        made = self.npu(partition, inputs)
+        results = self.npu(partition, inputs)
         self._spoil(partition.operator)
         for index in partition.outputs:
-            self._view(index, stream, bases)[...] = made[self._name(index)]
+            self._view(index, stream, bases)[...] = results[self._name(index)]
         return 0
 
     def _name(self, index: int) -> str:
@@ -281,11 +281,11 @@ def test_evaluating_a_fully_offloaded_network_imports_no_tvm() -> None:
 def test_a_dynamic_range_network_is_named_with_what_to_do(code: str) -> None:
     net = NetworkBuilder("hybrid", seed=1)
     shapes = {"FULLY_CONNECTED": ((1, 4), (3, 4), (1, 3)), "CONV_2D": ((1, 2, 2, 4), (3, 1, 1, 4))}
-    shape, weight, *made = shapes[code]
+    shape, weight, *rest = shapes[code]
     x = net.input(shape, "float32", None)
     weights = net.constant(net.random_integers(weight), scale=0.02)
     bias = net.constant([0.5, -1.0, 2.0], "float32")
-    spec = Spec((*made, (1, 2, 2, 3))[0], "float32")
+    spec = Spec((*rest, (1, 2, 2, 3))[0], "float32")
     (y,) = net.operator(code, [x, weights, bias], [spec])
     with pytest.raises(UnsupportedError) as refusal:
         compile_program(cpu_plan(net.build(y)), "net")

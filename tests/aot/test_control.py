@@ -66,9 +66,9 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
         generated = GeneratedC(compile_program(plan, "net"), folder)
         for start in ("built", "reset"):
             for sample, wanted in zip(samples, golden, strict=True):
-                status, made = generated.run(sample)
+                status, outputs = generated.run(sample)
                 assert status == 0, start
-                assert_equal(made, wanted)
+                assert_equal(outputs, wanted)
             generated.reset()
     evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
@@ -101,8 +101,8 @@ def _missing_in_a_branch(net: NetworkBuilder) -> list[int]:
     numbers = []
     for name in ("then", "else"):
         inner, (x,) = subgraph(name, [IMAGE])
-        made = inner.operator("ROUND", [x], [IMAGE])[0]  # TFLite knows it for float32 only
-        numbers.append(net.subgraph(inner, inner.relu(made)))
+        rounded = inner.operator("ROUND", [x], [IMAGE])[0]  # TFLite knows it for float32 only
+        numbers.append(net.subgraph(inner, inner.relu(rounded)))
     options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
     x = net.input(IMAGE.shape, scale=0.05)
     return list(net.operator("IF", [is_positive(net), x], [IMAGE], options))
@@ -110,9 +110,9 @@ def _missing_in_a_branch(net: NetworkBuilder) -> list[int]:
 
 def _calls_itself(net: NetworkBuilder) -> list[int]:
     body, (count,) = subgraph("body", [COUNT])
-    made = loop(body, [count], 1, 2)
+    results = loop(body, [count], 1, 2)
     cond = below(net, [COUNT])
-    number = net.subgraph(body, *made)
+    number = net.subgraph(body, *results)
     return list(loop(net, [net.input((1,), "int32", None)], cond, number))
 
 
@@ -143,9 +143,9 @@ def _two_sizes(net: NetworkBuilder) -> list[int]:
 def _another_type(net: NetworkBuilder) -> list[int]:
     body, (count,) = subgraph("body", [COUNT])
     wide = {"in_data_type": "int32", "out_data_type": "float32"}
-    made = body.operator("CAST", [plus_one(body, count)], [Spec((1,), "float32")], wide)
+    cast = body.operator("CAST", [plus_one(body, count)], [Spec((1,), "float32")], wide)
     cond = below(net, [COUNT])
-    return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, *made)))
+    return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, *cast)))
 
 
 REFUSED: dict[str, tuple[Callable[[NetworkBuilder], list[int]], str]] = {
@@ -179,12 +179,12 @@ def test_what_cannot_be_is_refused_with_its_place(name: str) -> None:
 
 def test_a_handle_is_no_input() -> None:
     net = NetworkBuilder("handles", seed=1)
-    given = net.tensor(HANDLE)
-    net.inputs.append(given)
+    handle = net.tensor(HANDLE)
+    net.inputs.append(handle)
     net.input((1,), "bool", None)
-    made = net.operator("READ_VARIABLE", [given], [BOOL])
+    values = net.operator("READ_VARIABLE", [handle], [BOOL])
     with pytest.raises(UnsupportedError, match="is a variable's handle"):
-        parse_network(net.build(*made), "handles")
+        parse_network(net.build(*values), "handles")
 
 
 # ---- beside the NPU ------------------------------------------------------------------------------

@@ -98,8 +98,8 @@ def test_estimates_are_near_what_was_counted(key: tuple[str, str, tuple[int, ...
         shape = (batch, rows, columns)
         inputs = [net.input((batch, rows, depth), dtype, None, 0)]
         inputs.append(net.input((batch, depth, columns), dtype, None, 0))
-    made = net.operator(code, inputs, [Spec(shape, dtype)])
-    graph = parse_network(net.build(*made), "cost").graph
+    outputs = net.operator(code, inputs, [Spec(shape, dtype)])
+    graph = parse_network(net.build(*outputs), "cost").graph
     estimate = estimate_cycles(graph.operators[0], graph.tensors)
     assert estimate is not None
     assert 0.7 < estimate / COUNTED[key] < 1.4

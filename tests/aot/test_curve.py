@@ -23,9 +23,9 @@ def test_every_value_equals_litert(code: str, scale: float, unit: float) -> None
     network = parse_network(net.build(y), "curve")
     sample = {network.inputs[0].name: np.arange(-32768, 32768, dtype=np.int16).reshape(256, 256)}
     (golden,) = LITERT.run(network, [sample])
-    made = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
+    outputs = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
     ((name, wanted),) = golden.items()
-    assert np.array_equal(made[name], wanted)
+    assert np.array_equal(outputs[name], wanted)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,6 @@ def _differing_bytes(code: str, scale: float, unit: float, point: int, oracle: O
     network = parse_network(net.build(y), "curve")
     sample = {network.inputs[0].name: np.arange(-128, 128, dtype=np.int8).reshape(16, 16)}
     (golden,) = oracle.run(network, [sample])
-    made = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
+    outputs = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
     ((name, wanted),) = golden.items()
-    return int(np.count_nonzero(made[name] != wanted))
+    return int(np.count_nonzero(outputs[name] != wanted))

@@ -31,17 +31,18 @@ def detector(rows: int, classes: int, columns: int, **options: Any) -> Network:
     scores = net.input((1, rows, columns), "float32", None, name="scores")
     centres, sizes = net.random.uniform(0, 1, (rows, 2)), net.random.uniform(0.1, 0.5, (rows, 2))
     anchors = net.constant(np.concatenate([centres, sizes], 1).astype(np.float32))
-    given = {
+    settings = {
         "max_detections": MOST, "max_classes_per_detection": 1, "detections_per_class": 4,
         "use_regular_nms": True, "nms_score_threshold": 0.1, "nms_iou_threshold": 0.5,
         "num_classes": classes, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
     } | options  # fmt: skip
     outputs = [Spec(shape, "float32") for shape in ((1, MOST, 4), (1, MOST), (1, MOST), (1,))]
-    made = net.operator(
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    results = net.operator(
         "CUSTOM", [encodings, scores, anchors], outputs, custom_code=DETECTION,
-        custom_options=bytes(flexbuffers.Dumps({k: v for k, v in given.items() if v is not None})),
+        custom_options=bytes(flexbuffers.Dumps(chosen)),
     )  # fmt: skip
-    return parse_network(net.build(*made), "detector")
+    return parse_network(net.build(*results), "detector")
 
 
 def samples_of(network: Network, steps: int | None) -> list[Arrays]:
@@ -63,16 +64,16 @@ def quantized(shaped: bool = True, **options: Any) -> Network:
     corners = net.random.integers(20, 156, (40, 4)).astype(np.uint8)
     anchors = net.constant(corners, scale=0.00645, zero_point=2)
     shapes = ((1, MOST, 4), (1, MOST), (1, MOST), (1,)) if shaped else ((),) * 4
-    given = {
+    settings = {
         "max_detections": MOST, "max_classes_per_detection": 1, "num_classes": 3,
         "use_regular_nms": False, "nms_score_threshold": 1e-8, "nms_iou_threshold": 0.5,
         "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
     } | options  # fmt: skip
-    made = net.operator(
+    results = net.operator(
         "CUSTOM", [encodings, scores, anchors], [Spec(shape, "float32") for shape in shapes],
-        custom_code=DETECTION, custom_options=bytes(flexbuffers.Dumps(given)),
+        custom_code=DETECTION, custom_options=bytes(flexbuffers.Dumps(settings)),
     )  # fmt: skip
-    return parse_network(net.build(*made), "detector")
+    return parse_network(net.build(*results), "detector")
 
 
 CASES: dict[str, tuple[Network, int | None]] = {
@@ -94,10 +95,10 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
-        made = generated.outputs(sample)
+        c_outputs = generated.outputs(sample)
         *_, count = golden.values()
         assert 0 < count.item() <= MOST
-        for outputs in (made, evaluate(sample, lambda *_: {})):
+        for outputs in (c_outputs, evaluate(sample, lambda *_: {})):
             for tensor, wanted in golden.items():
                 _assert_first(outputs[tensor], wanted, int(count.item()))
 
@@ -113,11 +114,11 @@ def test_uint8_equals_litert(shaped: bool, is_regular: bool, tmp_path: Path) -> 
     samples, plan = random_samples(network, 6, seed=2), cpu_plan(network)
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     for sample, golden in zip(samples, litert_outputs(network, samples), strict=True):
-        made = generated.outputs(sample)
+        c_outputs = generated.outputs(sample)
         *_, count = golden.values()
         assert count.item() > 2
         for tensor, wanted in golden.items():
-            _assert_first(made[tensor], wanted, int(count.item()))
+            _assert_first(c_outputs[tensor], wanted, int(count.item()))
 
 
 def test_a_detector_without_shapes_is_offloaded_around() -> None:
@@ -126,13 +127,13 @@ def test_a_detector_without_shapes_is_offloaded_around() -> None:
     assert plan.residual.output_tensors()[0].shape == (1, MOST, 4)
 
 
-def _assert_first(made: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], count: int) -> None:
+def _assert_first(output: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], count: int) -> None:
     """Compare the detections that there are; the number of them is an output of one element."""
     if wanted.shape == (1,):
-        assert made.item() == wanted.item()
+        assert output.item() == wanted.item()
         return
-    np.testing.assert_array_equal(made[0, :count], wanted[0, :count])
-    assert not made[0, count:].any()
+    np.testing.assert_array_equal(output[0, :count], wanted[0, :count])
+    assert not output[0, count:].any()
 
 
 def test_sizes_are_exponentials_which_may_round_either_way() -> None:

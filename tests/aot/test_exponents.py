@@ -35,11 +35,11 @@ def _sum(code: str, dtype: str) -> Case:
 
     def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         pair = _pair(net, dtype, 1.0, 0.75)
-        made = list(net.operator(code, pair, [Spec(SHAPE, dtype, 2.0 / widen / ratio, 0)]))
+        results = list(net.operator(code, pair, [Spec(SHAPE, dtype, 2.0 / widen / ratio, 0)]))
         if ratio <= 0.5:
             pair = _pair(net, dtype, 1.0, 2.0 * ratio)
-            made += net.operator(code, pair, [Spec(SHAPE, dtype, 1.5, 0)])
-        return made
+            results += net.operator(code, pair, [Spec(SHAPE, dtype, 1.5, 0)])
+        return results
 
     return build
 
@@ -52,11 +52,11 @@ def _binary(code: str, dtype: str, output: Callable[[float], float]) -> Case:
     return build
 
 
-def _unary(code: str, dtype: str, made: str | None = None) -> Case:
+def _unary(code: str, dtype: str, target: str | None = None) -> Case:
     def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
         x = net.input(SHAPE, dtype, 0.5)
         options = {"alpha": 0.25} if code == "LEAKY_RELU" else {}
-        spec = Spec(SHAPE, made or dtype, 0.5 / ratio, 0)
+        spec = Spec(SHAPE, target or dtype, 0.5 / ratio, 0)
         return net.operator(code, [x], [spec], options)
 
     return build
@@ -96,9 +96,9 @@ def _weighted(code: str) -> Callable[[NetworkBuilder, int, dict[str, object]], i
         options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
         options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
         options |= {"depth_multiplier": 1} if axis else {}
-        made = SHAPE if code != "FULLY_CONNECTED" else (1, 8)
+        target = SHAPE if code != "FULLY_CONNECTED" else (1, 8)
         options = options if code != "FULLY_CONNECTED" else {}
-        spec = Spec(made, dtype, fixed["scale"], 0)  # type: ignore[arg-type]
+        spec = Spec(target, dtype, fixed["scale"], 0)  # type: ignore[arg-type]
         return net.operator(code, [x, weights, bias], [spec], options)[0]
 
     return make
@@ -163,8 +163,8 @@ def test_results_equal_tflite_micros(exponent: int, tmp_path: Path) -> None:
     net = NetworkBuilder("edges", seed=exponent + 99)
     names = [name for name in CASES if _applies(name, exponent)]
     assert len(names) >= 20
-    made = [y for name in names for y in CASES[name](net, MANTISSA * 2.0**exponent)]
-    plan = cpu_plan(net.build(*made))
+    results = [y for name in names for y in CASES[name](net, MANTISSA * 2.0**exponent)]
+    plan = cpu_plan(net.build(*results))
     samples, golden = samples_and_golden(plan.network, 3)
     program = GeneratedC(compile_program(plan, "net"), tmp_path)
     program.check(samples, golden)

@@ -91,6 +91,8 @@ def test_the_c_is_exact_for_every_factor_and_zero_point(
     samples = ends(network)
     firmware = GeneratedC(program, tmp_path, flags=["-O2"])
     for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
-        status, made = firmware.run(sample)
-        wrong = [name for name, values in golden.items() if not np.array_equal(made[name], values)]
+        status, arrays = firmware.run(sample)
+        wrong = [
+            name for name, values in golden.items() if not np.array_equal(arrays[name], values)
+        ]
         assert status == 0 and not wrong

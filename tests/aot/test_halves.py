@@ -35,9 +35,9 @@ def test_a_layer_with_float16_weights_equals_litert(tmp_path: Path) -> None:
     assert not any("dequantize" in source for source in program.sources.values())
     generated = GeneratedC(program, tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):
-        made = generated.outputs(sample)
+        outputs = generated.outputs(sample)
         for name, array in golden.items():
-            np.testing.assert_allclose(made[name], array, rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(outputs[name], array, rtol=1e-6, atol=1e-6)
             assert np.any(array)
 
 

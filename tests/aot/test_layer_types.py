@@ -47,20 +47,20 @@ def test_random_layers_equal_tflite_micro(dtype: str, seed: int, tmp_path: Path)
     samples = random_samples(network, 2, seed=3)
     evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
-        made = generated.outputs(sample)
-        _assert_close("C", made, golden, codes)
+        arrays = generated.outputs(sample)
+        _assert_close("C", arrays, golden, codes)
         _assert_close("LLVM", evaluate(sample, _unused), golden, codes)
 
 
-def _assert_close(how: str, made: Arrays, golden: Arrays, codes: dict[str, str]) -> None:
+def _assert_close(how: str, outputs: Arrays, golden: Arrays, codes: dict[str, str]) -> None:
     """Fail unless all is equal; SOFTMAX of reals may be off by what expf of the library is."""
-    assert set(made) == set(golden)
+    assert set(outputs) == set(golden)
     for name, wanted in golden.items():
-        assert made[name].dtype == wanted.dtype
+        assert outputs[name].dtype == wanted.dtype
         if wanted.dtype == np.float32 and codes[name] == "SOFTMAX":
-            np.testing.assert_array_max_ulp(made[name], wanted, LIBRARY_ULP)
+            np.testing.assert_array_max_ulp(outputs[name], wanted, LIBRARY_ULP)
             continue
-        np.testing.assert_array_equal(made[name], wanted, f"{how}, {codes[name]} {name}")
+        np.testing.assert_array_equal(outputs[name], wanted, f"{how}, {codes[name]} {name}")
 
 
 def _unused(*_: object) -> dict[str, object]:
@@ -102,10 +102,10 @@ def test_a_share_of_less_than_half_a_step_is_none(tmp_path: Path) -> None:
         net.build(*(net.softmax(net.input((1, n), name=f"x{n}")) for n in (1024, 2048))), "softmax"
     )
     plan, sample = cpu_plan(network), {t.name: np.zeros(t.shape, np.int8) for t in network.inputs}
-    status, made = GeneratedC(compile_program(plan, "net"), tmp_path).run(sample)
+    status, outputs = GeneratedC(compile_program(plan, "net"), tmp_path).run(sample)
     assert status == 0
-    assert_equal(made, {t.name: np.full(t.shape, -128, np.int8) for t in network.outputs})
-    assert_equal(make_evaluator(plan)(sample, lambda *_: {}), made)
+    assert_equal(outputs, {t.name: np.full(t.shape, -128, np.int8) for t in network.outputs})
+    assert_equal(make_evaluator(plan)(sample, lambda *_: {}), outputs)
 
 
 def _assert_equal(network: Network, folder: Path) -> None:

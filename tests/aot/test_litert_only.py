@@ -32,9 +32,9 @@ def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:
     wanted = LITERT.run(network, samples)
     generated = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path)
     for sample, golden in zip(samples, wanted, strict=True):
-        made = generated.outputs(sample)
+        outputs = generated.outputs(sample)
         assert any(np.any(array) for array in golden.values())
-        assert_equal(made, golden)
+        assert_equal(outputs, golden)
 
 
 @needs_gcc

@@ -3,9 +3,10 @@
 import itertools
 from collections.abc import Sequence
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ethosgen.aot.graph.storage import ALIGNMENT
@@ -37,15 +38,15 @@ def make_plan(
         Tensor(i, f"t{i}", (size,), "int8", data=bytes(size) if i in constants else None)
         for i, size in enumerate(sizes)
     )
-    made = tuple(
+    numbered = tuple(
         Operator(i, code, reads, writes) for i, (code, reads, writes) in enumerate(operators)
     )
     partitions = tuple(
         Partition(f"p{op.index}", op.index, Call(Function("run")), op.inputs, op.outputs)
-        for op in made
+        for op in numbered
         if op.code == NPU
     )
-    graph = Graph("main", tensors, made, inputs, outputs)
+    graph = Graph("main", tensors, numbered, inputs, outputs)
     return Plan(
         Network("m", (graph,)),
         io,
@@ -190,7 +191,7 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 @pytest.mark.slow
-@given(plans(), st.data())
+@hypothesis.given(plans(), st.data())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_needed_is_overwritten(plan: Plan, data: st.DataObject) -> None:
     cpu = [op.index for op in plan.residual.operators if op.code == "SOFTMAX"]
@@ -201,7 +202,7 @@ def test_nothing_needed_is_overwritten(plan: Plan, data: st.DataObject) -> None:
     assert memory.arena_bytes <= total
 
 
-@given(st.lists(st.integers(1, 1000), min_size=2, max_size=12))
+@hypothesis.given(st.lists(st.integers(1, 1000), min_size=2, max_size=12))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_chain_needs_hardly_more_than_its_widest_step(sizes: list[int]) -> None:
     operators = [("SOFTMAX", (i,), (i + 1,)) for i in range(len(sizes) - 1)]

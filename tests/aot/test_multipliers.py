@@ -26,15 +26,15 @@ RANGES = ((1e-5, 4e-5), (3e-3, 9e-3), (3e-5, 6e-5))
 def _telling_scales(seed: int) -> Iterator[tuple[float, float, float]]:
     """Yield scales of an input, weights and an output whose product's precision matters."""
     rng = np.random.default_rng(seed)
-    found = 0
-    while found < COUNT:
-        one, two, out = (
+    count = 0
+    while count < COUNT:
+        first, second, out = (
             np.float32(rng.uniform(*r)) for r in ((1e-5, 4e-5), (3e-3, 9e-3), (3e-5, 6e-5))
         )
-        single, double = float(one * two), float(one) * float(two)
+        single, double = float(first * second), float(first) * float(second)
         if _short(single / float(out)) != _short(double / float(out)):
-            found += 1
-            yield float(one), float(two), float(out)
+            count += 1
+            yield float(first), float(second), float(out)
 
 
 def _short(real: float) -> tuple[int, int]:
@@ -49,8 +49,8 @@ def _differing(network: Network, oracle: Oracle, seed: int = 1, limit: int = 327
         for most in (limit if tensor.dtype == "int16" else 128,)
     }
     (golden,) = oracle.run(network, [sample])
-    made = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
-    return sum(int(np.count_nonzero(made[name] != golden[name])) for name in golden)
+    outputs = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
+    return sum(int(np.count_nonzero(outputs[name] != golden[name])) for name in golden)
 
 
 @pytest.mark.parametrize("scales", list(_telling_scales(1)))

@@ -106,7 +106,7 @@ def _layers() -> Part:
 def _moved() -> Part:
     """Operators that give bytes another shape; TFLite Micro has them for few types."""
     net = Bench(SEED)
-    made: dict[int, int] = {}
+    moved: dict[int, int] = {}
     for dtype in MOVED:
         x = net.feed((2, 1, 3), dtype)
         for code, shape, more, options in (
@@ -114,12 +114,12 @@ def _moved() -> Part:
             ("SQUEEZE", (2, 3), [], {"squeeze_dims": [1]}),
             ("EXPAND_DIMS", (2, 1, 1, 3), [net.constant(np.array(1), "int32")], None),
         ):
-            made[net.make(code, [x, *more], net.to(dtype, shape, x), options)] = x
-    network, sample = parse_network(net.build(*made), "moved"), net.samples(1)[0]
+            moved[net.make(code, [x, *more], net.to(dtype, shape, x), options)] = x
+    network, sample = parse_network(net.build(*moved), "moved"), net.samples(1)[0]
     tensors = net.tensors
     wanted = {
         tensors[y].name or "": sample[tensors[x].name or ""].reshape(tensors[y].shape)
-        for y, x in made.items()
+        for y, x in moved.items()
     }
     return Part(network, sample, wanted, {})
 
@@ -136,9 +136,9 @@ def _quantized_detector() -> Part:
     network = test_detection.quantized()
     sample = random_samples(network, 1, SEED)[0]
     wanted = LITERT.run(network, [sample])
-    found = int(wanted[0][network.outputs[-1].name].item())
+    kept = int(wanted[0][network.outputs[-1].name].item())
     for tensor in network.outputs[:-1]:
-        wanted[0][tensor.name][:, found:] = 0
+        wanted[0][tensor.name][:, kept:] = 0
     return Part(network, sample, wanted[0], {})
 
 

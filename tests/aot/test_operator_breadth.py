@@ -59,9 +59,9 @@ def _network(names: list[str], seed: int) -> tuple[Network, list[Arrays], dict[s
     outputs, owners = [], {}
     for name in names:
         _, dtype, build = CASES[name]
-        made = list(build(net, dtype))
-        outputs += made
-        owners |= {net.tensors[index].name or "": name for index in made}
+        results = list(build(net, dtype))
+        outputs += results
+        owners |= {net.tensors[index].name or "": name for index in results}
     return parse_network(net.build(*outputs), "bench.tflite"), net.samples(2), owners
 
 
@@ -104,20 +104,20 @@ def _compare(
     evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, wanted, strict=True):
         for _ in range(2):  # on both poisons
-            made = generated.outputs(sample)
-            _assert_close("C", made, golden, owners)
+            outputs = generated.outputs(sample)
+            _assert_close("C", outputs, golden, owners)
         _assert_close("LLVM", evaluate(sample, _unused), golden, owners)
 
 
-def _assert_close(how: str, made: Arrays, golden: Arrays, owners: Mapping[str, str]) -> None:
-    assert set(made) == set(golden)
+def _assert_close(how: str, outputs: Arrays, golden: Arrays, owners: Mapping[str, str]) -> None:
+    assert set(outputs) == set(golden)
     for name, wanted in golden.items():
-        assert made[name].dtype == wanted.dtype
+        assert outputs[name].dtype == wanted.dtype
         code, dtype, _ = CASES[owners[name]]
-        far = _distance(made[name], wanted) > registry()[code, dtype].ulp
+        far = _distance(outputs[name], wanted) > registry()[code, dtype].ulp
         assert not far.any(), (
             f"{how}, {owners[name]}, output {name}: {far.sum()} of {far.size} differ, "
-            f"{made[name][far][:5]} for {wanted[far][:5]}"
+            f"{outputs[name][far][:5]} for {wanted[far][:5]}"
         )
 
 

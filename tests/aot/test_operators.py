@@ -109,17 +109,17 @@ STEEP = {f"{code} 441.0 -61": _unary(code, 441.0, -61) for code in ("LOGISTIC", 
 """Nothing but the zero point is in the range of their tables, and TFLite Micro takes it for low."""
 
 
-def _hard_swish(scale: float, zero_point: int, made: float) -> Build:
+def _hard_swish(scale: float, zero_point: int, target: float) -> Build:
     def build(net: NetworkBuilder) -> int:
         x = net.input((1, 16, 16, 2), scale=scale, zero_point=zero_point)
-        return net.unary("HARD_SWISH", x, scale=made, zero_point=98)
+        return net.unary("HARD_SWISH", x, scale=target, zero_point=98)
 
     return build
 
 
 STEEP |= {
-    f"HARD_SWISH {scale} to {made}": _hard_swish(scale, 98, made)
-    for scale, made in ((0.006, 98.9), (1e-7, 1e-8), (0.1, 0.001), (1.0, 0.0079))
+    f"HARD_SWISH {scale} to {target}": _hard_swish(scale, 98, target)
+    for scale, target in ((0.006, 98.9), (1e-7, 1e-8), (0.1, 0.001), (1.0, 0.0079))
 }
 """Shifts beyond 15 bits, of the output and of the gate, and sums at the end of 16 bits."""
 

@@ -24,10 +24,10 @@ def plan() -> Plan:
     x = net.conv2d(net.input((1, 8, 8, 4)), 8)
     y = net.operator("FLOOR_MOD", [x, x], [net.tensors[x]])[0]
     network = parse_network(net.build(net.conv2d(net.add(x, y), 8)), net.name)
-    made = offload(network, ACCELERATOR)
-    assert len(made.partitions) == 2
-    assert made.offsets
-    return made
+    offloaded = offload(network, ACCELERATOR)
+    assert len(offloaded.partitions) == 2
+    assert offloaded.offsets
+    return offloaded
 
 
 def planned(plan: Plan) -> tuple[StepSchedule, MemoryPlan]:

@@ -78,9 +78,9 @@ def test_floats_are_near(name: str) -> None:
     samples, golden = samples_and_golden(plan.network, 6)
     evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
-        made = evaluate(sample, _never)
+        outputs = evaluate(sample, _never)
         for tensor, array in wanted.items():
-            np.testing.assert_allclose(made[tensor], array, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(outputs[tensor], array, rtol=1e-5, atol=1e-6)
 
 
 @needs_gcc

@@ -70,9 +70,9 @@ def test_a_registered_operator_runs_and_is_known_everywhere() -> None:
     (op,), graph = network.graph.operators, network.graph
     values = np.random.default_rng(1).integers(-128, 128, (2, 300)).astype(np.int8)
     plan = cpu_plan(network)
-    made = aot.make_evaluator(plan)({network.inputs[0].name: values}, lambda *_: {})
+    outputs = aot.make_evaluator(plan)({network.inputs[0].name: values}, lambda *_: {})
     expected = np.clip(2 * values.astype(int), -128, 127)
-    assert np.array_equal(made[network.outputs[0].name], expected)
+    assert np.array_equal(outputs[network.outputs[0].name], expected)
     assert "toy_twice" in "".join(aot.compile_program(plan, "toy").sources.values())
     assert aot.can_run(op, graph) and aot.cpu_operators()[TWICE] == {"int8": 1}
     assert not aot.is_exact(network), "it declares a tolerance"

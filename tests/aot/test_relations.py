@@ -29,9 +29,9 @@ def _differing(network: Network) -> tuple[int, int]:
     first, second = (tensor.name for tensor in network.inputs)
     sample = {first: near, second: rng.permutation(near).reshape(1, 64)}
     (golden,) = litert_outputs(network, [sample])
-    made = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
+    outputs = make_evaluator(cpu_plan(network))(sample, lambda *_: {})
     ((name, wanted),) = golden.items()
-    return int(np.count_nonzero(made[name] != wanted)), int(np.count_nonzero(wanted))
+    return int(np.count_nonzero(outputs[name] != wanted)), int(np.count_nonzero(wanted))
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -95,8 +95,8 @@ def test_the_npu_gets_what_follows(tmp_path: Path) -> None:
     net = NetworkBuilder("features", seed=4)
     x = signals.window(net, signals.plain(net, (1, 64), "int16"), 64, 12)
     (x,) = net.operator("CAST", [x], [Spec((1, 64), "int8", 0.05, 3)])
-    made = net.operator("RESHAPE", [x], [Spec((1, 8, 8, 1), "int8", 0.05, 3)])
-    network = parse_network(net.build(net.conv2d(made[0], 4)), "features")
+    reshaped = net.operator("RESHAPE", [x], [Spec((1, 8, 8, 1), "int8", 0.05, 3)])
+    network = parse_network(net.build(net.conv2d(reshaped[0], 4)), "features")
     plan = offload(network, ACCELERATOR)
     assert len(plan.partitions) == 1
     assert {op.custom_code for op in plan.residual.operators} >= {"SignalWindow", "ethos-u"}
@@ -108,9 +108,9 @@ def test_wide_numbers_are_inputs_outputs_and_constants(tmp_path: Path) -> None:
     edges = np.array([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1], np.uint64)
     x = signals.plain(net, (6,), "uint64")
     bits = net.constant(np.array(2), "int32")
-    made = [signals.square_root(net, v, bits) for v in (net.constant(edges), x)]
+    roots = [signals.square_root(net, v, bits) for v in (net.constant(edges), x)]
     (again,) = net.operator("RESHAPE", [x, net.constant([2, 3], "int32")], [Spec((2, 3), "uint64")])
-    network = parse_network(net.build(*made, x, again), "wide")
+    network = parse_network(net.build(*roots, x, again), "wide")
     check(network, [{"input_0": edges}], tmp_path)
     assert compile_program(cpu_plan(network, IoStyle.CALLER), "net").outputs
 
@@ -125,8 +125,8 @@ def test_square_roots_are_rounded_everywhere(tmp_path: Path) -> None:
     edges = np.array([n for n in numbers if n < 1 << 64], np.uint64)
     net = NetworkBuilder("roots", seed=3)
     x = signals.plain(net, edges.shape, "uint64")
-    made = signals.square_root(net, x, net.constant(np.array(0), "int32"))
-    check(parse_network(net.build(made), "roots"), [{"input_0": edges}], tmp_path)
+    computed = signals.square_root(net, x, net.constant(np.array(0), "int32"))
+    check(parse_network(net.build(computed), "roots"), [{"input_0": edges}], tmp_path)
 
 
 @needs_gcc
@@ -137,8 +137,8 @@ def test_bins_that_are_not_asked_for_are_0(tmp_path: Path) -> None:
     network = parse_network(net.build(signals.energy(net, x, 3, 7)), "energy")
     (sample,) = random_samples(network, 1, 5)
     (golden,) = golden_outputs(network, [sample])
-    status, made = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path).run(sample)
-    ((name, energies),) = made.items()
+    status, outputs = GeneratedC(compile_program(cpu_plan(network), "net"), tmp_path).run(sample)
+    ((name, energies),) = outputs.items()
     assert status == 0
     np.testing.assert_array_equal(energies[3:7], golden[name][3:7])
     assert not energies[:3].any() and not energies[7:].any()
@@ -203,10 +203,10 @@ REFUSED: dict[str, Refused] = {
 def test_what_does_not_fit_is_named(name: str) -> None:
     code, inputs, outputs, options, words = REFUSED[name]
     net = NetworkBuilder("signal", seed=1)
-    given = [signals.plain(net, *spec) for spec in inputs]
-    made = signals.make(net, code, given, [dataclasses.replace(s) for s in outputs], **options)
+    tensors = [signals.plain(net, *spec) for spec in inputs]
+    results = signals.make(net, code, tensors, [dataclasses.replace(s) for s in outputs], **options)
     with pytest.raises(UnsupportedError, match=rf"operator 1 of 1, {code} .*{words}"):
-        compile_program(cpu_plan(net.build(*made)), "net")
+        compile_program(cpu_plan(net.build(*results)), "net")
 
 
 def test_bands_out_of_bounds_are_named() -> None:
@@ -218,9 +218,11 @@ def test_bands_out_of_bounds_are_named() -> None:
         x = signals.plain(net, (8,), "uint32", "energies")
         bands = [net.constant(v, "int16") for v in (np.ones(20), np.ones(20), [0, 2, 3], [0, 2, 3])]
         inputs = [x, *bands, net.constant(widths, "int16")]
-        made = signals.make(net, "SignalFilterBank", inputs, [Spec((2,), "uint64")], num_channels=2)
+        results = signals.make(
+            net, "SignalFilterBank", inputs, [Spec((2,), "uint64")], num_channels=2
+        )
         with pytest.raises(UnsupportedError, match=words):
-            compile_program(cpu_plan(net.build(*made)), "net")
+            compile_program(cpu_plan(net.build(*results)), "net")
 
 
 @pytest.mark.parametrize("length", range(1, 40, 3))

@@ -22,12 +22,12 @@ def _branching() -> bytes:
     condition, x = net.input((1,), "bool", None), plain(net, (6,), "uint32")
     numbers = []
     for name, clamping in (("then", True), ("else", False)):
-        inner, (given,) = subgraph(name, [CHANNELS])
-        first, _ = spectral_subtraction(inner, given, clamping)
+        inner, (source,) = subgraph(name, [CHANNELS])
+        first, _ = spectral_subtraction(inner, source, clamping)
         numbers.append(net.subgraph(inner, spectral_subtraction(inner, first, clamping)[1]))
     options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
-    made = net.operator("IF", [condition, x], [CHANNELS], options)
-    return net.build(*made, *spectral_subtraction(net, x, True))
+    results = net.operator("IF", [condition, x], [CHANNELS], options)
+    return net.build(*results, *spectral_subtraction(net, x, True))
 
 
 @needs_gcc
@@ -54,6 +54,6 @@ def test_a_state_is_a_further_input() -> None:
     graph = parse_network(net.build(x), "plain").graph
     assert add_states(graph) == graph
     net = NetworkBuilder("one", seed=2)
-    made = spectral_subtraction(net, plain(net, (6,), "uint32"), True)
-    (operator,) = add_states(parse_network(net.build(*made), "one").graph).operators
+    results = spectral_subtraction(net, plain(net, (6,), "uint32"), True)
+    (operator,) = add_states(parse_network(net.build(*results), "one").graph).operators
     assert len(operator.inputs) == 2

@@ -83,13 +83,13 @@ def test_operators_in_subgraphs_follow_what_runs_them() -> None:
     ]
     text = program.sources["net_graph.c"]
     functions = re.findall(r"^(?:static )?int32_t (\w+)\([^{]*\{(.*?)^\}", text, re.M | re.S)
-    found = {
+    marks = {
         name.removeprefix("net_"): [int(n) for n in re.findall(r"ETHOSGEN_STEP\((\d+)\)", body)]
         for name, body in functions
         if "ETHOSGEN_STEP" in body
     }
     # Each subgraph ends with the number of what runs it.
-    assert found == {
+    assert marks == {
         "entry": [1, 0],
         "while_0_cond": [2, 1],
         "while_0_body": [3, 4, 10, 1],

@@ -34,23 +34,23 @@ def test_equals_tflite_micro(name: str, tmp_path: Path) -> None:
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     for _ in range(2):
         for sample, wanted in zip(samples, golden, strict=True):
-            made = generated.outputs(sample)
-            assert_equal(made, _settled(network, wanted, made))
+            outputs = generated.outputs(sample)
+            assert_equal(outputs, _settled(network, wanted, outputs))
         generated.reset()
     evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
-        made = evaluate(sample, lambda *_: {})
-        assert_equal(made, _settled(network, wanted, made))
+        outputs = evaluate(sample, lambda *_: {})
+        assert_equal(outputs, _settled(network, wanted, outputs))
 
 
-def _settled(network: Network, wanted: Arrays, made: Arrays) -> Arrays:
+def _settled(network: Network, wanted: Arrays, outputs: Arrays) -> Arrays:
     """Return the golden outputs with what an invalid one must be: all 0, or whole frames of 0."""
     settled, tensors = dict(wanted), network.graph.tensors
     for operator in network.graph.operators:
         if len(operator.outputs) == 2:
             data, valid = (tensors[i].name for i in operator.outputs)
             if not wanted[valid].item():
-                frames = made[data].reshape(-1, made[data].shape[-1])
+                frames = outputs[data].reshape(-1, outputs[data].shape[-1])
                 missing = ~frames.any(axis=1)
                 assert missing.any()
                 frames = wanted[data].reshape(frames.shape).copy()
@@ -64,8 +64,8 @@ def test_a_circular_buffer_keeps_what_the_npu_made(tmp_path: Path) -> None:
     """Vela takes its output for a variable of the network."""
     net = NetworkBuilder("stream", 3)
     x = net.conv2d(net.input((1, 1, 8, 4), "int8", 0.1, -7), channels=6, kernel=(1, 3))
-    made = net.tensors[x]
-    kept = Spec((1, 5, 8, 6), "int8", made.scale, made.zero_point, is_variable=True)
+    source = net.tensors[x]
+    kept = Spec((1, 5, 8, 6), "int8", source.scale, source.zero_point, is_variable=True)
     (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1)
     network = parse_network(net.build(net.conv2d(x, channels=5, kernel=(5, 3))), "stream")
     plan = offload(network, ACCELERATOR)
@@ -84,11 +84,11 @@ def test_an_inference_ends_where_a_circular_buffer_waits(tmp_path: Path) -> None
     generated = GeneratedC(program, tmp_path)
     evaluate = make_evaluator(plan)
     for sample, wanted in zip(samples, golden, strict=True):
-        status, made = generated.run(sample)
+        status, outputs = generated.run(sample)
         assert status == (0 if wanted else NOT_READY)
         assert_equal(evaluate(sample, lambda *_: {}), wanted)
         if wanted:
-            assert_equal(made, wanted)
+            assert_equal(outputs, wanted)
 
 
 REFUSED: dict[str, tuple[str, tuple[int, ...], list[Spec], dict[str, Any], str]] = {
@@ -129,12 +129,12 @@ def test_what_does_not_fit_is_named(name: str) -> None:
 
 def test_options_that_are_no_map_are_damage() -> None:
     net = NetworkBuilder("refused", 1)
-    made = net.operator(
+    results = net.operator(
         "CUSTOM", [net.input((4,), "int16", None, 0)], [Spec((4,), "int16")],
         custom_code="SignalDelay", custom_options=bytes(flexbuffers.Dumps([3])),
     )  # fmt: skip
     with pytest.raises(InputError, match="not a map"):
-        parse_network(net.build(*made), "net")
+        parse_network(net.build(*results), "net")
 
 
 def test_the_state_is_as_small_as_can_be() -> None:

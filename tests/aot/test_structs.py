@@ -94,11 +94,11 @@ def _numbered(declared: type[Struct], start: int = 1) -> Struct:
     hints = get_type_hints(declared)
     for place, field in enumerate(fields(declared)):  # type: ignore[arg-type]
         kinds = get_args(hints[field.name]) or (hints[field.name],)
-        made = [
+        numbers = [
             number + place + n if kind is int else _numbered(kind, 100 * (number + place + n))
             for n, kind in enumerate(kinds)
         ]
-        values[field.name] = tuple(made) if get_args(hints[field.name]) else made[0]
+        values[field.name] = tuple(numbers) if get_args(hints[field.name]) else numbers[0]
         number += len(kinds)
     return declared(**values)
 
@@ -116,17 +116,17 @@ def test_the_compiler_sees_the_bytes_of_every_struct(tmp_path: Path) -> None:
     ours = [declared for name, declared in Struct.declared.items() if name.startswith("ethosgen_")]
     assert len(ours) > 40
     everything = "".join(text for _, text in headers)
-    assert all(everything.count(f"\nstruct {one.c_name} {{") == 1 for one in ours)
-    made = {f"v{n}": structs_of([_numbered(declared)] * 2) for n, declared in enumerate(ours)}
+    assert all(everything.count(f"\nstruct {declared.c_name} {{") == 1 for declared in ours)
+    arrays = {f"v{n}": structs_of([_numbered(declared)] * 2) for n, declared in enumerate(ours)}
     lines = ["#include <stdio.h>"]
     names = ("kernels", "core", "dsp", "thumb", "floats")
     lines += [f'#include "ethosgen_{name}.h"' for name in names]
-    lines += [definition(structs, name) for name, structs in made.items()]
+    lines += [definition(structs, name) for name, structs in arrays.items()]
     lines.append("int main(void)\n{")
-    lines += [f"    fwrite({name}, 1, sizeof {name}, stdout);" for name in made]
+    lines += [f"    fwrite({name}, 1, sizeof {name}, stdout);" for name in arrays]
     (tmp_path / "main.c").write_text("\n".join([*lines, "    return 0;\n}\n"]))
     flags = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
     program = str(tmp_path / "main")
     subprocess.run(["gcc", *flags, "-o", program, str(tmp_path / "main.c")], check=True)
     written = subprocess.run([program], capture_output=True, check=True).stdout
-    assert written == b"".join(structs.data for structs in made.values())
+    assert written == b"".join(structs.data for structs in arrays.values())

@@ -53,12 +53,12 @@ def _compare(network: Network, samples: list[Arrays], folder: Path, io: IoStyle)
     generated = GeneratedC(compile_program(plan, "net"), folder)
     evaluate = make_evaluator(plan)
     for sample, golden in zip(samples, _golden(network, samples), strict=True):
-        made = generated.outputs(sample)
-        for how, found in (("C", made), ("LLVM", evaluate(sample, _unused))):
-            assert set(found) == set(golden)
+        generated_outputs = generated.outputs(sample)
+        for how, outputs in (("C", generated_outputs), ("LLVM", evaluate(sample, _unused))):
+            assert set(outputs) == set(golden)
             for name, wanted in golden.items():
-                assert found[name].dtype == wanted.dtype
-                np.testing.assert_array_equal(found[name], wanted, f"{how}: {name}")
+                assert outputs[name].dtype == wanted.dtype
+                np.testing.assert_array_equal(outputs[name], wanted, f"{how}: {name}")
 
 
 def _unused(*_: object) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def test_one_rounding_in_integers_is_one_in_doubles(seed: int) -> None:
         exact = near * scale
         wanted = np.copysign(np.floor(np.abs(exact) + 0.5), exact).astype(np.int64)
         places = 31 - multiplier.shift
-        made = (near * multiplier.mantissa + (1 << (places - 1))) >> places
-        np.testing.assert_array_equal(np.clip(made, -131, 124), np.clip(wanted, -131, 124))
+        rescaled = (near * multiplier.mantissa + (1 << (places - 1))) >> places
+        np.testing.assert_array_equal(np.clip(rescaled, -131, 124), np.clip(wanted, -131, 124))
 
 
 def test_a_layer_whose_weights_have_a_zero_point_takes_the_micro_kernel() -> None:

@@ -55,9 +55,9 @@ def make_plan(folder: Path, io: IoStyle = IoStyle.ARENA) -> Plan:
             CpuOperator(op.index, op.code, "", "") for op in network.graph.operators
         ),
     )
-    made = load_wrapped(str(folder)).compile(plan, {})
-    assert len(made.partitions) == 2
-    return made
+    compiled = load_wrapped(str(folder)).compile(plan, {})
+    assert len(compiled.partitions) == 2
+    return compiled
 
 
 def outputs_equal(program: Program, folder: Path, place: Path) -> bool:
@@ -68,8 +68,8 @@ def outputs_equal(program: Program, folder: Path, place: Path) -> bool:
     compiled = GeneratedC(program, place, flags=flags)
     samples = random_samples(program.plan.network, 4, seed=3)
     for sample, wanted in zip(samples, golden_outputs(program.plan.network, samples), strict=True):
-        status, made = compiled.run(sample)
-        if status or any(not np.array_equal(made[name], wanted[name]) for name in wanted):
+        status, outputs = compiled.run(sample)
+        if status or any(not np.array_equal(outputs[name], wanted[name]) for name in wanted):
             return False
     return True
 
@@ -97,7 +97,9 @@ def test_memory_that_is_not_kept_until_the_wait_is_found(
         monkeypatch.setattr(planner, "_ends", lambda *_: ())
     else:
         whole = planner._users
-        monkeypatch.setattr(planner, "_users", lambda *given: frozenset([min(whole(*given))]))
+        monkeypatch.setattr(
+            planner, "_users", lambda *arguments: frozenset([min(whole(*arguments))])
+        )
     with pytest.raises(InternalError, match="is disturbed"):
         compile_program(plan, "branches")
     monkeypatch.setattr("ethosgen.aot.memory.overlaps.check_waits", lambda *_: None)
@@ -110,15 +112,15 @@ def test_a_wait_comes_before_a_reader_a_start_and_a_step_that_may_fail(tmp_path:
     first, second = (i for i, step in enumerate(schedule.steps) if step.partition)
     waits = find_waits(schedule, ())
     for started in (first, second):
-        (made,) = schedule.writes(schedule.steps[started])
+        (written,) = schedule.writes(schedule.steps[started])
         assert waits[started] == min(
-            i for i, step in enumerate(schedule.steps) if made in schedule.reads(step)
+            i for i, step in enumerate(schedule.steps) if written in schedule.reads(step)
         )
     alone = dataclasses.replace(schedule, steps=(*schedule.steps[:8], *schedule.steps[second:]))
     assert find_waits(alone, ())[first] == 8, "the accelerator's next start"
     assert find_waits(schedule, {first + 2})[first] == first + 2
     assert first not in find_waits(schedule, {first + 1}), "its wait follows at once"
-    placed = dataclasses.replace(schedule.plan, offsets={made: 0})
+    placed = dataclasses.replace(schedule.plan, offsets={written: 0})
     assert second not in find_waits(dataclasses.replace(schedule, plan=placed), ())
 
 

@@ -200,9 +200,9 @@ def test_lstms_equal_the_plain_loops(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     folders = [tmp_path / name for name in ("packed", "plain")]
     for folder in folders:
         folder.mkdir()
-    one, other = map(GeneratedC, (packed, plain), folders)
+    packed_c, plain_c = map(GeneratedC, (packed, plain), folders)
     for sample in samples_and_golden(plan.network, 3)[0]:
-        got, wanted = one.run(sample)[1], other.run(sample)[1]
+        got, wanted = packed_c.run(sample)[1], plain_c.run(sample)[1]
         for name, array in wanted.items():
             np.testing.assert_array_equal(got[name].view(np.int32), array.view(np.int32), name)
 
@@ -231,8 +231,8 @@ def test_firmware_equals_tflite_micro(core: str, tmp_path: Path) -> None:
     taken = FIRMWARE if core in ("cortex-m55", "cortex-m33") else FEW
     path.write_bytes(net.build(*(build(net) for build in taken.values())))
     board = core if core == "mps2-an386" else _board(core, tmp_path)
-    made = recipe(path, board=board, npu="none")
-    report = flow.verify(made, inputs=Inputs(None, 1, 5), watch=Watch())
+    firmware_recipe = recipe(path, board=board, npu="none")
+    report = flow.verify(firmware_recipe, inputs=Inputs(None, 1, 5), watch=Watch())
     assert report.passed
 
 
@@ -267,8 +267,8 @@ def _with_nans(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
 def test_bounds_keep_nan_and_minus_zero(core: str, tmp_path: Path) -> None:
     network, samples = _with_nans(tmp_path)
-    made = recipe(network, board=_board(core, tmp_path), npu="none")
-    report = flow.verify(made, inputs=Inputs(samples, None, 0), watch=Watch())
+    firmware_recipe = recipe(network, board=_board(core, tmp_path), npu="none")
+    report = flow.verify(firmware_recipe, inputs=Inputs(samples, None, 0), watch=Watch())
     assert report.passed
 
 
@@ -324,5 +324,5 @@ def test_what_follows_a_layer_with_temporary_memory_is_joined_to_it(tmp_path: Pa
     samples, golden = samples_and_golden(network, 3)
     firmware = GeneratedC(program, tmp_path)
     for sample, wanted in zip(samples, golden, strict=True):
-        made = firmware.outputs(sample)
-        assert all(np.array_equal(made[name], values) for name, values in wanted.items())
+        outputs = firmware.outputs(sample)
+        assert all(np.array_equal(outputs[name], values) for name, values in wanted.items())

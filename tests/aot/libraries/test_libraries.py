@@ -38,9 +38,9 @@ def _network() -> Network:
 
 
 def _add(monkeypatch: pytest.MonkeyPatch, cycles: int | None) -> Library:
-    made: Library = Adder(cycles)
-    monkeypatch.setattr(libraries, "LIBRARIES", (*LIBRARIES, lambda: made))
-    return made
+    adder: Library = Adder(cycles)
+    monkeypatch.setattr(libraries, "LIBRARIES", (*LIBRARIES, lambda: adder))
+    return adder
 
 
 @needs_gcc

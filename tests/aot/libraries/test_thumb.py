@@ -152,16 +152,16 @@ def test_armv6m_leaves_the_phases_of_a_single_transposed_channel_to_others() -> 
             kind: compile_program(thumb_plan(data, kind), "net").sources for kind in EXTENSIONS
         }
         assert "ethosgen_thumb_convolution.c" in sources[Extension.THUMB2]
-        made = "ethosgen_thumb_convolution.c" in sources[Extension.THUMB]
-        assert made == (channels == 2)
+        is_packed = "ethosgen_thumb_convolution.c" in sources[Extension.THUMB]
+        assert is_packed == (channels == 2)
 
 
 def test_weights_are_packed_as_the_header_says() -> None:
     weights = np.arange(6 * 5).reshape(6, 5).astype(np.int8)
-    made = order.matrix_weights(weights).tolist()
-    assert made[: 2 * 4] == [0, 5, 10, 15, 1, 6, 11, 16]
-    assert made[4 * 5 : 4 * 5 + 4] == [20, 25, 21, 26], "the last block is narrower"
-    assert len(made) == weights.size
+    packed = order.matrix_weights(weights).tolist()
+    assert packed[: 2 * 4] == [0, 5, 10, 15, 1, 6, 11, 16]
+    assert packed[4 * 5 : 4 * 5 + 4] == [20, 25, 21, 26], "the last block is narrower"
+    assert len(packed) == weights.size
     taps = np.arange(3 * 2 * 4).reshape(3, 2, 4).astype(np.int8)
     assert order.depthwise_weights(taps)[:7].tolist() == [0, 4, 8, 12, 16, 20, 1]
 
@@ -169,9 +169,9 @@ def test_weights_are_packed_as_the_header_says() -> None:
 def test_products_of_raised_values_have_biases_that_are_lowered() -> None:
     scales = np.array([[7, 1, 2, 3], [-7, 1, 2, 3]], np.int32)
     weights = np.array([[1, 2], [-128, -128]], np.int8)
-    made = order.lowered(scales, weights)
-    assert made[:, 0].tolist() == [7 - 3 * 128, -7 + 256 * 128]
-    assert made[:, 1:].tolist() == [[1, 2, 3], [1, 2, 3]]
+    lowered = order.lowered(scales, weights)
+    assert lowered[:, 0].tolist() == [7 - 3 * 128, -7 + 256 * 128]
+    assert lowered[:, 1:].tolist() == [[1, 2, 3], [1, 2, 3]]
     assert order.raised(np.array([-128, 0, 127], np.int8)).view(np.uint8).tolist() == [0, 128, 255]
 
 

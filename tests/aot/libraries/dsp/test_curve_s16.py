@@ -12,7 +12,7 @@ def test_lines_are_tflite_micros_for_all_arguments(code: str, bits: int, down: i
     heights, slopes = signed_lines(code)
     x = np.arange(-256 << bits, 256 << bits)
     line = (x >> bits) + 256
-    made = (heights[line] + x * slopes[line]) >> down
+    outputs = (heights[line] + x * slopes[line]) >> down
 
     table = sigmoid_table().astype(np.int64)
     row, fraction = np.abs(x) >> bits, np.abs(x) & ((1 << bits) - 1)
@@ -27,4 +27,4 @@ def test_lines_are_tflite_micros_for_all_arguments(code: str, bits: int, down: i
     else:
         mirrored, plain = (1 << 23) - value + (1 << 7) - 1, value - (1 << 23) + (1 << 7)
         wanted = np.where(x < 0, mirrored, plain) >> 8
-    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(outputs, wanted)

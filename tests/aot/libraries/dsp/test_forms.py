@@ -135,7 +135,7 @@ def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     )
     net = SymmetricNetwork("network", seed=9)
     path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(build(net) for one in groups for build in one.values())))
+    path.write_bytes(net.build(*(build(net) for layers in groups for build in layers.values())))
     report = flow.verify(
         recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
         inputs=Inputs(None, 2, 5),

@@ -144,8 +144,8 @@ def test_firmware_equals_tflite_micro(board: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     path = tmp_path / "network.tflite"
     path.write_bytes(net.build(*(build(net) for build in LAYERS.values())))
-    given = str(board_without_helium(tmp_path)) if board == "cortex-m33" else board
+    target = str(board_without_helium(tmp_path)) if board == "cortex-m33" else board
     report = flow.verify(
-        recipe(path, board=given, npu="none"), inputs=Inputs(None, 2, 5), watch=Watch()
+        recipe(path, board=target, npu="none"), inputs=Inputs(None, 2, 5), watch=Watch()
     )
     assert report.passed

@@ -210,8 +210,8 @@ def test_weights_are_packed_as_the_header_says() -> None:
     weights = np.arange(5 * 7).reshape(5, 7).astype(np.int8)
     steps = order.matrix_weights(weights).view(np.uint8).reshape(3, 2, 2, 2, 2)
     for channel, depth in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (3, 6)):
-        found = steps[channel // 2, depth // 4, depth % 2, depth // 2 % 2, channel % 2]
-        assert found == int(weights[channel, depth]) + (128 if channel % 2 == 0 else 0)
+        packed = steps[channel // 2, depth // 4, depth % 2, depth // 2 % 2, channel % 2]
+        assert packed == int(weights[channel, depth]) + (128 if channel % 2 == 0 else 0)
     assert not steps[2, :, :, :, 1].any(), "there is no sixth channel"
 
 

@@ -50,10 +50,10 @@ CASES: dict[str, tuple[Extension, dict[str, Build]]] = {
         Extension.DSP,
         {**DSP, **PADDED}
         | {
-            f"{group}, {name}": one
+            f"{group}, {name}": build
             for group, many in GROUPS.items()
             if group != "planes"
-            for name, one in many.items()
+            for name, build in many.items()
         },
     ),
     "dsp, int16": (Extension.DSP, INT16 | PADDING),
@@ -65,21 +65,24 @@ CASES: dict[str, tuple[Extension, dict[str, Build]]] = {
 @pytest.fixture
 def memories(monkeypatch: pytest.MonkeyPatch) -> list[MemoryPlan]:
     """Return a list to which the memory plans of programs are added."""
-    found: list[MemoryPlan] = []
+    plans: list[MemoryPlan] = []
 
     def kept(schedule: StepSchedule, sizes: dict[int, int]) -> MemoryPlan:
-        found.append(plan_memory(schedule, sizes))
-        return found[-1]
+        plans.append(plan_memory(schedule, sizes))
+        return plans[-1]
 
     monkeypatch.setattr("ethosgen.aot.code.entry.plan_memory", kept)
-    return found
+    return plans
 
 
 def _samples(network: Network) -> list[Arrays]:
     """Return a random sample, and the lowest and the highest values."""
     (drawn,) = random_samples(network, 1, seed=3)
     lowest, highest = (
-        {name: np.full_like(one, getattr(np.iinfo(one.dtype), end)) for name, one in drawn.items()}
+        {
+            name: np.full_like(values, getattr(np.iinfo(values.dtype), end))
+            for name, values in drawn.items()
+        }
         for end in ("min", "max")
     )
     return [drawn, lowest, highest]
@@ -97,7 +100,7 @@ def test_accesses_stay_inside(case: str, memories: list[MemoryPlan], tmp_path: P
     program = compile_program(plan, "net")
     samples = _samples(plan.network)
     wanted = golden_outputs(plan.network, samples)
-    made = list(run_apart(program, memories[-1], tmp_path, samples))
-    assert len(made) == 2 * len(samples)
-    for outputs, golden in zip(made, wanted * 2, strict=True):
+    runs = list(run_apart(program, memories[-1], tmp_path, samples))
+    assert len(runs) == 2 * len(samples)
+    for outputs, golden in zip(runs, wanted * 2, strict=True):
         assert_equal(outputs, golden)

@@ -11,8 +11,8 @@ def test_weights_are_packed_as_the_header_says() -> None:
     weights = np.arange(1, 16).reshape(3, 5).astype(np.int8)
     words = order_s16.matrix_weights(weights).reshape(2, 3, 2, 2)
     for channel, place in ((0, 0), (1, 3), (2, 4), (0, 4)):
-        found = words[channel // 2, place // 2, place % 2, channel % 2]
-        assert found == weights[channel, place]
+        packed = words[channel // 2, place // 2, place % 2, channel % 2]
+        assert packed == weights[channel, place]
     assert not words[1, ..., 1].any(), "there is no fourth channel"
     assert not words[:, 2, 1].any(), "there is no sixth place"
 
@@ -21,9 +21,9 @@ def test_weights_are_packed_as_the_header_says() -> None:
 def test_a_scale_gives_tflite_micros_output(factor: float) -> None:
     multiplier = quantize_multiplier(factor)
     bias, most = -12345, 1 << 31
-    made = order_s16.scale(bias, multiplier, most)
-    assert made is not None
-    low, high, mantissa, shift = made
+    scale = order_s16.scale(bias, multiplier, most)
+    assert scale is not None
+    low, high, mantissa, shift = scale
     addend = (high << 32) + (low & 0xFFFFFFFF)
     short, right = shorten(multiplier)
     for total in (0, 1, -1, 12345, 99999, -(1 << 31), (1 << 31) - 1, most, -most):

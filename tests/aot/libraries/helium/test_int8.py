@@ -434,9 +434,9 @@ def test_elementwise_operators_work_in_place(tmp_path: Path) -> None:
     y = net.add(net.tanh(x), net.input((8,)))
     plan = cpu_plan(net.build(net.relu(y)))
     program = compile_program(plan, "net")
-    made = [p for p in program.placements if p.tensor not in plan.network.graph.inputs]
+    placements = [p for p in program.placements if p.tensor not in plan.network.graph.inputs]
     assert program.fused == ("CONV_2D + TANH", "ADD + RELU")
-    assert len(made) == 2 and len({placement.offset for placement in made}) == 1
+    assert len(placements) == 2 and len({placement.offset for placement in placements}) == 1
     generated = GeneratedC(program, tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(generated.run(sample)[1], wanted)

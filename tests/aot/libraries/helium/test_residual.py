@@ -67,8 +67,8 @@ def test_a_sum_that_saves_no_memory_stays_alone() -> None:
 def test_a_sum_never_overwrites_what_the_next_band_convolves(tmp_path: Path) -> None:
     net = NetworkBuilder("residual", seed=6)
     added = net.conv2d(net.input((1, 13, 20, 3)), 16)
-    made = net.conv2d(net.reshape(added, (1, 13, 20, 16)), 16)  # both share their bytes
-    plan = cpu_plan(net.build(net.max_pool(net.add(made, added), (2, 2))))
+    convolved = net.conv2d(net.reshape(added, (1, 13, 20, 16)), 16)  # both share their bytes
+    plan = cpu_plan(net.build(net.max_pool(net.add(convolved, added), (2, 2))))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.network), strict=True):
         assert_equal(generated.run(sample)[1], wanted)

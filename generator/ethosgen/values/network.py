@@ -117,6 +117,19 @@ class Graph:
         """Return the output tensors in signature order."""
         return tuple(self.tensors[i] for i in self.outputs)
 
+    @property
+    def written(self) -> set[int]:
+        """The tensors that operators write."""
+        return {i for operator in self.operators for i in operator.outputs}
+
+    def readers(self, tensor: int) -> list[Operator]:
+        """Return the operators that read a tensor."""
+        return [operator for operator in self.operators if tensor in operator.inputs]
+
+    def writer(self, tensor: int) -> Operator | None:
+        """Return the first operator that writes a tensor, None for an input or a constant."""
+        return next((operator for operator in self.operators if tensor in operator.outputs), None)
+
     def output_name(self, operator: Operator) -> str:
         """Return the name of an operator's first output, "" if it has none."""
         return self.tensors[operator.outputs[0]].name if operator.outputs else ""

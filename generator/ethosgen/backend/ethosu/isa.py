@@ -8,7 +8,7 @@ control = 1, that word and a 32-bit payload. The fields below count bits in the 
 Arm's register description.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
@@ -258,8 +258,14 @@ def _signed(name: str, bits: int) -> tuple[Field, ...]:
     return (Field(name, 0, bits, signed=True),)
 
 
-def _address() -> tuple[Field, ...]:
-    return (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
+ADDRESS = (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
+
+
+def _feature_map(code: int, name: str) -> Iterator[tuple[int, str, tuple[Field, ...]]]:
+    """Yield the rows of a feature map's addresses and strides; the first has that code."""
+    registers = ("BASE0", "BASE1", "BASE2", "BASE3", "STRIDE_X", "STRIDE_Y", "STRIDE_C")
+    for number, register in enumerate(registers, code):
+        yield number, f"NPU_SET_{name}_{register}", ADDRESS
 
 
 _SIGNED = bits_of("activation_type", 1, 0, ActivationType)
@@ -267,6 +273,12 @@ _FORMAT = bits_of("activation_format", 2, 6, ActivationFormat)
 _ROUND = bits_of("round_mode", 2, 14, RoundMode)
 _IFM_BITS = bits_of("activation_precision", 2, 2, ActivationPrecision)
 _OFM_BITS = bits_of("activation_precision", 2, 1, ActivationPrecision)
+
+_DMA_END = (
+    bits_of("region", 3),
+    bits_of("region_mode", 1, 8, DmaRegionMode),
+    bits_of("stride_mode", 2, 9, DmaStrideMode),
+)
 
 _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (0, "NPU_OP_STOP", (bits_of("mask", 16),)),
@@ -344,24 +356,8 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (297, "NPU_SET_SCALE_REGION", (bits_of("region", 3),)),
     (301, "NPU_SET_AB_START", (bits_of("ab_start", 6),)),
     (303, "NPU_SET_BLOCKDEP", (bits_of("blockdep", 2),)),
-    (
-        304,
-        "NPU_SET_DMA0_SRC_REGION",
-        (
-            bits_of("region", 3),
-            bits_of("region_mode", 1, 8, DmaRegionMode),
-            bits_of("stride_mode", 2, 9, DmaStrideMode),
-        ),
-    ),
-    (
-        305,
-        "NPU_SET_DMA0_DST_REGION",
-        (
-            bits_of("region", 3),
-            bits_of("region_mode", 1, 8, DmaRegionMode),
-            bits_of("stride_mode", 2, 9, DmaStrideMode),
-        ),
-    ),
+    (304, "NPU_SET_DMA0_SRC_REGION", _DMA_END),
+    (305, "NPU_SET_DMA0_DST_REGION", _DMA_END),
     (306, "NPU_SET_DMA0_SIZE0", (bits_of("size", 16),)),
     (307, "NPU_SET_DMA0_SIZE1", (bits_of("size", 16),)),
     (
@@ -385,47 +381,29 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (399, "NPU_SET_IFM2_REGION", (bits_of("region", 3),)),
 )
 
-_LENGTH = (bits_of("length", 32, PARAMETER_BITS),)
+LENGTH = (bits_of("length", 32, PARAMETER_BITS),)
 _SCALE_LENGTH = (bits_of("length", 20, PARAMETER_BITS),)
 _SCALE = (bits_of("shift", 6), bits_of("scale", 32, PARAMETER_BITS))
 
 _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
-    (0, "NPU_SET_IFM_BASE0", _address()),
-    (1, "NPU_SET_IFM_BASE1", _address()),
-    (2, "NPU_SET_IFM_BASE2", _address()),
-    (3, "NPU_SET_IFM_BASE3", _address()),
-    (4, "NPU_SET_IFM_STRIDE_X", _address()),
-    (5, "NPU_SET_IFM_STRIDE_Y", _address()),
-    (6, "NPU_SET_IFM_STRIDE_C", _address()),
-    (16, "NPU_SET_OFM_BASE0", _address()),
-    (17, "NPU_SET_OFM_BASE1", _address()),
-    (18, "NPU_SET_OFM_BASE2", _address()),
-    (19, "NPU_SET_OFM_BASE3", _address()),
-    (20, "NPU_SET_OFM_STRIDE_X", _address()),
-    (21, "NPU_SET_OFM_STRIDE_Y", _address()),
-    (22, "NPU_SET_OFM_STRIDE_C", _address()),
-    (32, "NPU_SET_WEIGHT_BASE", _address()),
-    (33, "NPU_SET_WEIGHT_LENGTH", _LENGTH),
-    (34, "NPU_SET_SCALE_BASE", _address()),
+    *_feature_map(0, "IFM"),
+    *_feature_map(16, "OFM"),
+    (32, "NPU_SET_WEIGHT_BASE", ADDRESS),
+    (33, "NPU_SET_WEIGHT_LENGTH", LENGTH),
+    (34, "NPU_SET_SCALE_BASE", ADDRESS),
     (35, "NPU_SET_SCALE_LENGTH", _SCALE_LENGTH),
     (36, "NPU_SET_OFM_SCALE", _SCALE),
     (37, "NPU_SET_OPA_SCALE", _SCALE),
     (38, "NPU_SET_OPB_SCALE", (bits_of("scale", 16, PARAMETER_BITS),)),
-    (48, "NPU_SET_DMA0_SRC", _address()),
-    (49, "NPU_SET_DMA0_DST", _address()),
-    (50, "NPU_SET_DMA0_LEN", _address()),
-    (51, "NPU_SET_DMA0_SKIP0", _address()),
-    (52, "NPU_SET_DMA0_SKIP1", _address()),
-    (128, "NPU_SET_IFM2_BASE0", _address()),
-    (129, "NPU_SET_IFM2_BASE1", _address()),
-    (130, "NPU_SET_IFM2_BASE2", _address()),
-    (131, "NPU_SET_IFM2_BASE3", _address()),
-    (132, "NPU_SET_IFM2_STRIDE_X", _address()),
-    (133, "NPU_SET_IFM2_STRIDE_Y", _address()),
-    (134, "NPU_SET_IFM2_STRIDE_C", _address()),
-    (144, "NPU_SET_WEIGHT1_BASE", _address()),
-    (145, "NPU_SET_WEIGHT1_LENGTH", _LENGTH),
-    (146, "NPU_SET_SCALE1_BASE", _address()),
+    (48, "NPU_SET_DMA0_SRC", ADDRESS),
+    (49, "NPU_SET_DMA0_DST", ADDRESS),
+    (50, "NPU_SET_DMA0_LEN", ADDRESS),
+    (51, "NPU_SET_DMA0_SKIP0", ADDRESS),
+    (52, "NPU_SET_DMA0_SKIP1", ADDRESS),
+    *_feature_map(128, "IFM2"),
+    (144, "NPU_SET_WEIGHT1_BASE", ADDRESS),
+    (145, "NPU_SET_WEIGHT1_LENGTH", LENGTH),
+    (146, "NPU_SET_SCALE1_BASE", ADDRESS),
     (147, "NPU_SET_SCALE1_LENGTH", _SCALE_LENGTH),
 )
 

@@ -9,9 +9,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ethosgen.backend.ethosu.isa import (
+    ADDRESS,
     CMD0,
     CMD1,
     COMMANDS,
+    LENGTH,
     PARAMETER_BITS,
     REGION_REGISTERS,
     U55,
@@ -334,8 +336,6 @@ _CMD0: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (389, "NPU_SET_IFM2_PRECISION", _IFM_PRECISION),
 )
 
-_ADDRESS = (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
-_LENGTH = (bits_of("length", 32, PARAMETER_BITS),)
 _IFM_SCALE = (
     bits_of("shift", 6),
     bits_of("dbl_rnd", 5, 6),
@@ -360,17 +360,17 @@ _CMD1: tuple[tuple[int, str, tuple[Field, ...]], ...] = (
     (37, "NPU_SET_IFM_SCALE", _IFM_SCALE),
     (38, "NPU_SET_IFM2_SCALE", _IFM_SCALE),
     (39, "NPU_SET_OP_SCALAR", (Field("scalar", PARAMETER_BITS, 32, signed=True),)),
-    (51, "NPU_SET_DMA0_SRC_STRIDE0", _ADDRESS),
-    (52, "NPU_SET_DMA0_SRC_STRIDE1", _ADDRESS),
-    (53, "NPU_SET_DMA0_DST_STRIDE0", _ADDRESS),
-    (54, "NPU_SET_DMA0_DST_STRIDE1", _ADDRESS),
-    (55, "NPU_SET_DMA0_IDX", _ADDRESS),
+    (51, "NPU_SET_DMA0_SRC_STRIDE0", ADDRESS),
+    (52, "NPU_SET_DMA0_SRC_STRIDE1", ADDRESS),
+    (53, "NPU_SET_DMA0_DST_STRIDE0", ADDRESS),
+    (54, "NPU_SET_DMA0_DST_STRIDE1", ADDRESS),
+    (55, "NPU_SET_DMA0_IDX", ADDRESS),
     (56, "NPU_SET_DMA0_IDX_MAX", (bits_of("idx_max", 31, PARAMETER_BITS),)),
-    (57, "NPU_SET_DMA0_IDX_SKIP1", _ADDRESS),
-    (146, "NPU_SET_WEIGHT2_BASE", _ADDRESS),
-    (147, "NPU_SET_WEIGHT2_LENGTH", _LENGTH),
-    (148, "NPU_SET_WEIGHT3_BASE", _ADDRESS),
-    (149, "NPU_SET_WEIGHT3_LENGTH", _LENGTH),
+    (57, "NPU_SET_DMA0_IDX_SKIP1", ADDRESS),
+    (146, "NPU_SET_WEIGHT2_BASE", ADDRESS),
+    (147, "NPU_SET_WEIGHT2_LENGTH", LENGTH),
+    (148, "NPU_SET_WEIGHT3_BASE", ADDRESS),
+    (149, "NPU_SET_WEIGHT3_LENGTH", LENGTH),
     (150, "NPU_SET_RESIZE_X_STEP", _RESIZE_STEP),
     (151, "NPU_SET_RESIZE_Y_STEP", _RESIZE_STEP),
     (

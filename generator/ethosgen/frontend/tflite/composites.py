@@ -91,9 +91,8 @@ def _moved(indices: Sequence[int], here: Mapping[int, int]) -> tuple[int, ...]:
 def _joined(network: Network, operator: Operator, inner: Graph) -> dict[int, int]:
     """Map the inputs and outputs of a composite's graph to the operator's tensors."""
     inputs, outputs = operator.inputs, operator.outputs
-    written = {i for op in inner.operators for i in op.outputs}
     fits = (len(inputs), len(outputs)) == (len(inner.inputs), len(inner.outputs))
-    if not fits or not written.issuperset(inner.outputs):
+    if not fits or not inner.written.issuperset(inner.outputs):
         raise _misfit(network, operator, f"its inputs and outputs are not those of '{inner.name}'")
     pairs = [*zip(inner.inputs, inputs, strict=True), *zip(inner.outputs, outputs, strict=True)]
     return dict(pairs)

@@ -23,7 +23,7 @@ def _of_tensor(tensor: Tensor, graph: Graph) -> Tensor:
     known = tensor.quantization
     if tensor.data is None or known is None or len(known.scale) < 2:
         return tensor
-    readers = [op for op in graph.operators if tensor.index in op.inputs]
+    readers = graph.readers(tensor.index)
     is_matrix = readers and all(
         op.code == "BATCH_MATMUL"
         and {graph.tensors[i].dtype for i in op.inputs[:2]} == {tensor.dtype}

@@ -88,5 +88,4 @@ def _users(graph: Graph) -> dict[int, list[OperatorIndex]]:
 
 def _read_outputs(graph: Graph) -> Iterator[int]:
     read = {i for op in graph.operators for i in op.inputs}
-    written = {i for op in graph.operators for i in op.outputs}
-    yield from sorted(bool_ends(graph) & read & written & set(graph.outputs))
+    yield from sorted(bool_ends(graph) & read & graph.written & set(graph.outputs))

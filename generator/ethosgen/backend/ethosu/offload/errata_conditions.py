@@ -5,13 +5,25 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload.rounding import Array, differ, double_factor, single_factor
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.rounding import (
+    REDUCED,
+    Array,
+    differ,
+    double_factor,
+    single_factor,
+)
+from ethosgen.backend.ethosu.offload.site import (
+    TABLES,
+    OperatorSite,
+    point_of,
+    scale_of,
+    stored_values,
+    type_values,
+)
 from ethosgen.values.network import Operator
 
 Condition = Callable[[OperatorSite], bool]
 
-_TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE")
 _REDUCTIONS = ("REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
 _NATIVE_RANK = 4
@@ -20,8 +32,6 @@ _ROLLED_ROWS = 3
 """Number of rows that a rolling buffer of four rows never overwrites."""
 _WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 _LARGEST_16 = 1 << 15
-_REDUCED = 1 + 2.0**-14
-"""Upper bound of the ratio by which a factor grows when TFLite rounds it to 16 bits."""
 _MOST_PRODUCTS = 1 << 24
 """Most products to check one by one, which takes a tenth of a second."""
 
@@ -157,7 +167,7 @@ def sum_bounds(site: OperatorSite) -> tuple[Array, Array, Array] | None:
     rows = np.moveaxis(weights.array(), axis, 0).reshape(channels, -1)
     reach = _LARGEST_16 * abs(rows.astype(np.int64)).sum(axis=1)
     x = site.inputs[2 if site.code == "TRANSPOSE_CONV" else 0]
-    factor = scale_of(x) / scale_of(site.output) * _REDUCED * np.array(scales, np.float64)
+    factor = scale_of(x) / scale_of(site.output) * REDUCED * np.array(scales, np.float64)
     biases = np.zeros_like(reach) if bias is None else bias.array().reshape(-1)
     return biases, reach, np.broadcast_to(factor, reach.shape)
 
@@ -268,15 +278,14 @@ def enlarges_one_column(site: OperatorSite) -> bool:
 def transposition_before(site: OperatorSite) -> Operator | None:
     """Return the TRANSPOSE that wrote the operator's first input, if nothing else reads it."""
     transposed = site.operator.inputs[0]
-    readers = [op for op in site.graph.operators if transposed in op.inputs]
-    alone = len(readers) == 1 and transposed not in site.graph.outputs
-    writers = (op for op in site.graph.operators if transposed in op.outputs)
-    return next((op for op in writers if op.code == "TRANSPOSE" and alone), None)
+    alone = len(site.graph.readers(transposed)) == 1 and transposed not in site.graph.outputs
+    writer = site.graph.writer(transposed)
+    return writer if alone and writer is not None and writer.code == "TRANSPOSE" else None
 
 
 def table_after_transposition(site: OperatorSite) -> bool:
     """Return whether a table is fused with a transposition."""
-    return site.code in _TABLES and transposition_before(site) is not None
+    return site.code in TABLES and transposition_before(site) is not None
 
 
 def table_after_transposition_of_uint8(site: OperatorSite) -> bool:
@@ -293,10 +302,9 @@ def transposes_into_part(site: OperatorSite) -> bool:
     """Return whether a PAD widens the rows that a transposition with a table writes."""
     if site.code not in ("PAD", "PADV2"):
         return False
-    transposed = site.operator.inputs[0]
-    before = next((op for op in site.graph.operators if transposed in op.outputs), None)
+    before = site.graph.writer(site.operator.inputs[0])
     table = None if before is None else OperatorSite(site.graph, before, site.setting)
-    order = transposition_before(table) if table and table.code in _TABLES else None
+    order = transposition_before(table) if table and table.code in TABLES else None
     if order is None:
         return False
     swaps_rows = OperatorSite(site.graph, order, site.setting).constant(1) == [0, 2, 1, 3]
@@ -313,8 +321,7 @@ def rounds_by_single_factor(site: OperatorSite) -> bool:
 
 def _centred(site: OperatorSite) -> Array:
     x = site.inputs[0]
-    info = np.iinfo(x.dtype)
-    return np.arange(info.min, info.max + 1, dtype=np.int64) - point_of(x)
+    return type_values(x.dtype) - point_of(x)
 
 
 def _most(site: OperatorSite) -> int:
@@ -345,12 +352,7 @@ def _product_differs(site: OperatorSite) -> bool:
     factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
     if factors[0] == factors[1]:
         return False
-    values = []
-    for tensor in (x, other):
-        info = np.iinfo(tensor.dtype)
-        ranged = np.arange(info.min, info.max + 1, dtype=np.int64)
-        known = ranged if tensor.data is None else np.unique(tensor.array()).astype(np.int64)
-        values.append(known - point_of(tensor))
+    values = [stored_values(tensor) - point_of(tensor) for tensor in (x, other)]
     if values[0].size * values[1].size > _MOST_PRODUCTS:
         return True
     return differ(np.outer(*values), *factors, _most(site))

@@ -117,16 +117,15 @@ def multiplies_into_part(site: OperatorSite) -> bool:
 def _product(reader: OperatorSite, index: int) -> Tensor | None:
     """Return the product's tensor, None if it is not a product or has other readers."""
     graph = reader.graph
-    readers = [op for op in graph.operators if index in op.inputs]
-    if len(readers) > 1 or index in graph.outputs:
+    if len(graph.readers(index)) > 1 or index in graph.outputs:
         return None
-    for operator in graph.operators:
-        if index in operator.outputs:
-            site = OperatorSite(graph, operator, reader.setting)
-            if site.code in _RESHAPERS:
-                return _product(site, operator.inputs[0])
-            return site.output if _multiplies(site) else None
-    return None
+    operator = graph.writer(index)
+    if operator is None:
+        return None
+    site = OperatorSite(graph, operator, reader.setting)
+    if site.code in _RESHAPERS:
+        return _product(site, operator.inputs[0])
+    return site.output if _multiplies(site) else None
 
 
 def _multiplies(site: OperatorSite) -> bool:

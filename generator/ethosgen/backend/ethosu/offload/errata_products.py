@@ -10,8 +10,7 @@ import numpy as np
 
 from ethosgen.backend.ethosu.offload.rewording import products_weights
 from ethosgen.backend.ethosu.offload.rounding import Array, Factor, differ, factor_of
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
-from ethosgen.values.network import Tensor
+from ethosgen.backend.ethosu.offload.site import OperatorSite, reach_of, scale_of
 
 _LIMIT_32 = (1 << 31) - 1
 _BESIDE = np.arange(-4, 5)
@@ -51,7 +50,7 @@ def _differs(site: OperatorSite, depth: int) -> bool:
     in_single = factor_of(float(np.float32(x_scale * other)) / over)
     if x.dtype == "int16":  # both then take the mantissa's upper 16 bits
         return _reduced(in_double) != _reduced(in_single)
-    reach = min(depth * _largest(x) * _largest(y) + _largest_bias(site), _LIMIT_32)
+    reach = min(depth * reach_of(x) * reach_of(y) + _largest_bias(site), _LIMIT_32)
     most = int(np.iinfo(site.dtype).max) - int(np.iinfo(site.dtype).min) + 1
     return differ(_sums_at_bounds(in_double, most, reach), in_double, in_single, most)
 
@@ -63,16 +62,6 @@ def _sums_at_bounds(factor: Factor, most: int, reach: int) -> Array:
     bounds = np.round(bounds[abs(bounds) <= reach + _BESIDE[-1]]).astype(np.int64)
     sums = (bounds[:, np.newaxis] + _BESIDE).reshape(-1)
     return np.asarray(sums[abs(sums) <= reach])
-
-
-def _largest(tensor: Tensor) -> int:
-    """Return the largest magnitude of a tensor's values without their zero point."""
-    if tensor.data is None:
-        info = np.iinfo(tensor.dtype)
-        values = np.array([info.min, info.max], np.int64)
-    else:
-        values = tensor.array().astype(np.int64)
-    return int(abs(values - point_of(tensor)).max(initial=0))
 
 
 def _largest_bias(site: OperatorSite) -> int:

@@ -9,8 +9,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload.rounding import Array
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.rounding import REDUCED, Array
+from ethosgen.backend.ethosu.offload.site import (
+    TABLES,
+    OperatorSite,
+    point_of,
+    reach_of,
+    scale_of,
+    stored_values,
+    type_values,
+)
 from ethosgen.values.network import Graph, Operator, Tensor
 
 _WEIGHTED = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
@@ -22,20 +30,17 @@ _SHIFTED = frozenset(
 _MATMUL = "BATCH_MATMUL"
 _BIAS_32 = ("CONV_2D", "FULLY_CONNECTED")
 """Layers that TFLite Micro can sum in 32 bits with int16 inputs."""
-_REDUCED = 1 + 2.0**-14
-"""Upper bound of the ratio by which a factor grows when TFLite rounds it to 16 bits."""
 _LIMIT_32 = 1 << 31
 _TYPES = ("int8", "uint8", "int16")
 _RESHAPERS = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 """Operators that Vela removes before it looks for operators to join."""
-_TABLES = ("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "ELU", "GELU", "EXP", "LOG", "RSQRT")
 _NOT_FUSED = frozenset(
     """
     RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 MAX_POOL_2D AVERAGE_POOL_2D TRANSPOSE_CONV TRANSPOSE
     CONCATENATION SPLIT SPLIT_V SLICE STRIDED_SLICE PAD PADV2 PACK UNPACK GATHER DEPTH_TO_SPACE
     SPACE_TO_DEPTH SELECT SELECT_V2
     """.split()
-).union(_TABLES)
+).union(TABLES)
 """Operators that Vela does not let write a QUANTIZE's output."""
 _SUMS = ("ADD", "SUB")
 _SELECTIONS = ("MAXIMUM", "MINIMUM", "REDUCE_MAX")
@@ -88,7 +93,7 @@ def rescales_copies(site: OperatorSite) -> bool:
     copied = site.inputs[:1] if site.code == "STRIDED_SLICE" else site.inputs
     return any(
         point_of(x) != point_of(y)
-        or _widest(x) * abs(scale_of(x) / scale_of(y) - 1) >= _LESS_THAN_HALF
+        or reach_of(x) * abs(scale_of(x) / scale_of(y) - 1) >= _LESS_THAN_HALF
         for x in copied
     )
 
@@ -101,7 +106,7 @@ def shifts_beyond_32_bits(site: OperatorSite) -> bool:
     """
     if site.code in _SHIFTED and {site.dtype, *(t.dtype for t in site.inputs[:1])} <= {*_TYPES}:
         values = site.inputs[: 2 if site.code == "MUL" else 1]
-        reach = np.array(math.prod(map(_widest, values)) * _summed(site), np.float64)
+        reach = np.array(math.prod(map(reach_of, values)) * _summed(site), np.float64)
         factors = np.array(math.prod(map(scale_of, values)) / scale_of(site.output))
     elif sums_32_bits(site):
         reach, factors = _products(site)
@@ -117,7 +122,7 @@ def multiplies_beyond_32_bits(site: OperatorSite) -> bool:
     if site.dtype != "int16" or sums_32_bits(site) or not (is_layer or site.code == _MATMUL):
         return False
     reach, factors = _products(site)
-    return bool((reach * factors * _REDUCED >= _LIMIT_32 - 1).any())
+    return bool((reach * factors * REDUCED >= _LIMIT_32 - 1).any())
 
 
 def sums_32_bits(site: OperatorSite) -> bool:
@@ -143,25 +148,17 @@ def _products(site: OperatorSite) -> tuple[Array, Array]:
     if weights.data is None or site.code == _MATMUL:
         turned = bool(site.operator.options.get("adj_x"))
         depth = x.shape[-2 if turned else -1] if site.code == _MATMUL else weights.shape[-1]
-        return np.array(float(depth * _widest(x) * _widest(weights))), factors
+        return np.array(float(depth * reach_of(x) * reach_of(weights))), factors
     axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
     centred = weights.array().astype(np.int64)
     if site.code == "FULLY_CONNECTED" or weights.dtype == "uint8":  # others ignore zero points
         centred = centred - point_of(weights)
     reach = abs(np.moveaxis(centred, axis, 0).reshape(weights.shape[axis], -1)).sum(axis=1)
-    reach = reach.astype(np.float64) * _widest(x)
+    reach = reach.astype(np.float64) * reach_of(x)
     bias = site.inputs[-1]
     if bias.dtype == "int32" and bias.data is not None and bias.shape == reach.shape:
         reach = reach + abs(bias.array().astype(np.float64))
     return reach, factors
-
-
-def _widest(tensor: Tensor) -> int:
-    """Return the largest magnitude of a tensor's values without its zero point."""
-    if tensor.data is not None:
-        return int(abs(tensor.array().astype(np.int64) - point_of(tensor)).max(initial=0))
-    low, high = _bounds(tensor)
-    return max(high - point_of(tensor), point_of(tensor) - low)
 
 
 def _summed(site: OperatorSite) -> int:
@@ -182,9 +179,8 @@ def sums_lowest_beyond_32_bits(site: OperatorSite) -> bool:
 def _only_writer(graph: Graph, tensor: Tensor) -> Operator | None:
     """Return the operator whose result a tensor holds, None if the result has other readers."""
     index = tensor.index
-    readers = [op for op in graph.operators if index in op.inputs]
-    writer = next((op for op in graph.operators if index in op.outputs), None)
-    if writer is None or len(readers) != 1 or index in graph.outputs:
+    writer = graph.writer(index)
+    if writer is None or len(graph.readers(index)) != 1 or index in graph.outputs:
         return None
     if writer.code in _RESHAPERS:
         return _only_writer(graph, graph.tensors[writer.inputs[0]])
@@ -244,9 +240,9 @@ def _operands(site: OperatorSite) -> Sequence[Tensor]:
 def _values(site: OperatorSite, tensor: Tensor) -> Array | None:
     """Return the values that a tensor can have if Vela knows it, else None."""
     if tensor.data is not None:
-        return np.unique(tensor.array()).astype(np.int64)
+        return stored_values(tensor)
     graph = site.graph
-    writer = next((op for op in graph.operators if tensor.index in op.outputs), None)
+    writer = graph.writer(tensor.index)
     if writer is None or writer.code not in (*_RESHAPERS, *_COPIES):
         return None
     maker = OperatorSite(graph, writer, site.setting)
@@ -256,8 +252,7 @@ def _values(site: OperatorSite, tensor: Tensor) -> Array | None:
         return None  # an operator that stays on the CPU makes no constant
     if writer.code in _RESHAPERS:
         return before
-    low, high = _bounds(tensor)
-    return np.arange(low, high + 1, dtype=np.int64)
+    return type_values(tensor.dtype)
 
 
 def _requantized(values: Array, x: Tensor, y: Tensor) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
 from ethosgen.backend.ethosu.offload.errata_rescaling import sums_32_bits
 from ethosgen.backend.ethosu.offload.rounding import Array, double_factor, rescaled
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of, stored_values
 from ethosgen.values.network import Tensor
 
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
@@ -36,7 +36,7 @@ def compares_otherwise(site: OperatorSite) -> bool:
         return False
     if site.inputs[0].dtype not in _QUANTIZED:
         return False
-    values = [_possible(tensor) for tensor in site.inputs]
+    values = [stored_values(tensor) for tensor in site.inputs]
     theirs, ours = (
         [scale(v, t) for v, t in zip(values, site.inputs, strict=True)]
         for scale in (_scaled_by_tflite, scaled_by_regor)
@@ -112,10 +112,3 @@ def scaled_by_regor(values: Array, tensor: Tensor) -> Array:
 def _scaled_by_tflite(values: Array, tensor: Tensor) -> Array:
     wide = values.astype(np.int64) - point_of(tensor) << _LEFT_SHIFT
     return rescaled(wide, double_factor(scale_of(tensor), over=1.0))
-
-
-def _possible(tensor: Tensor) -> Array:
-    if tensor.data is not None:
-        return np.unique(tensor.array()).astype(np.int64)
-    info = np.iinfo(tensor.dtype)
-    return np.arange(info.min, info.max + 1, dtype=np.int64)

@@ -84,7 +84,7 @@ def _has_effects(operator: Operator, network: Network, depth: int = 0) -> bool:
 def _merged(graph: Graph, ordered: Sequence[Operator]) -> Iterator[Operator]:
     """Yield all operators, those in `ordered` in that order."""
     waiting, held = list(ordered), {op.index for op in ordered}
-    made_later = {i for op in graph.operators for i in op.outputs}
+    made_later = graph.written
 
     def run(operator: Operator) -> Operator:
         made_later.difference_update(operator.outputs)

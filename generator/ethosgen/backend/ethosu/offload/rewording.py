@@ -35,7 +35,7 @@ def reworded(network: Network) -> Network:
 
 
 def _reworded(graph: Graph) -> Graph:
-    written = {i for operator in graph.operators for i in operator.outputs}
+    written = graph.written
     weights = products_weights(graph)
     tensors = (
         replace(

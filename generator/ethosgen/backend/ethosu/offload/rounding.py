@@ -12,6 +12,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Factor = tuple[int, int]
 """A positive number as mantissa * 2**(shift - 31)."""
+REDUCED = 1 + 2.0**-14
+"""Upper bound of the ratio by which a factor grows when TFLite rounds it to 16 bits."""
 
 
 def double_factor(*scales: float, over: float) -> Factor:

@@ -8,7 +8,11 @@ import numpy as np
 from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 from ethosgen.values.plan import IoStyle
 
+Array = np.ndarray[Any, Any]
 Table = np.ndarray[Any, np.dtype[np.int8]]
+
+TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", "LOG", "RSQRT")
+"""Operators that Vela computes by a table."""
 
 
 class CompilationTarget(Protocol):
@@ -66,6 +70,27 @@ class OperatorSite:
         """The axes of a reduction, counted from the front."""
         rank = len(self.inputs[0].shape)
         return [axis % rank for axis in self.constant(1)] if rank else []
+
+
+def type_values(dtype: str) -> Array:
+    """Return all values of a type of 8 or 16 bits."""
+    info = np.iinfo(dtype)
+    return np.arange(info.min, info.max + 1, dtype=np.int64)
+
+
+def stored_values(tensor: Tensor) -> Array:
+    """Return the values that a tensor can have: those of a constant, else all of its type."""
+    if tensor.data is None:
+        return type_values(tensor.dtype)
+    return np.unique(tensor.array()).astype(np.int64)
+
+
+def reach_of(tensor: Tensor) -> int:
+    """Return the largest magnitude of a tensor's values without its zero point."""
+    if tensor.data is None:
+        info = np.iinfo(tensor.dtype)
+        return max(int(info.max) - point_of(tensor), point_of(tensor) - int(info.min))
+    return int(abs(tensor.array().astype(np.int64) - point_of(tensor)).max(initial=0))
 
 
 def scale_of(tensor: Tensor) -> float:

@@ -227,8 +227,10 @@ class Records:
         return {"bias": self.bias, "scale": self.scale, "shift": self.shift}
 
 
-def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
-    """Decode 10-byte records: 40-bit signed bias, 32-bit scale, 6-bit shift.
+def decode_records(
+    streams: tuple[bytes, ...], channels: int, bias_bytes: int = 5, scale_bytes: int = 4
+) -> Records:
+    """Decode 10-byte records: signed bias, scale, 6-bit shift.
 
     Raises NpuFault of kind "parse" if a stream has too few.
     """
@@ -245,10 +247,11 @@ def decode_records(streams: tuple[bytes, ...], channels: int) -> Records:
         array = np.frombuffer(data, np.uint8, count * RECORD_BYTES)
         merged[core::cores] = array.reshape(count, RECORD_BYTES)
     wide = merged.astype(np.int64)
-    bias = wide[:, :5] @ (1 << 8 * np.arange(5, dtype=np.int64))
-    bias = np.where(bias >> 39 & 1, bias - (1 << 40), bias)
-    scale = wide[:, 5:9] @ (1 << 8 * np.arange(4, dtype=np.int64))
-    return Records(bias, scale, wide[:, 9] & 0x3F)
+    end, sign = bias_bytes + scale_bytes, 8 * bias_bytes - 1
+    bias = wide[:, :bias_bytes] @ (1 << 8 * np.arange(bias_bytes, dtype=np.int64))
+    bias = np.where(bias >> sign & 1, bias - (1 << sign + 1), bias)
+    scale = wide[:, bias_bytes:end] @ (1 << 8 * np.arange(scale_bytes, dtype=np.int64))
+    return Records(bias, scale, wide[:, end] & 0x3F)
 
 
 class BlockWeights:

@@ -8,7 +8,7 @@ weight of a stream, its index in an array (O, H, W, I).
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,9 @@ from ethosgen.backend.ethosu.simulator import mlw
 from ethosgen.backend.ethosu.simulator.operation import Convolution
 from ethosgen.backend.ethosu.simulator.u85 import fast
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Layout, U85Output
-from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES, SLAB, Records, place_pieces
+from ethosgen.backend.ethosu.simulator.weights import SLAB, Records, place_pieces
+from ethosgen.backend.ethosu.simulator.weights import decode_records as decode_streams
 from ethosgen.values.errors import NpuFault
-from ethosgen.values.grammar import counted
 
 _GROUP = 4
 """Output channels that a stream has in turn."""
@@ -253,17 +253,6 @@ def decode_records(data: bytes, channels: int, wide: bool) -> Records:
     They have 32, 31 and 6 bits, or with accumulators of 48 bits (`wide`) 48, 15 and 6. NpuFault of
     kind "parse" if there are too few.
     """
-    if len(data) < channels * RECORD_BYTES:
-        raise NpuFault(
-            "parse",
-            f"a scale stream of {counted(len(data), 'byte')} is too short for "
-            f"{counted(channels, 'channel')}",
-        )
-    records = np.frombuffer(data, np.uint8, channels * RECORD_BYTES).reshape(-1, RECORD_BYTES)
-    wider = records.astype(np.int64)
-    split = 6 if wide else 4
-    bits = 8 * split
-    bias = wider[:, :split] @ (1 << 8 * np.arange(split, dtype=np.int64))
-    bias = np.where(bias >> bits - 1 & 1, bias - (1 << bits), bias)
-    scale = wider[:, split:8] @ (1 << 8 * np.arange(8 - split, dtype=np.int64))
-    return Records(bias, scale & (1 << 63 - bits) - 1, wider[:, 8] & 0x3F)
+    bias_bytes = 6 if wide else 4
+    records = decode_streams((data,), channels, bias_bytes, 8 - bias_bytes)
+    return replace(records, scale=records.scale & (1 << 63 - 8 * bias_bytes) - 1)

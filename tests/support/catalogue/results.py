@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,9 @@ def plain_type(code: str, options: Options) -> str | None:
 
 def shapes(code: str, inputs: Sequence[Spec], options: Options) -> list[Shape]:
     """Return the shapes of the outputs; an operator without a rule broadcasts its inputs."""
-    rule = _RULES.get(code, _broadcast)
-    result = rule(inputs, options)
+    if code not in _RULES:
+        return [np.broadcast_shapes(*(spec.shape for spec in inputs))]
+    result = _RULES[code](inputs, options)
     return result if isinstance(result, list) else [result]
 
 
@@ -41,24 +43,16 @@ def _numbers(spec: Spec) -> list[Any]:
     return [*np.atleast_1d(np.frombuffer(spec.data, spec.dtype).reshape(spec.shape)).tolist()]
 
 
-def _broadcast(inputs: Sequence[Spec], _options: Options) -> Shape:
-    return np.broadcast_shapes(*(spec.shape for spec in inputs))
-
-
-def _of(operand: int) -> Rule:
-    """Return the rule of an output with the shape of an operand."""
-    return lambda inputs, _: inputs[operand].shape
-
-
-def _named(operand: int) -> Rule:
-    """Return the rule of an output whose shape an operand contains."""
-    return lambda inputs, _: tuple(_numbers(inputs[operand]))
-
-
 def _changed(shape: Sequence[int], axis: int, *sizes: int) -> Shape:
     """Return a shape with other sizes, or none, in place of an axis."""
     axis %= len(shape)
     return (*shape[:axis], *sizes, *shape[axis + 1 :])
+
+
+def _with_axis(shape: Sequence[int], axis: int, size: int) -> Shape:
+    """Return a shape with one more axis."""
+    axis %= len(shape) + 1
+    return (*shape[:axis], size, *shape[axis:])
 
 
 # ---- layers --------------------------------------------------------------------------------------
@@ -103,7 +97,7 @@ def _product(inputs: Sequence[Spec], options: Options) -> Shape:
     return (*np.broadcast_shapes(first[:-2], second[:-2]), rows, columns)
 
 
-# ---- reductions ----------------------------------------------------------------------------------
+# ---- the rest ------------------------------------------------------------------------------------
 
 
 def _reduced(inputs: Sequence[Spec], options: Options) -> Shape:
@@ -115,42 +109,9 @@ def _reduced(inputs: Sequence[Spec], options: Options) -> Shape:
     )
 
 
-def _top(inputs: Sequence[Spec], _options: Options) -> list[Shape]:
-    return [_changed(inputs[0].shape, -1, *_numbers(inputs[1]))] * 2
-
-
-# ---- places --------------------------------------------------------------------------------------
-
-
-def _joined(inputs: Sequence[Spec], options: Options) -> Shape:
-    axis = options["axis"]
-    return _changed(inputs[0].shape, axis, sum(spec.shape[axis] for spec in inputs))
-
-
-def _packed(inputs: Sequence[Spec], options: Options) -> Shape:
-    shape = [*inputs[0].shape]
-    shape.insert(options["axis"] % (len(shape) + 1), len(inputs))
-    return tuple(shape)
-
-
-def _unpacked(inputs: Sequence[Spec], options: Options) -> list[Shape]:
-    return [_changed(inputs[0].shape, options["axis"])] * options["num"]
-
-
 def _split(inputs: Sequence[Spec], options: Options) -> list[Shape]:
-    (axis,), count = _numbers(inputs[0]), options["num_splits"]
-    shape = inputs[1].shape
+    (axis,), shape, count = _numbers(inputs[0]), inputs[1].shape, options["num_splits"]
     return [_changed(shape, axis, shape[axis] // count)] * count
-
-
-def _split_by_sizes(inputs: Sequence[Spec], _options: Options) -> list[Shape]:
-    (axis,) = _numbers(inputs[2])
-    return [_changed(inputs[0].shape, axis, size) for size in _numbers(inputs[1])]
-
-
-def _padded(inputs: Sequence[Spec], _options: Options) -> Shape:
-    pairs = zip(inputs[0].shape, _numbers(inputs[1]), strict=True)
-    return tuple(size + sum(pair) for size, pair in pairs)
 
 
 def _sliced(inputs: Sequence[Spec], _options: Options) -> Shape:
@@ -172,25 +133,6 @@ def _strided(inputs: Sequence[Spec], options: Options) -> Shape:
     return np.broadcast_to(0, inputs[0].shape)[tuple(parts)].shape
 
 
-def _permuted(inputs: Sequence[Spec], _options: Options) -> Shape:
-    return tuple(inputs[0].shape[axis] for axis in _numbers(inputs[1]))
-
-
-def _repeated(inputs: Sequence[Spec], _options: Options) -> Shape:
-    return tuple(s * n for s, n in zip(inputs[0].shape, _numbers(inputs[1]), strict=True))
-
-
-def _expanded(inputs: Sequence[Spec], _options: Options) -> Shape:
-    shape, (axis,) = [*inputs[0].shape], _numbers(inputs[1])
-    shape.insert(axis % (len(shape) + 1), 1)
-    return tuple(shape)
-
-
-def _squeezed(inputs: Sequence[Spec], options: Options) -> Shape:
-    dropped = options["squeeze_dims"]
-    return tuple(size for axis, size in enumerate(inputs[0].shape) if axis not in dropped)
-
-
 def _gathered(inputs: Sequence[Spec], options: Options) -> Shape:
     shape, indices = inputs[0].shape, inputs[1].shape
     axis = options.get("axis", 0) % len(shape)
@@ -199,42 +141,18 @@ def _gathered(inputs: Sequence[Spec], options: Options) -> Shape:
     return _changed(shape, axis, *indices[batches:])
 
 
-def _gathered_rows(inputs: Sequence[Spec], _options: Options) -> Shape:
-    shape, (*places, depth) = inputs[0].shape, inputs[1].shape
-    return (*places, *shape[depth:])
+def _in_blocks(x: Spec, factor: Fraction) -> Shape:
+    batch, height, width, depth = x.shape
+    return batch, int(height * factor), int(width * factor), int(depth / factor**2)
 
 
-def _looked_up(inputs: Sequence[Spec], _options: Options) -> Shape:
-    return (*inputs[0].shape, *inputs[1].shape[1:])
-
-
-def _resized(inputs: Sequence[Spec], _options: Options) -> Shape:
-    batch, _, _, depth = inputs[0].shape
-    return (batch, *_numbers(inputs[1]), depth)
-
-
-def _deepened(inputs: Sequence[Spec], options: Options) -> Shape:
-    (batch, height, width, depth), block = inputs[0].shape, options["block_size"]
-    return batch, height // block, width // block, depth * block * block
-
-
-def _flattened(inputs: Sequence[Spec], options: Options) -> Shape:
-    (batch, height, width, depth), block = inputs[0].shape, options["block_size"]
-    return batch, height * block, width * block, depth // (block * block)
-
-
-def _to_batches(inputs: Sequence[Spec], _options: Options) -> Shape:
-    batch, *shape = inputs[0].shape
-    blocks, pairs = _numbers(inputs[1]), _numbers(inputs[2])
-    sizes = [(s + sum(pair)) // b for s, b, pair in zip(shape, blocks, pairs, strict=False)]
-    return (batch * math.prod(blocks), *sizes, *shape[len(blocks) :])
-
-
-def _from_batches(inputs: Sequence[Spec], _options: Options) -> Shape:
-    batch, *shape = inputs[0].shape
-    blocks, pairs = _numbers(inputs[1]), _numbers(inputs[2])
-    sizes = [s * b - sum(pair) for s, b, pair in zip(shape, blocks, pairs, strict=False)]
-    return (batch // math.prod(blocks), *sizes, *shape[len(blocks) :])
+def _in_batches(inputs: Sequence[Spec], is_split: bool) -> Shape:
+    (batch, *shape), blocks = inputs[0].shape, _numbers(inputs[1])
+    more = [sum(pair) for pair in _numbers(inputs[2])]
+    parts, count = [*zip(shape, blocks, more, strict=False)], math.prod(blocks)
+    if is_split:
+        return (batch * count, *((s + m) // b for s, b, m in parts), *shape[len(blocks) :])
+    return (batch // count, *(s * b - m for s, b, m in parts), *shape[len(blocks) :])
 
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
@@ -242,33 +160,48 @@ _REDUCTIONS = ("MEAN", "SUM", *(f"REDUCE_{name}" for name in ("MAX", "MIN", "ALL
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS), _slid),
     **dict.fromkeys((*_REDUCTIONS, "ARG_MAX", "ARG_MIN"), _reduced),
-    **dict.fromkeys(("PAD", "PADV2", "MIRROR_PAD"), _padded),
-    **dict.fromkeys(("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"), _resized),
-    **dict.fromkeys(("CUMSUM", "REVERSE_V2", "DYNAMIC_UPDATE_SLICE"), _of(0)),
-    **dict.fromkeys(("RESHAPE", "BROADCAST_TO"), _named(1)),
-    **dict.fromkeys(("FILL", "TRANSPOSE_CONV"), _named(0)),
-    "SELECT": _of(1),
-    "SCATTER_ND": _named(2),
-    "SHAPE": lambda inputs, _: (len(inputs[0].shape),),
+    **dict.fromkeys(
+        ("PAD", "PADV2", "MIRROR_PAD"),
+        lambda x, _: tuple(
+            n + sum(pair) for n, pair in zip(x[0].shape, _numbers(x[1]), strict=True)
+        ),
+    ),
+    **dict.fromkeys(
+        ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+        lambda x, _: (x[0].shape[0], *_numbers(x[1]), x[0].shape[3]),
+    ),
+    **dict.fromkeys(("CUMSUM", "REVERSE_V2", "DYNAMIC_UPDATE_SLICE"), lambda x, _: x[0].shape),
+    **dict.fromkeys(("RESHAPE", "BROADCAST_TO"), lambda x, _: tuple(_numbers(x[1]))),
+    **dict.fromkeys(("FILL", "TRANSPOSE_CONV"), lambda x, _: tuple(_numbers(x[0]))),
+    "SELECT": lambda x, _: x[1].shape,
+    "SCATTER_ND": lambda x, _: tuple(_numbers(x[2])),
+    "SHAPE": lambda x, _: (len(x[0].shape),),
     "FULLY_CONNECTED": _dense,
     "BATCH_MATMUL": _product,
-    "TOPK_V2": _top,
-    "CONCATENATION": _joined,
-    "PACK": _packed,
-    "UNPACK": _unpacked,
+    "CONCATENATION": lambda x, options: _changed(
+        x[0].shape, options["axis"], sum(spec.shape[options["axis"]] for spec in x)
+    ),
+    "PACK": lambda x, options: _with_axis(x[0].shape, options["axis"], len(x)),
+    "UNPACK": lambda x, options: [_changed(x[0].shape, options["axis"])] * options["num"],
     "SPLIT": _split,
-    "SPLIT_V": _split_by_sizes,
+    "SPLIT_V": lambda x, _: [
+        _changed(x[0].shape, _numbers(x[2])[0], size) for size in _numbers(x[1])
+    ],
     "SLICE": _sliced,
     "STRIDED_SLICE": _strided,
-    "TRANSPOSE": _permuted,
-    "TILE": _repeated,
-    "EXPAND_DIMS": _expanded,
-    "SQUEEZE": _squeezed,
+    "TRANSPOSE": lambda x, _: tuple(x[0].shape[axis] for axis in _numbers(x[1])),
+    "TILE": lambda x, _: tuple(
+        n * times for n, times in zip(x[0].shape, _numbers(x[1]), strict=True)
+    ),
+    "EXPAND_DIMS": lambda x, _: _with_axis(x[0].shape, _numbers(x[1])[0], 1),
+    "SQUEEZE": lambda x, options: tuple(
+        n for axis, n in enumerate(x[0].shape) if axis not in options["squeeze_dims"]
+    ),
     "GATHER": _gathered,
-    "GATHER_ND": _gathered_rows,
-    "EMBEDDING_LOOKUP": _looked_up,
-    "SPACE_TO_DEPTH": _deepened,
-    "DEPTH_TO_SPACE": _flattened,
-    "SPACE_TO_BATCH_ND": _to_batches,
-    "BATCH_TO_SPACE_ND": _from_batches,
+    "GATHER_ND": lambda x, _: (*x[1].shape[:-1], *x[0].shape[x[1].shape[-1] :]),
+    "EMBEDDING_LOOKUP": lambda x, _: (*x[0].shape, *x[1].shape[1:]),
+    "SPACE_TO_DEPTH": lambda x, options: _in_blocks(x[0], Fraction(1, options["block_size"])),
+    "DEPTH_TO_SPACE": lambda x, options: _in_blocks(x[0], Fraction(options["block_size"])),
+    "SPACE_TO_BATCH_ND": lambda x, _: _in_batches(x, True),
+    "BATCH_TO_SPACE_ND": lambda x, _: _in_batches(x, False),
 }

@@ -17,25 +17,3 @@ from ethosgen.values.errors import EthosgenError as EthosgenError
 from ethosgen.version import __version__ as __version__
 from ethosgen_place.api import place as place
 from ethosgen_sweep.api import sweep as sweep
-
-__all__ = [
-    "EthosgenError",
-    "OffloadMode",
-    "OffloadOptions",
-    "Run",
-    "Schedule",
-    "Strategy",
-    "__version__",
-    "accuracy",
-    "build_project",
-    "compare",
-    "create_project",
-    "create_report",
-    "draw_samples",
-    "place",
-    "read",
-    "run_project",
-    "simulate",
-    "sweep",
-    "verify",
-]

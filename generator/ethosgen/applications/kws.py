@@ -1,5 +1,6 @@
 """Keyword spotting: a front end that makes features of sound, a network that scores words."""
 
+import wave
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +18,16 @@ from ethosgen.applications.application import (
     require_one_port,
 )
 from ethosgen.applications.labels import NO_WORDS, is_word, labels_of
-from ethosgen.applications.sound import RATE, load_sound
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 
 Array = np.ndarray[Any, Any]
 
+RATE = 16000
+"""Samples of sound a second."""
+_BYTES = 2
+"""The width of a sample."""
 _BLOCK = 320
 """Samples that the host sends at a time; the application cuts them into hops of its own."""
 _SCALE, _ZERO_POINT, _HIGHEST = 1 / 256, -128, 255
@@ -237,6 +241,30 @@ def _blocks(sound: Array) -> list[bytes]:
     """Return sound in whole blocks; zeros fill the last one."""
     padded = np.pad(sound, (0, -len(sound) % _BLOCK)).astype("<i2")
     return [block.tobytes() for block in padded.reshape(-1, _BLOCK)]
+
+
+def load_sound(path: Path) -> Array:
+    """Return the samples of a WAV file, int16 [n].
+
+    InputError for a file that is none, or is not 16-bit PCM with one channel at RATE.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            facts = (file.getframerate(), file.getnchannels(), file.getsampwidth())
+            data = file.readframes(file.getnframes())
+    except (OSError, EOFError, wave.Error, RuntimeError, MemoryError) as error:  # by a wrong header
+        reason = getattr(error, "strerror", None) or str(error) or "the file ends early"
+        raise InputError(f"cannot read '{path}' as a WAV file of PCM: {reason}") from None
+    if facts != (RATE, 1, _BYTES):
+        rate, channels, width = facts
+        raise InputError(
+            f"'{path}' has {counted(rate, 'sample')} a second, {counted(channels, 'channel')} and "
+            f"{counted(8 * width, 'bit')}, but the application hears {RATE:,}, 1 and 16; convert "
+            f"it with: sox {path.name} -r {RATE} -c 1 -b 16 mono.wav"
+        )
+    if not data:
+        raise InputError(f"'{path}' has no samples")
+    return np.frombuffer(data[: len(data) // _BYTES * _BYTES], "<i2")
 
 
 KWS = Kws()

@@ -1,4 +1,4 @@
-"""Options of the division between NPU and CPU, and of the NPU's compiler."""
+"""Options of the division between NPU and CPU, and of time against memory."""
 
 import functools
 from collections.abc import Callable
@@ -8,10 +8,32 @@ from typing import Any
 import click
 
 from ethosgen.commands.choices import OpenChoice, ValueChoice
-from ethosgen.commands.memory_options import ARENA_LIMIT, STRATEGY
+from ethosgen.commands.sizes import SIZE
 from ethosgen.oracle import choices
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
+
+STRATEGY = click.option(
+    "--strategy",
+    type=ValueChoice([strategy.value for strategy in Strategy]),
+    default=Strategy.PERFORMANCE.value,
+    show_default=True,
+    help="What Vela minimises: the time, or the memory for tensors.",
+)
+ARENA_LIMIT = click.option(
+    "--arena-limit",
+    type=SIZE,
+    metavar="BYTES|KiB",
+    help="SRAM that Vela may plan for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
+    "the board's]. 'ethosgen compare --front' shows what limits cost.",
+)
+SRAM_LIMIT = click.option(
+    "--sram-limit",
+    type=SIZE,
+    metavar="BYTES|KiB",
+    help="Choose the fastest of Vela's strategies and arena limits with which the networks take at "
+    "most so much SRAM: the arena of NPU and CPU, and what else the memory mode puts there.",
+)
 
 OFFLOAD = click.option(
     "--offload",

@@ -11,8 +11,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.application import APP, LABELS
 from ethosgen.commands.choices import OpenChoice, ValueChoice
-from ethosgen.commands.memory_options import SRAM_LIMIT
-from ethosgen.commands.offload_options import with_offloading
+from ethosgen.commands.offload_options import SRAM_LIMIT, with_offloading
 from ethosgen.platforms import PLATFORMS, find_platform, names_of, usual_platform
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions

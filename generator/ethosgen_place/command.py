@@ -11,7 +11,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.errors import InputError
@@ -58,10 +58,9 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
     callback=_mesh,
     help="Width and height of the mesh, e.g. 192x38 [default: what --elements says].",
 )
-@click.option(
+@path_option(
     "--elements",
     metavar="FILE.toml",
-    type=click.Path(path_type=Path),
     help="Clock and memory of the elements, bandwidth and latency of the links, and elements that "
     "differ or are dead [default: 400 MHz, 1 MiB, 1 GB/s, 20 ns for all].",
 )
@@ -85,30 +84,26 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
     callback=_replicas,
     help="Elements for each task that does not say itself; auto: as many as make the whole faster.",
 )
-@click.option(
+@path_option(
     "--mapping",
     metavar="MAPPING.json",
-    type=click.Path(path_type=Path),
     help="Judge this mapping instead of making one.",
 )
-@click.option(
+@path_option(
     "-o",
     "--output",
     metavar="PLACEMENT.json",
-    type=click.Path(path_type=Path),
     help="Write the placement, in the format of --mapping.",
 )
-@click.option(
+@path_option(
     "--graph",
     "graph_output",
     metavar="GRAPH.json",
-    type=click.Path(path_type=Path),
     help="Write the task graph, for another mapper.",
 )
-@click.option(
+@path_option(
     "--picture",
     metavar="PLACEMENT.svg",
-    type=click.Path(path_type=Path),
     help="Draw who does what, and how busy the links are.",
 )
 @click.option(

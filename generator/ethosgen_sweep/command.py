@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import path_option
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
 from ethosgen.commands.options import JSON, schema_option
@@ -34,18 +35,16 @@ def _schema() -> str:
 
 @click.command(short_help="Measure every point of a study: networks, NPUs, modes")
 @click.argument("study", metavar="STUDY.toml", type=click.Path(path_type=Path))
-@click.option(
+@path_option(
     "-o",
     "--output",
     "output_path",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
     help="Folder for results.parquet, results.csv and report.html [default: STUDY_sweep].",
 )
-@click.option(
+@path_option(
     "--store",
     metavar="FOLDER",
-    type=click.Path(path_type=Path),
     help="Folder with results of all sweeps, where nothing is computed twice [default: "
     "ethosgen/sweeps in the user's cache].",
 )

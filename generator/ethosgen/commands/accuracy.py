@@ -12,6 +12,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.accuracy_table import report_lines
+from ethosgen.commands.choices import path_option
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
@@ -79,19 +80,17 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command(short_help="Measure a network's accuracy on labelled data")
 @click.argument("network", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option(
+@path_option(
     "--data",
     required=True,
     metavar="DATA",
-    type=click.Path(path_type=Path),
     help="Samples as .npz: an array for each input, by name, or x, and the labels as y; or a "
     "folder of .npy files, pictures or sounds, in a subfolder for each class, or listed by "
     "--labels.",
 )
-@click.option(
+@path_option(
     "--labels",
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="Labels of the samples (.npy); or the classes' names, one in each line (.txt); or a "
     "folder's files and their labels, in lines FILE,LABEL (.csv).",
 )

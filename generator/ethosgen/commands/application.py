@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.commands.answers import answer
-from ethosgen.commands.choices import OpenChoice
+from ethosgen.commands.choices import OpenChoice, path_option
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import application_text
@@ -39,11 +39,10 @@ APP = click.option(
     callback=_tell_applications,
     help="Add a whole application around the networks; list shows what there is.",
 )
-LABELS = click.option(
+LABELS = path_option(
     "--app-labels",
     "labels",
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="With --app: a text file with a class's name in each line, in the order of the outputs.",
 )
 

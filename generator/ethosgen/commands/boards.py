@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.choices import Group
+from ethosgen.commands.choices import Group, path_option
 from ethosgen.values.grammar import counted
 
 LINUX_WAYS = ("qemu", "ssh", "serial")
@@ -60,17 +60,15 @@ def new(name: str, like: str) -> None:
 @click.option(
     "--index", metavar="URL", help="Address of a pack index (.pidx) [default: the public one]."
 )
-@click.option(
+@path_option(
     "--pack",
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="A .pack or .pdsc file instead of an index; works offline.",
 )
-@click.option(
+@path_option(
     "-o",
     "output",
     metavar="FILE.toml",
-    type=click.Path(path_type=Path),
     help="The board file to write [default: named after the device]. Never overwrites a file.",
 )
 @click.option(

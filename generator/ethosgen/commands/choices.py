@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -12,6 +13,9 @@ from ethosgen.values.grammar import unknown
 
 _PLUGINS = "Plug-ins"
 """The section of commands that other packages add."""
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
@@ -36,6 +40,11 @@ class OpenChoice(ValueChoice):
     def choices(self) -> tuple[str, ...]:  # type: ignore[override] # click has an attribute
         """The names."""
         return tuple(self._names())
+
+
+def path_option(*names: str, **more: Any) -> Callable[[Command], Command]:
+    """Return an option whose value is the path of a file or folder."""
+    return click.option(*names, type=click.Path(path_type=Path), **more)
 
 
 class Group(click.Group):

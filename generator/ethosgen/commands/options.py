@@ -10,7 +10,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.application import APP, LABELS
-from ethosgen.commands.choices import OpenChoice, ValueChoice
+from ethosgen.commands.choices import OpenChoice, ValueChoice, path_option
 from ethosgen.commands.offload_options import SRAM_LIMIT, with_offloading
 from ethosgen.platforms import PLATFORMS, find_platform, names_of, usual_platform
 from ethosgen.values.errors import InputError
@@ -18,8 +18,6 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_IS, CHANNELS_LAST, ReadOptions
-
-"""The board of --platform linux without --board."""
 
 BOARD = click.option(
     "--board",
@@ -71,10 +69,9 @@ SEED = click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-INPUT = click.option(
+INPUT = path_option(
     "--input",
     "input_path",
-    type=click.Path(path_type=Path),
     help="Inputs as .npz: one array for each input, by name [default: random samples].",
 )
 OUTPUT = click.option(
@@ -124,10 +121,9 @@ FIDELITY = click.option(
     help="Also fail if an output differs by more steps from what the network's own runtime (ONNX "
     "Runtime for .onnx) computes [default: only report the differences].",
 )
-GOLDEN = click.option(
+GOLDEN = path_option(
     "--golden",
     metavar="FILE",
-    type=click.Path(path_type=Path),
     help="Golden outputs (.npz) for the samples in --input, or the uncompiled original (.tflite) "
     "of a network that is compiled already.",
 )
@@ -164,11 +160,10 @@ NAMES = click.option(
     help="Prefix of the C functions; once for each MODEL, in order [default: the file's name].",
 )
 DIR = click.argument("directory", type=click.Path(path_type=Path))
-JUNIT = click.option(
+JUNIT = path_option(
     "--junit",
     "junit_path",
     metavar="FILE.xml",
-    type=click.Path(path_type=Path),
     help="Also write the verdict as JUnit XML.",
 )
 

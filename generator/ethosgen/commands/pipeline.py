@@ -9,7 +9,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
@@ -43,11 +43,10 @@ def _schema() -> str:
     metavar="BOARD",
     help="Board of each element, e.g. corstone300.",
 )
-@click.option(
+@path_option(
     "--system",
     "system_path",
     metavar="FILE.toml",
-    type=click.Path(path_type=Path),
     help="The elements and links, instead of --stages and --board.",
 )
 @click.option(
@@ -55,11 +54,10 @@ def _schema() -> str:
     type=ValueChoice(["serial", "shared"]),
     help="Hand over on a serial line, or in shared memory with doorbells [default: serial].",
 )
-@click.option(
+@path_option(
     "--task-graph",
     "task_graph",
     metavar="FILE.json",
-    type=click.Path(path_type=Path),
     help="Cut as this task graph says, which ethosgen place or your own partitioner wrote; instead "
     "of --stages.",
 )
@@ -69,11 +67,10 @@ def _schema() -> str:
 @click.option(
     "--name", metavar="NAME", help="Prefix of the C functions [default: the file's name]."
 )
-@click.option(
+@path_option(
     "-o",
     "--output",
     "directory",
-    type=click.Path(path_type=Path),
     help="Output directory [default: NAME_pipeline].",
 )
 @schema_option("--system's files", _schema)

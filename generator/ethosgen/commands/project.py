@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.choices import path_option
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
@@ -16,11 +17,10 @@ from ethosgen.values.recipe import Recipe
 
 @click.command(short_help="Generate a project: the model as a C library, and firmware")
 @with_recipe(BOARD_OR_NONE, PLATFORM_OR_LIBRARY)
-@click.option(
+@path_option(
     "-o",
     "--output",
     "directory",
-    type=click.Path(path_type=Path),
     help="Output directory [default: NAME].",
 )
 @click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.answers import suggest_next
-from ethosgen.commands.choices import ValueChoice
+from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
@@ -21,20 +21,18 @@ _LONGEST_NAME = 40
 
 @click.command(short_help="Quantize a float network to int8 or int16")
 @click.argument("network", metavar="FLOAT", type=click.Path(path_type=Path))
-@click.option(
+@path_option(
     "--data",
     required=True,
     metavar="DATA",
-    type=click.Path(path_type=Path),
     help="Calibration data: typical inputs as .npz, one array for each input, by name; or a folder "
     "of .npy files.",
 )
-@click.option(
+@path_option(
     "-o",
     "--output",
     required=True,
     metavar="NETWORK",
-    type=click.Path(path_type=Path),
     help="The quantized network to write, in FLOAT's format.",
 )
 @click.option(
@@ -50,16 +48,14 @@ _LONGEST_NAME = 40
     multiple=True,
     help="Keep a layer in float; its name is in the table. Repeatable.",
 )
-@click.option(
+@path_option(
     "--labels",
     metavar="FILE.npy",
-    type=click.Path(path_type=Path),
     help="Classes of the samples in --test-data (or --data): compare the accuracy.",
 )
-@click.option(
+@path_option(
     "--test-data",
     metavar="DATA",
-    type=click.Path(path_type=Path),
     help="Samples that --labels classifies, in the same form as --data [default: --data].",
 )
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")

@@ -7,6 +7,7 @@ import click
 
 from ethosgen.commands.answers import answer
 from ethosgen.commands.application import run_application, runs_application
+from ethosgen.commands.choices import path_option
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
@@ -53,11 +54,10 @@ _FOR_SAMPLES = (
 @JSON
 @JUNIT
 @with_line
-@click.option(
+@path_option(
     "--build",
     "build_directory",
     metavar="DIR",
-    type=click.Path(path_type=Path),
     help="Zephyr: west's build directory [default: build in the project].",
 )
 @click.option(

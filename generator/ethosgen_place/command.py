@@ -11,8 +11,8 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
-from ethosgen.commands.choices import ValueChoice, path_option
-from ethosgen.commands.options import JSON, with_reading
+from ethosgen.commands.choices import path_option
+from ethosgen.commands.options import JSON, schema_option, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
@@ -40,14 +40,10 @@ def _replicas(_context: click.Context, _option: click.Parameter, value: str) -> 
     return int(value)
 
 
-def _print_schema(context: click.Context, _option: click.Parameter, value: str | None) -> None:
-    """Print a format's schema and end."""
-    if value is None or context.resilient_parsing:
-        return
+def _schema(name: str) -> str:
     from ethosgen_place.files import format_schema
 
-    click.echo(format_schema(value), nl=False)
-    context.exit()
+    return format_schema(name)
 
 
 @click.command(short_help="Place a network on a large mesh, and simulate it")
@@ -115,14 +111,7 @@ def _print_schema(context: click.Context, _option: click.Parameter, value: str |
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the placement."
 )
-@click.option(
-    "--schema",
-    type=ValueChoice(["graph", "mapping", "elements"]),
-    is_eager=True,
-    expose_value=False,
-    callback=_print_schema,
-    help="Only print the JSON schema of such a file.",
-)
+@schema_option("such a file", _schema, ["graph", "mapping", "elements"])
 @with_reading
 @JSON
 def place(

@@ -363,17 +363,23 @@ def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str 
     }
 
 
-def schema_option(files: str, schema: Callable[[], str]) -> Callable[..., Any]:
-    """Return --schema, which prints the JSON schema of some files and ends the command."""
+def schema_option(
+    files: str, schema: Callable[..., str], formats: Sequence[str] = ()
+) -> Callable[..., Any]:
+    """Return --schema, which prints the JSON schema of some files and ends the command.
 
-    def print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    With several `formats`, it takes the name of one, and `schema` gets it.
+    """
+
+    def print_schema(context: click.Context, _option: click.Parameter, value: str | bool) -> None:
         if value and not context.resilient_parsing:
-            click.echo(schema(), nl=False)
+            click.echo(schema(value) if formats else schema(), nl=False)
             context.exit()
 
+    kind: dict[str, Any] = {"type": ValueChoice(formats)} if formats else {"is_flag": True}
     return click.option(
         "--schema",
-        is_flag=True,
+        **kind,
         is_eager=True,
         expose_value=False,
         callback=print_schema,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.flow.creation import create_project
-from ethosgen.flow.firmware_run import run_and_judge
+from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
@@ -135,10 +135,11 @@ def run_project(
     if profile:
         require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
-    _check_one(len(chosen), inputs, output_path, criteria.golden, "choose one with --network")
+    options = RunOptions(inputs, criteria, output_path, line, profile)
+    _check_one(len(chosen), options, "choose one with --network")
     built = find_firmware(info, on, build)
     networks = {index: read_stored(info.networks[index], watch) for index in chosen}
-    return run_and_judge(networks, info, built, inputs, output_path, criteria, watch, line, profile)
+    return run_and_judge(networks, info, built, options, watch)
 
 
 def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
@@ -214,8 +215,9 @@ def verify(
 
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
+    options = RunOptions(inputs, criteria, output_path, line, profile)
     remedy = "create a project, and choose one with: ethosgen run --network"
-    _check_one(len(recipe.networks), inputs, output_path, criteria.golden, remedy)
+    _check_one(len(recipe.networks), options, remedy)
     board = load_board(recipe.board).in_state(recipe.security)
     _check_target(board.for_platform(recipe.platform), on, recipe.platform, recipe.accelerators)
     if recipe.app is not None and on == "serial":
@@ -235,13 +237,8 @@ def verify(
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
         networks = [program.plan.network for program in written.programs]
-        by_index = dict(enumerate(networks))
-        report = _with_choices(
-            run_and_judge(
-                by_index, info, built, inputs, output_path, criteria, watch, line, profile
-            ),
-            written.choices,
-        )
+        judged = run_and_judge(dict(enumerate(networks)), info, built, options, watch)
+        report = _with_choices(judged, written.choices)
         if info.app is None:
             return report
         elf = _find_app(info, require_target(on).variant, None, on)
@@ -263,17 +260,15 @@ def _with_choices(
     )
 
 
-def _check_one(
-    count: int, inputs: Inputs, output: Path | None, golden: Path | None, remedy: str
-) -> None:
+def _check_one(count: int, options: RunOptions, remedy: str) -> None:
     """Refuse options for one network if there are several, and those that lack another."""
+    inputs, golden = options.inputs, options.criteria.golden
     require_inputs(golden, inputs.are_given)
-    options = (
+    for option, value in (
         ("--input", inputs.path or inputs.arrays),
-        ("--output", output),
+        ("--output", options.output_path),
         ("--golden", golden),
-    )
-    for option, value in options:
+    ):
         if count > 1 and value is not None:
             raise InputError(f"{option} is for one network, but there are {count}; {remedy}")
 

@@ -1,7 +1,7 @@
 """Runs the networks of a firmware in turn, and judges each one's outputs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ethosgen.values.security import SecureSide
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
-from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
 from ethosgen.verdict.trial import Make
 
 if TYPE_CHECKING:
@@ -29,30 +29,40 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 
+@dataclass(frozen=True)
+class RunOptions:
+    """The samples of a run, where their outputs go, and what these are compared with.
+
+    `line` reaches a board or a computer. With `profile` reports have the costs of steps.
+    """
+
+    inputs: Inputs
+    criteria: Criteria = USUAL
+    output_path: Path | None = None
+    line: "Line | None" = None
+    profile: bool = False
+
+
 def run_and_judge(
     networks: Mapping[int, Network],
     info: "ProjectInfo",
     built: "Built",
-    inputs: Inputs,
-    output_path: Path | None,
-    criteria: Criteria,
+    options: RunOptions,
     watch: Watch,
-    line: "Line | None" = None,
-    profile: bool = False,
 ) -> Report | FirmwareReport:
     """Run samples of networks, one of each in turn so that they interfere, and compare all.
 
     `networks` are by their index in the project. Returns a Report for one, a FirmwareReport for
-    several. The criteria's oracle decides in place of the project's. With `profile` reports have
-    the costs of steps.
+    several. The criteria's oracle decides in place of the project's.
     """
+    inputs, criteria = options.inputs, options.criteria
     require_runtime(networks.values(), criteria)
     samples = {index: choose_samples(network, inputs) for index, network in networks.items()}
     jobs = _interleave(samples)
-    outcome = _run(jobs, info, built, watch, line, profile)
+    outcome = _run(jobs, info, built, options, watch)
     done = {index: _of(index, jobs, outcome.samples) for index in networks}
-    if output_path is not None:
-        save_samples(output_path, [sample.outputs for sample in done[next(iter(networks))]])
+    if options.output_path is not None:
+        save_samples(options.output_path, [sample.outputs for sample in done[next(iter(networks))]])
     reports = []
     for index, network in networks.items():
         results, fed = done[index], samples[index]
@@ -128,9 +138,8 @@ def _run(
     jobs: Sequence[tuple[int, Arrays]],
     info: "ProjectInfo",
     built: "Built",
+    options: RunOptions,
     watch: Watch,
-    line: "Line | None",
-    profile: bool,
 ) -> Outcome:
     from ethosgen.targets import run
 
@@ -143,9 +152,9 @@ def _run(
             order=[index for index, _ in jobs],
             on=built.on,
             attach=simulator_for(info, built.on),
-            line=line,
+            line=options.line,
             progress=_report_samples(watch, built.on),
-            profile=profile,
+            profile=options.profile,
         )
 
 

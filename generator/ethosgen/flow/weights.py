@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.flow.firmware import find_firmware
-from ethosgen.flow.firmware_run import run_and_judge
+from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.planning import (
     compile_placed,
     make_plan,
@@ -28,7 +28,7 @@ from ethosgen.values.program import Program
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import USUAL, Inputs
+from ethosgen.verdict.judgement import Inputs
 
 if TYPE_CHECKING:
     from ethosgen.project import Project
@@ -127,7 +127,7 @@ def verify_weights(
     file = built.file.absolute()
     networks[built.index] = replace(networks[built.index], weights=replace(apart, file=file))
     info = replace(info, networks=tuple(networks))
-    return run_and_judge({built.index: built.network}, info, firmware, inputs, None, USUAL, watch)
+    return run_and_judge({built.index: built.network}, info, firmware, RunOptions(inputs), watch)
 
 
 def _require_apart(info: ProjectInfo, index: int) -> ApartInfo:

@@ -20,7 +20,7 @@ from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
-from ethosgen.flow.firmware_run import run_and_judge
+from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.planning import (
     PlanSettings,
     choose_accelerator,
@@ -189,17 +189,8 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
         built = build_project(directory, on=on, profile=counts, watch=watch)
         network = program.plan.network
-        report = run_and_judge(
-            {0: network},
-            open_project(directory),
-            built,
-            asked.inputs,
-            None,
-            asked.criteria,
-            watch,
-            asked.line,
-            profile=counts,
-        )
+        options = RunOptions(asked.inputs, asked.criteria, line=asked.line, profile=counts)
+        report = run_and_judge({0: network}, open_project(directory), built, options, watch)
     assert isinstance(report, Report)  # of one network
     return network, program, _with_profile(report, program)
 

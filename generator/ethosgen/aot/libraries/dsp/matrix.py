@@ -1,4 +1,9 @@
-"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
+"""Rows times weights: FULLY_CONNECTED, CONV_2D, the depthwise convolution of one channel.
+
+TRANSPOSE_CONV is ordinary convolutions, one for each phase of its strides.
+"""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +13,10 @@ from ethosgen.aot.libraries.framework.calls import CFunction, Constants, Multipl
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, by_group, packable_layer
 from ethosgen.aot.libraries.framework.scales import channel_scales
+from ethosgen.aot.libraries.framework.transposed import cheapest_windows, windows_of_parts
 from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix.c", "ethosgen_dsp_tile.h"})
 CONVOLUTION = MATRIX | {"ethosgen_dsp_convolution.c", "ethosgen_dsp_window.h"}
@@ -72,3 +80,19 @@ def matrix_constants(
 MULTIPLICATION = Multiplication(packable_layer, matrix_constants, _for_rows, for_windows)
 fully_connected = packed("FULLY_CONNECTED", cycles=cost.DENSE)(MULTIPLICATION.dense)
 conv_2d = packed("CONV_2D", cycles=cost.CONVOLUTION)(MULTIPLICATION.conv_2d)
+
+
+def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
+    """Return the estimated cycles for each output."""
+    return cheapest_windows(op, tensors, cost.windows)[1]
+
+
+@packed("TRANSPOSE_CONV", cycles=estimate)
+def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Convolve the input once for each part, and write its outputs apart."""
+    layer = packable_layer(op, tensors)
+    parts = () if layer is None else cheapest_windows(op, tensors, cost.windows)[0]
+    if layer is None or not parts:
+        return None
+    function = for_windows(parts[0].channels, max(part.products for part in parts))
+    return windows_of_parts(layer, parts, matrix_constants, function)

@@ -6,9 +6,9 @@ import numpy as np
 
 from ethosgen.aot.libraries.dsp import order, order_s16
 from ethosgen.aot.libraries.dsp.cost_s16 import one_row
+from ethosgen.aot.libraries.dsp.layers_s16 import MATRIX as MATRIX_S16
+from ethosgen.aot.libraries.dsp.layers_s16 import matrix_of
 from ethosgen.aot.libraries.dsp.matrix import MATRIX, whole_steps
-from ethosgen.aot.libraries.dsp.matrix_s16 import MATRIX as MATRIX_S16
-from ethosgen.aot.libraries.dsp.matrix_s16 import matrix_of
 from ethosgen.aot.libraries.dsp.shapes import DspLstmS16
 from ethosgen.aot.libraries.framework.calls import CFunction
 from ethosgen.aot.libraries.framework.library import packed

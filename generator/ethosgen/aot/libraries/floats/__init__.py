@@ -17,7 +17,6 @@ _SOURCE = LibrarySource(
         "product",
         "recurrent",
         "resize",
-        "transposed",
     ),
     folder="kernels/floats",
     headers=("ethosgen_floats.h", "ethosgen_floats_math.h", "ethosgen_matrix_fpu.h"),

@@ -1,4 +1,8 @@
-"""Rows times weights in float32: FULLY_CONNECTED, CONV_2D, depthwise convolution of one channel."""
+"""Rows times weights in float32: FULLY_CONNECTED, CONV_2D, depthwise convolution of one channel.
+
+TRANSPOSE_CONV is ordinary convolutions from strips. An output adds its products in the order of the
+inputs, as TFLite Micro does.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -10,6 +14,13 @@ from ethosgen.aot.libraries.floats import cost, order, shapes
 from ethosgen.aot.libraries.floats.strips import ConvolutionSizes, FloatStrips, Rows, cheapest
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.libraries.framework.transposed import (
+    ConvolutionPart,
+    PartCall,
+    parts_kernel,
+    parts_of,
+    transposed_sizes,
+)
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -18,6 +29,9 @@ from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_matrix_f32.c"})
 CONVOLUTION = MATRIX | {"ethosgen_convolution_f32.c"}
+_POINT = Axis(taps=1, stride=1, dilation=1, padding=0, source=1, target=1)
+PART_CALL = 100
+"""Instructions of a part outside its strips."""
 
 
 def two_forms(whole: Callable[[cost.Figures, Operator, Sequence[Tensor]], float]) -> TwoForms:
@@ -49,9 +63,6 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     count, depth, channels = layer.target.elements // layer.channels, weights.shape[1], len(weights)
     sizes = ConvolutionSizes(_POINT, _POINT, depth, depth, channels)
     return _multiply(layer, weights, sizes, Rows(1, count, 0, 0, depth, channels), batches=1)
-
-
-_POINT = Axis(taps=1, stride=1, dilation=1, padding=0, source=1, target=1)
 
 
 def sizes_of(op: Operator, tensors: Sequence[Tensor]) -> ConvolutionSizes:
@@ -172,3 +183,45 @@ def _multiply(
             *(tirx.address_of(w[group * len(packs[0])]), shape.data),
         )
     return nest.kernel(MATRIX)
+
+
+def _parts(op: Operator, tensors: Sequence[Tensor]) -> list[tuple[ConvolutionPart, FloatStrips]]:
+    """Return the convolutions, none if there are too many or if some outputs have no input."""
+    parts = next(parts_of(transposed_sizes(op, tensors), merges=False), ())
+    phases = [phase for part in parts for phase in (part.down, part.across)]
+    if any(tap < 0 for phase in phases for tap in phase.taps[0]):
+        return []
+    return [(part, FloatStrips(_part_sizes(part))) for part in parts]
+
+
+def _part_sizes(part: ConvolutionPart) -> ConvolutionSizes:
+    axes = part.down.axis, part.across.axis
+    return ConvolutionSizes(*axes, part.depth, part.depth, part.channels)
+
+
+def _whole_parts(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
+    batches = tensors[op.outputs[0]].shape[0]
+    parts = _parts(op, tensors)
+    return batches * sum(PART_CALL + strips.cycles(by, strips.sizes) for _, strips in parts)
+
+
+@packed("TRANSPOSE_CONV", dtype="float32", cycles=two_forms(_whole_parts))
+def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Convolve the input once for each part, and write its outputs apart."""
+    layer = order.float_layer(op, tensors)
+    parts = [] if layer is None else _parts(op, tensors)
+    if layer is None or not parts:
+        return None
+    calls = []
+    for part, strips in parts:
+        (weights,) = packed_groups(layer, part.weights(layer), 1)
+        shape = strip_shape(strips, part.steps(layer), len(weights))
+        calls.append(PartCall(part, "ethosgen_convolution_f32", (weights, shape)))
+    room = (max(strips.floats for _, strips in parts),)
+    return parts_kernel(
+        layer,
+        calls,
+        ("weights", "shape"),
+        lambda nest: nest.workspace("strip", "float32", room),
+        CONVOLUTION,
+    )

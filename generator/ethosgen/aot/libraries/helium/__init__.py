@@ -7,7 +7,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 _FAMILIES = (
-    "addition",
+    "elements",
     "depthwise",
     "matrix",
     "pad",
@@ -19,7 +19,6 @@ _FAMILIES = (
     "transpose",
     "transposed",
     "depthwise_s16",
-    "elements_s16",
     "matrix_s16",
 )
 """Modules of this package. Importing one imports tvm, so the first lookup does it."""

@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from ethosgen.aot.libraries.framework.core import CorePool
 from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.quantization import zero_point_of
@@ -139,13 +140,8 @@ class Transpose(Struct, name="ethosgen_transpose"):
     output_step: Annotated[int, "bytes from a row of the output to the next"]
 
 
-class HeliumPool(Struct, name="ethosgen_pool"):
+class HeliumPool(CorePool, name="ethosgen_pool"):
     """A pool over pixels of `channels` bytes, and the bounds of its outputs."""
-
-    row_step: Annotated[int, "from a row of the input to the next"]
-    channels: int
-    low: int
-    high: int
 
 
 class ScaledInput(Struct, name="ethosgen_scaled"):

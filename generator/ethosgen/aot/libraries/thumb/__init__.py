@@ -9,7 +9,7 @@ from ethosgen.aot.libraries.framework.library import LibrarySource, MicroKernels
 def _kernels(name: str, layers: str) -> MicroKernels:
     """Return the library of an architecture."""
     headers = ("ethosgen_thumb.h", "ethosgen_core.h", "ethosgen_thumb_math.h")
-    source = LibrarySource(__name__, (layers, "pool"), "kernels/thumb", headers, shared="dsp")
+    source = LibrarySource(__name__, (layers,), "kernels/thumb", headers, shared="dsp")
     return MicroKernels(name, source, has_helium=False)
 
 

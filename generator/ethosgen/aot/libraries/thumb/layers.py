@@ -8,19 +8,22 @@ from functools import partial
 
 import numpy as np
 
-from ethosgen.aot.libraries.framework.core import CorePad
+from ethosgen.aot.libraries.framework.calls import pool_kernel
+from ethosgen.aot.libraries.framework.core import CorePad, CorePool
 from ethosgen.aot.libraries.framework.library import Packed, packed
 from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.libraries.framework.padding import BLOCK, PAD, estimate, moved, padding
 from ethosgen.aot.libraries.framework.products import product_kernel
 from ethosgen.aot.libraries.framework.recurrent import RowSums, lstm_of, svdf_of
-from ethosgen.aot.libraries.thumb import cost, depthwise, order, transposed
+from ethosgen.aot.libraries.thumb import cost, depthwise, matrix, order
 from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
-from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.values.network import Operator, Tensor
 
 HEADERS = {"ethosgen_dsp_math.h"}
 """What the C for DSP instructions includes."""
+PAD_SOURCES = PAD | HEADERS | {"ethosgen_thumb.h"}
+POOL = frozenset({"ethosgen_thumb_pool.c"})
 
 
 def _weights(block: Array, form: Form) -> Array:
@@ -50,9 +53,6 @@ def _sums(form: Form) -> RowSums:
 SUMS = {form: _sums(form) for form in (ARMV7M, ARMV6M)}
 
 
-PAD_SOURCES = PAD | HEADERS | {"ethosgen_thumb.h"}
-
-
 def _moved_armv6m(size: int, is_aligned: bool) -> float:
     """Return the estimated cycles of copying or filling bytes on Armv6-M."""
     blocks, rest = divmod(size, BLOCK) if is_aligned else (0, size)
@@ -63,6 +63,20 @@ def _moved_armv6m(size: int, is_aligned: bool) -> float:
 def _pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Copy rows, and fill the gaps between them."""
     return padding("ethosgen_dsp_pad_s8", CorePad, PAD_SOURCES, op, tensors)
+
+
+@packed("AVERAGE_POOL_2D", cycles=cost.AVERAGES)
+def _average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Average the pixels of a window."""
+    if op.options.get(UNSIGNED):
+        return None
+    return pool_kernel("ethosgen_thumb_average_pool_s8", CorePool, POOL, op, tensors)
+
+
+@packed("MAX_POOL_2D", cycles=cost.MAXIMA)
+def _max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
+    """Find the maximum of the pixels of a window."""
+    return pool_kernel("ethosgen_thumb_max_pool_s8", CorePool, POOL, op, tensors)
 
 
 def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed, ...]:
@@ -78,11 +92,12 @@ def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed,
             partial(depthwise.depthwise, form=form)
         ),
         # Without an estimate: that of the plain kernel, half of what it takes here, is for Helium.
-        packed("TRANSPOSE_CONV")(partial(transposed.transpose_conv, form=form)),
+        packed("TRANSPOSE_CONV")(partial(matrix.transpose_conv, form=form)),
         packed("SVDF", cycles=cost.svdf)(partial(svdf_of, sums=SUMS[form])),
         packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=cost.lstm)(partial(lstm_of, sums=SUMS[form])),
         packed("PAD", dtype="int16", cycles=pad_cycles)(pads),
         packed("BATCH_MATMUL", cycles=cost.matrix_product)(product_kernel),
+        *(_average_pool_2d, _max_pool_2d),
     )
 
 

@@ -1,12 +1,19 @@
-"""Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel."""
+"""Rows times weights: FULLY_CONNECTED, CONV_2D, the depthwise convolution of one channel.
 
+TRANSPOSE_CONV is ordinary convolutions, one for each phase of its strides.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethosgen.aot.libraries.framework.calls import CFunction, Constants, Multiplication
 from ethosgen.aot.libraries.framework.order import Array, by_group, packable_layer
-from ethosgen.aot.libraries.thumb import order
+from ethosgen.aot.libraries.framework.transposed import cheapest_windows, windows_of_parts
+from ethosgen.aot.libraries.thumb import cost, order
 from ethosgen.aot.libraries.thumb.shapes import ThumbMatrix
 from ethosgen.aot.loops.layer import Layer
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.network import Operator, Tensor
 
 ROWS = 2
 """Rows that the kernel multiplies at a time."""
@@ -78,3 +85,22 @@ ARMV7M = Form("ethosgen_thumb_matrix_s8", "ethosgen_thumb_matrix.c", is_raised=F
 ARMV6M = Form("ethosgen_thumb_pairs_s8", "ethosgen_thumb_pairs.c", is_raised=True)
 SINGLE = Form("ethosgen_thumb_single_s8", "ethosgen_thumb_single.c", is_raised=False)
 """A convolution to one channel, on either architecture."""
+
+
+def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
+    """Convolve the input once for each part, and write its outputs apart.
+
+    A single channel in one part needs no copies. None for one in several parts on Armv6-M, where
+    copying its windows costs more than it saves.
+    """
+    layer = packable_layer(op, tensors)
+    parts = () if layer is None else cheapest_windows(op, tensors, cost.windows)[0]
+    if layer is None or not parts:
+        return None
+    if len(parts) == parts[0].channels == 1:
+        function = CFunction(SINGLE.function, frozenset({SINGLE.source}))
+        return windows_of_parts(layer, parts, SINGLE.constants, function)
+    if layer.channels == 1 and form.is_raised:
+        return None
+    function = form.for_windows(layer.channels, max(part.products for part in parts))
+    return windows_of_parts(layer, parts, form.constants, function)

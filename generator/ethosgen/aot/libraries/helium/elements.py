@@ -1,4 +1,7 @@
-"""Elementwise operators of int16: ADD, SUB, MUL, LOGISTIC and TANH."""
+"""Elementwise operators: ADD, SUB and MUL of int8 and int16, LOGISTIC and TANH of int16.
+
+An input of int8 may be broadcast.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -6,21 +9,112 @@ from ethosgen.aot.arithmetic.binary import ends, product_multiplier, sum_multipl
 from ethosgen.aot.cost import Cycles
 from ethosgen.aot.libraries.framework.elementwise import LEAST_ROW, rows_of_two
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
-from ethosgen.aot.libraries.helium.shapes import AddS16, HeliumCurveS16, MulS16
+from ethosgen.aot.libraries.helium import cost
+from ethosgen.aot.libraries.helium.shapes import (
+    Add,
+    AddS16,
+    HeliumCurveS16,
+    Mul,
+    MulS16,
+    ScaledInput,
+)
 from ethosgen.aot.operators.activation import argument_scale
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, address, merge_dimensions
-from ethosgen.aot.tir.quantization import activation_range, scale_of, zero_point_of
+from ethosgen.aot.tir.quantization import (
+    Multiplier,
+    activation_range,
+    scale_of,
+    zero_point_of,
+)
 from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
+ADDITION = frozenset({"ethosgen_add.c"})
 ADD = frozenset({"ethosgen_add_s16.c", "ethosgen_eight.h"})
 MUL = frozenset({"ethosgen_mul_s16.c", "ethosgen_eight.h"})
 CURVE = frozenset({"ethosgen_curve_s16.c", "ethosgen_curve.h"})
 HALF = 1 << 14
 """An input's factor of 1/2, after the shift by 15 bits."""
 Three = tuple[Tensor, Tensor, Tensor]
+
+
+@packed("ADD", "SUB", cycles=cost.SUMS)
+@packed("MUL", cycles=cost.PRODUCTS)
+def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
+    """Compute 4 or 8 elements at a time."""
+    first, second, target = ends(op, tensors)
+    *shapes, full = merge_dimensions([first.shape, second.shape, target.shape])
+    is_turned = _is_turned(op, (first, second), shapes)
+    if is_turned:
+        first, second, shapes = second, first, shapes[::-1]
+    signs = (1, 1) if op.code != "SUB" else (-1, 1) if is_turned else (1, -1)
+    struct = (
+        _product(op, first, second, target)
+        if op.code == "MUL"
+        else sum_of(op, (first, second, target), signs)
+    )
+    repeats = shapes[0] != full or shapes[1] != full
+    if struct is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
+        return None
+    name = "mul" if op.code == "MUL" else "add"
+    single = "_one" if shapes[1][-1] == 1 else ""
+    form = "sub" if signs[1] < 0 and not single else name
+    function, files = f"ethosgen_{form}{single}_s8", frozenset({f"ethosgen_{name}.c"})
+    three, constant = (first, second, target), ("shape", struct)
+    return rows_of_two(function, three, (*shapes, full), constant, files)
+
+
+def _is_turned(
+    op: Operator, inputs: tuple[Tensor, Tensor], shapes: Sequence[tuple[int, ...]]
+) -> bool:
+    """Return whether the second input takes the first's place: it is longer, or has more scale."""
+    first, second = (shape[-1] for shape in shapes)
+    if 1 in (first, second):
+        return first == 1 and op.code != "SUB"
+    return op.code != "MUL" and scale_of(inputs[0]) < scale_of(inputs[1])
+
+
+def sum_of(op: Operator, tensors: Three, signs: tuple[int, int]) -> Add | None:
+    """Return the struct of a sum, None if the kernels do not cover its scales."""
+    first, second, target = tensors
+    left, right, result = sum_multipliers(first, second, target)
+    if max(left.shift, right.shift, result.shift) > 0:
+        return None
+    return Add(
+        first=_scaled(first, left),
+        second=_scaled(second, right),
+        first_sign=signs[0],
+        second_sign=signs[1],
+        mantissa=result.mantissa,
+        shift=result.shift,
+        output=_output(op, target),
+    )
+
+
+def _scaled(tensor: Tensor, by: Multiplier) -> ScaledInput:
+    return ScaledInput(zero_point=zero_point_of(tensor), mantissa=by.mantissa, shift=by.shift)
+
+
+def _output(op: Operator, target: Tensor) -> OutputRange:
+    low, high = activation_range(op, target)
+    return OutputRange(zero_point=zero_point_of(target), low=low, high=high)
+
+
+def _product(op: Operator, first: Tensor, second: Tensor, target: Tensor) -> Mul | None:
+    """Return the struct of a product, None if the kernels do not cover its scales."""
+    multiplier = product_multiplier(op, first, second, target)
+    if multiplier.shift > 0:
+        return None
+    return Mul(
+        first_zero_point=zero_point_of(first),
+        second_zero_point=zero_point_of(second),
+        mantissa=multiplier.mantissa,
+        shift=multiplier.shift,
+        output=_output(op, target),
+    )
 
 
 def _by_row(element: float, row: float) -> Cycles:
@@ -59,7 +153,7 @@ def sums(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         high=high,
     )
     function = "ethosgen_add_equal_s16" if is_equal else "ethosgen_add_s16"
-    return _rows(function, ADD, (first, second, target), add)
+    return _rows_s16(function, ADD, (first, second, target), add)
 
 
 @packed("MUL", dtype="int16", cycles=_by_row(2.5, 50.0), for_helium=True)
@@ -71,10 +165,10 @@ def products(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     low, high = activation_range(op, target)
     mul = MulS16(mantissa=multiplier.mantissa, shift=multiplier.shift, low=low, high=high)
-    return _rows("ethosgen_mul_s16", MUL, (first, second, target), mul)
+    return _rows_s16("ethosgen_mul_s16", MUL, (first, second, target), mul)
 
 
-def _rows(function: str, files: frozenset[str], three: Three, struct: Struct) -> Kernel | None:
+def _rows_s16(function: str, files: frozenset[str], three: Three, struct: Struct) -> Kernel | None:
     """Call a micro-kernel for each row of the output; None for rows that it does not cover."""
     *shapes, full = merge_dimensions([tensor.shape for tensor in three])
     repeats = any(shape != full for shape in shapes)

@@ -14,6 +14,7 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_models, needs_qemu
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.small_models import SHARED_MODELS, image_net, product, recurrent_net, two_inputs
 
@@ -138,3 +139,14 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     assert len(load_samples(tmp_path / "y.npz", model_outputs)) == 3
     again = flow.create_project(recipe(network, names=("net",)), directory=place, watch=watch)
     assert again.files == frozenset()
+
+
+@needs_qemu
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "none"])
+def test_a_network_of_constants_is_a_network(tmp_path: Path, npu: str) -> None:
+    net = NetworkBuilder("constants", seed=1)
+    pooled = net.average_pool(net.constant(net.random_integers((1, 6, 6, 4)), scale=0.5), (2, 2))
+    path = tmp_path / "n.tflite"
+    path.write_bytes(net.build(pooled))
+    report = flow.verify(recipe(path, npu=npu), inputs=Inputs(None, None, 0), watch=Watch())
+    assert report.passed and report.golden.elements == 3 * 3 * 4, "one sample: all are the same"

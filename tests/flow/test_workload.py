@@ -81,12 +81,12 @@ def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPat
 def test_a_network_that_computes_much_gets_fewer_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     network, automatic = convolved(), Inputs(None, None, 0)
     assert default_samples(network) == 10
-    drawn = automatic.drawn(10)
+    drawn = automatic.drawn(network, 10)
     assert drawn is not None and not drawn.is_short
     monkeypatch.setattr(drawing, "MOST_WORK", 3 * network.multiplications)
     assert len(choose_samples(network, automatic)) == 3
     assert len(choose_samples(network, Inputs(None, 7, 0))) == 7
-    drawn = automatic.drawn(3)
+    drawn = automatic.drawn(network, 3)
     assert drawn is not None and drawn.is_short
     monkeypatch.setattr(drawing, "MOST_WORK", 1)
     assert default_samples(network) == 1

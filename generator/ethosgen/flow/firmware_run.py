@@ -83,7 +83,7 @@ def run_and_judge(
                 stand_in=_stand_in(info.board) if built.on == "qemu" else None,
                 secure_side=_secure_side(info, built),
                 samples=len(results),
-                drawn=inputs.drawn(len(results)),
+                drawn=inputs.drawn(network, len(results)),
                 golden=golden,
                 second=second,
                 fidelity=measure_fidelity(network, fed, outputs, criteria, watch),

@@ -64,7 +64,7 @@ def simulate(
         on="simulate",
         plan=plan.summary(),
         samples=len(samples),
-        drawn=inputs.drawn(len(samples)),
+        drawn=inputs.drawn(network, len(samples)),
         golden=golden,
         second=second,
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),

@@ -42,8 +42,11 @@ _SPARSE = 0.1
 def default_samples(network: Network, most: int = SAMPLES, work: int | None = None) -> int:
     """Return the number of samples to draw: `most`, or fewer for a large network.
 
-    Together they multiply up to `work`, by default MOST_WORK.
+    Together they multiply up to `work`, by default MOST_WORK. Without inputs and state, all are the
+    same.
     """
+    if not network.inputs and not network.has_state:
+        return 1
     allowed = MOST_WORK if work is None else work
     return max(1, min(most, allowed // max(network.multiplications, 1)))
 

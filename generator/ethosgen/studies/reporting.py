@@ -150,7 +150,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         on=SIMULATE,
         plan=program.summary(),
         samples=len(samples),
-        drawn=asked.inputs.drawn(len(samples)),
+        drawn=asked.inputs.drawn(network, len(samples)),
         golden=golden,
         second=second,
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),

@@ -145,7 +145,7 @@ def run_pipeline(
     golden, second = judge(network, samples, done.outputs, watch, criteria)
     alone, is_equal = _run_alone(opened, samples, done.outputs, watch)
     figures = _figures(opened, done.measured, len(samples))
-    drawn = inputs.drawn(len(samples))
+    drawn = inputs.drawn(network, len(samples))
     return PipelineReport(
         network=network.name,
         link=manifest.link,

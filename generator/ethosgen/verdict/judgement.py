@@ -38,9 +38,9 @@ class Inputs:
         """Whether the user passes the samples; if not, they are drawn."""
         return self.path is not None or self.arrays is not None
 
-    def drawn(self, count: int) -> Drawn | None:
-        """Describe `count` random samples; None if the user passes them."""
-        if self.are_given:
+    def drawn(self, network: Network, count: int) -> Drawn | None:
+        """Describe `count` random samples; None if the user passes them, or there are no inputs."""
+        if self.are_given or not network.inputs:
             return None
         is_short = self.count is None and count < SAMPLES
         return Drawn(self.seed, count_distributions(count), is_short)

@@ -176,7 +176,8 @@ def test_the_floating_point_profile_is_refused() -> None:
     [
         (lambda g: {"operators": g.operators[1:]}, "which nothing has written"),
         (lambda g: {"operators": (*g.operators, g.operators[0])}, "two operators write"),
-        (lambda g: {"inputs": ()}, "no inputs"),
+        (lambda g: {"inputs": ()}, "which nothing has written"),
+        (lambda g: {"outputs": ()}, "no outputs"),
         (lambda g: {"tensors": tensors_with(g, 0, shape=(1, 8, 8, -1))}, "dynamic shape"),
         (lambda g: {"tensors": tensors_with(g, 0, shape=(1, 8, 8, 5))}, "is not valid TOSA"),
         (lambda g: {"tensors": tensors_with(g, 0, shape=(1,) * 7)}, "more than 6"),

@@ -23,7 +23,6 @@ from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
 SHAPE = (1, 6, 6, 8)
@@ -44,14 +43,12 @@ def _chain_of_tables(net: NetworkBuilder) -> int:
 
 def _clamp(net: NetworkBuilder) -> int:
     """RELU6 with the layer's own scale: nothing is left of it."""
-    x = net.conv2d(net.input(SHAPE), 8)
-    return net.operator("RELU6", [x], [net.like(x)])[0]
+    return net.unary("RELU6", net.conv2d(net.input(SHAPE), 8))
 
 
 def _clamp_behind_add(net: NetworkBuilder) -> int:
     x, y = net.input(SHAPE), net.input(SHAPE, scale=0.07)
-    z = net.add(x, y)
-    return net.operator("RELU6", [z], [net.like(z)])[0]
+    return net.unary("RELU6", net.add(x, y))
 
 
 def _sum_and_tables(net: NetworkBuilder) -> int:
@@ -66,12 +63,9 @@ def _reshaped(net: NetworkBuilder) -> int:
 
 def _floats(net: NetworkBuilder) -> int:
     x = net.input(SHAPE, "float32", None)
-    spec = Spec(SHAPE, "float32")
-    y = net.operator("ABS", [x], [spec])[0]
     each = net.constant(np.linspace(-2, 2, 8), "float32")
-    y = net.operator("DIV", [y, each], [spec], {"fused_activation_function": "RELU6"})[0]
-    y = net.operator("MINIMUM", [y, x], [spec])[0]
-    return net.operator("LEAKY_RELU", [y], [spec], {"alpha": 0.1})[0]
+    y = net.apply("DIV", net.unary("ABS", x), each, fused_activation_function="RELU6")
+    return net.unary("LEAKY_RELU", net.minimum(y, x), {"alpha": 0.1})
 
 
 def _two_tensors(net: NetworkBuilder) -> int:
@@ -87,13 +81,11 @@ def _packed_alone(net: NetworkBuilder) -> int:
 def _by_channel(net: NetworkBuilder) -> int:
     x = net._pool("L2_POOL_2D", net.input(SHAPE, "float32", None), (2, 2), (2, 2))
     each = net.constant(np.linspace(-2, 2, 8), "float32")
-    more = {"fused_activation_function": "NONE"}
-    return net.operator("DIV", [x, each], [Spec((1, 3, 3, 8), "float32")], more)[0]
+    return net.apply("DIV", x, each, fused_activation_function="NONE")
 
 
 def _narrowed(net: NetworkBuilder) -> int:
-    x, axis = net.input(SHAPE, "int16", 0.001, 0), net.constant(np.array([2], np.int32))
-    (y,) = net.operator("REVERSE_V2", [x, axis], [net.like(x)])
+    y = net.apply("REVERSE_V2", net.input(SHAPE, "int16", 0.001, 0), [2])
     return net.quantize(y, "int8", 0.2, 1)
 
 
@@ -106,7 +98,7 @@ def _constant_by_place(net: NetworkBuilder) -> int:
 def _two_tables_behind_a_sum(net: NetworkBuilder) -> int:
     """An operator that reads the first lookup twice is also a function of one byte."""
     z = net.logistic(net.sub(net.input(SHAPE), net.input(SHAPE, scale=0.07)))
-    return net.sub(net.operator("RELU6", [z], [net.like(z)])[0], z)
+    return net.sub(net.unary("RELU6", z), z)
 
 
 SEVEN = "QUANTIZE LOGISTIC QUANTIZE ADD TANH DEQUANTIZE QUANTIZE"
@@ -195,8 +187,7 @@ def test_functions_of_a_byte_become_one_table() -> None:
 def test_one_element_of_many_is_no_function_of_the_first() -> None:
     """A SLICE of one element has no loops, so that its place looked like the output's."""
     net = NetworkBuilder("network", seed=4)
-    place, size = net.constant(np.array([5], np.int32)), net.constant(np.array([1], np.int32))
-    (x,) = net.operator("SLICE", [net.input((9,)), place, size], [Spec((1,), "int8", 0.05, 3)])
+    x = net.apply("SLICE", net.input((9,)), [5], [1])
     plan = cpu_plan(net.build(net.relu(x)))
     samples, golden = samples_and_golden(plan.network)
     evaluate = make_evaluator(plan)
@@ -236,10 +227,7 @@ def test_what_somebody_else_reads_is_stored() -> None:
 def test_what_has_several_outputs_stays() -> None:
     net = NetworkBuilder("split", seed=7)
     x = net.relu(net.input((1, 4)))
-    parts = [net.like(x, (1, 2))] * 2
-    halves = net.operator(
-        "SPLIT", [net.constant(np.array(1), "int32"), x], parts, {"num_splits": 2}
-    )
+    halves = net.apply_all("SPLIT", np.array(1), x, num_splits=2)
     assert not compile_program(cpu_plan(net.build(*halves)), "net").fused
 
 
@@ -254,7 +242,7 @@ def test_what_is_read_out_of_order_is_read_from_memory() -> None:
     """REVERSE_V2 is as large as what it reads, but does not read where it writes."""
     net = NetworkBuilder("network", seed=4)
     x = net.relu(net.input((4, 8)))
-    y = net.operator("REVERSE_V2", [x, net.constant([0], "int32")], [net.like(x)])[0]
+    y = net.apply("REVERSE_V2", x, [0])
     schedule = fuse_chains(make_schedule(cpu_plan(net.build(y))), libraries())
     assert _codes(schedule) == ["RELU", "REVERSE_V2"]
     assert [step.in_place for step in schedule.steps] == [True, False]
@@ -299,8 +287,7 @@ def test_bounds_in_turn_need_not_overlap(activation: str) -> None:
     """A QUANTIZE that saturates everything became the bounds -128 to -128 after a RELU's."""
     net = NetworkBuilder("bounds", 3)
     x = net.depthwise(net.input((1, 8, 8, 4)), activation=activation, scale=0.066, zero_point=127)
-    low = Spec(net.tensors[x].shape, "int8", 0.0069, -128)
-    (y,) = net.operator("QUANTIZE", [x], [low])
+    y = net.quantize(x, "int8", 0.0069, -128)
     network = parse_network(net.build(y), "bounds")
     samples, golden = samples_and_golden(network)
     run = make_evaluator(cpu_plan(network))

@@ -143,9 +143,9 @@ def _two_sizes(net: NetworkBuilder) -> list[int]:
 def _another_type(net: NetworkBuilder) -> list[int]:
     body, (count,) = subgraph("body", [COUNT])
     wide = {"in_data_type": "int32", "out_data_type": "float32"}
-    cast = body.operator("CAST", [plus_one(body, count)], [Spec((1,), "float32")], wide)
+    cast = body.apply("CAST", plus_one(body, count), **wide)
     cond = below(net, [COUNT])
-    return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, *cast)))
+    return list(loop(net, [net.input((1,), "int32", None)], cond, net.subgraph(body, cast)))
 
 
 REFUSED: dict[str, tuple[Callable[[NetworkBuilder], list[int]], str]] = {

@@ -8,7 +8,6 @@ DIV is left out: TFLite Micro's divisor of 0, and its shifts by more than 31, ar
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator
@@ -64,10 +63,8 @@ def _unary(code: str, dtype: str, target: str | None = None) -> Case:
 
 def _reduction(code: str, dtype: str) -> Case:
     def build(net: NetworkBuilder, ratio: float) -> Sequence[int]:
-        x = net.input(SHAPE, dtype, 0.5)
-        axes = net.constant(np.array([1, 2], np.int32))
-        spec = Spec((1, 1, 1, 8), dtype, 0.5 / ratio, 0)
-        return net.operator(code, [x, axes], [spec], {"keep_dims": True})
+        x, to = net.input(SHAPE, dtype, 0.5), {"scale": 0.5 / ratio, "zero_point": 0}
+        return [net.apply(code, x, [1, 2], keep_dims=True, **to)]
 
     return build
 
@@ -110,17 +107,17 @@ _LAYERS = {code: _weighted(code) for code in ("CONV_2D", "DEPTHWISE_CONV_2D", "F
 def _prelu(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x = net.input(SHAPE, "int8", 0.5)
     alpha = net.constant(net.random_integers((1, 1, 8)), "int8", 0.125, 1)
-    return net.operator("PRELU", [x, alpha], [Spec(SHAPE, "int8", 0.5 / ratio, 0)])
+    return [net.apply("PRELU", x, alpha, scale=0.5 / ratio, zero_point=0)]
 
 
 def _compare(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x, y = _pair(net, "int8", ratio, ratio * 0.75)
-    return net.operator("LESS", [x, y], [Spec(SHAPE, "bool")])
+    return [net.apply("LESS", x, y)]
 
 
 def _matmul(net: NetworkBuilder, ratio: float) -> Sequence[int]:
     x, y = net.input((2, 3, 4), "int8", 0.5), net.input((2, 4, 5), "int8", 0.25)
-    return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 3, 5), "int8", 0.125 / ratio, 0)])
+    return [net.apply("BATCH_MATMUL", x, y, scale=0.125 / ratio, zero_point=0)]
 
 
 CASES: dict[str, Case] = {

@@ -79,8 +79,7 @@ def test_int16_sums_are_rescaled_from_64_bits(tmp_path: Path) -> None:
         for scale in (0.25, 0.2500001, 0.31):
             w = net.constant(zeros[: len(chosen)], scale=scale)
             bias = net.constant(chosen, bias_dtype, 0.5 * scale)
-            spec = Spec((1, len(chosen)), "int16", 1.0)
-            outputs += net.operator("FULLY_CONNECTED", [x, w, bias], [spec])
+            outputs.append(net.apply("FULLY_CONNECTED", x, w, bias, scale=1.0))
     _assert_equal(parse_network(net.build(*outputs), "sums.tflite"), tmp_path)
 
 
@@ -161,16 +160,15 @@ def _short_bias(net: NetworkBuilder) -> int:
 def _int32_bias_of_a_depthwise(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 2), "int16")
     weights = net.constant(net.random_integers((1, 1, 1, 2)), scale=0.1, axis=3)
-    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    spec = Spec((1, 4, 4, 2), "int16", 0.5)
-    parts = [x, weights, net.constant([1, 2], "int32", 0.005)]
-    return net.operator("DEPTHWISE_CONV_2D", parts, [spec], options)[0]
+    bias = net.constant([1, 2], "int32", 0.005)
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    return net.apply("DEPTHWISE_CONV_2D", x, weights, bias, scale=0.5, **options)
 
 
 def _too_large_a_factor(net: NetworkBuilder) -> int:
     x = net.input((1, 4), "int16", 1.0)
     weights = net.constant(net.random_integers((3, 4)), scale=1.0)
-    return net.operator("FULLY_CONNECTED", [x, weights], [Spec((1, 3), "int16", 1e-5)])[0]
+    return net.apply("FULLY_CONNECTED", x, weights, scale=1e-5)
 
 
 def _softmax_of_another_scale(net: NetworkBuilder) -> int:
@@ -185,7 +183,7 @@ def _unequal_depths(net: NetworkBuilder) -> int:
 def _scales_of_a_matrix(net: NetworkBuilder) -> int:
     x = net.input((2, 3), "int16", 0.1, 0)
     y = net.tensor(Spec((3, 5), "int8", (0.1,) * 5, 0, data=bytes(15)))
-    return net.operator("BATCH_MATMUL", [x, y], [Spec((2, 5), "int16", 1.0, 0)])[0]
+    return net.apply("BATCH_MATMUL", x, y, scale=1.0)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +209,7 @@ def test_what_is_not_covered_is_named_with_its_place(build: Build, why: str) -> 
 def _first_scale_for_all(net: NetworkBuilder) -> int:
     y = net.constant(net.random_integers((6, 5)), scale=(0.01, 0.02, 0.03, 0.004, 0.05), axis=1)
     x = net.input((4, 6))
-    return net.operator("BATCH_MATMUL", [x, y], [Spec((4, 5), "int8", 0.3, -2)])[0]
+    return net.apply("BATCH_MATMUL", x, y, scale=0.3, zero_point=-2)
 
 
 @needs_gcc

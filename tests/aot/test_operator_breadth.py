@@ -142,23 +142,22 @@ def _unused(*_: object) -> dict[str, object]:
 
 def _gather(net: Bench) -> int:
     x, places = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
-    return net.make("GATHER", [x, places], net.to("int8", (2, 5), x), {"axis": 0})
+    return net.apply("GATHER", x, places, axis=0)
 
 
 def _gather_nd(net: Bench) -> int:
     x, places = net.feed((4, 5), "int8"), net.feed((1, 2), "int32", name="places")
-    return net.make("GATHER_ND", [x, places], net.to("int8", (1,), x))
+    return net.apply("GATHER_ND", x, places)
 
 
 def _lookup(net: Bench) -> int:
     x, places = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
-    return net.make("EMBEDDING_LOOKUP", [places, x], net.to("int8", (2, 5), x))
+    return net.apply("EMBEDDING_LOOKUP", places, x)
 
 
 def _slice(net: Bench) -> int:
     x, begin = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
-    size = net.constant([1, 1], "int32")
-    return net.make("SLICE", [x, begin, size], net.to("int8", (1, 1), x))
+    return net.apply("SLICE", x, begin, [1, 1])
 
 
 @needs_gcc
@@ -190,6 +189,6 @@ def test_a_missing_type_is_named() -> None:
 def test_a_part_that_does_not_fit_is_refused(part: tuple[int, ...]) -> None:
     net = Bench(1)
     x, update = net.feed((4, 5), "int8"), net.feed(part, "int8")
-    y = net.make("DYNAMIC_UPDATE_SLICE", [x, update, net.feed((2,), "int32")], net.like(x))
+    y = net.apply("DYNAMIC_UPDATE_SLICE", x, update, net.feed((2,), "int32"))
     with pytest.raises(UnsupportedError, match="does not fit into"):
         compile_program(cpu_plan(net.build(y)), "net")

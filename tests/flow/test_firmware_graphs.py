@@ -12,7 +12,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.control_networks import accumulator, branch, is_positive, no_turn_or_many
 from tests.support.needs import needs_qemu
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.stream_networks import waiting
 
@@ -50,14 +50,12 @@ def _kept_operand(net: NetworkBuilder) -> list[int]:
     With these scales an erratum holds the first product on the CPU.
     """
     wide = net.quantize(net.input((4, 21, 9), "int8", 0.002665157, 0), "int8", 0.012437931, -104)
-    begin, size = net.constant([2, 10, 1], "int32"), net.constant([1, 5, 8], "int32")
-    x = net.operator("SLICE", [wide, begin, size], [net.like(wide, (1, 5, 8))])[0]
+    x = net.apply("SLICE", wide, [2, 10, 1], [1, 5, 8])
     values = net.quantize(x, "int8", 0.015511926, 89)
     operands = x, net.input((1, 5, 8), "int8", 0.005869867, -26)
-    target = Spec((1, 5, 5), "int8", 0.015074547, 0)
-    scores = net.operator("BATCH_MATMUL", operands, [target], {"adj_y": True})[0]
-    operands = net.softmax(scores), values
-    return [x, scores, net.operator("BATCH_MATMUL", operands, [net.like(values)])[0]]
+    scores = net.apply("BATCH_MATMUL", *operands, adj_y=True, scale=0.015074547, zero_point=0)
+    to = {"scale": 0.015511926, "zero_point": 89}
+    return [x, scores, net.apply("BATCH_MATMUL", net.softmax(scores), values, **to)]
 
 
 def _one(net: NetworkBuilder) -> list[int]:
@@ -66,9 +64,7 @@ def _one(net: NetworkBuilder) -> list[int]:
 
 def test_litert_decides_where_tflite_micro_cannot_run_a_network(tmp_path: Path) -> None:
     net = NetworkBuilder("repeated", seed=1)
-    x = net.input((1, 4, 4, 8))
-    target = Spec((1, 8, 4, 8), "int8", 0.05, 3)
-    y = net.operator("TILE", [x, net.constant([1, 2, 1, 1], "int32")], [target])[0]
+    y = net.apply("TILE", net.input((1, 4, 4, 8)), [1, 2, 1, 1])
     path = tmp_path / "repeated.tflite"
     path.write_bytes(net.build(net.relu(y)))
     inputs = Inputs(None, 2, 9)

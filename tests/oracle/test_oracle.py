@@ -26,7 +26,7 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict import judgement
 from ethosgen.verdict.judgement import Inputs
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.signal_networks import plain, window
 
 
@@ -34,17 +34,14 @@ def _tiled(version: int) -> bytes:
     """Return a layer and an int8 TILE, which TFLite Micro does not have."""
     net = NetworkBuilder("tiled", seed=3)
     x = net.fully_connected(net.input((1, 6)), 4)
-    spec = net.tensors[x]
-    many = net.constant(np.array([1, 3], np.int32))
-    output = Spec((1, 12), "int8", spec.scale, spec.zero_point)
-    return net.build(*net.operator("TILE", [x, many], [output], version=version))
+    return net.build(net.apply("TILE", x, [1, 3], version=version))
 
 
 def _odd() -> bytes:
     """Return RELU6 with an output scale of its own, which TFLite Micro does not look at."""
     net = NetworkBuilder("odd", seed=3)
     x = net.input((1, 64), scale=0.1, zero_point=0)
-    return net.build(*net.operator("RELU6", [x], [Spec((1, 64), "int8", 0.0235, -128)]))
+    return net.build(net.unary("RELU6", x, scale=0.0235, zero_point=-128))
 
 
 def _simulate(data: bytes, tmp_path: Path, npu: str, oracle: str | None = None) -> Report:
@@ -77,7 +74,7 @@ def test_litert_decides_where_tflite_micro_lacks_an_operator(
 def test_litert_decides_where_tflite_micro_answers_by_chance(tmp_path: Path) -> None:
     net = NetworkBuilder("larger")
     inputs = [net.input((1, 8, 8, 4), "int16", 0.05, 0) for _ in range(2)]
-    net.operator("GREATER", inputs, [Spec((1, 8, 8, 4), "bool")], {})
+    net.apply("GREATER", *inputs)
     report = _simulate(net.build(), tmp_path, "none")
     assert report.passed and report.golden is not None
     assert (report.golden.oracle, report.golden.elements) == ("litert", 1280)
@@ -131,8 +128,7 @@ def _mixed() -> bytes:
     """Return a TILE, which TFLite Micro lacks, and a window of its signal library, which it has."""
     net = NetworkBuilder("mixed", seed=3)
     x = net.relu(net.fully_connected(net.input((1, 6)), 4))
-    many = net.constant(np.array([1, 3], np.int32))
-    (tiled,) = net.operator("TILE", [x, many], [net.like(x, (1, 12))])
+    tiled = net.apply("TILE", x, [1, 3])
     return net.build(tiled, window(net, plain(net, (1, 32), "int16"), 32, 12))
 
 
@@ -156,9 +152,7 @@ def test_litert_does_not_decide_about_operators_that_tflite_micro_has(
     """A RELU6 beside a TILE was judged by LiteRT, which differs, and failed."""
     net = NetworkBuilder("beside", seed=3)
     x = net.input((1, 64), scale=0.1, zero_point=0)
-    (limited,) = net.operator("RELU6", [x], [Spec((1, 64), "int8", 0.0235, -128)])
-    many = net.constant(np.array([1, 3], np.int32))
-    (tiled,) = net.operator("TILE", [limited, many], [Spec((1, 192), "int8", 0.0235, -128)])
+    tiled = net.apply("TILE", net.unary("RELU6", x, scale=0.0235, zero_point=-128), [1, 3])
     report = _simulate(net.build(tiled), tmp_path, npu)
     assert report.passed and report.golden is not None
     assert (report.golden.oracle, report.golden.elements) == ("mixed", 5 * 192)

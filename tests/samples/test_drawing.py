@@ -93,14 +93,10 @@ def gather_net(between: str) -> Network:
         x = net.input((1, 4), "int32", None, name="x")
     places = x
     if between == "CAST":
-        (places,) = net.operator("CAST", [x], [Spec((1, 4), "int32")])
+        places = net.apply("CAST", x, dtype="int32")
     if between == "RESHAPE":
         places = net.reshape(x, (4,))
-    shape = (*net.tensors[places].shape, 3)
-    (y,) = net.operator(
-        "GATHER", [table, places], [Spec(shape, "int8", 0.5, 0)], {"axis": 0, "batch_dims": 0}
-    )
-    return parse(net, y)
+    return parse(net, net.apply("GATHER", table, places))
 
 
 @pytest.mark.parametrize("between", ["", "RESHAPE", "CAST"])
@@ -121,7 +117,7 @@ def test_indices_of_several_dimensions_have_a_bound_each() -> None:
     net = NetworkBuilder("nd")
     table = net.constant(net.random_integers((2, 9, 3)), "int8", 0.5)
     places = net.input((6, 2), "int32", None, name="x")
-    (y,) = net.operator("GATHER_ND", [table, places], [Spec((6, 3), "int8", 0.5, 0)])
+    y = net.apply("GATHER_ND", table, places)
     samples = draw_samples(parse(net, y), 20, 0)
     most = np.stack([sample["x"] for sample in samples]).max(axis=(0, 1))
     assert most.tolist() == [1, 8]
@@ -131,8 +127,7 @@ def test_the_start_of_a_slice_leaves_room_for_it() -> None:
     net = NetworkBuilder("slice")
     x = net.input((4, 10), "int8", 0.5, name="x")
     begin = net.input((2,), "int32", None, name="begin")
-    size = net.constant(np.array([4, 3]), "int32")
-    (y,) = net.operator("SLICE", [x, begin, size], [Spec((4, 3), "int8", 0.5, 3)])
+    y = net.apply("SLICE", x, begin, [4, 3])
     drawn = np.stack([s["begin"] for s in draw_samples(parse(net, y), 20, 0)])
     assert (drawn.min(axis=0).tolist(), drawn.max(axis=0).tolist()) == ([0, 0], [0, 7])
 
@@ -166,7 +161,7 @@ def test_a_divisor_is_never_zero(code: str, dtype: str, least: float) -> None:
     """LiteRT ends the inference at one, and then nothing could be checked."""
     net = NetworkBuilder("quotients")
     x, y = (net.input((1, 40), dtype, None, name=name) for name in "xy")
-    (quotient,) = net.operator(code, (x, y), (Spec((1, 40), dtype),))
+    quotient = net.apply(code, x, y)
     samples = draw_samples(parse(net, quotient), 10, 0)
     assert min(sample["y"].min() for sample in samples) == least
     assert len(litert_outputs(parse(net, quotient), samples)) == 10
@@ -182,8 +177,7 @@ def test_a_power_of_integers_fits(constant: str) -> None:
         else net.input((1, 40), "int32", None, name=name)
         for name, value in (("base", -7), ("exponent", 5))
     ]
-    (power,) = net.operator("POW", ends, (Spec((1, 40), "int32"),))
-    network = parse(net, power)
+    network = parse(net, net.apply("POW", *ends))
     samples = draw_samples(network, 10, 0)
     for sample, output in zip(samples, litert_outputs(network, samples), strict=True):
         base, exponent = sample.get("base", np.array(-7)), sample.get("exponent", np.array(5))

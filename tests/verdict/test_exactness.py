@@ -34,10 +34,7 @@ def reduced_rows() -> Network:
     """REDUCE_MAX over the last axis without keep_dims, between two pools."""
     net = NetworkBuilder("reduced", seed=1)
     x = net.max_pool(net.input((1, 4, 6, 8)), (1, 1))
-    shape = net.like(x, (1, 4, 6))
-    axes = net.constant(np.array([3], np.int32))
-    (x,) = net.operator("REDUCE_MAX", (x, axes), (shape,), {"keep_dims": False})
-    return parse_network(net.build(x), "reduced")
+    return parse_network(net.build(net.apply("REDUCE_MAX", x, [3], keep_dims=False)), "reduced")
 
 
 def two_layers() -> Network:
@@ -179,11 +176,9 @@ def mixed() -> Network:
     """A mean that Vela gets wrong, and a quotient that LiteRT refuses where a sum is 0."""
     net = NetworkBuilder("mixed", seed=3)
     x = net.input((4, 1, 1, 3, 4), "int8", 0.05, 0)
-    axes = net.constant(np.array([0], np.int32))
-    (mean,) = net.operator("MEAN", (x, axes), (net.like(x, (1, 1, 3, 4)),))
+    mean = net.apply("MEAN", x, [0])
     y, z = (net.input((3,), "int16", None, name=name) for name in "yz")
-    (both,) = net.operator("MAXIMUM", (y, z), (Spec((3,), "int16"),))
-    (divided,) = net.operator("FLOOR_DIV", (y, both), (Spec((3,), "int16"),))
+    divided = net.apply("FLOOR_DIV", y, net.maximum(y, z))
     return parse_network(net.build(mean, divided), "mixed")
 
 
@@ -248,9 +243,8 @@ def never_defined(outputs: int) -> Network:
     more = [net.input((1, 4, 4, 4)) for _ in range(outputs - 1)]
     real = net.dequantize(net.input((1, 4, 4, 4), "int8", 1.0, 0, "x"))
     far = net.constant(np.full((1, 1, 1, 1), -500.0, np.float32))
-    (sum_,) = net.operator("ADD", (real, far), (Spec((1, 4, 4, 4), "float32"),))
-    (cast,) = net.operator("CAST", (sum_,), (Spec((1, 4, 4, 4), "uint32"),))
-    (again,) = net.operator("CAST", (cast,), (Spec((1, 4, 4, 4), "int8", 1.0, 0),))
+    cast = net.apply("CAST", net.apply("ADD", real, far), dtype="uint32")
+    again = net.apply("CAST", cast, dtype="int8", scale=1.0)
     pools = [net.max_pool(x, (2, 2)) for x in (again, *more)]
     return parse_network(net.build(*pools), "never")
 
@@ -296,7 +290,7 @@ def test_an_operator_that_one_oracle_lacks_has_the_errata_of_the_other() -> None
     net = NetworkBuilder("unsigned", seed=4)
     x = net.input((1, 8), "uint8", 0.05, 100)
     weights = net.constant(np.full((4, 8), 90, np.uint8), None, 0.02, 128)
-    (layer,) = net.operator("FULLY_CONNECTED", (x, weights), (net.like(x, (1, 4)),))
+    layer = net.apply("FULLY_CONNECTED", x, weights)
     network = parse_network(net.build(layer), "unsigned")
     for oracle in ("tflm", "litert"):
         kept = known_errata(network, FunctionPlanner(U55, lambda *_: pytest.fail()), oracle)

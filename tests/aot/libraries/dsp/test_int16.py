@@ -13,7 +13,7 @@ from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import dsp_plan
 from tests.support.aot_harness import Array, check_kernels
 from tests.support.needs import needs_gcc, needs_qemu
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm
 
@@ -43,9 +43,7 @@ def _extremes(rows: int, depth: int) -> Build:
 def _dense(net: NetworkBuilder, x: int, weights: Array, bias: int, scale: float) -> int:
     w = net.constant(weights, None, (0.01,), (0,))
     b = net.constant(np.full(len(weights), bias, np.int64), None, (0.00001,), (0,))
-    spec = Spec((net.tensors[x].shape[0], len(weights)), "int16", scale, 0)
-    options = {"fused_activation_function": "NONE"}
-    return net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)[0]
+    return net.apply("FULLY_CONNECTED", x, w, b, scale=scale)
 
 
 MATRIX: dict[str, Build] = {
@@ -102,8 +100,7 @@ RECURRENT: dict[str, Build] = {
 def _product(first: tuple[int, ...], second: tuple[int, ...], turned: bool = False) -> Build:
     def build(net: NetworkBuilder) -> int:
         inputs = (_input(net, *first), _input(net, *second))
-        spec = Spec((*first[:-1], second[-2 if turned else -1]), "int16", 0.01, 0)
-        return net.operator("BATCH_MATMUL", inputs, [spec], {"adj_y": turned})[0]
+        return net.apply("BATCH_MATMUL", *inputs, adj_y=turned, scale=0.01)
 
     return build
 

@@ -28,7 +28,7 @@ from tests.support.aot_harness import (
     samples_and_golden,
 )
 from tests.support.needs import needs_gcc, needs_qemu
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 Build = Callable[[NetworkBuilder], int]
@@ -39,9 +39,8 @@ def _grouped(net: NetworkBuilder) -> int:
     x = net.input((2, 5, 4, 6), "int8", 0.05, 3)
     weights = net.constant(net.random_integers((9, 3, 2, 2)), None, (0.01,) * 9, (0,) * 9)
     bias = net.constant(np.arange(9, dtype=np.int32), None, (0.0005,) * 9, (0,) * 9)
-    options = {"padding": "SAME", "stride_w": 1, "stride_h": 2}
-    spec = Spec((2, 3, 4, 9), "int8", 0.4, -5)
-    return net.operator("CONV_2D", (x, weights, bias), (spec,), options)[0]
+    to = {"scale": 0.4, "zero_point": -5}
+    return net.apply("CONV_2D", x, weights, bias, padding="SAME", stride_w=1, stride_h=2, **to)
 
 
 def _extremes(rows: int, depth: int, channels: int) -> Build:
@@ -59,9 +58,7 @@ def _extremes(rows: int, depth: int, channels: int) -> Build:
 def _dense(net: NetworkBuilder, x: int, weights: Array, bias: int, scale: float) -> int:
     w = net.constant(weights, None, (0.01,), (0,))
     b = net.constant(np.full(len(weights), bias, np.int32), None, (0.05 * 0.01,), (0,))
-    spec = Spec((net.tensors[x].shape[0], len(weights)), "int8", scale, 0)
-    options = {"fused_activation_function": "NONE"}
-    return net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)[0]
+    return net.apply("FULLY_CONNECTED", x, w, b, scale=scale, zero_point=0)
 
 
 LAYERS: dict[str, Build] = (
@@ -220,9 +217,7 @@ def _scales(bias: int, weights: list[list[int]], scale: float = 0.004) -> Array 
     x = net.input((1, len(weights[0])), "int8", 0.05, 0)
     w = net.constant(np.array(weights, np.int8), None, (scale,), (0,))
     b = net.constant(np.full(len(weights), bias, np.int32), None, (0.05 * scale,), (0,))
-    spec = Spec((1, len(weights)), "int8", 0.05, 3)
-    options = {"fused_activation_function": "NONE"}
-    plan = cpu_plan(net.build(*net.operator("FULLY_CONNECTED", [x, w, b], [spec], options)))
+    plan = cpu_plan(net.build(net.apply("FULLY_CONNECTED", x, w, b, scale=0.05, zero_point=3)))
     graph = plan.network.graph
     layer = read_layer(graph.operators[0], graph.tensors)
     return scales.channel_scales(layer, layer.weights.array())

@@ -45,13 +45,13 @@ def _negated_and_returned(net: NetworkBuilder) -> tuple[int, ...]:
 def _negated_on_the_cpu(net: NetworkBuilder) -> tuple[int, ...]:
     flags = _compared(net, "float32")
     x, y = net.input(SHAPE, "int8", 0.05, 0), net.input(SHAPE, "int8", 0.05, 0)
-    chosen = net.operator("SELECT_V2", [_flags(net, "LOGICAL_NOT", flags), x, y], [net.like(x)])
-    return (net.add(chosen[0], x),)
+    chosen = net.apply("SELECT_V2", _flags(net, "LOGICAL_NOT", flags), x, y)
+    return (net.add(chosen, x),)
 
 
 def _read_by_both(net: NetworkBuilder) -> tuple[int, ...]:
     flags = net.input(SHAPE, "bool", None, 0)
-    real = net.operator("CAST", [flags], [Spec(SHAPE, "float32")])[0]
+    real = net.apply("CAST", flags, dtype="float32")
     return _flags(net, "LOGICAL_NOT", flags), real
 
 
@@ -90,7 +90,7 @@ def test_an_input_that_only_velas_leftovers_read_is_not_converted() -> None:
     """Vela rejects the CAST; a partition that made -1 of its true gave 255 on the CPU."""
     net = NetworkBuilder("cast")
     flags = net.input(SHAPE, "bool", None, 0)
-    cast = net.operator("CAST", [flags], [Spec(SHAPE, "int16")])[0]
+    cast = net.apply("CAST", flags, dtype="int16")
     plan = offload(decode_network(net.build(cast), "cast"), find_accelerator("ethos-u85-128"))
     assert _left(plan) == ["CAST"] and not plan.partitions
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pytest
 
 from ethosgen.aot import table_of
@@ -32,7 +31,7 @@ from tests.support.errata_networks import (
     page,
 )
 from tests.support.errata_trials import compiled, differs
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 from tests.support.planners import FunctionPlanner
 
 BY_NAME = {erratum.name: erratum for erratum in (*ERRATA, *STREAM_ERRATA)}
@@ -142,11 +141,7 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
     net = NetworkBuilder("column", seed=1)
     x = net.input((1, rows, 1, 2), "int8", 0.05, 0)
     enlarged = (rows - 1) * factor + 1 if aligned else rows * factor
-    size = net.constant(np.array([enlarged, 1], np.int32))
-    options = {"align_corners": aligned, "half_pixel_centers": False}
-    (out,) = net.operator(
-        "RESIZE_NEAREST_NEIGHBOR", (x, size), (net.like(x, (1, enlarged, 1, 2)),), options
-    )
+    out = net.apply("RESIZE_NEAREST_NEIGHBOR", x, [enlarged, 1], align_corners=aligned)
     network = parse_network(net.build(out), "column")
     assert bool(find_errata(network, CompileTarget(NPU, table_of=table_of))) == is_one
 
@@ -154,13 +149,9 @@ def test_only_steps_that_may_share_a_buffer_are_an_erratum(
 def _part(net: NetworkBuilder, steps: Sequence[int], code: str = "STRIDED_SLICE") -> int:
     """Add an input of two batches, and its right part from the second row and column on."""
     x = net.input((2, 8, 8, 4), "int8", 0.05, 0)
-    shape = (2, -(-7 // steps[0]), -(-7 // steps[1]), 4)
     if code == "SLICE":
-        limits = ([0, 1, 1, 0], shape)
-    else:
-        limits = ([0, 1, 1, 0], (2, 8, 8, 4), (1, *steps, 1))
-    values = [net.constant(np.array(v, np.int32)) for v in limits]
-    return net.operator(code, (x, *values), (net.like(x, shape),))[0]
+        return net.apply(code, x, [0, 1, 1, 0], (2, -(-7 // steps[0]), -(-7 // steps[1]), 4))
+    return net.apply(code, x, [0, 1, 1, 0], (2, 8, 8, 4), (1, *steps, 1))
 
 
 def _pooled(net: NetworkBuilder, x: int) -> int:
@@ -206,30 +197,24 @@ def test_a_part_is_kept_where_its_reader_is_wrong(
 def _sliced(
     net: NetworkBuilder, shape: Sequence[int], start: Sequence[int], size: Sequence[int]
 ) -> int:
-    x = net.input(shape, "int8", 0.05, 7)
-    begin, extent = (net.constant(np.array(v, np.int32)) for v in (start, size))
-    return net.operator("SLICE", (x, begin, extent), (net.like(x, size),))[0]
+    return net.apply("SLICE", net.input(shape, "int8", 0.05, 7), start, size)
 
 
 def _product(net: NetworkBuilder, x: int, adj_x: bool = False) -> int:
     *before, rows, depth = net.tensors[x].shape
     rows, depth = (depth, rows) if adj_x else (rows, depth)
     y = net.input((*before, depth, 5), "int8", 0.4, 7)
-    spec = net.like(x, (*before, rows, 5), scale=1.8, zero_point=3)
-    return net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_x": adj_x})[0]
+    return net.apply("BATCH_MATMUL", x, y, adj_x=adj_x, scale=1.8, zero_point=3)
 
 
 def _dynamic(net: NetworkBuilder, x: int) -> int:
-    rows, depth = net.tensors[x].shape
-    weights = net.input((5, depth), "int8", 0.4, 7)
-    spec = net.like(x, (rows, 5), scale=1.8, zero_point=3)
-    return net.operator("FULLY_CONNECTED", (x, weights), (spec,))[0]
+    weights = net.input((5, net.tensors[x].shape[1]), "int8", 0.4, 7)
+    return net.apply("FULLY_CONNECTED", x, weights, scale=1.8, zero_point=3)
 
 
 def _second_operand(net: NetworkBuilder, x: int) -> int:
     rows = net.input((1, 1, 2, net.tensors[x].shape[2]), "int8", 0.05, 7)
-    spec = net.like(x, (1, 1, 2, net.tensors[x].shape[3]), scale=1.8, zero_point=3)
-    return net.operator("BATCH_MATMUL", (rows, x), (spec,))[0]
+    return net.apply("BATCH_MATMUL", rows, x, scale=1.8, zero_point=3)
 
 
 @pytest.mark.slow
@@ -263,11 +248,8 @@ def test_a_part_is_kept_where_a_product_reads_it_first(
 
 
 def _joined(net: NetworkBuilder, x: int, axis: int) -> int:
-    shape = [*net.tensors[x].shape]
-    before = net.input(shape, "int8", 1.8, 3)
-    shape[axis] *= 2
-    options = {"axis": axis, "fused_activation_function": "NONE"}
-    return net.operator("CONCATENATION", (before, x), (net.like(x, shape),), options)[0]
+    before = net.input(net.tensors[x].shape, "int8", 1.8, 3)
+    return net.concat((before, x), axis)
 
 
 @pytest.mark.slow
@@ -308,8 +290,7 @@ def test_the_demo_keeps_its_offload() -> None:
 def test_operators_on_reals_have_no_errata() -> None:
     net = NetworkBuilder("reals", seed=1)
     x, y = (net.input((2, 3), "float32", None) for _ in range(2))
-    (difference,) = net.operator("SQUARED_DIFFERENCE", [x, y], [Spec((2, 3), "float32")])
-    network = parse_network(net.build(difference), "reals")
+    network = parse_network(net.build(net.apply("SQUARED_DIFFERENCE", x, y)), "reals")
     for who in ("tflm", "litert"):
         assert not find_errata(
             network, CompileTarget("ethos-u55-128", IoStyle.ARENA, table_of), who

@@ -23,7 +23,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.errata import errata_of
 from ethosgen.verdict.execution import simulate_samples
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 
 FACTORS = [2.0**k * m for k in (-3, 0, 1, 8, 15, 16, 18, 22, 27) for m in (1, 1.9999)]
 SCALE = 0.5
@@ -57,17 +57,15 @@ def _shaped(net: NetworkBuilder, x: int, shape: tuple[int, ...]) -> int:
 def _matrices(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
     shape = (1, SIDE[dtype], SIDE[dtype])
     y = net.input(shape, dtype, SCALE, 3 if dtype == "int8" else 0)
-    output = Spec(shape, dtype, **to)
-    return net.operator("BATCH_MATMUL", [_shaped(net, x, shape), y], [output])[0]
+    return net.apply("BATCH_MATMUL", _shaped(net, x, shape), y, **to)
 
 
 def _dense(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any], *others: int) -> int:
     side = SIDE[dtype]
     weights = others or [net.constant(net.random_integers((4, side)), scale=WEIGHT)]
-    output = Spec((side, 4), dtype, **to)
-    operands = [_shaped(net, x, (side, side)), *weights]
     options = {} if others else {"quantized_bias_type": "int32"}
-    return net.operator("FULLY_CONNECTED", operands, [output], options)[0]
+    rows = _shaped(net, x, (side, side))
+    return net.apply("FULLY_CONNECTED", rows, *weights, **options, **to)
 
 
 def _dense_of_two(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
@@ -81,48 +79,39 @@ def _dense_beside_32_bits(net: NetworkBuilder, x: int, dtype: str, to: dict[str,
 
 
 def _window_beside_32_bits(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
-    side = SIDE[dtype]
     weights = net.constant(net.random_integers((4, 3, 3, 1)), scale=WEIGHT)
     bias = net.constant(net.random.integers(-2000, 2000, 4), "int32", SCALE * WEIGHT)
-    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    output = Spec((1, side, side, 4), dtype, **to)
-    return net.operator("CONV_2D", [x, weights, bias], [output], options)[0]
+    return net.apply("CONV_2D", x, weights, bias, padding="SAME", stride_h=1, stride_w=1, **to)
 
 
 def _transposed(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
-    shape = (1, 2 * SIDE[dtype], 2 * SIDE[dtype], 4)
-    size = net.constant(np.array(shape), "int32")
+    size = (1, 2 * SIDE[dtype], 2 * SIDE[dtype], 4)
     weights = net.constant(net.random_integers((4, 3, 3, 1)), scale=WEIGHT)
     options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    output = Spec(shape, dtype, **to)
-    return net.operator("TRANSPOSE_CONV", [size, weights, x], [output], options)[0]
+    return net.apply("TRANSPOSE_CONV", size, weights, x, **options, **to)
 
 
 def _sum(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
-    shape = (1, 1, SIDE[dtype], 1)
-    axis = net.constant(np.array([1]), "int32")
-    return net.operator("SUM", [x, axis], [Spec(shape, dtype, **to)], {"keep_dims": True})[0]
+    return net.apply("SUM", x, [1], keep_dims=True, **to)
 
 
 def _square(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
     shape = net.tensors[x].shape
     y = net.input(shape, dtype, SCALE, 3 if dtype == "int8" else 0)
-    return net.operator("SQUARED_DIFFERENCE", [x, y], [Spec(shape, dtype, **to)])[0]
+    return net.apply("SQUARED_DIFFERENCE", x, y, **to)
 
 
 def _slope(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
     slopes = net.constant(net.random_integers((1, 1, 1), dtype), scale=0.02)
-    return net.operator("PRELU", [x, slopes], [Spec(net.tensors[x].shape, dtype, **to)])[0]
+    return net.apply("PRELU", x, slopes, **to)
 
 
 def _copied_beside(code: str, options: dict[str, Any]) -> Layer:
     """Return a copy of two inputs, of which the second has a scale of its own."""
 
     def layer(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
-        shape = net.tensors[x].shape
-        y = net.input(shape, dtype, 0.37 * SCALE, to["zero_point"])
-        output_shape = (2, *shape) if code == "PACK" else (*shape[:-1], 2)
-        return net.operator(code, [x, y], [Spec(output_shape, dtype, **to)], options)[0]
+        y = net.input(net.tensors[x].shape, dtype, 0.37 * SCALE, to["zero_point"])
+        return net.apply(code, x, y, **options, **to)
 
     return layer
 
@@ -130,10 +119,7 @@ def _copied_beside(code: str, options: dict[str, Any]) -> Layer:
 def _every_second(net: NetworkBuilder, x: int, dtype: str, to: dict[str, Any]) -> int:
     side = SIDE[dtype]
     ends = ([0, 0, 0, 0], [1, side, side, 1], [1, 2, 2, 1])
-    bounds = [net.constant(np.array(values), "int32") for values in ends]
-    masks = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
-    output = Spec((1, side // 2, side // 2, 1), dtype, **to)
-    return net.operator("STRIDED_SLICE", [x, *bounds], [output], dict.fromkeys(masks, 0))[0]
+    return net.apply("STRIDED_SLICE", x, *ends, **to)
 
 
 LAYERS: dict[str, Layer] = {

@@ -71,6 +71,5 @@ def test_products_of_16_bits_take_16_bits_of_the_factor(scale: float) -> None:
     assert len(upper) == 1
     net = NetworkBuilder("wide", seed=2)
     x, y = net.input((1, 3, 8), "int16", ONE, 0), net.input((1, 8, 3), "int16", OTHER, 0)
-    spec = Spec((1, 3, 3), "int16", scale, 0)
-    network = parse_network(net.build(net.operator("BATCH_MATMUL", [x, y], [spec])[0]), "wide")
+    network = parse_network(net.build(net.apply("BATCH_MATMUL", x, y, scale=scale)), "wide")
     assert not find_errata(network, TARGET)

@@ -10,7 +10,7 @@ from ethosgen.backend.ethosu.offload import CompileTarget, find_errata
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.support.errata_networks import NPU
 from tests.support.errata_trials import compiled, differs
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 
 Build = Callable[[NetworkBuilder], int]
 
@@ -63,8 +63,7 @@ def test_a_quantize_after_a_prelu_is_kept_whatever_its_scale() -> None:
     def build(net: NetworkBuilder) -> int:
         x = net.input((1, 4, 4, 5), "int8", 0.323, -65)
         slopes = net.constant(np.array([[[21, 67, 90, 70, -96]]], np.int8), "int8", 0.0129, 127)
-        spec = Spec((1, 4, 4, 5), "int8", 0.839, 0)
-        y = net.operator("PRELU", (x, slopes), (spec,))[0]
+        y = net.apply("PRELU", x, slopes, scale=0.839, zero_point=0)
         return net.quantize(y, "uint8", 0.375, 255)
 
     kept_and_right("rescale-into-producer", build, True, "ethos-u85-256")
@@ -128,14 +127,12 @@ def _joined(net: NetworkBuilder, point: int) -> int:
 
 def _packed(net: NetworkBuilder, point: int) -> int:
     x = _constant(net, "int8", point, (4, 4, 8))
-    options = {"axis": 0, "values_count": 1}
-    return net.operator("PACK", (x,), (net.like(x, SHAPE),), options)[0]
+    return net.apply("PACK", x, axis=0, values_count=1)
 
 
 def _whole(net: NetworkBuilder, point: int) -> int:
     x = _constant(net, "int8", point)
-    numbers = [net.constant(np.array(v, np.int32)) for v in ((0,) * 4, SHAPE, (1,) * 4)]
-    return net.operator("STRIDED_SLICE", (x, *numbers), (net.like(x),))[0]
+    return net.apply("STRIDED_SLICE", x, (0,) * 4, SHAPE, (1,) * 4)
 
 
 def _quantized(dtype: str, point: int, to: tuple[str, float, int]) -> Build:
@@ -160,15 +157,13 @@ def _quantized_twice(net: NetworkBuilder) -> int:
 def _multiplied(point: int) -> Build:
     def build(net: NetworkBuilder) -> int:
         x, y = (_constant(net, "int8", point) for _ in range(2))
-        return net.operator("MUL", (x, y), (Spec(SHAPE, "int8", 0.4, 3),))[0]
+        return net.apply("MUL", x, y, scale=0.4, zero_point=3)
 
     return build
 
 
 def _sliced(net: NetworkBuilder) -> int:
-    x = _constant(net, "int8", 5)
-    limits = [net.constant(np.array(v, np.int32)) for v in ((0,) * 4, SHAPE)]
-    return net.operator("SLICE", (x, *limits), (net.like(x),))[0]
+    return net.apply("SLICE", _constant(net, "int8", 5), (0,) * 4, SHAPE)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ def _compared(scale: float, other: float) -> Network:
     net = NetworkBuilder("comparison")
     x = net.input((EVERY, 1), "int8", scale, 0)
     y = net.input((1, EVERY), "int8", other, 0)
-    net.operator("LESS", [x, y], [Spec((EVERY, EVERY), "bool")])
+    net.apply("LESS", x, y)
     return decode_network(net.build(), "comparison")
 
 
@@ -57,7 +57,7 @@ def test_a_division_of_quantized_values_stays(dtype: str) -> None:
     net = NetworkBuilder("division")
     scale = None if dtype == "int32" else 0.05
     x, y = (net.input((4,), dtype, scale, 0) for _ in range(2))
-    net.operator("DIV", [x, y], [net.like(x)])
+    net.apply("DIV", x, y)
     network = decode_network(net.build(), "division")
     assert _errata(network) == (set() if dtype == "int32" else {"div-stored"})
     assert _errata(network, "ethos-u55-128") == set()
@@ -73,7 +73,7 @@ def test_an_order_of_16_bits_stays_where_scales_change_it(
     """LiteRT compares the stored values."""
     net = NetworkBuilder("order")
     x, y = net.input((4,), "int16", scale, 0), net.input((4,), "int16", other, 0)
-    net.operator("LESS", [x, y], [Spec((4,), "bool")])
+    net.apply("LESS", x, y)
     assert _errata(decode_network(net.build(), "order")) == ({"order-int16"} if is_one else set())
 
 
@@ -96,7 +96,7 @@ def test_a_comparison_in_int32_stays_if_its_operands_have_different_scales(
         net.input((4,), "int32", scale, 0),
         net.constant(np.arange(4, dtype=np.int32), scale=other),
     )
-    net.operator("EQUAL", [x, y], [Spec((4,), "bool")])
+    net.apply("EQUAL", x, y)
     expected = {"comparison-int32"} if is_one else set()
     assert _errata(decode_network(net.build(), "order")) == expected
 
@@ -120,12 +120,9 @@ def test_a_transposed_convolution_has_its_bias_last() -> None:
     size = net.constant(np.array([1, 2, 2, 4], np.int32))
     weights = net.constant(np.ones((4, 2, 2, 4), np.int8), scale=6e-3)
     inputs = [size, weights, net.input((1, 1, 1, 4), "int16", 1e-3, 0)]
-    outputs = [Spec((1, 2, 2, 4), "int16", 2e-3, 0)]
-    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2}
-    net.operator("TRANSPOSE_CONV", inputs, outputs, options)
-    net.operator(
-        "TRANSPOSE_CONV", [*inputs, net.constant(np.arange(4, dtype=np.int32))], outputs, options
-    )
+    options = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "scale": 2e-3}
+    net.apply("TRANSPOSE_CONV", *inputs, **options)
+    net.apply("TRANSPOSE_CONV", *inputs, range(4), **options)
     network = decode_network(net.build(), "upsampled")
     assert [*find_errata(network, CompileTarget(NPU))] == [1]
 
@@ -134,7 +131,6 @@ def test_a_transposed_convolution_has_its_bias_last() -> None:
 def test_a_quotient_of_int32_stays_if_relu_clips_it(activation: str, is_one: bool) -> None:
     net = NetworkBuilder("quotient")
     x, y = (net.input((4,), "int32", None) for _ in range(2))
-    options = {"fused_activation_function": activation}
-    net.operator("DIV", [x, y], [Spec((4,), "int32")], options)
+    net.apply("DIV", x, y, fused_activation_function=activation)
     network = decode_network(net.build(), "quotient")
     assert _errata(network) == ({"div-relu"} if is_one else set())

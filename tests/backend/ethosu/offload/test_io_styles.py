@@ -16,7 +16,6 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.outcome import Arrays, compare
 from ethosgen.values.plan import IoStyle, Plan
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
 
@@ -71,8 +70,7 @@ def one_name(net: NetworkBuilder) -> tuple[int, ...]:
 
 def product(net: NetworkBuilder) -> tuple[int, ...]:
     x, y = net.input((5, 7)), net.input((3, 7), scale=0.03)
-    options = {"adj_x": False, "adj_y": True}
-    return tuple(net.operator("BATCH_MATMUL", [x, y], [Spec((5, 3), "int8", 0.5, 1)], options))
+    return (net.apply("BATCH_MATMUL", x, y, adj_y=True, scale=0.5, zero_point=1),)
 
 
 LAYOUTS = [

@@ -18,7 +18,6 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, Plan
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.recurrent_networks import lstm
 
@@ -29,19 +28,18 @@ def _prelu(net: NetworkBuilder, x: int) -> int:
     """A slope of each sign in 16 bits, for which Regor makes a MUL that the NPU lacks."""
     wide = net.quantize(x, "int16", 0.001, 0)
     alpha = net.constant(np.array([[[127, -127, 3, 0]]]), "int8", 0.01)
-    output = net.operator("PRELU", [wide, alpha], [Spec((1, 8, 8, 4), "int16", 0.0013, 0)])[0]
-    return net.quantize(output, "int8", 0.3, 1)
+    return net.quantize(net.apply("PRELU", wide, alpha, scale=0.0013), "int8", 0.3, 1)
 
 
 def _select(net: NetworkBuilder, x: int) -> int:
     """An input of type bool, for which Regor makes a NOT_EQUAL that the NPU lacks."""
     chosen = net.input((1, 8, 8, 4), "bool", None, 0)
-    return net.operator("SELECT_V2", [chosen, x, x], [net.like(x)])[0]
+    return net.apply("SELECT_V2", chosen, x, x)
 
 
 def _compare(net: NetworkBuilder, x: int) -> int:
     """A network that ends in bool."""
-    return net.operator("LESS", [x, net.input((1, 8, 8, 4))], [Spec((1, 8, 8, 4), "bool")])[0]
+    return net.apply("LESS", x, net.input((1, 8, 8, 4)))
 
 
 def _network(layer: Callable[[NetworkBuilder, int], int]) -> Network:
@@ -205,8 +203,7 @@ def test_an_output_that_vela_leaves_unwritten_is_made(io: IoStyle) -> None:
     net = NetworkBuilder("unwritten", seed=1)
     x = net.input((1, 10, 7), "int8", 0.03, 0)
     y = net.quantize(x, "int8", 0.39, 12)
-    spec = Spec((1, 10, 10), "int8", 2.2, 0)
-    (z,) = net.operator("BATCH_MATMUL", [x, y], [spec], {"adj_y": True})
+    z = net.apply("BATCH_MATMUL", x, y, adj_y=True, scale=2.2)
     plan = offload(parse_network(net.build(y, z), "unwritten"), ACCELERATOR, io)
     (kept,) = plan.cpu_operators
     assert kept.code == "BATCH_MATMUL"
@@ -219,9 +216,7 @@ def test_a_tensor_that_vela_writes_in_two_partitions_is_written_once() -> None:
     """Vela puts a PAD's edges into a partition before an operator of the CPU, its middle behind."""
     net = NetworkBuilder("twice", seed=1)
     x = net.pad(net.input((2, 6), "int16", 2e-5), ((1, 1), (0, 0)))
-    spec = Spec((2, 4), "int16", 0.001, 0)
-    y = net.input((2, 6), "int16", 3e-5)
-    (z,) = net.operator("BATCH_MATMUL", [y, x], [spec], {"adj_y": True})
+    z = net.apply("BATCH_MATMUL", net.input((2, 6), "int16", 3e-5), x, adj_y=True, scale=0.001)
     padded = net.pad(net.quantize(z, "int16", 0.07, 0), ((2, 2), (0, 2)))
     layer = lstm(net, net.input((3, 4, 6), "int16", 2.0**-13), 1)
     plan = offload(parse_network(net.build(layer, padded), "twice"), ACCELERATOR)

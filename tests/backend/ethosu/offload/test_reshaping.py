@@ -13,14 +13,13 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.plan import IoStyle
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 
 Layer = Callable[[NetworkBuilder, int], int]
 
 
 def _slice(net: NetworkBuilder, x: int) -> int:
-    first, size = (net.constant(np.array(v), "int32") for v in ([2, 14], [1, 2]))
-    return net.operator("SLICE", [x, first, size], [Spec((1, 2), "int32")])[0]
+    return net.apply("SLICE", x, [2, 14], [1, 2], scale=None, zero_point=0)
 
 
 def _pad(net: NetworkBuilder, x: int) -> int:
@@ -63,8 +62,7 @@ def test_an_operator_writes_a_tensor_of_velas_own_with_the_scale_that_it_has(
     y = net.pad(
         net.input((*shape[:-1], 4), "int8", 0.02, -5), [(0, 0)] * (len(shape) - 1) + [(1, 2)]
     )
-    spec = net.like(x, (*shape[:-2], 13, 16), scale=0.2)
-    (product,) = net.operator("BATCH_MATMUL", (x, y), (spec,), {"adj_y": True})
+    product = net.apply("BATCH_MATMUL", x, y, adj_y=True, scale=0.2)
     network = parse_network(net.build(product), "transposed")
     plan = offload(network, find_accelerator("ethos-u55-128"), ignore=("PAD",))
     assert len(plan.partitions) == 1 and plan.npu_operators == 1

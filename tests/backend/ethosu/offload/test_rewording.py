@@ -22,18 +22,17 @@ from ethosgen.verdict.execution import PlanRunner
 from ethosgen.verdict.judgement import Inputs
 from tests.support.layer_networks import int4_constant
 from tests.support.network_file import with_own_buffers, with_signatures
-from tests.support.networks import NetworkBuilder, Spec
+from tests.support.networks import NetworkBuilder
 
 
 def with_int4_weights() -> bytes:
     net = NetworkBuilder("narrow", seed=2)
     x = net.input((1, 6, 5, 3))
     w = int4_constant(net, net.random_integers((7, 3, 3, 3)), (0.1,), 0)
-    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
-    y = net.operator("CONV_2D", [x, w], [Spec((1, 6, 5, 7), "int8", 0.5, 4)], options)[0]
+    to = {"scale": 0.5, "zero_point": 4}
+    y = net.apply("CONV_2D", x, w, padding="SAME", stride_h=1, stride_w=1, **to)
     v = int4_constant(net, net.random_integers((3, 210)), (0.1,), 0)
-    return net.build(net.operator("FULLY_CONNECTED", [y, v, -1], [Spec((1, 3), "int8", 8.0, 0)])[0])
+    return net.build(net.apply("FULLY_CONNECTED", y, v, -1, scale=8.0, zero_point=0))
 
 
 def with_stale_signatures() -> bytes:
@@ -55,10 +54,7 @@ def with_an_empty_constant() -> bytes:
     net = NetworkBuilder("scalar", seed=4)
     x = net.fully_connected(net.input((1, 6)), 1)
     shape = net.constant(np.zeros(0, np.int32))
-    spec = net.tensors[x]
-    scalar = Spec((), "int8", spec.scale, spec.zero_point)
-    data = net.build(net.operator("RESHAPE", [x, shape], [scalar])[0])
-    return with_own_buffers(data, [shape])
+    return with_own_buffers(net.build(net.apply("RESHAPE", x, shape)), [shape])
 
 
 def with_a_placement() -> bytes:
@@ -151,8 +147,8 @@ def test_scales_of_a_product_are_multiplied_in_double(npu: str, channels: int) -
     x = net.input((1, 8), scale=scales[0], zero_point=-128)
     w = net.constant(net.random_integers((channels, 8)), "int8", scales[1])
     b = net.constant(np.full(channels, bias), "int32", scales[0] * scales[1])
-    spec = Spec((1, channels), "int8", scales[2], 96)
-    network = parse_network(net.build(net.operator("FULLY_CONNECTED", [x, w, b], [spec])[0]), "n")
+    y = net.apply("FULLY_CONNECTED", x, w, b, scale=scales[2], zero_point=96)
+    network = parse_network(net.build(y), "n")
     sample = {network.inputs[0].name: np.full((1, 8), -128, np.int8)}
     (golden,) = DEFAULT.run(network, [sample])
     plan = make_plan(network, PlanSettings(find_accelerator(npu)).unchecked(), Watch())

@@ -54,10 +54,8 @@ def ints(net: NetworkBuilder, values: Any) -> int:
 
 
 def resize(net: NetworkBuilder, x: int, code: str, **options: Any) -> int:
-    _, height, width, depth = net.tensors[x].shape
-    size = (height * 2, width * 2)
-    spec = net.like(x, (1, *size, depth))
-    return net.operator(code, [x, ints(net, size)], [spec], options)[0]
+    _, height, width, _ = net.tensors[x].shape
+    return net.apply(code, x, (height * 2, width * 2), **options)
 
 
 def transpose_conv(net: NetworkBuilder, dtype: str) -> int:
@@ -71,15 +69,12 @@ def transpose_conv(net: NetworkBuilder, dtype: str) -> int:
 
 def batch_matmul(net: NetworkBuilder, dtype: str) -> int:
     x, y = source(net, dtype, (1, 2, 5, 12)), source(net, dtype, (1, 2, 12, 7))
-    spec = net.like(x, (1, 2, 5, 7), scale=0.7)
-    options = {"adj_x": False, "adj_y": False}
-    return net.operator("BATCH_MATMUL", [x, y], [spec], options)[0]
+    return net.apply("BATCH_MATMUL", x, y, scale=0.7)
 
 
 def strided_slice(net: NetworkBuilder, dtype: str) -> int:
-    x = source(net, dtype)
-    corners = [ints(net, v) for v in ((0, 1, 2, 3), (1, 9, 11, 17), (1, 2, 2, 1))]
-    return net.operator("STRIDED_SLICE", [x, *corners], [net.like(x, (1, 4, 5, 14))], {})[0]
+    corners = (0, 1, 2, 3), (1, 9, 11, 17), (1, 2, 2, 1)
+    return net.apply("STRIDED_SLICE", source(net, dtype), *corners)
 
 
 def block(net: NetworkBuilder, dtype: str) -> int:

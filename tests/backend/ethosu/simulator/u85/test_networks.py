@@ -5,11 +5,9 @@ The NPU sizes take turns; `python -m tests.corpus run --product u85` draws more.
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from tests.backend.ethosu.simulator.test_npu_networks import BUILDS, INT8_ONLY, SHAPE
-from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_networks import assert_exact
 
@@ -31,39 +29,33 @@ def test_a_network_is_exact(index: int) -> None:
 
 def greater(net: NetworkBuilder) -> int:
     x, y = net.input(SHAPE, "int8", 0.05), net.input(SHAPE, "int8", 0.07)
-    return net.operator("GREATER", [x, y], [Spec(SHAPE, "bool")], {})[0]
+    return net.apply("GREATER", x, y)
 
 
 def select(net: NetworkBuilder) -> int:
     """Vela makes bitwise operations of it, which need -1 for a comparison that holds."""
     x, y = net.input(SHAPE, "int8", 0.05), net.input(SHAPE, "int8", 0.05)
-    return net.operator("SELECT_V2", [greater(net), x, y], [net.like(x)], {})[0]
+    return net.apply("SELECT_V2", greater(net), x, y)
 
 
 def gather(net: NetworkBuilder) -> int:
-    x = net.input((6, 8), "int8", 0.05)
-    rows = net.constant(np.array([3, 1, 5, 0]), "int32")
-    return net.operator("GATHER", [x, rows], [net.like(x, (4, 8))], {"axis": 0})[0]
+    return net.apply("GATHER", net.input((6, 8), "int8", 0.05), [3, 1, 5, 0], axis=0)
 
 
 def stretch(net: NetworkBuilder) -> int:
     x = net.input((1, 5, 4, 9), "int8", 0.05)
-    size = net.constant(np.array((10, 16)), "int32")
-    options = {"align_corners": False, "half_pixel_centers": True}
-    return net.operator("RESIZE_BILINEAR", [x, size], [net.like(x, (1, 10, 16, 9))], options)[0]
+    return net.apply("RESIZE_BILINEAR", x, (10, 16), half_pixel_centers=True)
 
 
 def turned(net: NetworkBuilder) -> int:
     x = net.transpose(net.input((1, 6, 5, 20), "int16", 0.05), (0, 3, 2, 1))
-    axis = net.constant(np.array([2]), "int32")
-    return net.operator("REVERSE_V2", [x, axis], [net.like(x)], {})[0]
+    return net.apply("REVERSE_V2", x, [2])
 
 
 def product(net: NetworkBuilder) -> int:
     """Products of 32-bit operands that need 63 bits wrap around, as in TFLite."""
     x, y = net.input(SHAPE, "int32", None), net.input(SHAPE, "int32", None)
-    options = {"fused_activation_function": "NONE"}
-    return net.operator("MUL", [x, y], [net.like(x)], options)[0]
+    return net.apply("MUL", x, y, fused_activation_function="NONE")
 
 
 @pytest.mark.parametrize(

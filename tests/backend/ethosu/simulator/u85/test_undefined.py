@@ -31,7 +31,7 @@ def _run(net: NetworkBuilder, values: Mapping[int, list[int]]) -> Arrays:
 def _divided(x: list[int], y: list[int]) -> list[int]:
     net = NetworkBuilder("division")
     x_input, other = (net.input((len(x),), "int32", None, 0) for _ in range(2))
-    net.operator("DIV", [x_input, other], [net.like(x_input)])
+    net.apply("DIV", x_input, other)
     (quotients,) = _run(net, {x_input: x, other: y}).values()
     return [int(value) for value in quotients]
 
@@ -54,7 +54,7 @@ def test_a_window_of_only_padding_is_a_fault(code: str, mode: str) -> None:
     """Vela makes such windows where it drops an axis (erratum reduce-dropped-axis)."""
     net = NetworkBuilder("window")
     x = net.input((7, 3), "int8")
-    net.operator(code, [x, net.constant([1], "int32")], [net.like(x, (7,))], {"keep_dims": False})
+    net.apply(code, x, [1], keep_dims=False)
     with pytest.raises(NpuFault, match=f"pooling {mode} of only padding is not modelled"):
         _run(net, {x: list(range(21))})
 
@@ -62,7 +62,7 @@ def test_a_window_of_only_padding_is_a_fault(code: str, mode: str) -> None:
 def _copied(values: list[int]) -> list[int]:
     net = NetworkBuilder("copy")
     x = net.input((len(values),), "int64", None, 0)
-    net.operator("PAD", [x, net.constant([[1, 0]], "int32")], [net.like(x, (len(values) + 1,))])
+    net.apply("PAD", x, [[1, 0]])
     (copies,) = _run(net, {x: values}).values()
     return [int(value) for value in copies]
 

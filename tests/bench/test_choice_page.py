@@ -11,8 +11,8 @@ from bench.choice_page import NOISE, PAGE, RESULTS, TABLES, misses, page
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RESULTS.read_text())
-    return found
+    stored: dict[str, Any] = json.loads(RESULTS.read_text())
+    return stored
 
 
 def test_the_page_is_what_the_bench_writes(results: dict[str, Any]) -> None:

@@ -73,11 +73,11 @@ def test_causes_are_told_of_differences_above_one_step_alone() -> None:
 
 
 def test_networks_are_beside_their_twins_with_the_reason_for_fewer() -> None:
-    one = ROW | FIDELITY | TWIN | {"name": "LSTM"}
-    text = rendered("ONNX", one | {"on_cpu": ["QUANTIZE", "TANH"]}, one)
+    network = ROW | FIDELITY | TWIN | {"name": "LSTM"}
+    text = rendered("ONNX", network | {"on_cpu": ["QUANTIZE", "TANH"]}, network)
     places = ["LSTM", "ONNX int8", "7 of 9", "87.5%", "5 of 5", "100.0%"]
-    found = [row[6:] for row in cells(text, "LSTM") if row[:6] == places]
-    assert found == [
+    shown = [row[6:] for row in cells(text, "LSTM") if row[:6] == places]
+    assert shown == [
         [SUITES[0].fewer["LSTM", "int8"]],
         [],
     ]  # the second has its ends on the CPU alone
@@ -93,8 +93,8 @@ def test_an_optimized_runtime_is_compared_with_us_and_with_itself() -> None:
 
 @pytest.fixture(scope="module")
 def committed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(RESULTS.read_text())
-    return found
+    figures: dict[str, Any] = json.loads(RESULTS.read_text())
+    return figures
 
 
 def test_every_suite_is_measured(committed: dict[str, Any]) -> None:
@@ -105,12 +105,21 @@ def test_every_suite_is_measured(committed: dict[str, Any]) -> None:
 
 def test_whole_networks_are_as_much_on_the_npu_or_say_why_not(committed: dict[str, Any]) -> None:
     for suite in SUITES:
-        for one in committed[suite.title]["networks"]:
-            assert one["share"] >= one["twin"]["share"] or has_fewer(one), one["name"]
-            assert (one["name"], one["setting"]) in suite.fewer or not has_fewer(one), one["name"]
+        for network in committed[suite.title]["networks"]:
+            assert network["share"] >= network["twin"]["share"] or has_fewer(network), network[
+                "name"
+            ]
+            assert (network["name"], network["setting"]) in suite.fewer or not has_fewer(network), (
+                network["name"]
+            )
 
 
 def test_the_largest_output_is_the_same_in_all_samples(committed: dict[str, Any]) -> None:
-    networks = [one for suite in committed.values() for one in suite["networks"] if "rows" in one]
+    networks = [
+        network
+        for suite in committed.values()
+        for network in suite["networks"]
+        if "rows" in network
+    ]
     assert networks
-    assert all(one["same_largest"] == one["rows"] > 0 for one in networks)
+    assert all(network["same_largest"] == network["rows"] > 0 for network in networks)

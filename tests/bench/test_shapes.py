@@ -32,36 +32,36 @@ def test_page_and_plot_are_what_the_bench_writes(results: dict[str, Any]) -> Non
 
 def test_every_shape_of_int8_was_measured_and_nothing_differs(results: dict[str, Any]) -> None:
     known = {row.name: row for row in data.rows(results)}
-    assert {case.name for case in cases(INT8)} <= known.keys() <= {one.name for one in cases()}
+    assert {case.name for case in cases(INT8)} <= known.keys() <= {case.name for case in cases()}
     assert len(shapes()) >= 300
     for row in known.values():
         ours = [row.figure(core, OURS) for core in CORES]
         assert any(ours)
-        assert all(one.elements and not one.mismatches for one in ours if one), row.name
+        assert all(figure.elements and not figure.mismatches for figure in ours if figure), row.name
 
 
 def test_reference_kernels_on_the_board_equal_those_of_the_oracle(results: dict[str, Any]) -> None:
     """Those of integers: GCC fuses multiplications and additions of floats there."""
     known = [row for row in data.rows(results) if row.dtype != FLOAT]
     compared = [row.figure(core, REFERENCE) for row in known for core in CORES]
-    assert sum(one.elements for one in compared if one) > 0
-    assert not sum(one.mismatches for one in compared if one)
+    assert sum(figure.elements for figure in compared if figure) > 0
+    assert not sum(figure.mismatches for figure in compared if figure)
 
 
 def test_figures_of_single_layers_add_up_to_those_of_a_network(results: dict[str, Any]) -> None:
     """TFLM takes 1,811,987 instructions for DS-CNN, with an interpreter (bench/cpu_only.py)."""
     known = {(row.family, row.sizes): row for row in data.rows(results) if row.dtype == INT8}
     first, depthwise, point, *rest = (
-        known[one.family, one.sizes].figure(CORES[0], CMSIS_NN) for one in NETWORKS["ds-cnn"]
+        known[layer.family, layer.sizes].figure(CORES[0], CMSIS_NN) for layer in NETWORKS["ds-cnn"]
     )
     assert first and depthwise and point
     total = first.instructions + 4 * (depthwise.instructions + point.instructions)
-    total += sum(one.instructions for one in rest if one)
+    total += sum(figure.instructions for figure in rest if figure)
     assert total == pytest.approx(1_811_987, rel=0.01)
 
 
 def test_streaming_windows_are_among_the_shapes() -> None:
-    names = {one.name for one in shapes() if one.origin == "streaming-keywords"}
+    names = {shape.name for shape in shapes() if shape.origin == "streaming-keywords"}
     for window in STREAMING_WINDOWS:
         for channels in (40, 128):
             assert f"depthwise kx1, 1xk {window}x1x{channels}_k{window}x1_valid" in names
@@ -86,33 +86,33 @@ def test_summary_takes_the_geometric_mean_of_those_compared(results: dict[str, A
     rows = [row for row in data.rows(results) if row.dtype == INT8]
     some = [row for row in rows if row.figure(CORES[0], CMSIS_NN)]
     first, second = some[0].ratio(CORES[0], CMSIS_NN), some[1].ratio(CORES[0], CMSIS_NN)
-    found = summarize(some[:2], CORES[0], CMSIS_NN)
-    assert found and first and second
-    assert found.mean == pytest.approx((first * second) ** 0.5)
+    summary = summarize(some[:2], CORES[0], CMSIS_NN)
+    assert summary and first and second
+    assert summary.mean == pytest.approx((first * second) ** 0.5)
     assert summarize(some[:2], "cortex-m0", CMSIS_NN) is None
     top = worst(rows, CORES[0], 3)
     assert len(top) == 3 and top[0].figure(CORES[0], OURS) is not None
 
 
 def test_interpreter_is_taken_off_theirs(results: dict[str, Any]) -> None:
-    given = copy.deepcopy(results)
-    name = next(iter(given["cases"]))
-    stored = given["cases"][name][CORES[0]][CMSIS_NN]
-    empty = given["theirs"][CORES[0]][CMSIS_NN]["empty"]
-    row = next(data.rows(given))
+    changed = copy.deepcopy(results)
+    name = next(iter(changed["cases"]))
+    stored = changed["cases"][name][CORES[0]][CMSIS_NN]
+    empty = changed["theirs"][CORES[0]][CMSIS_NN]["empty"]
+    row = next(data.rows(changed))
     figure = row.figures[CORES[0]][CMSIS_NN]
     assert figure.instructions == stored[0] - empty[0] and figure.code == stored[-1]
     of_one = {"empty": [0] * 6, "cases": {name: [7] * 6}}
-    data.add_theirs(given, {"core": CORES[0], "whose": CMSIS_NN, "how": ""} | of_one)
-    row = next(data.rows(given))
+    data.add_theirs(changed, {"core": CORES[0], "whose": CMSIS_NN, "how": ""} | of_one)
+    row = next(data.rows(changed))
     assert row.figures[CORES[0]][CMSIS_NN].instructions == 7
 
 
 def test_floats_have_no_kernel_of_cmsis_nn(results: dict[str, Any]) -> None:
-    given = copy.deepcopy(results)
-    row = next(iter(given["cases"].values()))
+    changed = copy.deepcopy(results)
+    row = next(iter(changed["cases"].values()))
     row["dtype"] = FLOAT
-    assert next(data.rows(given)).figure(CORES[0], CMSIS_NN) is None
+    assert next(data.rows(changed)).figure(CORES[0], CMSIS_NN) is None
 
 
 def test_results_are_stored_a_line_for_each_case(
@@ -135,8 +135,8 @@ def test_networks_are_written_for_other_firmware(
     index = json.loads((tmp_path / "all" / "index.json").read_text())
     assert index["cases"] == [case.name for case in some]
     network = frontend.read(tmp_path / "all" / "0001.tflite")
-    given = (tmp_path / "all" / "0001.bin").read_bytes()
-    assert len(given) == SAMPLES * sum(tensor.bytes for tensor in network.inputs)
+    inputs = (tmp_path / "all" / "0001.bin").read_bytes()
+    assert len(inputs) == SAMPLES * sum(tensor.bytes for tensor in network.inputs)
     assert len(golden(network)) == len(samples_of(network)) == SAMPLES
 
 

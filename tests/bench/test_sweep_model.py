@@ -6,9 +6,9 @@ from bench.sweep_model import simulate
 
 
 def test_a_few_workers_take_what_their_points_take() -> None:
-    found = simulate(2, 64, 12)
-    assert found["batches"] == 24
-    assert found["s"] == pytest.approx(found["ideal s"], rel=0.001)
+    simulated = simulate(2, 64, 12)
+    assert simulated["batches"] == 24
+    assert simulated["s"] == pytest.approx(simulated["ideal s"], rel=0.001)
 
 
 def test_a_scheduler_bounds_many_workers_with_small_batches() -> None:

@@ -25,9 +25,9 @@ def _trial(name: str, verdict: str, words: str) -> trials.Trial:
 
 
 def test_each_refusal_has_its_class_and_counts_add_up() -> None:
-    made = [_trial(name, "REFUSED", words) for name, words in WORDS.items()]
-    made += [_trial("good", "PASS", "0 of 4, tflm"), _trial("bad", "FAIL", "3 of 4, litert")]
-    text = trials.page(made, "today", ", and 3 others when time ran out")
+    attempts = [_trial(name, "REFUSED", words) for name, words in WORDS.items()]
+    attempts += [_trial("good", "PASS", "0 of 4, tflm"), _trial("bad", "FAIL", "3 of 4, litert")]
+    text = trials.page(attempts, "today", ", and 3 others when time ran out")
     for name in WORDS:
         assert f"| {name} | 1 | 1 |" in text
     assert "| all | 9 | 1 | 1 | 7 | 0 | 1 | 1 | 7 | 0 |" in text

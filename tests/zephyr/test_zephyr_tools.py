@@ -173,7 +173,7 @@ def test_a_module_that_zephyr_lacks_is_named(
         (place / "zephyr_modules.txt").write_text("".join(listed))
         raise BuildError("what Kconfig said")
 
-    monkeypatch.setattr("ethosgen.toolchain.zephyr.run_step", step)
+    monkeypatch.setattr("ethosgen.toolchain.process.run_step", step)
     monkeypatch.setenv("ZEPHYR_BASE", str(write_version(tmp_path / "zephyr", 4, 3)))
     said = f"Zephyr found no module {missing}; in a west workspace" if missing else "what Kconfig"
     with pytest.raises(BuildError, match=said):

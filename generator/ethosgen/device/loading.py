@@ -1,7 +1,6 @@
 """Loads a functional model: a Python class, or C compiled for this machine."""
 
 import ctypes
-import importlib.util
 import inspect
 import sys
 import traceback
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.device.memory import DeviceMemory, DeviceRegisters, MemoryPart
+from ethosgen.host.child import module_of
 from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import HOST_GCC, CommandError, run_command
 from ethosgen.values.errors import BuildError, DeviceFault, InputError
@@ -87,12 +87,7 @@ def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | N
 def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
     sys.path.insert(0, str(path.parent))
     with _blaming(around.name, path):
-        spec = importlib.util.spec_from_file_location(f"ethosgen_model_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"cannot load {path}")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        module = module_of(path, f"ethosgen_model_{path.stem}")
     kind: Any = getattr(module, name, None)
     if not inspect.isclass(kind) or not callable(getattr(kind, "poll", None)):
         raise DeviceFault(

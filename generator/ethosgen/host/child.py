@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 MEMORY_BYTES = 16 << 30
@@ -125,16 +126,15 @@ def limit_resources(memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
-def function_of(script: str, name: str) -> Callable[..., Any]:
-    """Return a function of a file, which runs as a module of its own."""
-    spec = importlib.util.spec_from_file_location("child_script", script)
+def module_of(script: str | Path, name: str = "child_script") -> ModuleType:
+    """Run a file as a module of that name, and return it."""
+    spec = importlib.util.spec_from_file_location(name, script)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {script}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["child_script"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
-    function: Callable[..., Any] = getattr(module, name)
-    return function
+    return module
 
 
 def _memory_file() -> IO[bytes]:
@@ -153,7 +153,7 @@ def _serve() -> None:
     with _memory_file() as prints:
         os.dup2(prints.fileno(), 1)  # C++ writes to the descriptor, not to sys.stdout
         try:
-            outcome: tuple[bool, Any] = (True, function_of(script, function)(*arguments))
+            outcome: tuple[bool, Any] = (True, getattr(module_of(script), function)(*arguments))
         except Exception as error:
             outcome = (False, described(error))
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ethosgen.host import extras
-from ethosgen.host.tools import CommandError, run_command
+from ethosgen.host.tools import CommandError, named_program, run_command
 from ethosgen.values.errors import ToolError
 
 STAMP = ".ethosgen-environment"
@@ -110,19 +110,14 @@ class Environment:
         return ""
 
     def _named(self, named: str) -> Path:
-        program = shutil.which(named)
-        if program is None:
-            raise ToolError(
-                f"{self.variable} names '{named}', which is not an executable program; "
-                "correct or unset it"
-            )
-        if not _has(Path(program), self.modules, 0):
+        program = named_program(self.variable, named)
+        if not _has(program, self.modules, 0):
             raise ToolError(
                 f"{self.variable} names '{named}', which is no Python with the packages "
                 f"{', '.join(self.modules)}; install {shlex.join(self.requirements)} there, or "
                 "unset the variable"
             )
-        return Path(program)
+        return program
 
 
 ENVIRONMENTS = {

@@ -86,6 +86,16 @@ def end_program(started: subprocess.Popen[bytes]) -> None:
         started.stdout.close()
 
 
+def named_program(variable: str, named: str) -> Path:
+    """Return the path of the program that a variable names; ToolError if there is none."""
+    program = shutil.which(named)
+    if program is None:
+        raise ToolError(
+            f"{variable} names '{named}', which is not an executable program; correct or unset it"
+        )
+    return Path(program)
+
+
 @dataclass(frozen=True)
 class Tool:
     """A program that ethosgen runs, and the variable that overrides PATH."""
@@ -109,13 +119,7 @@ class Tool:
         """
         override = os.environ.get(self.variable)
         if override:
-            program = shutil.which(override)
-            if program is None:
-                raise ToolError(
-                    f"{self.variable} names '{override}', which is not an executable program; "
-                    "correct or unset it"
-                )
-            return Path(program)
+            return named_program(self.variable, override)
         program = shutil.which(self.name)
         if program is None:
             how = self.remedy or f"install it with: {self.install_command}"

@@ -56,7 +56,7 @@ def _serve() -> None:
     script, function, place = sys.argv[1:4]
     folder = Path(place)
     _lend_ethosgen()
-    from ethosgen.host.child import described, function_of, limit_resources
+    from ethosgen.host.child import described, limit_resources, module_of
     from ethosgen.values.errors import EthosgenError
 
     limit_resources(MEMORY_BYTES)
@@ -65,7 +65,7 @@ def _serve() -> None:
     try:
         inputs = load(folder / INPUTS)
         request = json.loads((folder / REQUEST).read_text())
-        values, arrays = function_of(script, function)(request, inputs, folder / FILES)
+        values, arrays = getattr(module_of(script), function)(request, inputs, folder / FILES)
         answer = {"how": RETURNED, "values": values}
     except Exception as error:
         is_refusal = isinstance(error, EthosgenError)

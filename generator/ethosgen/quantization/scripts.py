@@ -15,7 +15,6 @@ by input ([n, *shape], in the input's dtype), and a folder for files that later 
 - answers(output): "largest", the index of the largest output of each sample
 """
 
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.host.child import ChildError, call
+from ethosgen.host.child import ChildError, call, module_of
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.extras import EXTRAS
 from ethosgen.host.worker import run_script
@@ -117,11 +116,7 @@ def _own(arrays: Arrays, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
 
 def serve(script: Path, steps: Sequence[Step], folder: Path) -> tuple[str | None, list[Answer]]:
     """Call functions of a script, in the child; return the sentence of its refusal, if any."""
-    spec = importlib.util.spec_from_file_location("quantizing_script", script)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {script}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_of(script, "quantizing_script")
     try:
         return None, [getattr(module, name)(asked, arrays, folder) for name, asked, arrays in steps]
     except InputError as error:

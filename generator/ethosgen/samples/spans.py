@@ -79,7 +79,7 @@ def _span(network: Network, tensor: Tensor) -> Span:
     if kind.kind in "iu":
         info = np.iinfo(kind)
         most = min(info.max, np.iinfo(np.int64).max)
-        return Span(info.min, most, zero_point_of(tensor), True)
+        return Span(info.min, most, tensor.first_zero_point, True)
     if kind.kind == "b":
         return Span(0, 1, 0, True)
     return _real_span(network.graph, tensor)
@@ -107,12 +107,6 @@ def _real_span(graph: Graph, tensor: Tensor) -> Span:
             zero = output.quantization.zero_point[0]
             return Span(scale * (info.min - zero), scale * (info.max - zero), 0.0, False)
     return Span(-_FLOAT_REACH, _FLOAT_REACH, 0.0, False)
-
-
-def zero_point_of(tensor: Tensor) -> int:
-    """Return a tensor's first zero point; 0 if it has none."""
-    known = tensor.quantization
-    return known.zero_point[0] if known and known.zero_point else 0
 
 
 # ---- the operators' bounds -----------------------------------------------------------------------

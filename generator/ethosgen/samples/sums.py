@@ -7,7 +7,7 @@ twice, up or away from zero, or down before a second rounding.
 import numpy as np
 
 from ethosgen.samples.drawing import Array
-from ethosgen.samples.spans import Span, zero_point_of
+from ethosgen.samples.spans import Span
 from ethosgen.samples.windows import Windows
 from ethosgen.values.network import Operator, Tensor
 
@@ -55,7 +55,7 @@ def tie_sums(operator: Operator, y: Tensor, windows: Windows) -> list[Array]:
     targets = _targets(factors, *_result_bounds(operator, y))
     if bias is not None:
         targets -= bias.array().astype(np.int64).reshape(-1)[windows.channels][:, np.newaxis]
-    info, point = np.iinfo(x.dtype), zero_point_of(x)
+    info, point = np.iinfo(x.dtype), x.first_zero_point
     rounds = _inputs(windows.rows(), targets, (info.min - point, info.max - point))
     if not len(rounds):
         return []
@@ -75,7 +75,7 @@ def _factors(x: Tensor, weights: Tensor, y: Tensor) -> Array:
 
 def _result_bounds(operator: Operator, y: Tensor) -> tuple[int, int]:
     """Return the bounds of results without zero point and within the activation."""
-    info, point = np.iinfo(y.dtype), zero_point_of(y)
+    info, point = np.iinfo(y.dtype), y.first_zero_point
     scale = y.quantization.scale[0] if y.quantization else 1.0
     name = str(operator.options.get("fused_activation_function", "NONE"))
     low, high = _ACTIVATIONS.get(name, (-np.inf, np.inf))

@@ -206,9 +206,9 @@ def check_hello(hello: Hello, info: ProjectInfo) -> None:
             f"the target runs firmware '{hello.name}' {hello.digest}, but the project "
             f"'{', '.join(info.names)}' is {info.digest}; build the project again"
         )
-    inputs = sum(len(network.inputs) for network in info.networks) % _COUNTS
-    outputs = sum(len(network.outputs) for network in info.networks) % _COUNTS
-    counts = (len(info.networks), inputs % 256, outputs % 256)  # hello has a byte for each
+    inputs = sum(len(network.inputs) for network in info.networks)
+    outputs = sum(len(network.outputs) for network in info.networks)
+    counts = (len(info.networks), inputs % _COUNTS, outputs % _COUNTS)
     if (hello.networks, hello.inputs, hello.outputs) != counts:
         raise ProtocolError("the firmware's inputs or outputs differ from its project's")
     check_security(hello.security, info)
@@ -229,10 +229,8 @@ def _run_sample(
     index, sample = job
     network = info.networks[index]
     for port, tensor in enumerate(network.inputs):
-        content, memory = (
-            fitting(sample, tensor).tobytes(),
-            target.buffer(PortIndex(index, False, port)),
-        )
+        content = fitting(sample, tensor).tobytes()
+        memory = target.buffer(PortIndex(index, False, port))
         if memory is not None:
             memory[:] = np.frombuffer(content, np.uint8)
         else:

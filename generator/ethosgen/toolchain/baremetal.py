@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from ethosgen.host.tools import CMAKE, GCC, NINJA
-from ethosgen.toolchain.process import drop_foreign_build, run_step
+from ethosgen.host.tools import GCC
+from ethosgen.toolchain.process import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, measure_elf
 from ethosgen.values.errors import BuildError, InputError
 
@@ -16,22 +16,18 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
     `options` are CMake cache variables, for example ETHOSU_CORE_DRIVER. ToolError if a program is
     missing, CapacityError if a memory is too small, BuildError with the compiler's message.
     """
-    cmake, gcc, ninja = CMAKE.find(), GCC.find(), NINJA.find()
     source = directory.absolute()
     if not (source / "CMakeLists.txt").is_file():
         raise InputError(f"'{directory}' is not a project: it has no CMakeLists.txt")
     place = source / "build" / on
     variables = {
         "CMAKE_TOOLCHAIN_FILE": str(source / "cmake" / "arm-none-eabi.cmake"),
-        "CMAKE_C_COMPILER": str(gcc),
-        "CMAKE_MAKE_PROGRAM": str(ninja),
+        "CMAKE_C_COMPILER": str(GCC.find()),
         "ETHOSGEN_ON": on,
         **(options or {}),
     }
-    drop_foreign_build(source, place)
-    configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
-    run_step([*configure, *(f"-D{name}={value}" for name, value in variables.items())], directory)
-    run_step([str(cmake), "--build", str(place)], directory)
+    configure(directory, place, variables)
+    compile_configured(directory, place)
     elf = place / "firmware.elf"
     if not elf.is_file():
         raise BuildError(f"the build of '{directory}' produced no {elf.name} in '{place}'")

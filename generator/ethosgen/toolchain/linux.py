@@ -9,9 +9,9 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from ethosgen.host.tools import CMAKE, NINJA, linux_gcc
+from ethosgen.host.tools import linux_gcc
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import drop_foreign_build, run_step
+from ethosgen.toolchain.process import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.errors import BuildError, InputError
 
@@ -30,20 +30,15 @@ def build_linux(
     compiler's message.
     """
     assert info.board.linux is not None  # boards of the platform have it
-    cmake, ninja, gcc = CMAKE.find(), NINJA.find(), linux_gcc(info.board.linux.compiler).find()
     source = info.directory.absolute()
     place = source / "build" / on
     variables = {
         "CMAKE_TOOLCHAIN_FILE": str(source / "cmake" / "linux.cmake"),
-        "CMAKE_C_COMPILER": str(gcc),
-        "CMAKE_MAKE_PROGRAM": str(ninja),
+        "CMAKE_C_COMPILER": str(linux_gcc(info.board.linux.compiler).find()),
         **(options or {}),
     }
-    drop_foreign_build(source, place)
-    configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
-    configure += [f"-D{name}={value}" for name, value in variables.items()]
-    run_step(configure, info.directory)
-    run_step([str(cmake), "--build", str(place)], info.directory)
+    configure(info.directory, place, variables)
+    compile_configured(info.directory, place)
     program = place / PROGRAM
     if not program.is_file():
         raise BuildError(f"the build of '{info.directory}' produced no {PROGRAM} in '{place}'")

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ethosgen.host.tools import CommandError, run_command
+from ethosgen.host.tools import CMAKE, NINJA, CommandError, run_command
 from ethosgen.values.errors import BuildError, CapacityError
 from ethosgen.values.grammar import counted
 
@@ -56,6 +56,28 @@ def run_step(
         if error.words:
             raise _explain(error.words, directory) from None
         raise BuildError(f"building '{directory}' failed: {error}") from None
+
+
+def configure(
+    directory: Path,
+    place: Path,
+    variables: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Run CMake for ninja on a project, with cache variables; ToolError if one is missing."""
+    cmake, ninja, source = CMAKE.find(), NINJA.find(), directory.absolute()
+    drop_foreign_build(source, place)
+    command = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
+    cache = {"CMAKE_MAKE_PROGRAM": str(ninja), **variables}
+    command += [f"-D{name}={value}" for name, value in cache.items()]
+    run_step(command, directory, environment)
+
+
+def compile_configured(
+    directory: Path, place: Path, environment: Mapping[str, str] | None = None
+) -> None:
+    """Build what `configure` has set up."""
+    run_step([str(CMAKE.find()), "--build", str(place)], directory, environment)
 
 
 def _explain(output: str, directory: Path) -> BuildError | CapacityError:

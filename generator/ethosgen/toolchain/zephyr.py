@@ -12,9 +12,9 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.board import Board
-from ethosgen.host.tools import CMAKE, GCC, NINJA
+from ethosgen.host.tools import GCC
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import drop_foreign_build, run_step
+from ethosgen.toolchain.process import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, InputError, ToolError
@@ -49,26 +49,20 @@ def build_zephyr(
     """
     base = find_zephyr_base(info.directory)
     target = choose_target(info.board, read_version(base), on)
-    cmake, ninja = CMAKE.find(), NINJA.find()
-    source = info.directory.absolute()
-    place = source / "build" / _folder(on, application)
+    place = info.directory.absolute() / "build" / _folder(on, application)
     variables = {
         "BOARD": target,
         "ETHOSGEN_ON": on,
         **({_WHICH: "ON" if application else "OFF"} if info.app else {}),
-        "CMAKE_MAKE_PROGRAM": str(ninja),
         **(options or {}),
     }
     environment = {**os.environ, **_toolchain(on), "ZEPHYR_BASE": str(base)}
-    drop_foreign_build(source, place)
-    configure = [str(cmake), "-G", "Ninja", "-S", str(source), "-B", str(place)]
-    configure += [f"-D{name}={value}" for name, value in variables.items()]
     try:
-        run_step(configure, info.directory, environment)
+        configure(info.directory, place, variables, environment)
     except BuildError:
         _explain_modules(info, place, target, read_version(base))
         raise
-    run_step([str(cmake), "--build", str(place)], info.directory, environment)
+    compile_configured(info.directory, place, environment)
     built = _find(info, place, on)
     if built is None:
         raise BuildError(f"the build of '{info.directory}' produced no application in '{place}'")

@@ -72,6 +72,12 @@ class Tensor:
         """Size in memory."""
         return 0 if self.dtype == HANDLE else self.elements * np.dtype(self.dtype).itemsize
 
+    @property
+    def first_zero_point(self) -> int:
+        """The first zero point, 0 without one."""
+        known = self.quantization
+        return int(known.zero_point[0]) if known and known.zero_point else 0
+
     def array(self) -> np.ndarray[Any, Any]:
         """Return a constant's value in its shape; ValueError if the tensor is not a constant."""
         if self.data is None:

@@ -101,6 +101,11 @@ def channels_last(rank: int) -> Order:
     return (0, rank - 1, *range(1, rank - 1))
 
 
+def order_of(layout: str, rank: int) -> Order:
+    """Return the order of a value of a layout, NCHW or NHWC, in a tensor with channels last."""
+    return channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+
+
 def invert(order: Order) -> Order:
     """Return the inverse permutation."""
     return tuple(int(i) for i in np.argsort(order))

@@ -9,11 +9,10 @@ import numpy as np
 from ethosgen.frontend.relax.draft import (
     Array,
     DraftConstant,
-    Order,
     Value,
-    channels_last,
     in_order,
     invert,
+    order_of,
 )
 from ethosgen.frontend.relax.site import (
     RANGES,
@@ -122,7 +121,7 @@ def transposed_convolution(site: Site, weights: DraftConstant) -> Value:
     kernel = _in_one_group(in_layout(weights, layout), int(attributes.groups))
     source = spatial(site, site.value(0), str(attributes.data_layout))
     strides, pads = read_pair(attributes.strides), read_pads(attributes.padding)
-    height, width = _plane(site)
+    height, width = plane_of(site, _layout(site))
     full = [
         (size - 1) * stride + taps
         for size, stride, taps in zip(source.shape[1:3], strides, kernel.shape[1:3], strict=True)
@@ -193,7 +192,7 @@ def _cropped(
     site: Site, inputs: Any, options: dict[str, Any], full: tuple[int, ...], crop: list[int]
 ) -> Value:
     """Add a transposed convolution without padding, and cut its result."""
-    height, width = _plane(site)
+    height, width = plane_of(site, _layout(site))
     if any(
         first + out > size
         for first, out, size in zip(crop, (height, width), full[1:3], strict=True)
@@ -370,7 +369,7 @@ def padded(
 def spatial(site: Site, source: Value, layout: str) -> Value:
     """Return an input as (batch, row, column, channel), in that order."""
     rank = len(source.shape)
-    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    order = order_of(layout, rank)
     source = site.draft.ordered(source, order)
     shape = source.physical
     if rank == 3:
@@ -379,9 +378,12 @@ def spatial(site: Site, source: Value, layout: str) -> Value:
     return replace(reshaped, is_real=source.is_real)
 
 
-def _plane(site: Site) -> tuple[int, int]:
+def _layout(site: Site) -> str:
+    return str(site.attributes.out_layout) or str(site.attributes.data_layout)
+
+
+def plane_of(site: Site, layout: str) -> tuple[int, int]:
     """Return height and width of the result."""
-    layout = str(site.attributes.out_layout) or str(site.attributes.data_layout)
     sizes = dict(zip(layout, site.shape, strict=True))
     return sizes.get("H", 1), sizes["W"]
 
@@ -391,8 +393,8 @@ def _output(
 ) -> Value:
     """Add a layer whose result is (batch, row, column, channel)."""
     rank = len(site.shape)
-    layout = str(site.attributes.out_layout) or str(site.attributes.data_layout)
-    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    layout = _layout(site)
+    order = order_of(layout, rank)
     if rank == 4:
         return site.emit(code, inputs, order, options, None, is_fused)
     shape = in_order(site.shape, order)

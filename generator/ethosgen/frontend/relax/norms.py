@@ -35,11 +35,16 @@ def _normalized(
     site: Site, source: Value, axes: Sequence[int], scale: Array, shift: Array
 ) -> Value:
     add = Floats(site, source)
-    centred = add("SUB", source, add.reduced("MEAN", source, axes))
-    variance = add.reduced("MEAN", add("MUL", centred, centred), axes)
+    centred, variance = _moments(add, source, axes)
     factor = add("RSQRT", add("ADD", variance, float(site.attributes.epsilon)))
     result = add("MUL", add("MUL", centred, factor), scale)
     return site.finished(add("ADD", result, shift))
+
+
+def _moments(add: Floats, source: Value, axes: Sequence[int]) -> tuple[Value, Value]:
+    """Return the values less their mean, and their variance."""
+    centred = add("SUB", source, add.reduced("MEAN", source, axes))
+    return centred, add.reduced("MEAN", add("MUL", centred, centred), axes)
 
 
 @translates("nn.batch_norm")
@@ -59,15 +64,9 @@ def variance(site: Site) -> Value:
     """Translate to MEAN of squares."""
     source = site.value(0)
     rank = len(source.shape)
-    axis_attribute = site.attributes.axis
-    axes = (
-        list(range(rank))
-        if axis_attribute is None
-        else [axis % rank for axis in ints(axis_attribute)]
-    )
-    add = Floats(site, source)
-    centred = add("SUB", source, add.reduced("MEAN", source, axes))
-    result = add.reduced("MEAN", add("MUL", centred, centred), axes)
+    named = site.attributes.axis
+    axes = range(rank) if named is None else [axis % rank for axis in ints(named)]
+    _, result = _moments(Floats(site, source), source, axes)
     if bool(site.attributes.keepdims):
         return result
     plain = site.draft.plain(result)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.relax.draft import Array, Order, Value, channels_last, in_order
-from ethosgen.frontend.relax.layers import Pads, padded, read_pads, read_pair, spatial
+from ethosgen.frontend.relax.draft import Array, Value, channels_last, in_order, order_of
+from ethosgen.frontend.relax.layers import Pads, padded, plane_of, read_pads, read_pair, spatial
 from ethosgen.frontend.relax.site import NoIntegerForm, Site, ints, translates
 from ethosgen.values.errors import UnsupportedError
 
@@ -51,7 +51,7 @@ def _extended(
     (top, bottom), (left, right) = pads
     more = []
     for out, size, before, after, window, stride in zip(
-        _plane(site, layout),
+        plane_of(site, layout),
         source.physical[1:3],
         (top, left),
         (bottom, right),
@@ -63,11 +63,6 @@ def _extended(
     return (top, more[0]), (left, more[1])
 
 
-def _plane(site: Site, layout: str) -> tuple[int, int]:
-    sizes = dict(zip(layout, site.shape, strict=True))
-    return sizes.get("H", 1), sizes["W"]
-
-
 def _counts(
     site: Site, source: Value, pads: Pads, window: Any, strides: Any, layout: str, extra: Any = None
 ) -> Array:
@@ -77,7 +72,7 @@ def _counts(
     """
     counted = extra or ((0, 0), (0, 0))
     rows = []
-    for axis, out in enumerate(_plane(site, layout)):
+    for axis, out in enumerate(plane_of(site, layout)):
         first = np.arange(out) * strides[axis] - pads[axis][0]
         size = source.physical[1 + axis]
         low = np.maximum(first, -counted[axis][0])
@@ -110,7 +105,7 @@ def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Arr
 
 def _dilated(site: Site, source: Value, window: Any, strides: Any, dilation: Any) -> Value:
     """Return the largest of strided slices, one for each element of the window."""
-    plane = _plane(site, str(site.attributes.layout))
+    plane = plane_of(site, str(site.attributes.layout))
     shape = (source.physical[0], *plane, source.physical[3])
     largest: Value | None = None
     for row in range(window[0]):
@@ -144,7 +139,7 @@ def same_scale(
 ) -> Value:
     """Add a pool, which keeps its input's quantization; a QUANTIZE follows if need be."""
     layout = str(site.attributes.layout)
-    full = (source.physical[0], *_plane(site, layout), source.physical[3])
+    full = (source.physical[0], *plane_of(site, layout), source.physical[3])
     options = _options(padding, window, strides)
     pooled = site.draft.add_operator(
         code, (source.tensor,), full, source.dtype, source.scale, options
@@ -155,7 +150,7 @@ def same_scale(
 def placed(site: Site, operand: Value, source: Value, layout: str) -> Value:
     """Return a result of (batch, row, column, channel) in the shape that the network has."""
     rank = len(site.shape)
-    order: Order = channels_last(rank) if layout.startswith("NC") else tuple(range(rank))
+    order = order_of(layout, rank)
     flat = site.draft.reshaped(operand.tensor, in_order(site.shape, order), operand)
     operand = replace(flat, shape=site.shape, order=order, is_real=source.is_real)
     return site.finished(operand)

@@ -31,21 +31,20 @@ def convolution(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     source, weights = tensors[0].shape, tensors[1].shape
     rank = 4 if op.code == "TOSA_CONV2D" else 5
     require(len(source) == len(weights) == rank, f"has weights {list(weights)}")
-    require(
-        weights[-1] == source[-1],
-        f"has weights for {weights[-1]} of {counted(source[-1], 'channel')}",
-    )
+    _require_depth(weights[-1], source)
     _layer(tensors, weights[0])
     return (source[0], *_slid(op, source[1:-1], weights[1:-1]), weights[0])
+
+
+def _require_depth(depth: int, source: Shape) -> None:
+    require(depth == source[-1], f"has weights for {depth} of {counted(source[-1], 'channel')}")
 
 
 def depthwise(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     """Return the shape of DEPTHWISE_CONV2D."""
     source, weights = tensors[0].shape, tensors[1].shape
     require(len(source) == len(weights) == 4, f"has weights {list(weights)}")
-    require(
-        weights[2] == source[3], f"has weights for {weights[2]} of {counted(source[3], 'channel')}"
-    )
+    _require_depth(weights[2], source)
     channels = weights[2] * weights[3]
     _layer(tensors, channels)
     return (source[0], *_slid(op, source[1:3], weights[:2]), channels)
@@ -55,9 +54,7 @@ def transposed(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     """Return the shape of TRANSPOSE_CONV2D."""
     source, weights = tensors[0].shape, tensors[1].shape
     require(len(source) == len(weights) == 4, f"has weights {list(weights)}")
-    require(
-        weights[3] == source[3], f"has weights for {weights[3]} of {counted(source[3], 'channel')}"
-    )
+    _require_depth(weights[3], source)
     _layer(tensors, weights[0])
     pads, strides = _numbers(op, "out_pad", 4), _numbers(op, "stride", 2)
     require(min(strides) > 0, f"has strides of {strides}")

@@ -26,7 +26,7 @@ def _no_table(_operator: Operator, _graph: Graph) -> None:
 
 @dataclass(frozen=True)
 class CompileTarget:
-    """The target that a network is compiled for; see site.Setting."""
+    """The target that a network is compiled for; see site.ErrataTarget."""
 
     npu: str
     io: IoStyle = IoStyle.ARENA

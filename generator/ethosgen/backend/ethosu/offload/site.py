@@ -15,8 +15,8 @@ TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", 
 """Operators that Vela computes by a table."""
 
 
-class CompilationTarget(Protocol):
-    """The target that a network is compiled for."""
+class ErrataTarget(Protocol):
+    """What errata ask of the target that a network is compiled for."""
 
     @property
     def npu(self) -> str:
@@ -36,7 +36,7 @@ class OperatorSite:
 
     graph: Graph
     operator: Operator
-    setting: CompilationTarget
+    setting: ErrataTarget
 
     @property
     def code(self) -> str:
@@ -101,5 +101,4 @@ def scale_of(tensor: Tensor) -> float:
 
 def point_of(tensor: Tensor) -> int:
     """Return a tensor's zero point; 0 if it has none."""
-    known = tensor.quantization
-    return int(known.zero_point[0]) if known and known.zero_point else 0
+    return tensor.first_zero_point

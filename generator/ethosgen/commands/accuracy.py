@@ -18,8 +18,6 @@ from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.samples.pictures import RESIZES, Preparation
 from ethosgen.values.accuracy import RESET, STATES
-from ethosgen.values.plan import OffloadOptions
-from ethosgen.values.source import ReadOptions
 
 
 def _numbers(
@@ -171,18 +169,10 @@ def accuracy(
     labels: Path | None,
     preparation: Preparation,
     on: str,
-    board: str | None,
-    npu: str | None,
-    options: OffloadOptions,
-    reading: ReadOptions,
-    output: str | None,
-    state: str,
-    score: str | None,
     tops: tuple[int, ...],
-    results: Path | None,
     tables: Path | None,
-    processes: int | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Measure a network's accuracy on labelled data.
 
@@ -193,23 +183,8 @@ def accuracy(
     from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy
 
     targets = tuple(name.strip() for name in on.split(","))
-    asked = AccuracyRequest(
-        network,
-        data,
-        labels,
-        preparation,
-        targets,
-        board,
-        npu,
-        options=options,
-        reading=reading,
-        output=output,
-        score=score,
-        state=state,
-        tops=tuple(dict.fromkeys((1, *tops))),
-        results=results,
-        processes=processes,
-    )
+    tops = tuple(dict.fromkeys((1, *tops)))
+    asked = AccuracyRequest(network, data, labels, preparation, targets, tops=tops, **options)
     if tables is not None:
         require_new(tables)
     with Progress() as progress:

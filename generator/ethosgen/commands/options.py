@@ -228,6 +228,38 @@ def _usual_platform(board: str | None) -> str:
     return usual_platform(load_board(board).platforms if board else ())
 
 
+def with_samples(
+    samples_option: Callable[..., Any] = SAMPLES,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options for samples and their outputs to a command: `inputs` and `criteria`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @INPUT
+        @GOLDEN
+        @FIDELITY
+        @samples_option
+        @SEED
+        @functools.wraps(function)
+        def wrapped(
+            input_path: Path | None,
+            golden: Path | None,
+            fidelity: float | None,
+            samples: int | None,
+            seed: int,
+            **arguments: Any,
+        ) -> Any:
+            from ethosgen.verdict.judgement import Criteria, Inputs
+
+            inputs = Inputs(input_path, samples, seed)
+            criteria = Criteria(golden, fidelity=fidelity)
+            return function(inputs=inputs, criteria=criteria, **arguments)
+
+        done: Callable[..., Any] = wrapped
+        return done
+
+    return decorate
+
+
 def with_recipe(
     board_option: Callable[..., Any], platform_option: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -14,16 +14,12 @@ from ethosgen.commands import completion
 from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
-    FIDELITY,
-    GOLDEN,
-    INPUT,
     JSON,
     PLATFORM,
-    SAMPLES,
-    SEED,
     require_board,
     with_line,
     with_recipe,
+    with_samples,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.report.content import NetworkReport
@@ -43,11 +39,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Target to run and measure on, or simulate for estimates alone [default: qemu if it runs "
     "the board, else simulate].",
 )
-@INPUT
-@GOLDEN
-@FIDELITY
-@SAMPLES
-@SEED
+@with_samples()
 @click.option(
     "-o", "--output", type=_FILE, metavar="FILE.html", help="The page [default: NAME.html]."
 )
@@ -67,11 +59,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def report(
     recipe: Recipe,
     on: str | None,
-    input_path: Path | None,
-    golden: Path | None,
-    fidelity: float | None,
-    samples: int | None,
-    seed: int,
+    inputs: Any,
+    criteria: Any,
     output: Path | None,
     perfetto: Path | None,
     explorer: Path | None,
@@ -93,7 +82,6 @@ def report(
     one differs (the page is written all the same).
     """
     from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
-    from ethosgen.verdict.judgement import Criteria, Inputs
 
     require_board(line)
     page = output or (None if as_json else Path(f"{recipe.networks[0].stem}.html"))
@@ -102,8 +90,8 @@ def report(
     asked = ReportRequest(
         recipe,
         on=on,
-        inputs=Inputs(input_path, samples, seed),
-        criteria=Criteria(golden, fidelity=fidelity),
+        inputs=inputs,
+        criteria=criteria,
         line=line,
         command=_command(click.get_current_context()),
     )

@@ -1,5 +1,6 @@
 """`ethosgen run`: run a built firmware on a target and compare its outputs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +13,15 @@ from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
     DIR,
-    FIDELITY,
-    GOLDEN,
-    INPUT,
     JSON,
     JUNIT,
     ON_THE_BOARDS,
     OUTPUT,
     PROFILE,
-    SAMPLES,
-    SEED,
     require_board,
     require_qemu,
     with_line,
+    with_samples,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.stage_table import run_text
@@ -43,12 +40,8 @@ _FOR_SAMPLES = (
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @ON_THE_BOARDS
 @click.option("--network", metavar="NAME", help="Run only this network [default: all in turn].")
-@INPUT
+@with_samples()
 @OUTPUT
-@GOLDEN
-@FIDELITY
-@SAMPLES
-@SEED
 @ORACLE
 @PROFILE
 @JSON
@@ -70,12 +63,9 @@ def run(
     files: tuple[Path, ...],
     on: str | None,
     network: str | None,
-    input_path: Path | None,
+    inputs: Any,
+    criteria: Any,
     output_path: Path | None,
-    golden: Path | None,
-    fidelity: float | None,
-    samples: int | None,
-    seed: int,
     oracle: str | None,
     profile: bool,
     as_json: bool,
@@ -91,14 +81,14 @@ def run(
     """
     from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
-    from ethosgen.verdict.judgement import Criteria, Inputs
 
     if not is_pipeline(directory) and runs_application(directory, files, harness, _FOR_SAMPLES):
         require_board(line)
-        run_application(directory, files, on, seed, build_directory, line, junit_path, as_json)
+        run_application(
+            directory, files, on, inputs.seed, build_directory, line, junit_path, as_json
+        )
         return
-    inputs = Inputs(input_path, samples, seed)
-    criteria = Criteria(golden, oracle, fidelity)
+    criteria = replace(criteria, oracle=oracle)
     if is_pipeline(directory):
         ports = _ports(on, line)
         kept = {"network": network, "build": build_directory, "profile": profile or None}

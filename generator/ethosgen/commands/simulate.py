@@ -1,6 +1,8 @@
 """`ethosgen simulate`: run a network on the functional model of the NPU."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,18 +11,22 @@ from ethosgen.commands.answers import answer
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
-    FIDELITY,
-    GOLDEN,
-    INPUT,
     JSON,
     MODEL,
     OUTPUT,
-    SEED,
     with_reading,
+    with_samples,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
+
+_SAMPLES = click.option(
+    "--samples",
+    type=click.IntRange(1),
+    help="Number of random samples, from several distributions in turn [default: 10, fewer for "
+    "a large network, 1 with --trace or --dump].",
+)
 
 
 @click.command(short_help="Run a network on the NPU model: no compiler, no QEMU")
@@ -35,10 +41,8 @@ from ethosgen.values.source import ReadOptions
 @ACCELERATORS
 @with_offloading
 @with_reading
-@INPUT
+@with_samples(_SAMPLES)
 @OUTPUT
-@GOLDEN
-@FIDELITY
 @click.option("--trace", is_flag=True, help="List each operation of the NPU, with its data.")
 @click.option("--no-times", is_flag=True, help="Omit times from the list, so that runs compare.")
 @click.option(
@@ -48,13 +52,6 @@ from ethosgen.values.source import ReadOptions
     multiple=True,
     help="Store inputs and outputs of operation N, as --trace counts them. Repeatable.",
 )
-@click.option(
-    "--samples",
-    type=click.IntRange(1),
-    help="Number of random samples, from several distributions in turn [default: 10, fewer for "
-    "a large network, 1 with --trace or --dump].",
-)
-@SEED
 @JSON
 def simulate(
     network: Path,
@@ -62,15 +59,12 @@ def simulate(
     accelerators: tuple[str, ...],
     options: OffloadOptions,
     reading: ReadOptions,
-    input_path: Path | None,
+    inputs: Any,
+    criteria: Any,
     output_path: Path | None,
-    golden: Path | None,
-    fidelity: float | None,
     trace: bool,
     no_times: bool,
     dumps: tuple[str, ...],
-    samples: int | None,
-    seed: int,
     as_json: bool,
 ) -> None:
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
@@ -82,9 +76,9 @@ def simulate(
     """
     from ethosgen import flow
     from ethosgen.flow import inspection
-    from ethosgen.verdict.judgement import Criteria, Inputs
 
-    count = samples or (1 if trace or dumps else None)
+    if trace or dumps:
+        inputs = replace(inputs, count=inputs.count or 1)
     observer = inspection.make_trace(dumps) if trace or dumps else None
     with Progress() as progress:
         try:
@@ -93,9 +87,9 @@ def simulate(
                 npu=npu,
                 accelerators=accelerators,
                 options=options,
-                inputs=Inputs(input_path, count, seed),
+                inputs=inputs,
                 output_path=output_path,
-                criteria=Criteria(golden, fidelity=fidelity),
+                criteria=criteria,
                 reading=reading,
                 trace=observer,
                 watch=progress.watch(),

@@ -9,19 +9,15 @@ from ethosgen.commands.answers import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
-    FIDELITY,
-    GOLDEN,
-    INPUT,
     JSON,
     JUNIT,
     ON,
     PLATFORM,
     PROFILE,
-    SAMPLES,
-    SEED,
     require_board,
     with_line,
     with_recipe,
+    with_samples,
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.values.recipe import Recipe
@@ -30,11 +26,7 @@ from ethosgen.values.recipe import Recipe
 @click.command(short_help="Generate, build and run firmware: does my network work?")
 @with_recipe(BOARD, PLATFORM)
 @ON
-@INPUT
-@GOLDEN
-@FIDELITY
-@SAMPLES
-@SEED
+@with_samples()
 @PROFILE
 @JSON
 @JUNIT
@@ -51,11 +43,8 @@ from ethosgen.values.recipe import Recipe
 def verify(
     recipe: Recipe,
     on: str,
-    input_path: Path | None,
-    golden: Path | None,
-    fidelity: float | None,
-    samples: int | None,
-    seed: int,
+    inputs: Any,
+    criteria: Any,
     profile: bool,
     as_json: bool,
     junit_path: Path | None,
@@ -70,7 +59,6 @@ def verify(
     too, and every line that it prints must be what follows from TensorFlow Lite Micro's outputs.
     """
     from ethosgen import flow
-    from ethosgen.verdict.judgement import Criteria, Inputs
 
     require_board(line)
     with (
@@ -80,12 +68,12 @@ def verify(
         report = flow.verify(
             recipe,
             on=on,
-            inputs=Inputs(input_path, samples, seed),
-            criteria=Criteria(golden, fidelity=fidelity),
+            inputs=inputs,
+            criteria=criteria,
             line=line,
             profile=profile,
             flasher=flasher,
-            feed=flow.Feed(app_files, seed),
+            feed=flow.Feed(app_files, inputs.seed),
             watch=progress.watch(),
         )
         junit.record(report)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen.aot.libraries.dsp import order, shapes
-from ethosgen.aot.libraries.framework.calls import CFunction, images_kernel
+from ethosgen.aot.libraries.framework.calls import CFunction, images_kernel, window_numbers
 from ethosgen.aot.libraries.framework.order import Array
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
@@ -96,14 +96,7 @@ class Lanes:
             width=across.source,
             channels=self.channels,
             zero_point=zero_point_of(layer.source),
-            taps_y=down.taps,
-            taps_x=across.taps,
-            dilation_y=down.dilation,
-            dilation_x=across.dilation,
-            stride_y=down.stride,
-            stride_x=across.stride,
-            before_y=down.padding,
-            before_x=across.padding,
+            **window_numbers(down, across),
             rows=down.target,
             columns=across.target,
             outputs=layer.channels,

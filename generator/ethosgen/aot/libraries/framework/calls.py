@@ -226,6 +226,20 @@ def pool_kernel(
     return nest.kernel(files)
 
 
+def window_numbers(down: Axis, across: Axis) -> dict[str, int]:
+    """Return the members of structs that tell how a window lies and moves."""
+    return {
+        "taps_y": down.taps,
+        "taps_x": across.taps,
+        "dilation_y": down.dilation,
+        "dilation_x": across.dilation,
+        "stride_y": down.stride,
+        "stride_x": across.stride,
+        "before_y": down.padding,
+        "before_x": across.padding,
+    }
+
+
 def window_of(
     layer: Layer, depth: int, vertical: Axis, horizontal: Axis, row_step: int | None = None
 ) -> CoreWindow:
@@ -239,14 +253,7 @@ def window_of(
         width=width,
         pixel=channels,
         channels=depth,
-        taps_y=vertical.taps,
-        taps_x=horizontal.taps,
-        dilation_y=vertical.dilation,
-        dilation_x=horizontal.dilation,
-        stride_y=vertical.stride,
-        stride_x=horizontal.stride,
-        before_y=vertical.padding,
-        before_x=horizontal.padding,
+        **window_numbers(vertical, horizontal),
         zero_point=zero_point_of(layer.source),
         rows=vertical.target,
         columns=horizontal.target,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ethosgen.aot.libraries.framework.calls import window_numbers
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.tir.quantization import zero_point_of
@@ -67,13 +68,7 @@ class Planes:
             "row_bytes": source[0],
             "column_bytes": source[1],
             "zero_point": zero_point_of(layer.source),
-            "taps_y": down.taps,
-            "taps_x": across.taps,
-            "dilation_y": down.dilation,
-            "dilation_x": across.dilation,
-            "stride_y": down.stride,
-            "stride_x": across.stride,
-            "before_y": down.padding,
+            **window_numbers(down, across),
             "before_x": before,
             "plane_row": self.row,
             "plane": self.values,

@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 
 from bench.layers import board_of
-from ethosgen import aot, flow
+from ethosgen import aot
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.thumb import order
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
+from tests.aot.libraries.firmware import check_firmware
 from tests.aot.libraries.helium.test_int8 import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
 from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import transposed
-from tests.support.recipes import recipe
 
 MOST_BITS = "lstm, cell of most bits"
 """The only layer with state that the kernels do not cover."""
@@ -86,15 +84,9 @@ def test_the_twins_equal_tflite_micro(extension: Extension, tmp_path: Path) -> N
 @pytest.mark.parametrize("core", CORES)
 def test_cores_without_dsp_equal_tflite_micro(core: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
-    path = tmp_path / "network.tflite"
     builds = (LAYERS | OTHERS | PRODUCTS).values()
-    path.write_bytes(net.build(*(build(net) for build in builds), halves(net, bits=29)))
-    report = flow.verify(
-        recipe(path, board=str(board_of(tmp_path, core)), npu="none"),
-        inputs=Inputs(None, 2, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    data = net.build(*(build(net) for build in builds), halves(net, bits=29))
+    check_firmware(data, tmp_path, board_of(tmp_path, core))
 
 
 @needs_qemu
@@ -108,10 +100,7 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
         *("svdf, rank 3, batch", *OWN, *SINGLE, "eight outputs a channel, rows of 3"),
     )
-    path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
-    report = flow.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
-    assert report.passed
+    check_firmware(net.build(*(LAYERS[name](net) for name in names)), tmp_path, board)
 
 
 def test_other_processors_are_without_them() -> None:

@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.dsp import depthwise
 from ethosgen.aot.libraries.dsp.lanes import Lanes
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
 from tests.aot.libraries.dsp.test_int8 import dsp_plan
+from tests.aot.libraries.firmware import check_firmware
 from tests.aot.libraries.helium.test_int8 import (
     DEPTHWISE,
     PLAIN,
@@ -26,7 +24,6 @@ from tests.support.aot_harness import check_kernels
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product
-from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
@@ -134,14 +131,8 @@ def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
         [GROUPS[group]] if group == "planes" else [v for k, v in GROUPS.items() if k != "planes"]
     )
     net = SymmetricNetwork("network", seed=9)
-    path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(build(net) for layers in groups for build in layers.values())))
-    report = flow.verify(
-        recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
-        inputs=Inputs(None, 2, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    data = net.build(*(build(net) for layers in groups for build in layers.values()))
+    check_firmware(data, tmp_path, board_without_helium(tmp_path))
 
 
 @pytest.mark.parametrize("case", OUTSIDE)

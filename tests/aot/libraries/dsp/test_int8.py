@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.layers import board_without_helium
-from ethosgen import aot, flow
+from ethosgen import aot
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.dsp import order
 from ethosgen.aot.libraries.framework import scales
@@ -16,8 +16,7 @@ from ethosgen.aot.loops.layer import read_layer
 from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
+from tests.aot.libraries.firmware import check_firmware
 from tests.aot.libraries.helium.test_int8 import DEPTHWISE, MATRIX, OTHERS, halves
 from tests.support.aot_harness import (
     Array,
@@ -29,7 +28,6 @@ from tests.support.aot_harness import (
 )
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.recipes import recipe
 
 Build = Callable[[NetworkBuilder], int]
 
@@ -155,14 +153,8 @@ def test_the_firmware_of_other_processors_is_without_them() -> None:
 @pytest.mark.parametrize("group", [LAYERS, OTHERS | OUTSIDE], ids=["layers", "others"])
 def test_a_cortex_m33_equals_tflite_micro(group: dict[str, Build], tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
-    path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(build(net) for build in group.values())))
-    report = flow.verify(
-        recipe(path, board=str(board_without_helium(tmp_path)), npu="none"),
-        inputs=Inputs(None, 3, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    data = net.build(*(build(net) for build in group.values()))
+    check_firmware(data, tmp_path, board_without_helium(tmp_path), samples=3)
 
 
 @needs_qemu
@@ -173,10 +165,7 @@ def test_a_cortex_m4_and_m7_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("window, padded", "depthwise, strips", "dense, deep", "mean", "maxima in bounds"),
         *("dense, extremes of one row", "dense, extremes of four rows", "shifts of 0"),
     )
-    path = tmp_path / "network.tflite"
-    path.write_bytes(net.build(*(LAYERS[name](net) for name in names)))
-    report = flow.verify(recipe(path, board=board), inputs=Inputs(None, 2, 5), watch=Watch())
-    assert report.passed
+    check_firmware(net.build(*(LAYERS[name](net) for name in names)), tmp_path, board)
 
 
 @needs_gcc
@@ -193,14 +182,8 @@ def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
 @needs_qemu
 def test_negative_halves_on_a_cortex_m33(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
-    (tmp_path / "halves.tflite").write_bytes(net.build(halves(net, bits=29)))
-    board = str(board_without_helium(tmp_path))
-    report = flow.verify(
-        recipe(tmp_path / "halves.tflite", board=board, npu="none"),
-        inputs=Inputs(None, 1, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    data = net.build(halves(net, bits=29))
+    check_firmware(data, tmp_path, board_without_helium(tmp_path), samples=1)
 
 
 def test_weights_are_packed_as_the_header_says() -> None:

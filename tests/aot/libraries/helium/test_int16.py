@@ -6,18 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.helium import recurrent
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.extension import Extension
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
+from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product
-from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
@@ -145,11 +142,7 @@ def test_weights_are_spread_over_all_channels_for_helium_alone(
 def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=9)
     data = net.build(*(build(net) for build in GROUPS[group].values()))
-    (tmp_path / "network.tflite").write_bytes(data)
-    report = flow.verify(
-        recipe(tmp_path / "network.tflite", npu="none"), inputs=Inputs(None, 3, 5), watch=Watch()
-    )
-    assert report.passed
+    check_firmware(data, tmp_path, samples=3)
 
 
 def test_an_lstm_whose_rescaled_sums_wrap_is_not_packed() -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.aot.libraries.helium import order
 from ethosgen.host.resources import template_folder
 from ethosgen.values.extension import Extension
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
+from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import (
     Array,
     GeneratedC,
@@ -26,7 +24,6 @@ from tests.support.aot_harness import (
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.product_networks import product, transposed
-from tests.support.recipes import recipe
 from tests.support.recurrent_networks import lstm, svdf
 
 
@@ -357,13 +354,7 @@ def test_forms_for_helium_alone_are_not_for_other_processors(extension: Extensio
 def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     net = SymmetricNetwork("network", seed=9)
     data = net.build(*(build(net) for build in GROUPS[group].values()))
-    (tmp_path / "network.tflite").write_bytes(data)
-    report = flow.verify(
-        recipe(tmp_path / "network.tflite", npu="none"),
-        inputs=Inputs(None, 3, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    check_firmware(data, tmp_path, samples=3)
 
 
 def halves(net: NetworkBuilder, bits: int = 31) -> int:
@@ -399,13 +390,7 @@ def test_negative_halves_on_this_machine(tmp_path: Path) -> None:
 @needs_qemu
 def test_negative_halves_on_helium(tmp_path: Path) -> None:
     net = NetworkBuilder("halves")
-    (tmp_path / "halves.tflite").write_bytes(net.build(halves(net)))
-    report = flow.verify(
-        recipe(tmp_path / "halves.tflite", npu="none"),
-        inputs=Inputs(None, 1, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    check_firmware(net.build(halves(net)), tmp_path, samples=1)
 
 
 def test_weights_are_packed_as_the_header_says() -> None:

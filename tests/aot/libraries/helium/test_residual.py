@@ -4,14 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import flow
 from ethosgen.aot import compile_program
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.judgement import Inputs
+from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.recipes import recipe
 
 
 def _blocks() -> bytes:
@@ -47,13 +44,7 @@ def test_a_sum_in_bands_equals_tflite_micro_in_less_memory(
 
 @needs_qemu
 def test_a_sum_in_bands_on_helium(tmp_path: Path) -> None:
-    (tmp_path / "residual.tflite").write_bytes(_blocks())
-    report = flow.verify(
-        recipe(tmp_path / "residual.tflite", npu="none"),
-        inputs=Inputs(None, 2, 5),
-        watch=Watch(),
-    )
-    assert report.passed
+    check_firmware(_blocks(), tmp_path)
 
 
 def test_a_sum_that_saves_no_memory_stays_alone() -> None:

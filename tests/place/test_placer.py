@@ -76,21 +76,21 @@ def large() -> TaskGraph:
 
 
 def test_it_beats_chance_and_a_snake() -> None:
-    mesh = system(32, 12)
+    mesh = system(16, 6)
     placed = place(large(), mesh, None, 0, QUIET)
     check(placed)
-    snake = np.arange(384).reshape(12, 32)
+    snake = np.arange(96).reshape(6, 16)
     snake[1::2] = snake[1::2, ::-1]
     flows = placed.replication.flows
     rng = np.random.default_rng(0)
-    by_chance = hop_bytes(flows, rng.permutation(384)[: placed.replication.total], mesh.mesh)
+    by_chance = hop_bytes(flows, rng.permutation(96)[: placed.replication.total], mesh.mesh)
     in_turn = hop_bytes(flows, snake.ravel()[: placed.replication.total], mesh.mesh)
     assert total(placed) < 0.3 * by_chance
     assert total(placed) < 0.7 * in_turn
 
 
 def test_it_is_the_same_each_time() -> None:
-    first, other = (place(large(), system(20, 10), None, 3, QUIET) for _ in range(2))
+    first, other = (place(large(), system(12, 6), None, 3, QUIET) for _ in range(2))
     assert first.elements.tolist() == other.elements.tolist()
 
 

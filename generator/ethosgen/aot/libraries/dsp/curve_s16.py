@@ -78,7 +78,7 @@ def signed_lines(code: str) -> tuple[Array, Array]:
 
 
 def softmax_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the estimated softmax_cycles for each output."""
+    """Return the estimated cycles for each output."""
     return 34.0 + 80 / max(tensors[op.outputs[0]].shape[-1], 1)
 
 

@@ -6,14 +6,16 @@ Formulas of cycles are fitted to them. Each layer is a network; many of them go 
 import random
 import string
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from bench.command import ethosgen
-from bench.shapes.shape import add_product, add_transposed
+from bench.shapes import shape
+from bench.shapes.shape import Image, Pair
+from bench.shapes.shape import Layer as Shape
 from ethosgen import aot, frontend
 from ethosgen.backend import load_wrapped
 from ethosgen.flow.firmware import build_project
@@ -29,6 +31,8 @@ from ethosgen.values.outcome import Arrays, Sample
 from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.networks import NetworkBuilder
+
+Draw = Callable[[random.Random], Shape]
 
 TOGETHER = 60
 """Layers in one firmware."""
@@ -94,18 +98,16 @@ def _write(data: bytes, folder: Path, name: str, origin: str) -> Layer:
 def drawn(folder: Path, dtype: str = "int8", seed: int = 1) -> Iterator[Layer]:
     """Write layers of random sizes."""
     rng = random.Random(seed)
-    for code, (make, count) in MAKERS.items():
+    for code, (draw, count) in DRAWN.items():
         for number in range(count):
             net = NetworkBuilder("layer", seed=rng.randrange(1 << 30))
-            output = make(net, rng, dtype)
-            if output is not None:
-                name = f"{code.lower()}_{dtype}_{number}"
-                yield _write(net.build(output), folder, name, "drawn")
+            output = draw(rng).build(net, dtype)
+            yield _write(net.build(output), folder, f"{code.lower()}_{dtype}_{number}", "drawn")
 
 
-def _image(net: NetworkBuilder, rng: random.Random, dtype: str, least: tuple[int, int]) -> int:
+def _image(rng: random.Random, least: Pair) -> Image:
     height, width = (max(rng.choice(SIZES), size) for size in least)
-    return net.input((1, height, width, rng.choice(CHANNELS)), dtype)
+    return height, width, rng.choice(CHANNELS)
 
 
 def _window(rng: random.Random) -> dict[str, Any]:
@@ -113,89 +115,85 @@ def _window(rng: random.Random) -> dict[str, Any]:
     return {"stride": (stride, stride), "padding": rng.choice(("SAME", "VALID"))}
 
 
-def _conv(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+def _conv(rng: random.Random) -> Shape:
     kernel = rng.choice((*KERNELS, (10, 4)))
-    source = _image(net, rng, dtype, kernel)
-    return net.conv2d(source, rng.choice(CHANNELS), kernel, **_window(rng))
+    size, channels = _image(rng, kernel), rng.choice(CHANNELS)
+    return shape.conv(size, channels, kernel, **_window(rng), activation="NONE")
 
 
-def _row(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    source = net.input((1, 1, rng.choice((16, 20, 40)), rng.choice((4, 8, 16, 32))), dtype)
-    return net.conv2d(source, rng.choice(CHANNELS), (1, rng.choice((3, 5))), (1, 1), "SAME")
+def _row(rng: random.Random) -> Shape:
+    size = 1, rng.choice((16, 20, 40)), rng.choice((4, 8, 16, 32))
+    return shape.conv(size, rng.choice(CHANNELS), (1, rng.choice((3, 5))), activation="NONE")
 
 
-def _depthwise(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+def _depthwise(rng: random.Random) -> Shape:
     kernel = rng.choice(KERNELS[2:])
-    source = _image(net, rng, dtype, kernel)
-    return net.depthwise(source, kernel, multiplier=rng.choice((1, 1, 1, 1, 2)), **_window(rng))
+    size, multiplier = _image(rng, kernel), rng.choice((1, 1, 1, 1, 2))
+    window = _window(rng)
+    return shape.depthwise(size, kernel, **window, multiplier=multiplier, activation="NONE")
 
 
-def _dense(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    source = net.input(
-        (rng.choice((1, 1, 3)), rng.choice((1, 5, 16, 33, 64, 100, 256, 640))), dtype
-    )
-    return net.fully_connected(source, rng.choice((1, 2, 5, 10, 16, 33, 128)))
+def _dense(rng: random.Random) -> Shape:
+    rows, depth = rng.choice((1, 1, 3)), rng.choice((1, 5, 16, 33, 64, 100, 256, 640))
+    return shape.dense(depth, rng.choice((1, 2, 5, 10, 16, 33, 128)), rows)
 
 
-def _average(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    size = rng.choice((2, 3, 4, 5))
-    source = _image(net, rng, dtype, (size, size))
-    return net.average_pool(source, (size, size), (rng.choice((1, 2, size)),) * 2)
+def _pool(kind: str) -> Draw:
+    def draw(rng: random.Random) -> Shape:
+        size = rng.choice((2, 3, 4, 5))
+        image = _image(rng, (size, size))
+        return shape.pool(kind, image, (size, size), (rng.choice((1, 2, size)),) * 2)
+
+    return draw
 
 
-def _greatest(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    size = rng.choice((2, 3, 4, 5))
-    source = _image(net, rng, dtype, (size, size))
-    return net.max_pool(source, (size, size), (rng.choice((1, 2, size)),) * 2)
+def _pair(code: str) -> Draw:
+    def draw(rng: random.Random) -> Shape:
+        return shape.pair(code, (1, rng.choice((1, 3, 8, 16)), rng.choice((1, 5, 16, 40))))
+
+    return draw
 
 
-def _pair(net: NetworkBuilder, rng: random.Random, dtype: str) -> tuple[int, int]:
-    shape = (1, rng.choice((1, 3, 8, 16)), rng.choice((1, 5, 16, 40)))
-    return net.input(shape, dtype), net.input(shape, dtype)
+def _softmax(rng: random.Random) -> Shape:
+    sizes = ((1, 2), (1, 10), (1, 12), (1, 100), (1, 500), (4, 10), (16, 16), (50, 4))
+    return shape.softmax(*rng.choice(sizes))
 
 
-def _softmax(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    shape = rng.choice(((1, 2), (1, 10), (1, 12), (1, 100), (1, 500), (4, 10), (16, 16), (50, 4)))
-    return net.softmax(net.input(shape, dtype))
-
-
-def _transposed(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+def _transposed(rng: random.Random) -> Shape:
     size, stride = rng.choice((2, 3, 4)), rng.choice((1, 2, 2))
-    height, width = rng.choice((2, 4, 6, 8)), rng.choice((2, 4, 6, 8))
-    depth, channels = rng.choice(CHANNELS), rng.choice(CHANNELS[:8])
-    source = net.input((1, height, width, depth), dtype)
-    return add_transposed(net, source, channels, (size, size), (stride, stride), "SAME")
-
-
-def _product(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    batch, rows, depth, columns = (
-        rng.choice((1, 2)), rng.choice((1, 4, 9, 16)), rng.choice((4, 16, 30, 64)),
-        rng.choice((1, 4, 10, 32)),
+    image = (
+        rng.choice((2, 4, 6, 8)), rng.choice((2, 4, 6, 8)), rng.choice(CHANNELS),
     )  # fmt: skip
-    return add_product(net, (batch, rows, depth, columns), rng.random() < 0.5, dtype)
+    return shape.transposed(image, rng.choice(CHANNELS[:8]), (size, size), (stride, stride))
 
 
-def _pad(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
-    source = _image(net, rng, dtype, (2, 2))
-    return net.pad(source, [(0, 0), (rng.choice((0, 1, 2)),) * 2, (1, rng.choice((0, 1))), (0, 0)])
+def _product(rng: random.Random) -> Shape:
+    sizes = ((1, 2), (1, 4, 9, 16), (4, 16, 30, 64), (1, 4, 10, 32))
+    batch, rows, depth, columns = map(rng.choice, sizes)
+    return shape.product(batch, rows, depth, columns, rng.random() < 0.5)
 
 
-def _turn(net: NetworkBuilder, rng: random.Random, dtype: str) -> int:
+def _pad(rng: random.Random) -> Shape:
+    size = _image(rng, (2, 2))
+    return shape.pad(size, [(rng.choice((0, 1, 2)),) * 2, (1, rng.choice((0, 1))), (0, 0)])
+
+
+def _turn(rng: random.Random) -> Shape:
     order = rng.choice(((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1), (0, 1, 3, 2)))
-    return net.transpose(_image(net, rng, dtype, (2, 2)), order)
+    return shape.transpose((1, *_image(rng, (2, 2))), order)
 
 
-MAKERS = {
+DRAWN: dict[str, tuple[Draw, int]] = {
     "CONV_2D": (_conv, 24),
     "ROW": (_row, 4),
     "DEPTHWISE_CONV_2D": (_depthwise, 24),
     "FULLY_CONNECTED": (_dense, 16),
-    "AVERAGE_POOL_2D": (_average, 8),
-    "MAX_POOL_2D": (_greatest, 8),
-    "ADD": (lambda net, rng, dtype: net.add(*_pair(net, rng, dtype)), 5),
-    "MUL": (lambda net, rng, dtype: net.mul(*_pair(net, rng, dtype)), 5),
-    "MINIMUM": (lambda net, rng, dtype: net.minimum(*_pair(net, rng, dtype)), 4),
-    "MAXIMUM": (lambda net, rng, dtype: net.maximum(*_pair(net, rng, dtype)), 4),
+    "AVERAGE_POOL_2D": (_pool("average"), 8),
+    "MAX_POOL_2D": (_pool("max"), 8),
+    "ADD": (_pair("ADD"), 5),
+    "MUL": (_pair("MUL"), 5),
+    "MINIMUM": (_pair("MINIMUM"), 4),
+    "MAXIMUM": (_pair("MAXIMUM"), 4),
     "SOFTMAX": (_softmax, 8),
     "TRANSPOSE_CONV": (_transposed, 16),
     "BATCH_MATMUL": (_product, 12),

@@ -152,27 +152,20 @@ def transposed(
 ) -> Layer:
     """Return a TRANSPOSE_CONV."""
 
+    rows, columns = (  # it grows by the strides, or by as much as VALID allows
+        n * s if padding == "SAME" else (n - 1) * s + k
+        for n, s, k in zip(size, stride, kernel, strict=False)
+    )
+    scale = _STEP * math.prod(kernel) ** 0.5 * size[2] ** 0.5
+
     def build(net: NetworkBuilder, dtype: str) -> int:
         x = image(net, (1, *size), dtype)
-        return add_transposed(net, x, channels, kernel, stride, padding)
+        return transposed_layer(
+            net, x, (rows, columns), channels, kernel, stride, padding=padding, scale=scale
+        )
 
     sizes = f"{_text(*size)}_{channels}_{_window(kernel, stride, padding, (1, 1))}"
     return Layer("transposed convolution", sizes, build)
-
-
-def add_transposed(
-    net: NetworkBuilder, source: int, channels: int, kernel: Pair, stride: Pair, padding: str
-) -> int:
-    """Add a TRANSPOSE_CONV that grows its input by the strides, or by as much as VALID allows."""
-    _, height, width, depth = net.tensors[source].shape
-    rows, columns = (
-        n * s if padding == "SAME" else (n - 1) * s + k
-        for n, s, k in zip((height, width), stride, kernel, strict=True)
-    )
-    scale = _STEP * math.prod(kernel) ** 0.5 * depth**0.5
-    return transposed_layer(
-        net, source, (rows, columns), channels, kernel, stride, padding=padding, scale=scale
-    )
 
 
 def pool(
@@ -206,20 +199,12 @@ def product(batch: int, rows: int, depth: int, columns: int, is_turned: bool = F
     """Return a BATCH_MATMUL of two inputs; the second may be turned (adj_y)."""
 
     def build(net: NetworkBuilder, dtype: str) -> int:
-        return add_product(net, (batch, rows, depth, columns), is_turned, dtype)
+        x = image(net, (batch, rows, depth), dtype)
+        y = image(net, (batch, columns, depth) if is_turned else (batch, depth, columns), dtype)
+        return product_layer(net, x, y, adj_y=is_turned, scale=_STEP * depth**0.5)
 
     sizes = f"{batch}_{_text(rows, depth, columns)}" + ("_turned" if is_turned else "")
     return Layer("matrix product", sizes, build)
-
-
-def add_product(
-    net: NetworkBuilder, sizes: tuple[int, int, int, int], is_turned: bool, dtype: str
-) -> int:
-    """Add a BATCH_MATMUL of batches, rows, depth and columns."""
-    batch, rows, depth, columns = sizes
-    x = image(net, (batch, rows, depth), dtype)
-    y = image(net, (batch, columns, depth) if is_turned else (batch, depth, columns), dtype)
-    return product_layer(net, x, y, adj_y=is_turned, scale=_STEP * depth**0.5)
 
 
 def lstm(steps: int, features: int, units: int) -> Layer:
@@ -245,11 +230,12 @@ def svdf(features: int, units: int, memory: int, rank: int = 1) -> Layer:
 
 
 def pair(code: str, size: Sequence[int], other: Sequence[int] | None = None) -> Layer:
-    """Return an ADD or MUL; two sizes that differ are broadcast."""
+    """Return an ADD, MUL, MINIMUM or MAXIMUM; two sizes that differ are broadcast."""
 
     def build(net: NetworkBuilder, dtype: str) -> int:
         x, y = image(net, size, dtype), image(net, other or size, dtype)
-        return net.add(x, y) if code == "ADD" else net.mul(x, y)
+        add = {"ADD": net.add, "MUL": net.mul, "MINIMUM": net.minimum, "MAXIMUM": net.maximum}
+        return add[code](x, y)
 
     family = code if other is None else f"{code}, broadcast"
     sizes = _text(*size) + (f"_{_text(*other)}" if other else "")

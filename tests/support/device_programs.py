@@ -11,8 +11,6 @@ from tests.support.programs import ELEMENTS, OUTPUT_OFFSET, make_cpu_program, ma
 
 ADDER_BYTES, NEGATOR_BYTES = 0x20, 0x1010
 """The negator's registers need two pages."""
-LAST = 0x100C
-"""The negator's last register."""
 
 DRIVER_HEADER = """\
 #include <stdint.h>

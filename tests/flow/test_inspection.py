@@ -13,13 +13,13 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.backend.trace import Entry
 from ethosgen.flow.inspection import list_streams, make_trace, trace_lines, trace_objects
 from ethosgen.frontend import read
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.watch import Watch
+from tests.support.assembling import assemble
 from tests.support.command_line import ethosgen
 from tests.support.small_models import image_net
 

@@ -8,9 +8,9 @@ import numpy as np
 from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
+from tests.support.assembling import assemble
 
 STREAM = 0x1000_0000
 CONSTANTS = 0x2000_0000

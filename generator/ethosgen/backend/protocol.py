@@ -218,9 +218,9 @@ Made = TypeVar("Made")
 class Backend(Protocol[Asked_contra, Made, Index]):
     """What runs operators: an accelerator, or a library of kernels for the CPU.
 
-    An accelerator is asked about a Task and compiles it to a Plan. A library is asked about the
-    operators of a graph, and compiles each to a kernel. An allocation has operators for which it is
-    not asked: by their index in the network, or for what comes later in the residual graph.
+    An accelerator is asked about a DivisionTask and compiles it to a Plan. A library is asked about
+    the operators of a graph, and compiles each to a kernel. An allocation has operators for which
+    it is not asked: by their index in the network, or for what comes later in the residual graph.
     """
 
     @property

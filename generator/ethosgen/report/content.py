@@ -1,8 +1,8 @@
 """What `ethosgen report` shows of a network: its parts, where they run, time, memory, exactness.
 
-The page and `--json` show this one value. Times are in cycles of `Setting.clock_hz`. The CPU's
-counts are in `Costs.cpu_unit`, and one of them takes a cycle of its clock on the time axis. Figures
-that are not known are None.
+The page and `--json` show this one value. Times are in cycles of `ReportSetting.clock_hz`. The
+CPU's counts are in `Costs.cpu_unit`, and one of them takes a cycle of its clock on the time axis.
+Figures that are not known are None.
 """
 
 import dataclasses

@@ -6,10 +6,10 @@ import pytest
 
 from ethosgen.backend.ethosu.isa import BY_CODE, BY_NAME
 from ethosgen.backend.ethosu.simulator import effort, summary
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.cycles import operation_cycles
 from ethosgen.backend.ethosu.simulator.machine import PREPARE
 from ethosgen.values.errors import NpuFault
+from tests.support.assembling import assemble
 from tests.support.fill_command import FILL, Fill, prepare
 from tests.support.npu_bench import SCRATCH_BYTES, Bench, sets
 

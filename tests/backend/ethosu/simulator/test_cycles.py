@@ -4,11 +4,11 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.backend.ethosu.simulator.test_npu_networks import block
+from tests.support.assembling import assemble
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_bench import STOP, Program, ifm, kernel, ofm, sets
 from tests.support.npu_networks import Simulation

@@ -4,9 +4,9 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa import COMMANDS, REGION_REGISTERS
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.disassembly import ListedCommand, disassemble
 from ethosgen.values.errors import NpuFault
+from tests.support.assembling import assemble
 
 U55 = find_accelerator("ethos-u55-128")
 U65 = find_accelerator("ethos-u65-512")

@@ -5,11 +5,11 @@ import pytest
 
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.simulator import registers as reg
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.effort import futile
 from ethosgen.backend.ethosu.simulator.machine import Machine, load
 from ethosgen.backend.ethosu.simulator.memory import Bus
 from ethosgen.values.errors import NpuFault
+from tests.support.assembling import assemble
 from tests.support.npu_bench import STOP, Bench, Program, ifm, kernel, ofm, sets
 from tests.support.npu_fuzz import (
     LIMIT_S,

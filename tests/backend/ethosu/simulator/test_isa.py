@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ethosgen.backend.ethosu import isa
-from ethosgen.backend.ethosu.simulator.assemble import assemble, encode
 from ethosgen.backend.ethosu.simulator.decode import decode
+from tests.support.assembling import assemble, encode
 
 
 def test_codes_and_names_are_unique() -> None:

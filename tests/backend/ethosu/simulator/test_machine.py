@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import pytest
 
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.values.errors import NpuFault
+from tests.support.assembling import assemble
 from tests.support.npu_bench import (
     CONSTANTS,
     SCRATCH,

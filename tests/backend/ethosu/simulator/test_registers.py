@@ -9,10 +9,10 @@ import pytest
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.simulator import pmu
 from ethosgen.backend.ethosu.simulator import registers as reg
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.operation import Channel
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
+from tests.support.assembling import assemble
 from tests.support.npu_bench import (
     CONSTANTS,
     SCRATCH,

@@ -115,6 +115,9 @@ class _Open:
             return False
         return self.memory == memory and self.start <= end and start <= self.end
 
+    def grow(self, start: int, end: int, last: int) -> None:
+        self.start, self.end, self.last = min(self.start, start), max(self.end, end), last
+
     def buffer(self) -> BufferUse:
         size, is_copy = self.end - self.start, bool(self.parts)
         life = self.first, self.last
@@ -192,8 +195,7 @@ class _Watched:
         for buffer in self.buffers:
             touches = buffer.start <= end and start <= buffer.end
             if buffer.is_given and buffer.memory == memory and touches and buffer.reader == reader:
-                buffer.start, buffer.end = min(buffer.start, start), max(buffer.end, end)
-                buffer.last = index
+                buffer.grow(start, end, index)
                 return
         opened = _Open(memory, start, end, 0, index, None, is_read=True, is_given=True)
         opened.reader = reader
@@ -210,8 +212,7 @@ class _Watched:
         operator = self.operators[index]
         known = next((b for b in self.buffers if b.continues(memory, *place, operator)), None)
         if known is not None and not constants:
-            known.start, known.end = min(known.start, start), max(known.end, end)
-            known.last = index
+            known.grow(start, end, index)
             return
         copier = index if constants else None
         self.buffers.append(_Open(memory, start, end, index, index, operator, constants, copier))

@@ -7,12 +7,12 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa_u85 import U85, AccInput, Microblock
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Convolution, U85Layout
 from ethosgen.backend.ethosu.simulator.u85.weights import decode_records
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import parse_network
+from tests.support.assembling import assemble
 from tests.support.npu_bench import Program
 from tests.support.npu_networks import assert_exact
 from tests.support.thin_networks import ThinBuilder, weights_as_input

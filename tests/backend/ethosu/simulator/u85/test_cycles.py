@@ -18,13 +18,13 @@ from ethosgen.backend.ethosu.isa_u85 import (
 from ethosgen.backend.ethosu.memory_system import MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.activity import Activity
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.ethosu.simulator.machine import load
 from ethosgen.backend.ethosu.stream import ports_of, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.samples.drawing import random_samples
 from tests.backend.ethosu.simulator.test_npu_networks import block
+from tests.support.assembling import assemble
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_bench import STOP, Program, ifm, ifm2, kernel, ofm, sets
 

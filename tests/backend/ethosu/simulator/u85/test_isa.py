@@ -8,10 +8,10 @@ import pytest
 from ethosgen.backend.ethosu import isa
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa_u85 import U85, instruction_set
-from ethosgen.backend.ethosu.simulator.assemble import assemble, encode
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.values.errors import NpuFault
+from tests.support.assembling import assemble, encode
 
 
 def test_codes_and_names_are_unique() -> None:

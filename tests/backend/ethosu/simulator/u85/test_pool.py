@@ -7,7 +7,6 @@ import pytest
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.backend.ethosu.isa_u85 import U85
 from ethosgen.backend.ethosu.offload import offload
-from ethosgen.backend.ethosu.simulator.assemble import encode
 from ethosgen.backend.ethosu.simulator.decode import decode
 from ethosgen.backend.ethosu.stream import stream_of
 from ethosgen.frontend.tflite.reader import parse_network
@@ -15,6 +14,7 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.outcome import Arrays
+from tests.support.assembling import encode
 from tests.support.networks import NetworkBuilder
 from tests.support.npu_networks import Simulation
 

@@ -16,10 +16,10 @@ from ethosgen.backend.ethosu.isa_u85 import (
     U85BroadcastMode,
     U85PoolingMode,
 )
-from ethosgen.backend.ethosu.simulator.assemble import assemble
 from ethosgen.backend.ethosu.simulator.disassembly import disassemble
 from ethosgen.backend.ethosu.simulator.trace import TraceObserver
 from ethosgen.backend.trace import Entry, Trace
+from tests.support.assembling import assemble
 from tests.support.npu_bench import (
     STOP,
     Bench,

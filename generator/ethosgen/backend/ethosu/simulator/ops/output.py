@@ -29,7 +29,7 @@ _FORCED: dict[IntEnum, tuple[int, int]] = {
 _CURVES = {ActivationFunction.TANH: curves.tanh, ActivationFunction.SIGMOID: curves.sigmoid}
 _LUT8_ENTRIES = 256
 _LUT16_ENTRIES = 512
-_LUT16_FRACTION_BITS = 7
+LUT16_FRACTION_BITS = 7
 
 Finish = Callable[[Ints], None]
 
@@ -194,11 +194,16 @@ def _unlimited(activation: Activation) -> Activation:
 
 
 def interpolate(table: Ints, values: Ints) -> Ints:
-    """Look up 16-bit values: an entry is a base in its low half and a slope in its high half."""
+    """Look up 16-bit values, and round what is between two entries."""
+    base, slope, fraction = line_of(table, values)
+    result: Ints = base + (slope * fraction + 64 >> LUT16_FRACTION_BITS)
+    return result
+
+
+def line_of(table: Ints, values: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return base and slope of each 16-bit value's entry, its low and high half, and the rest."""
     offset = values + 32768
-    entry = table[offset >> _LUT16_FRACTION_BITS]
+    entry = table[offset >> LUT16_FRACTION_BITS]
     base = (entry & 0xFFFF ^ 0x8000) - 0x8000
     slope = (entry >> 16 ^ 0x8000) - 0x8000
-    fraction = offset & (1 << _LUT16_FRACTION_BITS) - 1
-    result: Ints = base + (slope * fraction + 64 >> _LUT16_FRACTION_BITS)
-    return result
+    return base, slope, offset & (1 << LUT16_FRACTION_BITS) - 1

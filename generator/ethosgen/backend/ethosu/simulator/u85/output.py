@@ -17,12 +17,14 @@ from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
 from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import (
+    LUT16_FRACTION_BITS,
     OutputTarget,
     clip_limits,
     curve_of,
     effective_zero_point,
     interpolate,
     is_plain,
+    line_of,
     table,
     table_view,
 )
@@ -33,7 +35,6 @@ from ethosgen.values.grammar import counted
 
 _UNLIMITED = 1 << 62
 _WIDEST = 1 << 47
-_FRACTION_BITS = 7
 
 _CURVES: dict[U85ActivationFunction, Callable[[Ints], Ints]] = {
     U85ActivationFunction.LUT_TANH: curves.tanh,
@@ -161,12 +162,8 @@ def _curve_table(function: U85ActivationFunction) -> NDArray[np.uint32]:
 
 def _interpolate_wide(entries: Ints, values: Ints) -> Ints:
     """Look up 16-bit values with a result of 23 bits, as TOSA's TABLE does."""
-    offset = values + 32768
-    entry = entries[offset >> _FRACTION_BITS]
-    base = (entry & 0xFFFF ^ 0x8000) - 0x8000
-    slope = (entry >> 16 ^ 0x8000) - 0x8000
-    fraction = offset & (1 << _FRACTION_BITS) - 1
-    result: Ints = (base << _FRACTION_BITS) + slope * fraction
+    base, slope, fraction = line_of(entries, values)
+    result: Ints = (base << LUT16_FRACTION_BITS) + slope * fraction
     return result
 
 

@@ -1,4 +1,4 @@
-"""Encodes commands into words: the inverse of decode, for tests and tools."""
+"""Encodes commands of the NPU into words: the inverse of the simulator's decode."""
 
 from collections.abc import Iterable, Mapping
 

@@ -87,13 +87,13 @@ def while_(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 class _Frame:
     """Builds a kernel that calls routines.
 
-    `pointers` are its parameters by role: "input 0" (the inputs `given` to subgraphs), "output 0",
+    `pointers` are its parameters by role: "input 0" (the arguments of subgraphs), "output 0",
     "variable 0". The routines share one workspace, since only one runs at a time.
     """
 
     def __init__(self, op: Operator, tensors: Sequence[Tensor], arguments: Sequence[int]) -> None:
         self._op, self._tensors = op, tensors
-        self._given = [i for i in arguments if not tensors[i].is_variable]
+        self._arguments = [i for i in arguments if not tensors[i].is_variable]
         self._kept = [i for i in arguments if tensors[i].is_variable]
         self._first: list[tuple[Any, int]] = []
         self._constants: dict[tuple[str, int], tuple[Any, KernelConstant]] = {}
@@ -104,7 +104,7 @@ class _Frame:
         self._bytes = 0
         self.pointers: dict[str, Any] = {}
         for kind, indices in (
-            ("input", self._given),
+            ("input", self._arguments),
             ("output", op.outputs),
             ("variable", self._kept),
         ):
@@ -132,7 +132,7 @@ class _Frame:
         By default these are the kernel's outputs. `replaces` is passed to the CompileRoutine.
         """
         graph = subgraph.graph
-        self._check(graph.input_tensors(), self._given, which)
+        self._check(graph.input_tensors(), self._arguments, which)
         if makes != ():
             wanted = self._op.outputs if makes is None else makes
             self._check(graph.output_tensors(), wanted, which)
@@ -198,7 +198,7 @@ class _Frame:
         for variable, index in self._first:
             kind = "variable" if self._tensors[index].is_variable else "input"
             kinds.append((kind, variable, index))
-        kinds += [("input", self.pointers[f"input {n}"], i) for n, i in enumerate(self._given)]
+        kinds += [("input", self.pointers[f"input {n}"], i) for n, i in enumerate(self._arguments)]
         kinds += [("constant", var, values) for var, values in self._constants.values()]
         kinds += [
             ("output", self.pointers[f"output {n}"], i) for n, i in enumerate(self._op.outputs)

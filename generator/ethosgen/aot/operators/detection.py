@@ -120,12 +120,12 @@ class _Work:
         boxes, classes, kept_scores, count = (tensors[i] for i in op.outputs)
         self.boxes = nest.write("boxes", boxes, (self.options.most, _COORDINATES))
         self.classes = nest.write("classes", classes, (self.options.most,))
-        self.made = nest.write("made_scores", kept_scores, (self.options.most,))
+        self.kept_scores = nest.write("made_scores", kept_scores, (self.options.most,))
         self.count = nest.write("count", count, (1,))
         self.corners = nest.workspace("corners", "float32", (self.rows, _COORDINATES))
         self.best = nest.workspace("best_scores", "float32", (self.rows,))
         self.active = nest.workspace("active", "bool", (self.rows,))
-        self.found = nest.local("found", tirx.const(0, "int32"))
+        self.detections = nest.local("found", tirx.const(0, "int32"))
 
     def _check(
         self, encodings: Tensor, scores: Tensor, anchors: Tensor, outputs: Sequence[Tensor]
@@ -237,9 +237,9 @@ class _Work:
                     nest.store(best_class, (row,), int32(kind))
 
         def take(row: Any, score: Any) -> None:
-            place = nest.let("place", self.found[0])
+            place = nest.let("place", self.detections[0])
             self._write(place, row, score, best_class[row])
-            nest.store(self.found, (0,), place + 1)
+            nest.store(self.detections, (0,), place + 1)
 
         self._choose(self.options.most, take)
         self._finish()
@@ -257,15 +257,15 @@ class _Work:
             def take(row: Any, score: Any, kind: Any = kind) -> None:
                 place = nest.local("place", tirx.const(0, "int32"))
                 with (
-                    nest.loop("k", self.found[0]) as k,
-                    nest.when(self.made[k] >= score),
+                    nest.loop("k", self.detections[0]) as k,
+                    nest.when(self.kept_scores[k] >= score),
                 ):
                     nest.store(place, (0,), int32(k + 1))
                 with nest.when(place[0] < most):
-                    with nest.when(self.found[0] < most):
-                        nest.store(self.found, (0,), self.found[0] + 1)
-                    with nest.loop("k", self.found[0] - 1 - place[0]) as k:
-                        self._move(nest.let("to", self.found[0] - 1 - k))
+                    with nest.when(self.detections[0] < most):
+                        nest.store(self.detections, (0,), self.detections[0] + 1)
+                    with nest.loop("k", self.detections[0] - 1 - place[0]) as k:
+                        self._move(nest.let("to", self.detections[0] - 1 - k))
                     self._write(nest.let("at", place[0]), row, score, kind)
 
             self._choose(self.options.per_class, take)
@@ -277,21 +277,21 @@ class _Work:
         for axis in range(_COORDINATES):
             nest.store(self.boxes, (place, axis), self.boxes[place - 1, axis])
         nest.store(self.classes, (place,), self.classes[place - 1])
-        nest.store(self.made, (place,), self.made[place - 1])
+        nest.store(self.kept_scores, (place,), self.kept_scores[place - 1])
 
     def _write(self, place: Any, row: Any, score: Any, kind: Any) -> None:
         nest = self.nest
         for axis in range(_COORDINATES):
             nest.store(self.boxes, (place, axis), self.corners[row, axis])
         nest.store(self.classes, (place,), int32(kind))
-        nest.store(self.made, (place,), score)
+        nest.store(self.kept_scores, (place,), score)
 
     def _finish(self) -> None:
         """Store the number of detections, and 0 in the remaining outputs."""
         nest, zero = self.nest, number(0, "float32")
-        nest.store(self.count, (0,), self.found[0])
-        with nest.loop("k", self.options.most) as k, nest.when(k >= self.found[0]):
+        nest.store(self.count, (0,), self.detections[0])
+        with nest.loop("k", self.options.most) as k, nest.when(k >= self.detections[0]):
             for axis in range(_COORDINATES):
                 nest.store(self.boxes, (k, axis), zero)
             nest.store(self.classes, (k,), zero)
-            nest.store(self.made, (k,), zero)
+            nest.store(self.kept_scores, (k,), zero)

@@ -155,10 +155,10 @@ class _Copy:
         self.inputs: list[Any] = []
         self.constants: list[Any] = []
         self.input_tensors: list[int] = []
-        self._given: list[Any] = []
+        self._replaced: list[Any] = []
         for position, parameter in enumerate(kernel.function.params):
             if position < len(kernel.inputs) and kernel.inputs[position] == tensor:
-                self._given.append(parameter)
+                self._replaced.append(parameter)
                 continue
             is_output = parameter.same_as(element.output)
             name = parameter.name if is_output else unused_name(parameter.name, names)
@@ -235,7 +235,7 @@ class _Copy:
 
     def _gives(self, load: Any) -> bool:
         data = self.element.views.get(load.source, None)
-        return data is not None and any(data.same_as(pointer) for pointer in self._given)
+        return data is not None and any(data.same_as(pointer) for pointer in self._replaced)
 
     def _view(self, old: Any, is_whole: bool) -> Any:
         for known, whole, buffer, _ in self._views:

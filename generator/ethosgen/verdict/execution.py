@@ -66,7 +66,9 @@ class PlanRunner:
 
     def __init__(self, plan: Plan, trace: Trace | None = None) -> None:
         self._programs: list[ProgramRunner] = []
-        self._runners: dict[str, Invoke] = {}
+        self._runners: dict[str, Invoke] = {
+            each.name: StandIn(plan) for each in wrapped_of(plan) if not each.is_simulated
+        }
         if plan.accelerator is not None:
             require_simulator(plan.accelerator)
             self._runners[""] = simulation_of(plan.accelerator).runner(plan, trace)
@@ -74,8 +76,6 @@ class PlanRunner:
             if accelerator.is_simulated:
                 self._programs.append(accelerator.runner(plan))
                 self._runners[accelerator.name] = self._programs[-1]
-            else:
-                self._runners[accelerator.name] = StandIn(plan)
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:
         """Run one partition on inputs by tensor name; return outputs by tensor name."""

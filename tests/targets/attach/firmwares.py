@@ -1,11 +1,15 @@
 """Builds the application in application/ with a network's library."""
 
+import re
 import subprocess
 from pathlib import Path
 
-from ethosgen import flow
+import numpy as np
+
+from ethosgen import flow, frontend
 from ethosgen.board import load_board
 from ethosgen.host.tools import GCC
+from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.platforms import LIBRARY_ONLY
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
@@ -77,3 +81,22 @@ def build_application(folder: Path, defines: str = "") -> Path:
     (folder / "Makefile").write_text(makefile)
     subprocess.run(["make", "-s", "app.elf"], cwd=folder, check=True)
     return elf
+
+
+def expected(folder: Path) -> list[list[int]]:
+    """Return TensorFlow Lite Micro's outputs for the inputs that main.c writes."""
+    network = frontend.read(folder / "image_net.tflite")
+    tensor = network.inputs[0]
+    count = np.arange(tensor.elements)
+    samples = [
+        {tensor.name: (count * 7 + run * 31).astype(np.int8).reshape(tensor.shape)}
+        for run in range(RUNS)
+    ]
+    golden = golden_outputs(network, samples)
+    return [next(iter(outputs_of.values())).flatten().tolist() for outputs_of in golden]
+
+
+def outputs(said: str) -> list[list[int]]:
+    """Return the outputs that the application printed."""
+    lines = re.findall(r"^status 0: (.*?)\r?$", said, re.MULTILINE)
+    return [[int(word) for word in line.split()] for line in lines]

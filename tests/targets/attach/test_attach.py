@@ -10,19 +10,23 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from ethosgen import frontend
 from ethosgen.cli import cli
 from ethosgen.host.tools import GCC
-from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.targets.attach.firmware import check_elf
 from ethosgen.targets.attach.packets import Packets
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.status import Status
 from tests.support.needs import needs_qemu
-from tests.targets.attach.firmwares import APPLICATION, EXIT_STATUS, RUNS, build_application
+from tests.targets.attach.firmwares import (
+    APPLICATION,
+    EXIT_STATUS,
+    RUNS,
+    build_application,
+    expected,
+    outputs,
+)
 
 pytestmark = [
     pytest.mark.compiler("arm-none-eabi-gcc", "make"),
@@ -46,26 +50,6 @@ def run(elf: Path, *options: str) -> tuple[int, str, str]:
     with attach(elf, *options) as process:
         said, told = process.communicate(timeout=120)
         return process.returncode, said, told
-
-
-def expected(folder: Path) -> list[list[int]]:
-    """Return TensorFlow Lite Micro's outputs for the inputs that main.c writes."""
-    network = frontend.read(folder / "image_net.tflite")
-    tensor = network.inputs[0]
-    count = np.arange(tensor.elements)
-    samples = [
-        {tensor.name: (count * 7 + run * 31).astype(np.int8).reshape(tensor.shape)}
-        for run in range(RUNS)
-    ]
-    return [
-        next(iter(outputs_of_sample.values())).flatten().tolist()
-        for outputs_of_sample in golden_outputs(network, samples)
-    ]
-
-
-def outputs(said: str) -> list[list[int]]:
-    lines = re.findall(r"^status 0: (.*?)\r?$", said, re.MULTILINE)
-    return [[int(word) for word in line.split()] for line in lines]
 
 
 def test_the_firmware_runs_unchanged(elf: Path, tmp_path: Path) -> None:

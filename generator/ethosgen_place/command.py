@@ -52,7 +52,7 @@ def _schema(name: str) -> str:
     "--mesh",
     metavar="WxH",
     callback=_mesh,
-    help="Width and height of the mesh, e.g. 192x38 [default: what --elements says].",
+    help="Width and height of the mesh, e.g. 192x38 [default: from --elements].",
 )
 @path_option(
     "--elements",
@@ -78,12 +78,13 @@ def _schema(name: str) -> str:
     default=_AUTO,
     show_default=True,
     callback=_replicas,
-    help="Elements for each task that does not say itself; auto: as many as make the whole faster.",
+    help="Elements for each task whose graph does not state them; auto: as many as make the whole "
+    "faster.",
 )
 @path_option(
     "--mapping",
     metavar="MAPPING.json",
-    help="Judge this mapping instead of making one.",
+    help="Evaluate this mapping instead of computing one.",
 )
 @path_option(
     "-o",
@@ -100,13 +101,13 @@ def _schema(name: str) -> str:
 @path_option(
     "--picture",
     metavar="PLACEMENT.svg",
-    help="Draw who does what, and how busy the links are.",
+    help="Draw the elements by task, and how busy the links are.",
 )
 @click.option(
     "--samples",
     metavar="N",
     type=click.IntRange(24, 1_000_000),
-    help="Number of samples to simulate [default: enough to fill the mesh and then to measure].",
+    help="Number of samples to simulate [default: enough to fill the mesh and then measure].",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the placement."

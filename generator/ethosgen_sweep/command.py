@@ -45,21 +45,23 @@ def _schema() -> str:
 @path_option(
     "--store",
     metavar="FOLDER",
-    help="Folder with results of all sweeps, where nothing is computed twice [default: "
-    "ethosgen/sweeps in the user's cache].",
+    help="Folder that stores the results of all sweeps, so that nothing is computed twice "
+    "[default: ethosgen/sweeps in the user's cache].",
 )
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Use the workers of dask's scheduler there, e.g. tcp://HOST:8786 [default: workers on "
-    "this machine].",
+    help="Use the workers of the dask scheduler at this address, e.g. tcp://HOST:8786 [default: "
+    "workers on this machine].",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1),
     help="Worker processes on this machine [default: one for each processor].",
 )
-@click.option("--retry-refused", is_flag=True, help="Also measure again what was refused earlier.")
+@click.option(
+    "--retry-refused", is_flag=True, help="Also measure points again that were refused earlier."
+)
 @click.option(
     "--dry-run", is_flag=True, help="Only count points and shards, and those in the store."
 )

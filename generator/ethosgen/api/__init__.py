@@ -1,14 +1,14 @@
-"""ethosgen in scripts and notebooks: what the commands do, as functions with values in and out.
+"""ethosgen in scripts and notebooks: the commands as functions, with values in and out.
 
     import ethosgen
 
     run = ethosgen.simulate("model.tflite", npu="ethos-u55-128")
     run.report.passed, run.outputs
 
-`ethosgen` itself exports all of it, and imports it on first use; `ethosgen.place` and
-`ethosgen.sweep` are parts in packages of their own. Every function raises an EthosgenError for what
-a user can fix, with the command's sentence, and prints nothing: pass `announce=print` to follow
-long work.
+`ethosgen` itself exports all of them, and imports them on first use; `ethosgen.place` and
+`ethosgen.sweep` are in packages of their own. Every function raises an EthosgenError for errors
+that a user can fix, with the command's sentence. The functions print nothing: pass `announce=print`
+to follow long work.
 """
 
 from ethosgen.api.firmware import FirmwareOptions

@@ -13,7 +13,7 @@ from ethosgen.values.security import Security
 from ethosgen.values.source import ReadOptions
 
 CODE, BLOB = "code", "blob"
-"""Where weights are: in the code, or in files apart from it."""
+"""Where weights are: in the code, or in separate files."""
 
 
 class FirmwareOptions(TypedDict, total=False):
@@ -26,7 +26,7 @@ class FirmwareOptions(TypedDict, total=False):
     io: str | None
     """Inputs and outputs in the "arena", or in buffers of the "caller"."""
     weights: str
-    """Weights in the "code", or in a "blob" apart from it."""
+    """Weights in the "code", or in a separate "blob"."""
     names: Sequence[str]
     """Prefixes of the C functions, one for each network."""
     accelerators: Sequence[str]
@@ -36,7 +36,7 @@ class FirmwareOptions(TypedDict, total=False):
     security: str
     """The TrustZone state: "secure" or "non-secure"."""
     sram_limit: int | None
-    """The bytes of SRAM that the networks may take."""
+    """The SRAM in bytes that the networks may use."""
     options: OffloadOptions
 
 
@@ -53,7 +53,7 @@ def make_recipe(
     board: str | None,
     options: FirmwareOptions,
 ) -> Recipe:
-    """Return the request for a firmware; InputError for a value that an option does not have."""
+    """Return the recipe for a firmware; InputError for an invalid value of an option."""
     weights = options.get("weights", CODE)
     if weights not in (CODE, BLOB):
         raise InputError(f"weights: '{weights}' is none of {CODE}, {BLOB}")

@@ -35,17 +35,17 @@ def read(
 ) -> Network:
     """Read a network in any format that the commands read.
 
-    `shapes` are those of inputs whose file leaves sizes open. With `input_layout` "nhwc", inputs of
-    channels-first networks have their channels last. `name` is the prefix of the C functions, by
-    default the file's. The network has `inputs` and `outputs`: tensors with a name, a shape, a
-    dtype and a quantization.
+    `shapes` sets the shapes of inputs whose file leaves sizes open. With `input_layout` "nhwc",
+    inputs of channels-first networks become channels-last. `name` is the prefix of the C functions,
+    by default the file's name. The network has `inputs` and `outputs`: tensors with a name, a
+    shape, a dtype and a quantization.
     """
     fixed = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
     return flow.read(Path(path), name, Watch(), ReadOptions(fixed, input_layout))
 
 
 def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[str, Array]:
-    """Return the random samples of the commands: an array of shape (count, *shape) by input."""
+    """Return the commands' random samples: an array of shape (count, *shape) for each input."""
     if not isinstance(network, Network):
         network = read(network)
     return stack_samples(drawing.draw_samples(network, count, seed))
@@ -55,7 +55,7 @@ def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[s
 def files_of(networks: Sequence[NetworkLike]) -> Iterator[tuple[tuple[Path, ...], ReadOptions]]:
     """Yield the networks' files, and the options that they are read with.
 
-    A network that was read before is its source again, in a temporary folder.
+    The source of a network that was already read is written to a temporary folder.
     """
     if not networks:
         raise InputError("name at least one network: the path of its file, or what read() returns")
@@ -70,7 +70,7 @@ def files_of(networks: Sequence[NetworkLike]) -> Iterator[tuple[tuple[Path, ...]
 
 
 def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names for the C functions: the user's, else those of networks as values."""
+    """Return the names for the C functions: the user's, otherwise those of the networks."""
     if names or not any(isinstance(network, Network) for network in networks):
         return tuple(names)
     return tuple(
@@ -80,7 +80,7 @@ def names_of(networks: Sequence[NetworkLike], names: Sequence[str]) -> tuple[str
 
 
 def choice(kind: type[Choice], value: str, argument: str) -> Choice:
-    """Return the member with a value; InputError names the argument and what it may be."""
+    """Return the member with a value; InputError names the argument and the valid values."""
     known = [str(member.value) for member in kind]
     if value not in known:
         raise InputError(f"{argument}: '{value}' is none of {', '.join(known)}")
@@ -88,7 +88,7 @@ def choice(kind: type[Choice], value: str, argument: str) -> Choice:
 
 
 def watch_of(announce: Announce | None) -> Watch:
-    """Return a watch that reports stages to `announce`, if there is one."""
+    """Return a watch that reports phases to `announce`, if there is one."""
     return Watch() if announce is None else Watch(announce)
 
 

@@ -27,8 +27,8 @@ def create_project(
 ) -> flow.Written:
     """Generate the sources of a firmware in a directory: `ethosgen project`.
 
-    The value has the directory and the files that were written. A directory that holds something
-    else is refused, and a project's own application is kept. The other options are those of
+    Returns the directory and the files that were written. A directory with other contents is
+    refused, and a project's own application is kept. The other options are those of
     FirmwareOptions.
     """
     require_known(firmware, FirmwareOptions)
@@ -47,7 +47,7 @@ def build_project(
     profile: bool = False,
     announce: Announce | None = None,
 ) -> "Built":
-    """Compile a project's firmware: `ethosgen build`. The value has the ELF and its sizes."""
+    """Compile a project's firmware and return the ELF and its sizes: `ethosgen build`."""
     return flow.build_project(Path(directory), on=on, profile=profile, watch=watch_of(announce))
 
 
@@ -63,8 +63,8 @@ def run_project(
 ) -> Run:
     """Run a built project's firmware on a target, and compare its outputs: `ethosgen run`.
 
-    All its networks run in turn, or only the one that is called `network`. The other options
-    are those of SampleOptions.
+    All its networks run in turn, or only the one named `network`. The other options are those of
+    SampleOptions.
     """
     from ethosgen.flow.planning import read_stored
     from ethosgen.project import open_project

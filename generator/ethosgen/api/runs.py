@@ -27,10 +27,10 @@ class VerifyOptions(FirmwareOptions, SampleOptions, total=False):
 
 @dataclass(frozen=True)
 class Run:
-    """What a run gives: the report that the command prints, and the outputs.
+    """The result of a run: the report that the command prints, and the outputs.
 
-    `outputs` has an array of shape (samples, *shape) for each output by name; it is empty for
-    several networks, which share no names.
+    `outputs` has an array of shape (samples, *shape) for each output by name. It is empty for
+    several networks, whose outputs may have the same names.
     """
 
     report: Report | FirmwareReport
@@ -88,9 +88,9 @@ def verify(
 ) -> Run:
     """Generate, build and run a firmware in a temporary folder: `ethosgen verify`.
 
-    The report says whether every output equals TensorFlow Lite Micro's, and what the firmware
-    takes of the board. With `app`, the application runs too, on `app_files`. The other options are
-    those of FirmwareOptions and SampleOptions.
+    The report says whether every output equals TensorFlow Lite Micro's, and what the firmware uses
+    of the board. With `app`, the application runs too, on `app_files`. The other options are those
+    of FirmwareOptions and SampleOptions.
     """
     require_known(options, VerifyOptions)
     alone = networks[0] if len(networks) == 1 else None
@@ -124,11 +124,11 @@ def create_report(
 ) -> NetworkReport:
     """Gather what runs where and why, time, memory and exactness: `ethosgen report`.
 
-    The value has what the page shows, in bytes, cycles and seconds; `as_json()` is what the command
-    prints with --json. With a `board` that QEMU runs, steps are measured; without, they are
-    estimates. `output` also writes the page, `perfetto` and `explorer` the files for Perfetto and
-    Model Explorer; `force` replaces files that ethosgen did not write. The other options are those
-    of FirmwareOptions and SampleOptions.
+    Returns what the page shows, in bytes, cycles and seconds; `as_json()` returns what the command
+    prints with --json. With a `board` that QEMU runs, steps are measured, otherwise estimated.
+    `output` also writes the page, `perfetto` and `explorer` write the files for Perfetto and Model
+    Explorer; `force` replaces files that ethosgen did not write. The other options are those of
+    FirmwareOptions and SampleOptions.
     """
     require_known(options, VerifyOptions)
     page, trace, data = (
@@ -161,7 +161,7 @@ def _call(network: NetworkLike, options: Mapping[str, object]) -> str:
 
 
 def load_outputs(path: Path) -> dict[str, Array]:
-    """Return the arrays of the file that a run wrote, none if there is no file."""
+    """Return the arrays in the file that a run wrote, none if there is no file."""
     if not path.exists():
         return {}
     with np.load(path, allow_pickle=False) as archive:

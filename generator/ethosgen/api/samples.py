@@ -27,7 +27,7 @@ class SampleOptions(TypedDict, total=False):
     seed: int
     """The seed of random samples, by default 0."""
     golden: str | os.PathLike[str] | None
-    """The original of a compiled network, or an .npz file of golden outputs for the inputs."""
+    """The original of a compiled network, or an .npz file with golden outputs for the inputs."""
     fidelity: float | None
     """The limit of differences from the network's own runtime, in steps."""
 
@@ -45,7 +45,7 @@ def judged_samples(
 
 
 def inputs_of(network: NetworkLike | None, options: SampleOptions) -> Inputs:
-    """Return the source of samples; a single array is for the only input of the network."""
+    """Return the source of samples; a single array belongs to the network's only input."""
     inputs, samples, seed = options.get("inputs"), options.get("samples"), options.get("seed", 0)
     if samples is not None and samples < 1:
         raise InputError(f"samples={samples}: nothing to compare; pass 1 or more, or none")

@@ -43,10 +43,10 @@ def compare(
 ) -> ComparisonReport:
     """Compare networks on boards, NPUs and memory modes: `ethosgen compare`.
 
-    `results` of the report has one for each combination, in order; `as_json()` of a result is a
-    flat object, so `pandas.DataFrame(row.as_json() for row in report.results)` is the table. What
-    refuses a combination is a result with its reason. `arena_limits` are in bytes. With several
-    `processes` a script must guard its entry by `if __name__ == "__main__":`.
+    The report's `results` has an entry for each combination, in order; its `as_json()` is a flat
+    object, so `pandas.DataFrame(row.as_json() for row in report.results)` is the table. A refused
+    combination is a result with its reason. `arena_limits` are in bytes. With several `processes` a
+    script must guard its entry with `if __name__ == "__main__":`.
     """
     with files_of(networks) as (paths, reading):
         asked = ComparisonRequest(
@@ -92,10 +92,10 @@ def accuracy(
 ) -> AccuracyReport:
     """Measure a network's accuracy on labelled data: `ethosgen accuracy`.
 
-    `data` is a file or folder as the command takes it, or an array for each input with the labels
-    in another. Floats are quantized as TFLite does; `mean`, `std` and `resize` are for pictures.
-    The first target of `on` gives the figures, and the others must agree with it in each sample.
-    With several `processes` a script must guard its entry by `if __name__ == "__main__":`.
+    `data` is a file or folder as for the command, or an array for each input, with the labels in
+    `labels`. Floats are quantized as in TFLite; `mean`, `std` and `resize` are for pictures. The
+    figures come from the first target of `on`, and the others must agree with it in each sample.
+    With several `processes` a script must guard its entry with `if __name__ == "__main__":`.
     """
     with (
         files_of([network]) as ((path,), reading),
@@ -123,13 +123,13 @@ def accuracy(
 
 
 def _listed(values: Sequence[str]) -> tuple[str, ...]:
-    """Return several values, also of one that is passed alone."""
+    """Return values as a sequence, also a single one."""
     return (values,) if isinstance(values, str) else tuple(values)
 
 
 @contextmanager
 def _speaking_of_arrays(folder: Path) -> Iterator[None]:
-    """Let messages about arrays in memory not name the files that they are passed in."""
+    """Keep temporary files out of messages about arrays in memory."""
     try:
         yield
     except InputError as error:

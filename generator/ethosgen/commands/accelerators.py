@@ -1,4 +1,4 @@
-"""`ethosgen accelerators`: list accelerators of users' kind, start one, try one."""
+"""`ethosgen accelerators`: list wrapped accelerators, start one, check one."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ MOST_FINDINGS = 6
 
 @click.group(cls=Group, short_help="List accelerators, start your own, and try it")
 def accelerators() -> None:
-    """List accelerators that accelerator.toml describes, start your own, and try it."""
+    """List the accelerators that an accelerator.toml describes, start your own, and check it."""
 
 
 @accelerators.command("list")
@@ -61,8 +61,9 @@ def new(name: str) -> None:
 def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool) -> None:
     """Try each operation on random networks, against our kernels and TensorFlow Lite Micro.
 
-    The accelerator's C is compiled for this machine, and runs watched for wrong accesses to memory.
-    Exit status 0 means that each operation was tried and nothing differs by more than declared.
+    The accelerator's C is compiled for this machine, and runs with checks for invalid memory
+    accesses. Exit status 0 means that each operation was tried and no output differs by more than
+    declared.
     """
     from ethosgen.backend import load_wrapped
     from ethosgen.studies.acceptance import check_accelerator

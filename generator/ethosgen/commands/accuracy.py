@@ -1,4 +1,4 @@
-"""`ethosgen accuracy`: how often is a network right on labelled data?"""
+"""`ethosgen accuracy`: how often is a network correct on labelled data?"""
 
 import functools
 import json
@@ -38,9 +38,9 @@ _PREPARING = (
         "--mean",
         callback=_numbers,
         metavar="M[,M…]",
-        help="Of pictures: a pixel p from 0 to 255 becomes (p - mean) / std, for all channels or "
-        "each, and is quantized [default: p is the integer of a uint8 input, p - 128 that of an "
-        "int8 one].",
+        help="For pictures: a pixel p from 0 to 255 becomes (p - mean) / std, with one value or "
+        "one per channel, and is quantized [default: p for a uint8 input, p - 128 for an int8 "
+        "input].",
     ),
     click.option("--std", callback=_numbers, metavar="S[,S…]", help="See --mean."),
     click.option(
@@ -51,8 +51,8 @@ _PREPARING = (
     click.option(
         "--pad",
         is_flag=True,
-        help="Add silence to sounds that are shorter than the input, and cut off the end of longer "
-        "ones.",
+        help="Add silence to sounds that are shorter than the input, and cut off the end of "
+        "longer ones.",
     ),
 )
 
@@ -82,15 +82,15 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     "--data",
     required=True,
     metavar="DATA",
-    help="Samples as .npz: an array for each input, by name, or x, and the labels as y; or a "
-    "folder of .npy files, pictures or sounds, in a subfolder for each class, or listed by "
+    help="Samples in an .npz file: an array for each input, by name or as x, and the labels as y. "
+    "Or a folder of .npy files, pictures or sounds, with a subfolder for each class, or listed in "
     "--labels.",
 )
 @path_option(
     "--labels",
     metavar="FILE",
-    help="Labels of the samples (.npy); or the classes' names, one in each line (.txt); or a "
-    "folder's files and their labels, in lines FILE,LABEL (.csv).",
+    help="Labels of the samples (.npy), or the classes' names, one per line (.txt), or the files "
+    "of a folder and their labels, in lines FILE,LABEL (.csv).",
 )
 @_with_preparation
 @click.option(
@@ -98,7 +98,7 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     metavar="TARGET[,TARGET…]",
     default="simulate",
     show_default=True,
-    help="Targets to run on: simulate, qemu, tflm, litert. The first gives the figures, and the "
+    help="Targets to run on: simulate, qemu, tflm, litert. The figures come from the first; the "
     "others must agree with it in each sample.",
 )
 @click.option(
@@ -111,29 +111,30 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     "--npu",
     shell_complete=completion.npus,
     metavar="NPU",
-    help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
-    "for, or the board's, or ethos-u55-128].",
+    help="NPU, e.g. ethos-u65-256, or none to run everything on the CPU [default: the NPU that "
+    "MODEL was compiled for, or the board's, or ethos-u55-128].",
 )
 @with_offloading
 @with_reading
 @click.option(
     "--output",
     metavar="NAME|INDEX",
-    help="The output to judge, of a network with several.",
+    help="The output to judge, if the network has several.",
 )
 @click.option(
     "--state",
     type=click.Choice(STATES),
     default=RESET,
     show_default=True,
-    help="A network that keeps a state: reset it before each sample; or each sample is a sequence "
-    "of inputs, whose last outputs count; or keep the state through all samples, as a stream.",
+    help="For a network with state: reset it before each sample (reset); treat each sample as a "
+    "sequence of inputs whose last outputs count (sequence); or keep the state through all "
+    "samples (stream).",
 )
 @click.option(
     "--score",
     metavar="reconstruction|INDEX",
-    help="For a detector: its score is the mean squared error of the output from the input, or "
-    "an element of the output. Labels other than 0 are positive.",
+    help="For a detector: use the mean squared error between output and input as its score, or an "
+    "element of the output. Labels other than 0 are positive.",
 )
 @click.option(
     "--top",
@@ -141,13 +142,13 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(1),
     multiple=True,
     metavar="K",
-    help="Also count samples whose class is among the best K. Repeatable.",
+    help="Also count samples whose class is among the K best. Repeatable.",
 )
 @click.option(
     "--results",
     metavar="FILE.jsonl",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Keep each sample's outputs in this file; a run that was stopped goes on from it.",
+    help="Store each sample's outputs in this file; a stopped run continues from it.",
 )
 @click.option(
     "--csv",
@@ -159,8 +160,8 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="Worker processes of a target [default: one for each processor, two for QEMU, if that "
-    "is worth it].",
+    help="Worker processes of a target [default: one for each processor, two for QEMU, if there "
+    "are enough samples].",
 )
 @JSON
 def accuracy(
@@ -176,7 +177,7 @@ def accuracy(
 ) -> None:
     """Measure a network's accuracy on labelled data.
 
-    Floats are quantized as TFLite does; integers of an input's own type are taken as they are. Exit
+    Floats are quantized as in TFLite; integers of an input's own type are used as they are. Exit
     status 1 means that targets differ in a sample.
     """
     from ethosgen.samples.verdicts import require_new, write_csv

@@ -62,7 +62,7 @@ def _class_row(figures: ClassFigures) -> Row:
 
 
 def _matrix(classification: Classification) -> list[Row]:
-    """Return the confusion matrix, with dots for zeros; right answers are in brackets."""
+    """Return the confusion matrix, with dots for zeros; correct answers are in brackets."""
     names = [figures.name for figures in classification.classes]
     cells = [
         [f"[{n}]" if i == j else str(n) if n else "." for j, n in enumerate(row)]
@@ -149,7 +149,7 @@ def _widths(rows: Sequence[Row]) -> list[int]:
 
 
 def _table(title: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield rows in columns, the first to the left and the others to the right."""
+    """Yield rows in columns, the first aligned left and the others right."""
     widths = _widths(rows)
     for number, row in enumerate(rows):
         cells = [f"{row[0]:<{widths[0]}}"]

@@ -22,7 +22,7 @@ LIST = "list"
 def _tell_applications(
     context: click.Context, _option: click.Parameter, name: str | None
 ) -> str | None:
-    """Print the applications and end, if the user asks for them."""
+    """Print the applications and exit, if the user asks for them."""
     if name != LIST or context.resilient_parsing:
         return name
     for application in APPLICATIONS.values():
@@ -37,7 +37,7 @@ APP = click.option(
     type=OpenChoice(lambda: (*APPLICATIONS, LIST)),
     is_eager=True,
     callback=_tell_applications,
-    help="Add a whole application around the networks; list shows what there is.",
+    help="Add a whole application around the networks; list shows the available ones.",
 )
 LABELS = path_option(
     "--app-labels",
@@ -54,8 +54,8 @@ def runs_application(
 ) -> bool:
     """Return whether to run the project's application rather than its networks on samples.
 
-    `for_samples` are the command's parameters that an application does not take. InputError for
-    one of them, or for files without an application.
+    `for_samples` are the command's parameters that do not apply to an application. InputError if
+    one of them is given, or files without an application.
     """
     from ethosgen.project import is_project, open_project
 
@@ -89,7 +89,7 @@ def run_application(
     junit_path: Path | None,
     as_json: bool,
 ) -> None:
-    """Run the application, show its lines when they come, and end with status 0 if it passed."""
+    """Run the application, show its lines as they arrive, and exit with status 0 if it passed."""
     from ethosgen import flow
 
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:

@@ -1,4 +1,4 @@
-"""`ethosgen attach`: run a firmware of the user's on QEMU with the NPU model."""
+"""`ethosgen attach`: run the user's firmware on QEMU with the NPU model."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ _MS = 1000.0
     metavar="OTHER.elf",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="An ELF to load besides, e.g. the non-secure firmware of a secure image. Repeatable.",
+    help="Another ELF to load, e.g. the non-secure firmware of a secure image. Repeatable.",
 )
 @click.option(
     "--board",
@@ -57,7 +57,7 @@ _MS = 1000.0
     "limit_s",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Fail if the firmware has not ended by then [default: wait for ever].",
+    help="Fail if the firmware has not ended after this time [default: wait forever].",
 )
 @click.option(
     "--log",
@@ -71,14 +71,15 @@ _MS = 1000.0
     "delay_ms",
     metavar="MS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Let each inference of the NPU end so many ms after its start [default: at once].",
+    help="Let each inference of the NPU end MS milliseconds after its start [default: "
+    "immediately].",
 )
 @click.option(
     "--npu-hang",
     "hang",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Let the NPU's inference number N, from 1, never end.",
+    help="Never end inference number N (from 1) of the NPU.",
 )
 @click.option(
     "--drop-irq",
@@ -92,7 +93,7 @@ _MS = 1000.0
     "spurious_ms",
     metavar="MS",
     type=click.FloatRange(min=0, min_open=True),
-    help="Raise the NPU's interrupt without a cause every so many ms.",
+    help="Raise the NPU's interrupt without a cause every MS milliseconds.",
 )
 @click.argument("more", nargs=-1, metavar="[-- QEMU_OPTION]...")
 def attach(
@@ -109,11 +110,11 @@ def attach(
     spurious_ms: float | None,
     more: tuple[str, ...],
 ) -> None:
-    """Run any firmware on stock QEMU with the NPU's simulator.
+    """Run any firmware on stock QEMU with the NPU model.
 
-    The firmware is the one for the board: with any driver of the NPU, any RTOS and any linker
-    script. Its console is this terminal, and its exit status, by semihosting, is the command's.
-    Each inference of the NPU is reported on stderr.
+    Use the firmware that you built for the board, with any NPU driver, any RTOS and any linker
+    script. Its console is this terminal, and its semihosting exit status is the command's. Each
+    inference of the NPU is reported on stderr.
 
     \b
     ethosgen attach --elf app.elf --board corstone300

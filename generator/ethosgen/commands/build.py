@@ -14,9 +14,13 @@ from ethosgen.commands.wording import size_lines
 @click.command(short_help="Compile a project with its platform's compiler")
 @DIR
 @ON_THE_BOARDS
-@click.option("--profile", is_flag=True, help="Count each step of a network, for run --profile.")
+@click.option(
+    "--profile",
+    is_flag=True,
+    help="Make the firmware count the cost of each step of a network, for run --profile.",
+)
 def build(directory: Path, on: str | None, profile: bool) -> None:
-    """Compile a project, or each of a pipeline, with cmake and the platform's compiler."""
+    """Compile a project, or all projects of a pipeline, with cmake and the platform's compiler."""
     from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
 

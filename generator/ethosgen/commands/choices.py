@@ -1,4 +1,4 @@
-"""Names that a user types and that must be known: commands, and the values of options."""
+"""Names that a user types and that must be valid: commands, and the values of options."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
-    """One of a few values; reports a wrong one in the same way as an unknown board or NPU."""
+    """One of a few values; reports an invalid one in the same way as an unknown board or NPU."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the value; InputError names the option, the likely value and the valid ones."""
@@ -30,7 +30,7 @@ class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since 
 
 
 class OpenChoice(ValueChoice):
-    """One of the names of a registry, which is asked only when the option is used or shown."""
+    """One of the names in a registry, which is read only when the option is used or shown."""
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
         self._names = names
@@ -59,7 +59,7 @@ class Group(click.Group):
     def add_section(self, title: str, *commands: click.Command | str) -> None:
         """Add commands that the help shows together, in this order.
 
-        One of ethosgen's parts is given by its name, and loaded when it is used or shown.
+        A part of ethosgen is given by its name, and loaded when it is used or shown.
         """
         for command in commands:
             if isinstance(command, str):

@@ -1,4 +1,4 @@
-"""`ethosgen compare`: networks on boards, NPUs and memory modes, side by side."""
+"""`ethosgen compare`: compare networks on boards, NPUs and memory modes."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ _WIDTH_OF_FILES = 200
 def _listed(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the values of an option that may be repeated, or have a comma between two."""
+    """Return the values of an option that may be repeated, or contain commas."""
     names = [text.strip() for value in values for text in value.split(",")]
     return tuple(dict.fromkeys(filter(None, names)))
 
@@ -69,7 +69,7 @@ def _listed(
     metavar="MODE[,MODE…]",
     multiple=True,
     callback=_listed,
-    help="sram_only, shared_sram, dedicated_sram, or all that board and NPU support "
+    help="sram_only, shared_sram, dedicated_sram, or all that the board and the NPU support "
     "[default: the board's].",
 )
 @click.option(
@@ -77,7 +77,7 @@ def _listed(
     type=ValueChoice([*(strategy.value for strategy in Strategy), _ALL]),
     default=Strategy.PERFORMANCE.value,
     show_default=True,
-    help="What Vela minimises: the time, or the memory for tensors.",
+    help="What Vela optimizes: time, or memory for tensors.",
 )
 @click.option(
     "--arena-limit",
@@ -85,7 +85,7 @@ def _listed(
     type=SIZE,
     metavar="BYTES|KiB",
     multiple=True,
-    help="Also compile with this limit of the SRAM for tensors, e.g. 64KiB. Repeatable.",
+    help="Also compile with this SRAM limit for tensors, e.g. 64KiB. Repeatable.",
 )
 @click.option(
     "--front",
@@ -98,7 +98,7 @@ def _listed(
 @click.option(
     "--samples",
     type=click.IntRange(0),
-    help="Random samples for exactness; 0 omits it [default: 5, fewer for a large network].",
+    help="Random samples for exactness; 0 omits it [default: 5; fewer for a large network].",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
@@ -109,17 +109,19 @@ def _listed(
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="Worker processes [default: one for each processor, if that is worth it].",
+    help="Worker processes [default: one for each processor, if there are enough points].",
 )
 @click.option(
     "--plot",
     metavar="FILE.svg|png|html",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Also draw SRAM against time; .html is a page with the figures too.",
+    help="Also draw SRAM against time; .html is a page that also has the figures.",
 )
-@click.option("--wide/--narrow", default=None, help="All columns, or few [default: as fit].")
+@click.option(
+    "--wide/--narrow", default=None, help="Show all columns, or few [default: as many as fit]."
+)
 @JSON
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with the names of --json.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with the same names as --json.")
 def compare(
     networks: tuple[Path, ...],
     strategy: str,
@@ -137,9 +139,9 @@ def compare(
         ethosgen compare MODEL.tflite --board corstone300,nrf52840dk --npu all,none
         ethosgen compare MODEL.tflite --npu ethos-u55-128 --front
 
-    Cycles are estimates, and times follow from them and the clocks in the boards' files. Exactness
-    is measured: the NPU model runs each configuration, and all outputs are compared with TensorFlow
-    Lite Micro's. What refuses a configuration stands in its row.
+    Cycles are estimates; times follow from them and the clocks in the board files. Exactness is
+    measured: the NPU model runs each configuration, and all outputs are compared with TensorFlow
+    Lite Micro's. The report gives the reason for each refused configuration.
 
     Exit status 0: something was measured, and no output differs; 1: an output differs, or nothing
     could be measured; 2: a file, board or option is wrong.
@@ -169,7 +171,7 @@ def compare(
 
 
 def _plotter(path: Path | None) -> Callable[[ComparisonReport], None]:
-    """Return a function that writes the plot; InputError at once if that is impossible."""
+    """Return a function that writes the plot; InputError immediately if that is impossible."""
     if path is None:
         return lambda _: None
     from ethosgen.host.storage import require_writable
@@ -199,7 +201,7 @@ def csv_text(report: ComparisonReport) -> str:
 
 
 def _width(wide: bool | None) -> int:
-    """Return the columns that a table may have."""
+    """Return the number of columns that a table may have."""
     if wide is None:
         return shutil.get_terminal_size((_WIDTH_OF_FILES, 24)).columns
     return _WIDTH_OF_FILES if wide else 80

@@ -10,7 +10,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.schedule import Schedule, Strategy
 
 NONE = "-"
-"""A figure that nobody knows."""
+"""An unknown figure."""
 
 QUALITY = (
     "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
@@ -49,7 +49,7 @@ COLUMNS = (
 
 
 def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
-    """Yield the report for people in tables that are at most so wide, if that is possible."""
+    """Yield the report for people, in tables of at most this width if that is possible."""
     grouped = groups(report.results)
     is_wide = max(map(_width, map(_rows, grouped.values()))) <= width
     for results in grouped.values():
@@ -70,7 +70,7 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
 
 
 def _who_ran(results: Sequence[Result]) -> str:
-    """Return whose outputs were compared: without an NPU, nothing ran on an NPU model."""
+    """Return what computed the compared outputs: without an NPU, no NPU model ran."""
     on_npu = {result.setting.npu != NO_NPU for result in results if result.cost is not None}
     return " and ".join(who for kind, who in ((True, _ON_NPU), (False, _ON_CPU)) if kind in on_npu)
 
@@ -99,7 +99,7 @@ def _rows(results: Sequence[Result], is_wide: bool = True) -> list[tuple[str, ..
 
 
 def _columns(results: Sequence[Result], is_wide: bool) -> list[Column]:
-    """Return the columns that say something."""
+    """Return the columns that are not empty."""
     costs = [result.cost for result in results if result.cost is not None]
     idle = set()
     if all(cost.energy is None for cost in costs) and not is_wide:
@@ -186,7 +186,7 @@ def _tried_text(tried: Tried, chosen: Tried | None = None) -> str:
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """Return a schedule: what is minimised, and the limit."""
+    """Return a schedule: what is optimized, and the limit."""
     limit = "" if schedule.arena_bytes is None else f"≤ {size_text(schedule.arena_bytes)}"
     name = "size" if schedule.strategy is Strategy.SIZE else "performance"
     return f"{name} {limit}".strip()

@@ -17,9 +17,9 @@ from ethosgen.host.demos import DEMOS, copy_demo, find_demo
 )
 @JSON
 def demo(name: str | None, output: Path | None, as_json: bool) -> None:
-    """List the demos, or copy the files of one: its networks, and what they run on.
+    """List the demos, or copy the files of one: its networks and their inputs.
 
-    Nothing of yours is overwritten. The commands that run the demo are printed.
+    Existing files are not overwritten. Prints the commands that run the demo.
     """
     if name is None:
         if as_json:

@@ -1,4 +1,4 @@
-"""`ethosgen disasm`: the NPU's commands, explained."""
+"""`ethosgen disasm`: list the NPU's commands."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ from ethosgen.values.grammar import counted
     "--npu",
     shell_complete=completion.npus,
     metavar="NPU",
-    help="NPU, e.g. ethos-u65-256 [default: what FILE was compiled for, or ethos-u55-128].",
+    help="NPU, e.g. ethos-u65-256 [default: the NPU that FILE was compiled for, or ethos-u55-128].",
 )
 @JSON
 def disasm(file: Path, npu: str | None, as_json: bool) -> None:
     """Show the NPU's commands in FILE, and describe each operation.
 
-    FILE is a network, compiled for an NPU or not (it is compiled then), the compiler's raw output
-    (Vela's .npz), or a command stream, with or without the driver's header.
+    FILE is a network (compiled first if it is not compiled yet), the compiler's raw output (Vela's
+    .npz), or a command stream, with or without the driver's header.
     """
     from ethosgen.flow import inspection
 

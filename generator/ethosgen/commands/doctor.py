@@ -21,8 +21,7 @@ from ethosgen.host.extras import EXTRAS
     "wanted",
     type=click.Choice([*EXTRAS, *ENVIRONMENTS]),
     multiple=True,
-    help="Install an extra; torch and tosa get a Python environment in a folder of its own. May be "
-    "repeated.",
+    help="Install an extra; torch and tosa get Python environments of their own. Repeatable.",
 )
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:

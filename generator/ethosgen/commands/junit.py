@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class JUnitFile:
-    """One file for one run, written however the run ends; without a path it does nothing.
+    """The file of one run, written however the run ends; does nothing without a path.
 
-    It first removes an older file of that name, so that a killed run leaves none. A run without a
-    report, or with an exception, becomes an error.
+    It first removes an older file of that name, so that a killed run leaves no file. A run without
+    a report, or with an exception, becomes an error.
     """
 
     def __init__(self, path: Path | None, name: str) -> None:

@@ -18,21 +18,21 @@ STRATEGY = click.option(
     type=ValueChoice([strategy.value for strategy in Strategy]),
     default=Strategy.PERFORMANCE.value,
     show_default=True,
-    help="What Vela minimises: the time, or the memory for tensors.",
+    help="What Vela optimizes: time, or memory for tensors.",
 )
 ARENA_LIMIT = click.option(
     "--arena-limit",
     type=SIZE,
     metavar="BYTES|KiB",
-    help="SRAM that Vela may plan for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
-    "the board's]. 'ethosgen compare --front' shows what limits cost.",
+    help="SRAM that Vela may use for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
+    "the board's]. 'ethosgen compare --front' shows the cost of each limit.",
 )
 SRAM_LIMIT = click.option(
     "--sram-limit",
     type=SIZE,
     metavar="BYTES|KiB",
-    help="Choose the fastest of Vela's strategies and arena limits with which the networks take at "
-    "most so much SRAM: the arena of NPU and CPU, and what else the memory mode puts there.",
+    help="Choose the fastest of Vela's strategies and arena limits that keep the networks within "
+    "this SRAM: the arena of NPU and CPU, and everything else that the memory mode puts there.",
 )
 
 OFFLOAD = click.option(
@@ -40,7 +40,8 @@ OFFLOAD = click.option(
     type=ValueChoice(["all", "auto", "none"]),
     default="all",
     show_default=True,
-    help="Operators for the NPU: all that it supports, those estimated faster there, or none.",
+    help="Which operators to run on the NPU: all that it supports, only those estimated faster "
+    "there, or none.",
 )
 
 TRUST_COMPILER = click.option(
@@ -48,14 +49,15 @@ TRUST_COMPILER = click.option(
     "--trust-vela",
     "trust_compiler",
     is_flag=True,
-    help="Offload all operators that the NPU's compiler does, despite known errata, and skip the "
-    "check.",
+    help="Offload all operators that the NPU's compiler accepts, despite known errata, and skip "
+    "the check.",
 )
 
 CHECK = click.option(
     "--check/--no-check",
     default=True,
-    help="First compare the plan's outputs on the NPU model with the oracle's [default: check].",
+    help="Before writing anything, compare the plan's outputs on the NPU model with the oracle's "
+    "[default: check].",
 )
 
 ALLOW_DIFFERENCE = click.option(
@@ -64,15 +66,15 @@ ALLOW_DIFFERENCE = click.option(
     type=click.FloatRange(0),
     default=0.0,
     metavar="STEPS",
-    help="Also use what accelerators compute with another rounding, if all outputs stay within so "
-    "many steps of the oracle's; then the verdict is not PASS, but PASS within STEPS steps.",
+    help="Also use accelerators that round differently, if all outputs stay within STEPS steps of "
+    "the oracle's. The verdict is then PASS within STEPS steps instead of PASS.",
 )
 
 ALLOW_FALLBACK = click.option(
     "--allow-fallback",
     is_flag=True,
-    help="Leave operators to the CPU that an accelerator of yours computes wrongly, instead of an "
-    "error.",
+    help="If your own accelerator computes an operator incorrectly, run it on the CPU instead of "
+    "failing.",
 )
 
 
@@ -125,8 +127,8 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
 ORACLE = click.option(
     "--oracle",
     type=OpenChoice(choices),
-    help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels "
-    "[default: the project's; else tflm, and litert for operators that tflm lacks].",
+    help="The oracle that decides: TensorFlow Lite Micro or LiteRT's reference kernels [default: "
+    "the project's, otherwise tflm, and litert for operators that tflm does not support].",
 )
 
 CPU_OPS = click.option(

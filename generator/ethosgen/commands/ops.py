@@ -11,10 +11,10 @@ import click
 def ops(names: tuple[str, ...], as_json: bool) -> None:
     """List the operators that run on an NPU or on the CPU.
 
-    NPU: the products whose compiler knows the operator, and the types that it supports (i8 is
-    int8, f32 float32); for Ethos-U85 the types are measured. Only the compiler can say whether it
-    accepts the operator in your network. CPU: the types that ethosgen has code for. Exact means
-    that the results equal those of TFLite Micro's reference kernels to the last bit.
+    NPU: the products whose compiler supports the operator, with the types (i8 is int8, f32 is
+    float32); for Ethos-U85 the types are measured. Only the compiler can decide whether it accepts
+    the operator in your network. CPU: the types for which ethosgen has code. Exact means that the
+    results equal those of TensorFlow Lite Micro's reference kernels to the last bit.
     """
     from ethosgen.studies.coverage import survey, table
     from ethosgen.values.errors import InputError

@@ -29,22 +29,22 @@ BOARD_OR_NONE = click.option(
     "--board",
     shell_complete=completion.boards,
     metavar="BOARD",
-    help="Board name, e.g. corstone300; with --platform library, --npu alone is enough "
-    "[default with --platform linux: aarch64-linux].",
+    help="Board name, e.g. corstone300; with --platform library you can give only --npu [default "
+    "with --platform linux: aarch64-linux].",
 )
 NPU = click.option(
     "--npu",
     shell_complete=completion.npus,
     metavar="NPU",
-    help="NPU, e.g. ethos-u55-128, or none to run all on the CPU [default: the board's].",
+    help="NPU, e.g. ethos-u55-128, or none to run everything on the CPU [default: the board's].",
 )
 ACCELERATORS = click.option(
     "--accelerator",
     "accelerators",
     metavar="NAME|FOLDER",
     multiple=True,
-    help="An accelerator of your own for what the NPU leaves, by its name or its folder with "
-    "accelerator.toml. Repeatable.",
+    help="Your own accelerator for operators that the NPU does not run: its name, or its folder "
+    "with accelerator.toml. Repeatable.",
 )
 ON = click.option(
     "--on",
@@ -56,76 +56,84 @@ ON = click.option(
 ON_THE_BOARDS = click.option(
     "--on",
     shell_complete=completion.targets,
-    help="Target to run on: qemu, fvp, serial, or with Linux ssh [default: qemu; fvp or serial if "
+    help="Target to run on: qemu, fvp, serial, or ssh for Linux [default: qemu; fvp or serial if "
     "QEMU does not have the board].",
 )
 SAMPLES = click.option(
     "--samples",
     type=click.IntRange(1),
-    help="Number of random samples, from several distributions in turn [default: 10, fewer for "
-    "a large network].",
+    help="Number of random samples, from several distributions in turn [default: 10; fewer for a "
+    "large network].",
 )
 SEED = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed for the random samples.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 INPUT = path_option(
     "--input",
     "input_path",
-    help="Inputs as .npz: one array for each input, by name [default: random samples].",
+    help="Inputs in an .npz file: one array for each input, by name [default: random samples].",
 )
 OUTPUT = click.option(
-    "--output", "output_path", type=click.Path(path_type=Path), help="Write the outputs as .npz."
+    "--output",
+    "output_path",
+    type=click.Path(path_type=Path),
+    help="Write the outputs to an .npz file.",
 )
 IO = click.option(
     "--io",
     type=ValueChoice(["arena", "caller"]),
-    help="Inputs and outputs in the arena (smallest), or in the caller's buffers [default: arena; "
-    "caller with --weights blob].",
+    help="Keep inputs and outputs in the arena (smallest), or in the caller's buffers [default: "
+    "arena; caller with --weights blob].",
 )
 PLATFORM = click.option(
     "--platform",
     type=OpenChoice(lambda: names_of(lambda platform: platform.is_built)),
-    help="Build system of the firmware, or linux for a program [default: baremetal, or linux if "
+    help="Platform of the firmware; linux generates a program [default: baremetal, or linux if "
     "the board runs it].",
 )
 PLATFORM_OR_LIBRARY = click.option(
     "--platform",
     type=OpenChoice(lambda: PLATFORMS),
-    help="Build system of the firmware; linux: a program; library: only the model, for your own "
-    "application [default: baremetal, or linux if the board runs it].",
+    help="Platform of the firmware; linux generates a program, library only the model, for your "
+    "own application [default: baremetal, or linux if the board runs it].",
 )
 MEMORY_MODE = click.option(
     "--memory-mode",
     type=ValueChoice(["sram_only", "shared_sram", "dedicated_sram"]),
-    help="Memories for weights and arena [default: the board's].",
+    help="Which memories hold weights and arena [default: the board's].",
 )
 SECURITY = click.option(
     "--security",
     type=ValueChoice([state.value for state in Security]),
     default=Security.SECURE.value,
     show_default=True,
-    help="TrustZone state of the firmware; non-secure adds a secure image that starts it.",
+    help="TrustZone state of the firmware; non-secure also generates the secure image that starts "
+    "it.",
 )
 WEIGHTS = click.option(
     "--weights",
     type=ValueChoice(["code", "blob"]),
     default="code",
     show_default=True,
-    help="Weights in the code, or in a file apart from it, for external flash and for updates.",
+    help="Put weights into the code, or into a separate file for external flash and for updates.",
 )
 FIDELITY = click.option(
     "--fidelity",
     type=click.FloatRange(0),
     metavar="STEPS",
-    help="Also fail if an output differs by more steps from what the network's own runtime (ONNX "
-    "Runtime for .onnx) computes [default: only report the differences].",
+    help="Also fail if an output differs by more than STEPS steps from the output of the "
+    "network's own runtime (ONNX Runtime for .onnx) [default: only report the differences].",
 )
 GOLDEN = path_option(
     "--golden",
     metavar="FILE",
-    help="Golden outputs (.npz) for the samples in --input, or the uncompiled original (.tflite) "
-    "of a network that is compiled already.",
+    help="Golden outputs (.npz) for the samples in --input, or the original network (.tflite) if "
+    "MODEL is already compiled.",
 )
 
 
@@ -157,7 +165,8 @@ NAMES = click.option(
     "names",
     metavar="NAME",
     multiple=True,
-    help="Prefix of the C functions; once for each MODEL, in order [default: the file's name].",
+    help="Prefix of the C functions; repeat it for each MODEL, in order [default: the file's "
+    "name].",
 )
 DIR = click.argument("directory", type=click.Path(path_type=Path))
 JUNIT = path_option(
@@ -170,8 +179,8 @@ JUNIT = path_option(
 PROFILE = click.option(
     "--profile",
     is_flag=True,
-    help="Also show what each step of a network costs: instructions or cycles of the processor, "
-    "cycles of the NPU.",
+    help="Also show the cost of each step of a network: the processor's instructions or cycles, "
+    "and the NPU's cycles.",
 )
 
 
@@ -203,15 +212,16 @@ def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME=SIZES",
         multiple=True,
         callback=_shapes,
-        help="Shape of an input whose file leaves sizes open, e.g. input=1,3,224,224. Repeatable.",
+        help="Shape of an input, if the file leaves sizes open, e.g. input=1,3,224,224. "
+        "Repeatable.",
     )
     @click.option(
         "--input-layout",
         type=ValueChoice([AS_IS, CHANNELS_LAST]),
         default=AS_IS,
         show_default=True,
-        help="Inputs as in the file, or nhwc: inputs of channels-first networks with the channels "
-        "last, which saves a transpose.",
+        help="Keep the layout of the file, or make inputs of channels-first networks "
+        "channels-last (nhwc), which saves a transpose.",
     )
     @functools.wraps(function)
     def wrapped(
@@ -319,18 +329,18 @@ def with_recipe(
 def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --port, --baud, --reset and --host to a command, passed as `line`.
 
-    It is None without --port and --host. Ports of a pipeline's elements are a dictionary by the
+    `line` is None without --port and --host. For a pipeline, it is a dictionary of ports by the
     elements' names.
     """
 
-    @click.option("--host", metavar="USER@HOST", help="Linux: the computer, as ssh takes it.")
+    @click.option("--host", metavar="USER@HOST", help="For Linux: the computer to run on, by ssh.")
     @click.option(
         "--port",
         "ports",
         metavar="[NAME=]URL",
         multiple=True,
-        help="The board's serial port, or a pyserial URL; NAME=, NAME.before= and NAME.behind= for "
-        "the console and the lines of a pipeline's element.",
+        help="The board's serial port, or a pyserial URL. For an element of a pipeline: NAME= for "
+        "its console, NAME.before= and NAME.behind= for its lines.",
     )
     @click.option("--baud", type=click.IntRange(1), help="Baud rate [default: the board's].")
     @click.option(
@@ -400,7 +410,7 @@ def schema_option(
 ) -> Callable[..., Any]:
     """Return --schema, which prints the JSON schema of some files and ends the command.
 
-    With several `formats`, it takes the name of one, and `schema` gets it.
+    With several `formats`, the option takes the name of one, which `schema` gets.
     """
 
     def print_schema(context: click.Context, _option: click.Parameter, value: str | bool) -> None:
@@ -420,13 +430,13 @@ def schema_option(
 
 
 def require_board(line: Any) -> None:
-    """Raise InputError for ports of elements, where one board runs."""
+    """Raise InputError if ports of elements are given for a single board."""
     if isinstance(line, dict):
         raise InputError("--port NAME=URL is for a pipeline's elements; leave out the name")
 
 
 def require_qemu(on: str | None, **options: Any) -> None:
-    """Raise InputError for what a pipeline does not take: other targets, or a given option."""
+    """Raise InputError for what a pipeline does not support: other targets, or certain options."""
     if on not in ("qemu", None):
         raise InputError(f"a pipeline runs on QEMU; for --on {on}, name the project of one element")
     option = next((name for name, value in options.items() if value is not None), None)

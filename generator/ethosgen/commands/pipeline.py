@@ -52,13 +52,13 @@ def _schema() -> str:
 @click.option(
     "--link",
     type=ValueChoice(["serial", "shared"]),
-    help="Hand over on a serial line, or in shared memory with doorbells [default: serial].",
+    help="Hand over frames on a serial line, or in shared memory with doorbells [default: serial].",
 )
 @path_option(
     "--task-graph",
     "task_graph",
     metavar="FILE.json",
-    help="Cut as this task graph says, which ethosgen place or your own partitioner wrote; instead "
+    help="Cut according to this task graph, from ethosgen place or your own partitioner, instead "
     "of --stages.",
 )
 @NPU
@@ -93,11 +93,11 @@ def pipeline(
     options: OffloadOptions,
     reading: ReadOptions,
 ) -> None:
-    """Cut a network into stages, and generate a project for the element of each.
+    """Cut a network into stages, and generate a project for each stage's element.
 
-    The slowest stage is as fast as possible, by estimated cycles and the link's bandwidth, and each
-    fits its element's memories. Each project runs its part of the network on the frames that the
-    element before hands over.
+    The cuts make the slowest stage as fast as possible, by estimated cycles and the link's
+    bandwidth, and each stage fits its element's memories. Each project runs its part of the network
+    on the frames that the previous element hands over.
     """
     from ethosgen.flow.planning import read
     from ethosgen.systems.staging import create_pipeline

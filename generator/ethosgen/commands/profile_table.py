@@ -10,13 +10,13 @@ _COPY = "DMA "
 """The start of a copy's line in a trace."""
 Row = tuple[str, ...]
 _RUNS = 3
-"""The column of runs, which is left out without subgraphs."""
+"""The column of runs, which is omitted without subgraphs."""
 _WIDEST = 48
 """Most characters of a name in the table; --json has all of them."""
 
 
 def profile_lines(profile: Profile) -> list[str]:
-    """Return a line for each step and operator on the NPU, with a head and a sum."""
+    """Return a line for each step and each operator on the NPU, with a header and a sum."""
     rows: list[Row] = [("step", "operators", "on", "runs", profile.unit, "share", "NPU cycles")]
     depths: list[int] = []
     subgraphs: set[tuple[int, str]] = set()

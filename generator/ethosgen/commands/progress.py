@@ -43,7 +43,7 @@ class Progress:
         return Watch(self._announce)
 
     def show(self, line: str) -> None:
-        """Print a line of the command's answer while it works."""
+        """Print a line of the command's output while it works."""
         if self._status is not None:
             self._status.stop()  # else both would be on one line of the terminal
         click.echo(line)
@@ -57,7 +57,7 @@ class Progress:
             self._status.update(text)
 
     def _talk(self) -> None:
-        """Show that the command still works, until it ends; show the time of a long phase."""
+        """Show that the command is still working, until it ends; show the time of a long phase."""
         started = time.monotonic()
         while not self._ended.wait(EVERY_S):
             line = f"{self._text} ({time.monotonic() - started:.0f} s so far)"

@@ -27,15 +27,15 @@ from ethosgen.values.recipe import Recipe
 @click.option(
     "--ci-ethosgen",
     metavar="WHEEL|ADDRESS",
-    help="What the workflow installs: a wheel's path, git+https://... [default: a wheel of this "
-    "ethosgen, stored in the project].",
+    help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
+    "of this ethosgen, stored in the project].",
 )
 def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: str | None) -> None:
     """Generate a project: the model as a C library, and an application around it.
 
-    With several models, each gets its own library; they share the NPU's driver and one arena of the
-    size that the largest needs. Running it again on a project keeps its application, and the models
-    that are not named.
+    With several models, each gets its own library; they share the NPU's driver and one arena, which
+    is as large as the largest needs. If the project exists, its application is kept, and so are its
+    models that are not named.
     """
     from ethosgen import flow
 

@@ -1,4 +1,4 @@
-"""`ethosgen quantize`: from a float network to a quantized one."""
+"""`ethosgen quantize`: quantize a float network."""
 
 import json
 import math
@@ -25,8 +25,8 @@ _LONGEST_NAME = 40
     "--data",
     required=True,
     metavar="DATA",
-    help="Calibration data: typical inputs as .npz, one array for each input, by name; or a folder "
-    "of .npy files.",
+    help="Calibration data: typical inputs in an .npz file, one array for each input, by name; or "
+    "a folder of .npy files.",
 )
 @path_option(
     "-o",
@@ -51,12 +51,12 @@ _LONGEST_NAME = 40
 @path_option(
     "--labels",
     metavar="FILE.npy",
-    help="Classes of the samples in --test-data (or --data): compare the accuracy.",
+    help="Labels of the samples in --test-data (or --data), to compare the accuracy.",
 )
 @path_option(
     "--test-data",
     metavar="DATA",
-    help="Samples that --labels classifies, in the same form as --data [default: --data].",
+    help="Samples for --labels, in the same form as --data [default: --data].",
 )
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
 @JSON
@@ -73,9 +73,9 @@ def quantize(
 ) -> None:
     """Quantize a float network (.onnx, .tflite, .pt2) to int8 with calibration data.
 
-    Each format is quantized by the quantizer of its own world: ONNX Runtime's, LiteRT's, PyTorch's.
-    The table shows how far each layer's result is from the float network's; if it is too far, the
-    layers to keep in float are named.
+    Each format has its own quantizer: ONNX Runtime's, LiteRT's, PyTorch's. The table shows the
+    error of each layer against the float network. If the error is too large, the report names
+    layers to keep in float.
     """
     from ethosgen.studies.quantization import quantize
 

@@ -27,7 +27,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.recipe import Recipe
 
 _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
-"""Parameters that only say where results go; the command in the report is without them."""
+"""Parameters that only name output files; the command in the report omits them."""
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -36,8 +36,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--on",
     shell_complete=completion.targets,
-    help="Target to run and measure on, or simulate for estimates alone [default: qemu if it runs "
-    "the board, else simulate].",
+    help="Target to run and measure on, or simulate for estimates only [default: qemu if it runs "
+    "the board, otherwise simulate].",
 )
 @with_samples()
 @click.option(
@@ -71,15 +71,15 @@ def report(
     """Write one page about a network: what runs where and why, time, memory, exactness, sizes.
 
     The page is one file that opens without a network connection. With --board, QEMU runs the
-    firmware and its steps are measured; without, the times are estimates. --json prints what the
-    page shows, and writes it only if -o names it.
+    firmware and its steps are measured; otherwise the times are estimates. --json prints what the
+    page shows, and writes the page only with -o.
 
     \b
         ethosgen report MODEL.tflite --board corstone300 -o report.html
         ethosgen report MODEL.tflite --npu ethos-u85-256 --perfetto trace.json
 
-    Exit status 0 means that every output of every sample equals TensorFlow Lite Micro's; 1 that
-    one differs (the page is written all the same).
+    Exit status 0 means that every output of every sample equals TensorFlow Lite Micro's; 1 that one
+    differs (the page is still written).
     """
     from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
 
@@ -124,7 +124,7 @@ def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
 
 
 def _command(context: click.Context) -> str:
-    """Return the command as the user gave it, without where its results go."""
+    """Return the command as the user typed it, without its output files."""
     words = ["ethosgen", "report"]
     for parameter in context.command.params:
         name = parameter.name or ""

@@ -32,10 +32,10 @@ _FOR_SAMPLES = (
     *("network", "input_path", "output_path", "golden"),
     *("fidelity", "samples", "oracle", "profile"),
 )
-"""The parameters that an application does not take: they are for networks on samples."""
+"""The parameters that do not apply to an application, only to networks on samples."""
 
 
-@click.command(short_help="Run a built project, and compare what it computes")
+@click.command(short_help="Run a built project, and compare its outputs")
 @DIR
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @ON_THE_BOARDS
@@ -74,10 +74,10 @@ def run(
     build_directory: Path | None,
     harness: bool,
 ) -> None:
-    """Run a built project, or a pipeline, and compare its outputs with the golden ones.
+    """Run a built project, or a pipeline, and compare its outputs with the golden outputs.
 
-    A project with an application (project --app) runs that, with FILES as what its sensor gives
-    [default: a drawn input], and compares what it prints.
+    If the project has an application (project --app), run that instead, with FILES in place of its
+    sensor [default: random input], and compare the lines that it prints.
     """
     from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
@@ -116,7 +116,7 @@ def run(
 
 
 def _tell_edits(directory: Path) -> Any:
-    """Warn if the library is not as generated; return the files that differ."""
+    """Warn if the library was edited since it was generated; return the files that differ."""
     from ethosgen.project import find_edits, open_project
 
     edits = find_edits(open_project(directory))

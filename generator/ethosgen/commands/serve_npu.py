@@ -1,4 +1,4 @@
-"""`ethosgen serve-npu`: the NPU of another process; not for interactive use."""
+"""`ethosgen serve-npu`: serve as the NPU of another process; not for interactive use."""
 
 import sys
 

@@ -24,8 +24,8 @@ from ethosgen.values.source import ReadOptions
 _SAMPLES = click.option(
     "--samples",
     type=click.IntRange(1),
-    help="Number of random samples, from several distributions in turn [default: 10, fewer for "
-    "a large network, 1 with --trace or --dump].",
+    help="Number of random samples, from several distributions in turn [default: 10; fewer for a "
+    "large network; 1 with --trace or --dump].",
 )
 
 
@@ -35,8 +35,8 @@ _SAMPLES = click.option(
     "--npu",
     shell_complete=completion.npus,
     metavar="NPU",
-    help="NPU, e.g. ethos-u65-256, or none to run all on the CPU [default: what MODEL was compiled "
-    "for, or ethos-u55-128].",
+    help="NPU, e.g. ethos-u65-256, or none to run everything on the CPU [default: the NPU that "
+    "MODEL was compiled for, or ethos-u55-128].",
 )
 @ACCELERATORS
 @with_offloading
@@ -44,7 +44,9 @@ _SAMPLES = click.option(
 @with_samples(_SAMPLES)
 @OUTPUT
 @click.option("--trace", is_flag=True, help="List each operation of the NPU, with its data.")
-@click.option("--no-times", is_flag=True, help="Omit times from the list, so that runs compare.")
+@click.option(
+    "--no-times", is_flag=True, help="Omit times from the list, so that you can compare runs."
+)
 @click.option(
     "--dump",
     "dumps",
@@ -69,10 +71,8 @@ def simulate(
 ) -> None:
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
 
-    \b
-    To find the first operation where two runs differ:
-        ethosgen simulate MODEL.tflite --trace --no-times > one.txt
-        diff one.txt other.txt
+    \b To find the first operation in which two runs differ: ethosgen simulate MODEL.tflite --trace
+    --no-times > one.txt diff one.txt other.txt
     """
     from ethosgen import flow
     from ethosgen.flow import inspection

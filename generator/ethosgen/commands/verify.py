@@ -30,14 +30,15 @@ from ethosgen.values.recipe import Recipe
 @PROFILE
 @JSON
 @JUNIT
-@click.option("--flash", "flasher", metavar="TOOL", help="First flash the board with this tool.")
+@click.option("--flash", "flasher", metavar="TOOL", help="Flash the board with this tool first.")
 @click.option(
     "--app-input",
     "app_files",
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="With --app: a file for what the application's sensor gives; repeatable [default: drawn].",
+    help="With --app: a file in place of the application's sensor. Repeatable [default: random "
+    "input].",
 )
 @with_line
 def verify(
@@ -56,7 +57,8 @@ def verify(
 
     Several networks go into one firmware with one arena and run in turn. Exit status 0 means that
     every output of every sample equals TensorFlow Lite Micro's. With --app the application runs
-    too, and every line that it prints must be what follows from TensorFlow Lite Micro's outputs.
+    too, and every line that it prints must equal the line that follows from TensorFlow Lite Micro's
+    outputs.
     """
     from ethosgen import flow
 

@@ -18,17 +18,23 @@ FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 _PROJECT = click.Path(path_type=Path)
 
 
-@click.group(cls=Group, short_help="Make, show and check files of weights for --weights blob")
+@click.group(cls=Group, short_help="Create, show and check files of weights for --weights blob")
 def weights() -> None:
-    """Make, show and check files of weights for projects with --weights blob."""
+    """Create, show and check files of weights for projects with --weights blob."""
 
 
 @weights.command()
 @FILE
-@click.option("--for", "directory", metavar="PROJECT", type=_PROJECT, help="Check it for this.")
+@click.option(
+    "--for",
+    "directory",
+    metavar="PROJECT",
+    type=_PROJECT,
+    help="Also check that this project's code accepts it.",
+)
 @JSON
 def info(file: Path, directory: Path | None, as_json: bool) -> None:
-    """Show a file of weights, and check that it is whole.
+    """Show a file of weights, and check that it is intact.
 
     With --for, exit status 0 means that the project's code accepts it.
     """
@@ -57,7 +63,7 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
     "--for", "directory", metavar="PROJECT", type=_PROJECT, required=True,
     help="The project whose code runs the network.",
 )  # fmt: skip
-@click.option("--network", metavar="NAME", help="The network's name, in a project of several.")
+@click.option("--network", metavar="NAME", help="The network's name, if the project has several.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The file [default: NAME.weights]."
 )
@@ -67,7 +73,7 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="A number in the file, by which an application may choose the newest.",
+    help="A number in the file, by which an application can choose the newest.",
 )
 @click.option(
     "--verify",
@@ -91,9 +97,9 @@ def build(
     reading: ReadOptions,
     as_json: bool,
 ) -> None:
-    """Make the file of weights of a retrained network, for the code of a project.
+    """Create the file of weights of a retrained network, for the code of a project.
 
-    It is refused if the network needs other code, with what differs.
+    If the network needs other code, the command fails and says what differs.
     """
     from ethosgen.flow.weights import build_weights, verify_weights
     from ethosgen.verdict.judgement import Inputs

@@ -44,7 +44,7 @@ def written_text(written: Any) -> str:
 
 
 def _own_figure(plan: Plan) -> str:
-    """Return the compiler's figure for the arena, if a compiler had a part in it."""
+    """Return the compiler's figure for the arena, if a compiler planned a part of it."""
     if plan.accelerator is None:
         return ""
     return f" ({plan.compiler}'s own figure: {plan.sram_bytes} B)"
@@ -103,7 +103,7 @@ def _share_line(share: Any) -> str:
 
 
 def placing_lines(placings: Sequence[Placing]) -> list[str]:
-    """Say of each operator who has it, why, and what each offered; of alike ones once."""
+    """Say what runs each operator, why, and what each backend offered; alike operators once."""
     alike: dict[tuple[str, ...], list[Placing]] = {}
     for placing in placings:
         shown = (
@@ -266,7 +266,7 @@ def application_lines(application: ApplicationReport | None) -> list[str]:
 
 
 def application_text(application: ApplicationReport) -> str:
-    """Describe the run of an application, whose lines were shown as they came."""
+    """Describe the run of an application, whose lines were shown as they arrived."""
     names = " and ".join(application.networks)
     work = f"  {application.work.text(application.items)}\n" if application.work else ""
     return (
@@ -318,7 +318,7 @@ def _next_step(report: Any) -> str:
 
 
 def _title(oracle: str) -> str:
-    """Return an oracle's full name; a manifest may come from an ethosgen with others."""
+    """Return an oracle's full name; another ethosgen's manifest may name others."""
     return ORACLES[oracle].title if oracle in ORACLES else oracle
 
 

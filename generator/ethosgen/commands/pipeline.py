@@ -123,7 +123,7 @@ def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
         return ()
     if stages is not None:
         raise InputError("--task-graph says how many stages there are; omit --stages")
-    from ethosgen.systems.given_cuts import read_cuts
+    from ethosgen.stages.task_cuts import read_cuts
 
     return read_cuts(path)
 
@@ -131,7 +131,7 @@ def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
 def _boundaries(
     spans: tuple[tuple[int, int], ...], network: Any, system: Any, title: str
 ) -> tuple[int, ...]:
-    from ethosgen.systems.given_cuts import boundaries_of
+    from ethosgen.stages.task_cuts import boundaries_of
 
     if len(spans) != len(system.elements):
         raise InputError(

@@ -22,7 +22,7 @@ from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.given import require_inputs
+from ethosgen.verdict.golden_file import require_inputs
 from ethosgen.verdict.judgement import USUAL, Criteria, Inputs
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
-from ethosgen.verdict.given import require_inputs
+from ethosgen.verdict.golden_file import require_inputs
 from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
 
 

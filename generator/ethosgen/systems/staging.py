@@ -145,7 +145,7 @@ def find_boundaries(
 
     boundaries = balance(cuts, len(system.elements), cost)
     if boundaries is None:
-        raise CapacityError((_given_too_large if chosen else _too_large)(estimates, cuts))
+        raise CapacityError((_chosen_too_large if chosen else _too_large)(estimates, cuts))
     return boundaries
 
 
@@ -189,7 +189,7 @@ def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     )
 
 
-def _given_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
+def _chosen_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     """Say which stage between given cuts does not fit its element."""
     network = estimates.network
     for k, (start, stop) in enumerate(pairwise(cuts)):

@@ -15,7 +15,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.given import GIVEN
+from ethosgen.verdict.golden_file import GIVEN
 from ethosgen.verdict.trial import Make, Trial, try_out
 
 LIMIT_S = 60.0

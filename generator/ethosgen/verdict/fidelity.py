@@ -11,7 +11,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import CHANNELS_LAST, Source
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.given import holds_outputs, measure_given
+from ethosgen.verdict.golden_file import holds_outputs, measure_golden_file
 from ethosgen.verdict.judgement import Criteria
 
 
@@ -51,7 +51,7 @@ def measure_fidelity(
     """
     source, limit = network.source, criteria.fidelity
     if criteria.golden is not None and holds_outputs(criteria.golden):
-        return measure_given(network, outputs, criteria.golden, limit)
+        return measure_golden_file(network, outputs, criteria.golden, limit)
     runtime = RUNTIMES.get(source.format) if source else None
     if source is None or runtime is None:
         return None

@@ -17,7 +17,7 @@ from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays, Comparison
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.given import compare_given, holds_outputs
+from ethosgen.verdict.golden_file import compare_golden_file, holds_outputs
 from ethosgen.verdict.trial import question_of
 
 
@@ -89,7 +89,7 @@ def judge(
     """
     original = criteria.golden
     if original is not None and holds_outputs(original):
-        return compare_given(network, outputs, original, criteria.fidelity), None
+        return compare_golden_file(network, outputs, original, criteria.fidelity), None
     if original is not None:
         theirs = read(original)
         if is_compiled(theirs):

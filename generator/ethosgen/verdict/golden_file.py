@@ -31,7 +31,7 @@ def require_inputs(golden: Path | None, are_given: bool) -> None:
         )
 
 
-def load_given(path: Path, network: Network, count: int) -> list[Arrays]:
+def load_golden_file(path: Path, network: Network, count: int) -> list[Arrays]:
     """Return the golden outputs of `count` samples by the names of the network's outputs.
 
     Raises InputError for a file that does not fit the network or the samples.
@@ -45,21 +45,21 @@ def load_given(path: Path, network: Network, count: int) -> list[Arrays]:
     return outputs
 
 
-def compare_given(
+def compare_golden_file(
     network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
 ) -> Comparison:
     """Compare outputs with a file's: all must be equal, or within the limit in steps if any."""
-    theirs = load_given(path, network, len(outputs))
+    theirs = load_golden_file(path, network, len(outputs))
     title = f"the outputs in {path.name}"
     compared = replace(compare(GIVEN, list(outputs), theirs), title=title)
-    if limit is None or not measure_given(network, outputs, path, limit).passed:
+    if limit is None or not measure_golden_file(network, outputs, path, limit).passed:
         return compared
     return replace(compared, mismatches=0, close=compared.mismatches, first=None)
 
 
-def measure_given(
+def measure_golden_file(
     network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
 ) -> Fidelity:
     """Return the fidelity of outputs to a file's, in steps."""
-    theirs = load_given(path, network, len(outputs))
+    theirs = load_golden_file(path, network, len(outputs))
     return compare_fidelity(network, outputs, theirs, path.name, "", limit)

@@ -66,7 +66,7 @@ def test_samples_are_those_of_the_commands(path: Path) -> None:
         chosen = choose_samples(network, inputs_of(network, {"inputs": arrays}))
         assert len(chosen) == 6
         np.testing.assert_array_equal(chosen[5][name], wanted[5][name])
-        assert inputs_of(path, {"inputs": arrays}).drawn(6) is None
+        assert inputs_of(path, {"inputs": arrays}).drawn(network, 6) is None
 
 
 def test_wrong_arrays_are_named(path: Path, two_inputs: Path) -> None:

@@ -1,10 +1,10 @@
-"""Joins the steps: read, offload, compile, render, build, run, compare.
+"""Combines the steps: read, offload, compile, render, build, run, compare.
 
     .tflite ──▶ Model ──▶ Plan ──▶ Program ──▶ Project ──▶ ELF ──▶ Outcome ──▶ Report
 
-Every function takes a Watch, which times the steps and reports the current one. They are
-imported on first use: compilers take seconds to load. So are the names below, as a worker process
-needs only its own module.
+Every function takes a Watch, which times the phases and reports the current one. The names below
+are imported on first use, because compilers take seconds to load, and a worker process needs only
+its own module.
 """
 
 from importlib import import_module

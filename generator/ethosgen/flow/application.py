@@ -1,4 +1,4 @@
-"""Runs a project's application on a target, and compares its lines with those that must come."""
+"""Runs a project's application on a target, and compares its lines with the expected ones."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ OnLine = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Feed:
-    """What the host sends to an application: files, or items drawn from a seed."""
+    """What the host sends to an application: files, or random items from a seed."""
 
     paths: tuple[Path, ...] = ()
     seed: int = 0
@@ -52,7 +52,7 @@ class Feed:
 
 
 NO_FILES = Feed()
-"""Drawn items."""
+"""Random items."""
 
 
 def run_and_compare(
@@ -67,7 +67,7 @@ def run_and_compare(
 ) -> ApplicationReport:
     """Run an application on its input, and compute the lines that it must print.
 
-    `networks` are the project's, in order. `on_line` gets each line when it comes.
+    `networks` are the project's, in order. `on_line` gets each line when it arrives.
     """
     from ethosgen.targets.feed import run_application
 
@@ -117,7 +117,7 @@ def _seconds(application: Application, items: int, settings: Settings) -> float 
 
 
 class _Oracles:
-    """Answers samples of a project's networks by the oracles that decide; keeps their names."""
+    """Runs the deciding oracles on samples of a project's networks; keeps their names."""
 
     def __init__(self, networks: Sequence[Network], info: "ProjectInfo") -> None:
         self._networks = networks
@@ -134,7 +134,7 @@ class _Oracles:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Return the numbers of an application's settings.h and its labels, as they are now."""
+    """Return the current numbers in an application's settings.h, and its labels."""
     numbers = {name: int(value) for name, value in _SETTING.findall(_read(folder / _SETTINGS))}
     labels = folder / _LABELS
     return Settings(numbers, _LABEL.findall(_read(labels)) if labels.exists() else ())

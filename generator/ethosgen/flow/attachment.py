@@ -1,4 +1,4 @@
-"""Run a firmware of the user's on QEMU with the NPU model."""
+"""Run the user's firmware on QEMU with the NPU model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,9 +27,9 @@ def attach_firmware(
 ) -> FirmwareEnd:
     """Run an ELF on stock QEMU with the NPU model until it ends; its console is the terminal.
 
-    `loaded` are ELFs to load beside it, such as the non-secure firmware that a secure image starts.
-    InputError for a file that is no ELF for Arm, a board that QEMU does not run, or `troubles` of
-    an NPU that is not there.
+    `loaded` are other ELFs to load, such as the non-secure firmware that a secure image starts.
+    InputError for a file that is not an ELF for Arm, a board that QEMU does not run, or `troubles`
+    without an NPU.
     """
     for image in (elf, *loaded):
         check_elf(image)
@@ -65,7 +65,7 @@ def attach_firmware(
 def _require_machine(board: Board) -> None:
     """Raise InputError for a board that QEMU does not run itself.
 
-    A stand-in has other addresses, so a firmware that was linked for the board does not run there.
+    A stand-in has other addresses, so firmware that was linked for the board does not run there.
     """
     if board.run.qemu is None:
         other = f"; link the firmware for '{board.run.stand_in}'" if board.run.stand_in else ""

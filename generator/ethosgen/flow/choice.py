@@ -1,10 +1,10 @@
 """Choose operators to keep on the CPU because the accelerator is estimated to be slower.
 
 Operators at the ends of a partition can stay on the CPU, one after another, as long as each is
-cheaper there: they split nothing, so no additional partition is needed. An operator in the middle
-can stay if it saves more than the start of an additional partition costs. A partition that costs
-less on the CPU than what is left of it, including its start, stays there completely. The choice is
-used only if the compiler's estimate of the whole plan, in which operators overlap, confirms it.
+cheaper there: they do not split the partition. An operator in the middle can stay if it saves more
+than the start of an additional partition costs. If the rest of a partition, including its start,
+costs more than on the CPU, the whole partition stays on the CPU. The choice is used only if the
+compiler's estimate of the whole plan, in which operators overlap, confirms it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def faster_plan(
 
 @dataclass(frozen=True)
 class Costs:
-    """An accelerator's offers, and the CPU's cycles of each operator, None if unknown."""
+    """An accelerator's offers, and the CPU's cycles for each operator, None if unknown."""
 
     offers: Mapping[OperatorIndex, Offer]
     cpu: Sequence[int | None]
@@ -77,12 +77,12 @@ class Costs:
         return None if None in cycles else sum(c for c in cycles if c is not None)
 
     def saving(self, index: OperatorIndex) -> int:
-        """Return the cycles that an operator takes less on the CPU; 0 if those are unknown."""
+        """Return the cycles that an operator saves on the CPU; 0 if unknown."""
         cpu = self.cpu[index]
         return 0 if cpu is None else self.npu(index) - cpu
 
     def of_plan(self, plan: Plan, chosen: Mapping[OperatorIndex, str]) -> int:
-        """Return the cycles of a plan, without operators that are on the CPU in any case."""
+        """Return the cycles of a plan, without operators that can run only on the CPU."""
         starts = self.start(self.parts[0]) * len(plan.partitions)
         return (plan.npu_cycles or 0) + starts + sum(self.cpu[i] or 0 for i in chosen)
 

@@ -1,4 +1,4 @@
-"""What one configuration of a network costs: its time and memory by estimates, its exactness."""
+"""The cost of one configuration of a network: estimated time and memory, and exactness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,8 @@ SRAM = ("sram", "tcm")
 class Place:
     """A network on a board, in the memory mode that was chosen, and how it is planned there.
 
-    With `reserve`, its weights are apart, and scratches have those sizes, or room for others.
+    With `reserve`, its weights are apart from the code, and scratches have those sizes, or a
+    reserve.
     """
 
     network: Network
@@ -122,9 +123,9 @@ def cost_of(program: Program, place: Place) -> Cost:
 
 
 def _energy(cost: Cost, board: Board) -> Energy | None:
-    """Return the energy of an inference, None if the power of what computes is not published.
+    """Return the energy of an inference, None if the core's power is not published.
 
-    No board file has an NPU's power, so only what runs on the CPU alone has a figure.
+    No board file has an NPU's power, so only networks on the CPU alone have a figure.
     """
     power, seconds = board.cpu.power, cost.seconds
     if power is None or seconds is None or cost.partitions or cost.unknown_operators:
@@ -133,7 +134,7 @@ def _energy(cost: Cost, board: Board) -> Energy | None:
 
 
 def sram_bytes(program: Program, board: Board, mode: str) -> int:
-    """Return the bytes of a network's parts that lie in SRAM in a memory mode."""
+    """Return the bytes of a network's parts that are in SRAM in a memory mode."""
     chosen, sizes = board.placement(mode).npu_parts(), part_sizes(program, board)
     return sum(
         sizes[part] for part, memory in chosen.items() if board.memories[memory].kind in SRAM

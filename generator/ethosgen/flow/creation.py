@@ -37,9 +37,9 @@ from ethosgen.values.watch import Watch
 
 @dataclass(frozen=True)
 class Written:
-    """A project on disk: `files` are those written by this call, none if it was up to date.
+    """A project on disk: `files` are the files that this call wrote, none if it was up to date.
 
-    `choices` are those that a limit of the SRAM made, in the order of `programs`.
+    `choices` are the schedules chosen for an SRAM limit, in the order of `programs`.
     """
 
     directory: Path
@@ -66,7 +66,7 @@ def create_project(
 ) -> Written:
     """Generate a project in `directory`, by default named after one of the networks.
 
-    If a project of several networks is already there and the recipe names only some of them, the
+    If the project already exists with several networks and the recipe names only some of them, the
     others are generated again with the options that the project stores.
     """
     from ethosgen.project import render, write
@@ -152,7 +152,7 @@ def _read_labels(recipe: Recipe, networks: Sequence[Network]) -> tuple[str, ...]
 
 
 def _stored_app(directory: Path) -> str | None:
-    """Return the application of the project that is already there."""
+    """Return the application of the existing project."""
     from ethosgen.project import is_project, open_project
 
     return open_project(directory).app if is_project(directory) else None
@@ -208,7 +208,7 @@ def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
 
 
 def _with_the_others(wanted: list[_Wanted], directory: Path, watch: Watch) -> list[_Wanted]:
-    """Return the networks in the existing project's order, with those that it keeps."""
+    """Return the networks in the existing project's order, including those that it keeps."""
     from ethosgen.project import is_project, open_project
 
     by_name = {ours.network.name: ours for ours in wanted}

@@ -48,7 +48,7 @@ _COMPILERS = {GCC.name: "newlib", linux_gcc().name: "glibc"}
 class Finding:
     """A package or tool to find; `remedy` is the command that installs it, or other advice.
 
-    What is `optional` serves only some formats; without it, nothing is wrong.
+    An `optional` one serves only some formats; it is no fault if it is missing.
     """
 
     name: str
@@ -71,8 +71,8 @@ class Finding:
 def examine() -> list[Finding]:
     """Find Python packages and external tools, in the order in which they are used.
 
-    Each tool is the one that a build or a run would start. Those that only some projects need are
-    examined if a variable names them.
+    Each tool is the one that a build or a run would start. Tools that only some projects need are
+    examined only if a variable names them.
     """
     environments = map(_environment, ENVIRONMENTS.values())
     linux = (_tool(tool, optional=True) for tool in LINUX_TOOLS)
@@ -88,7 +88,7 @@ def examine() -> list[Finding]:
 
 
 def install(name: str, watch: Watch) -> Finding:
-    """Install an extra, or make the Python environment of one, and find it then."""
+    """Install an extra, or create its Python environment, and examine it afterwards."""
     from ethosgen.host import installation
 
     if name in EXTRAS:
@@ -99,7 +99,7 @@ def install(name: str, watch: Watch) -> Finding:
 
 
 def _plugins() -> Iterator[Finding]:
-    """Find plug-ins; each registry is asked for its own, so that it refuses what it cannot take."""
+    """Find plug-ins; each registry lists its own, so that it can refuse unsuitable ones."""
     from ethosgen.aot.libraries import libraries
 
     for extension in Extension:
@@ -130,7 +130,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _tool(tool: Tool, optional: bool = False) -> Finding:
-    """Find a tool; an optional one that a variable names must be there all the same."""
+    """Find a tool; an optional one that a variable names must exist."""
     named = os.environ.get(tool.variable)
     remedy = f"correct or unset {tool.variable}" if named else tool.install_command
     try:
@@ -153,7 +153,7 @@ def _extra(extra: Extra) -> Finding:
 
 
 def _environment(environment: Environment) -> Finding:
-    """Find an environment; only its installation imports the packages, which takes torch 10 s."""
+    """Find an environment; only installing it imports the packages, 10 s for torch."""
     named = os.environ.get(environment.variable)
     remedy = f"correct or unset {environment.variable}" if named else environment.install_command
     try:
@@ -168,7 +168,7 @@ def _environment(environment: Environment) -> Finding:
 
 
 def _fault(tool: Tool, path: Path) -> str:
-    """Return the fault of an installed program, which is started for this; "" if it works."""
+    """Start an installed program and return its fault, "" if it works."""
     try:
         run_command([str(path), "--version"], _LIMIT_S)
         if tool.name in _COMPILERS:

@@ -50,7 +50,7 @@ def _check_target(board: Board, on: str, platform: str, accelerators: Sequence[P
 
 
 def _without_stand_in(board: Board, on: str, platform: str) -> str:
-    """Return the board to name instead of one that only bare metal runs on a stand-in, if any."""
+    """Return the board to use instead of one whose stand-in only bare metal supports, if any."""
     facts = load_board(board.name) if board.name in board_names() else board
     name = facts.run.stand_in if on == "qemu" else None
     if name is None or platform not in load_board(name).platforms:
@@ -143,9 +143,9 @@ def run_project(
 
 
 def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
-    """Return the firmware that was built for a target; InputError if there is none, or an old one.
+    """Return the firmware that was built for a target; InputError if it is missing or out of date.
 
-    `build` is west's build directory, if it is not the project's.
+    `build` is west's build directory, if it is not in the project.
     """
     from ethosgen.targets import require_target
     from ethosgen.toolchain import require_fresh, toolchain_of
@@ -205,10 +205,10 @@ def verify(
     feed: Feed = NO_FILES,
     watch: Watch,
 ) -> Report | FirmwareReport:
-    """Run all stages in a temporary directory, to check networks on a board.
+    """Run all steps in a temporary directory, to check networks on a board.
 
     Several networks go into one firmware and run in turn. With `profile` it counts each step. If
-    the recipe has an application, that runs on the `feed`, and the report has its own.
+    the recipe has an application, it runs on the `feed`, and the report includes the application's.
     """
     from ethosgen.project import open_project
     from ethosgen.targets import require_target
@@ -249,7 +249,7 @@ def verify(
 def _with_choices(
     report: Report | FirmwareReport, choices: Sequence[SramChoice]
 ) -> Report | FirmwareReport:
-    """Return a report whose networks have what a limit of the SRAM chose for them."""
+    """Return a report whose networks have the schedules chosen for an SRAM limit."""
     if not choices:
         return report
     if isinstance(report, Report):
@@ -261,7 +261,7 @@ def _with_choices(
 
 
 def _check_one(count: int, options: RunOptions, remedy: str) -> None:
-    """Refuse options for one network if there are several, and those that lack another."""
+    """Refuse options for one network if there are several, and options that need another one."""
     inputs, golden = options.inputs, options.criteria.golden
     require_inputs(golden, inputs.are_given)
     for option, value in (
@@ -278,7 +278,8 @@ def flash_project(
 ) -> Path:
     """Write a project's firmware to its board, for which it was built; return the ELF.
 
-    That is its application, if it has one, unless `harness` asks for the server of inferences.
+    This is its application, if it has one, unless `harness` selects the firmware that serves
+    inferences.
     """
     from ethosgen.targets.flasher import flash_images
     from ethosgen.toolchain import find_built, require_fresh

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The samples of a run, where their outputs go, and what these are compared with.
+    """The samples of a run, where their outputs go, and what the outputs are compared with.
 
-    `line` reaches a board or a computer. With `profile` reports have the costs of steps.
+    `line` connects to a board or a computer. With `profile` reports have the costs of steps.
     """
 
     inputs: Inputs
@@ -50,10 +50,10 @@ def run_and_judge(
     options: RunOptions,
     watch: Watch,
 ) -> Report | FirmwareReport:
-    """Run samples of networks, one of each in turn so that they interfere, and compare all.
+    """Run samples of networks, one of each in turn so that faults show, and compare all outputs.
 
-    `networks` are by their index in the project. Returns a Report for one, a FirmwareReport for
-    several. The criteria's oracle decides in place of the project's.
+    `networks` has the networks by their index in the project. Returns a Report for one, a
+    FirmwareReport for several. The criteria's oracle overrides the project's.
     """
     inputs, criteria = options.inputs, options.criteria
     require_runtime(networks.values(), criteria)
@@ -109,7 +109,7 @@ def _together(reports: Sequence[Report], built: "Built", watch: Watch) -> Firmwa
 
 
 def _stand_in(board: "Board") -> str | None:
-    """Name the board, and its processor, that QEMU runs in place of another."""
+    """Name the board that stands in on QEMU, and its processor."""
     emulated = board.on_qemu
     if emulated is None or emulated is board:
         return None
@@ -117,7 +117,7 @@ def _stand_in(board: "Board") -> str | None:
 
 
 def _secure_side(info: "ProjectInfo", built: "Built") -> SecureSide | None:
-    """Return the evidence of a non-secure run, which fails without it; None for a secure one."""
+    """Return the evidence of a non-secure run, which fails without it; None for a secure run."""
     from ethosgen.targets import expected_evidence, secure_image
     from ethosgen.toolchain import measure_elf
 
@@ -167,7 +167,7 @@ def _profile(network: Network, results: Sequence[Sample], make: Make) -> Profile
 
 
 def _interleave(samples: Mapping[int, Sequence[Arrays]]) -> list[tuple[int, Arrays]]:
-    """Return first samples, second samples, …, which reveals corruption of another's memory."""
+    """Return all first samples, all second samples, …, to reveal corruption of another's memory."""
     rounds = zip_longest(*samples.values())
     return [
         (index, sample)
@@ -225,13 +225,13 @@ def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
-    """Return the largest of each figure; not every sample has all, as runs take turns."""
+    """Return the maximum of each figure; samples lack some, as networks run in turn."""
     names = dict.fromkeys(name for counters in figures for name in counters)
     return {name: max(counters.get(name, 0) for counters in figures) for name in names} or None
 
 
 def _spread(times_ns: Sequence[int]) -> dict[str, int] | None:
-    """Return the least, the median and the most."""
+    """Return the minimum, the median and the maximum."""
     if not times_ns:
         return None
     ordered = sorted(times_ns)

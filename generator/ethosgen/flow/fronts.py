@@ -9,11 +9,11 @@ from ethosgen.values.schedule import Schedule, Strategy
 RATIO = 0.9
 """The ratio of one arena limit to the next larger one that is tried."""
 STEPS = 24
-"""The most limits that are tried: down to a twelfth."""
+"""Maximum number of limits to try: down to a twelfth."""
 STUCK = 3
-"""The search ends after so many limits in a row that save nothing."""
+"""The search ends after this many limits in a row that save nothing."""
 GRAIN = 16
-"""Limits are multiples of so many bytes, as Vela's allocations are."""
+"""Limits are multiples of this many bytes, as are Vela's allocations."""
 
 Attempt = Callable[[Schedule], Cost | None]
 """Compiles with a schedule; returns None for one that is refused."""
@@ -22,7 +22,7 @@ Attempt = Callable[[Schedule], Cost | None]
 def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[Tried]:
     """Return the Pareto front of SRAM against time, by SRAM.
 
-    It tries the usual schedule, Vela's strategy "size", and limits below what the usual one needs;
+    It tries the default schedule, Vela's strategy "size", and limits below what the default needs;
     with an `aim`, also a limit that may bring the SRAM just below it.
     """
     tried: list[Tried] = []
@@ -44,9 +44,9 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
 
 
 def _descend(try_out: Attempt, needed: int) -> None:
-    """Try smaller and smaller limits; one that the last result meets already would change nothing.
+    """Try smaller and smaller limits, skipping those that the last result already meets.
 
-    The arena has the CPU's tensors too, so that it may be larger than a limit that Vela has met.
+    The arena also has the CPU's tensors, so it may be larger than a limit that Vela has met.
     """
     reached, stuck = needed, 0
     for step in range(1, STEPS + 1):
@@ -69,5 +69,5 @@ def _try_limit(try_out: Attempt, limit: int) -> Cost | None:
 
 
 def near_bytes(cost: Cost) -> int:
-    """Return the bytes that an arena limit limits: the NPU's own SRAM, else the arena."""
+    """Return the bytes that an arena limit applies to: the NPU's own SRAM, otherwise the arena."""
     return cost.fast_bytes or cost.arena_bytes

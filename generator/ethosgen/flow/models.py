@@ -1,4 +1,4 @@
-"""Models of hardware that a project's run needs beside a target: the NPU's, and users' devices'."""
+"""Models of hardware that a run needs beside its target: the NPU's, and those of users' devices."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +53,7 @@ def united_devices(accelerators: Sequence[Path | str]) -> tuple[Device, ...]:
 
 
 def _why_not(devices: Sequence[Device], board: "Board", on: str) -> str | None:
-    """Return why a target lacks these devices, None if it has them."""
+    """Return why a target does not have these devices, None if it does."""
     from ethosgen.board import attaches_models, boards_with_models  # a worker does not need them
 
     if devices and on == "fvp":
@@ -81,7 +81,7 @@ def simulator_for(info: "ProjectInfo", on: str) -> Attach | None:
 def attach_model(accelerator: Accelerator) -> Attach:
     """Return a function that attaches the NPU model to a target's register page.
 
-    UnsupportedError if it lacks this NPU, or its registers.
+    UnsupportedError if the model does not support this NPU, or its registers.
     """
     require_simulator(accelerator)
     return simulation_of(accelerator).attach(accelerator)

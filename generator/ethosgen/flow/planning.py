@@ -77,8 +77,8 @@ def choose_accelerator(
 ) -> Accelerator | None:
     """Return the NPU to compile for: the named one, else the file's, else the board's.
 
-    None for NO_NPU, or a board without an NPU: all runs on the CPU. InputError if the board does
-    not have the named one.
+    None for NO_NPU, or a board without an NPU: everything runs on the CPU. InputError if the board
+    does not have the named NPU.
     """
     name = choose_npu(network, npu)
     if name == NO_NPU or (name is None and board is not None and board.npu is None):
@@ -102,10 +102,10 @@ def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | Non
 
 @dataclass(frozen=True)
 class PlanSettings:
-    """What decides how networks are divided, apart from the networks.
+    """The settings that decide how networks are divided.
 
-    `memories` are the board's. The accelerators in `wrapped` are asked in turn about what the NPU
-    leaves. Costs on the CPU are those with its `extension`.
+    `memories` are the board's. The accelerators in `wrapped` are asked in turn about operators that
+    the NPU leaves. The CPU's costs are those with its `extension`.
     """
 
     accelerator: Accelerator | None
@@ -211,8 +211,8 @@ def fastest_plan(
 ) -> Plan:
     """Return the plan with the fewest estimated cycles.
 
-    With users' accelerators, three are compared: the NPU has what is the cheapest there; the NPU
-    has what is cheaper there than on the CPU; the accelerators are alone.
+    With users' accelerators, three plans are compared: the NPU runs what is cheapest there; the NPU
+    runs what is cheaper there than on the CPU; the accelerators run alone.
     """
     compiler = compiler_of(task.accelerator)
     plan = faster_plan(compiler, task, allocation)
@@ -231,7 +231,7 @@ def fastest_plan(
 
 
 def _with_reasons(plan: Plan, network: Network) -> Plan:
-    """Return the plan; operators that the front end left in float have its reason."""
+    """Return the plan, with the front end's reason for operators that it left in float."""
     operators = tuple(
         replace(cpu, reason=f"it computes floats: {network.in_float[cpu.output]}")
         if cpu.output in network.in_float
@@ -266,7 +266,7 @@ def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTas
 
 
 def _places(plan: Plan) -> dict[int, tuple[str, str]]:
-    """Return the place of each operator of the network, and the reason."""
+    """Return where each operator of the network runs, and the reason."""
     is_auto = plan.options.mode is OffloadMode.AUTO
     libraries = {library.name for library in wrapped_of(plan) if library.is_library}
     unknown = {share.name for share in plan.shares if share.cycles is None}

@@ -1,4 +1,4 @@
-"""Profiles: what each step of a network costs, and on the NPU each operation."""
+"""Profiles: the cost of each step of a network, and of each operation on the NPU."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -48,7 +48,7 @@ def require_option(info: "ProjectInfo") -> None:
 
 
 def _texts(project: Path, pattern: str) -> Iterator[str]:
-    """Yield the texts of an application's files of some name."""
+    """Yield the contents of an application's files with a name."""
     for folder in ("app", "src"):
         for path in (project / folder).glob(pattern):
             yield path.read_text("utf-8", "replace")
@@ -57,7 +57,7 @@ def _texts(project: Path, pattern: str) -> Iterator[str]:
 def median(samples: Sequence[Sample]) -> Profile | None:
     """Return the profile of the inference with the median cost, None without profiles.
 
-    The costliest may have an interrupt more than others.
+    The most expensive one may contain an additional interrupt.
     """
     profiles = [sample.profile for sample in samples if sample.profile is not None]
     ordered = sorted(profiles, key=lambda profile: profile.total)

@@ -1,6 +1,6 @@
-"""Room for other weights, in a plan whose weights are apart from the code.
+"""Reserves memory for other weights, in a plan whose weights are apart from the code.
 
-Vela's scratch depends on the weights, by some buffers for their compressed bytes.
+Vela's scratch depends on the weights, because it contains buffers for their compressed bytes.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _UNIT = 16
 
 
 def stored_scratches(directory: Path, network: Network) -> Mapping[str, int]:
-    """Return a network's scratches in the project that is already there, to keep its code."""
+    """Return a network's scratches in the existing project, to keep its code."""
     from ethosgen.project import is_project, open_project
 
     known = open_project(directory).networks if is_project(directory) else ()
@@ -30,7 +30,7 @@ def stored_scratches(directory: Path, network: Network) -> Mapping[str, int]:
 
 
 def with_reserve(plan: Plan, known: Mapping[str, int]) -> Plan:
-    """Return a plan with its weights apart, and scratches of the sizes `known`, or with room."""
+    """Return a plan with its weights apart; scratches have the sizes `known`, or a reserve."""
     scratches = tuple(_reserved(scratch, known) for scratch in plan.scratches)
     return replace(plan, apart=True, scratches=scratches)
 

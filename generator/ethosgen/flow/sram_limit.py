@@ -1,4 +1,4 @@
-"""Chooses the fastest configuration of a network that takes no more SRAM than a limit."""
+"""Chooses the fastest configuration of a network within an SRAM limit."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ from ethosgen.values.watch import Watch
 
 
 def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
-    """Return the fastest program whose parts in SRAM take at most so many bytes, and the choice.
+    """Return the fastest program whose parts in SRAM fit a limit in bytes, and the choice.
 
-    Strategies and arena limits are tried without the check of outputs; the program has it.
-    CapacityError names the smallest possible if it is above the limit.
+    Strategies and arena limits are tried without the check of outputs, which only the chosen
+    program gets. CapacityError names the smallest possible size if it is above the limit.
     """
     name = place.network.name
     with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
@@ -48,7 +48,7 @@ def fit_together(
 ) -> tuple[list[Program], list[SramChoice]]:
     """Return programs and choices of networks that share an arena in one firmware.
 
-    The limit is for all together: the largest arena, and all else that lies in SRAM.
+    The limit covers all of them: the largest arena, and everything else in SRAM.
     """
     others = [0] * len(places)
     if len(places) > 1:

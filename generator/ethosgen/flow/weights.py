@@ -1,4 +1,4 @@
-"""Files of weights apart from the code: made from a retrained network, checked for a project."""
+"""Files of weights apart from the code: built from a retrained network, checked for a project."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ _LONGEST_LINE = 60
 
 @dataclass(frozen=True)
 class BuiltWeights:
-    """A file of weights for a network of a project, and the network that it was made from."""
+    """A file of weights for a network of a project, and the network from which it was built."""
 
     file: Path
     bytes: int
@@ -49,7 +49,7 @@ class BuiltWeights:
 
 
 def read_file(file: Path) -> Weights:
-    """Read a file of weights; InputError if it is none, or damaged."""
+    """Read a file of weights; InputError if it is another file, or damaged."""
     try:
         return read_weights(file.read_bytes(), f"'{file}'")
     except OSError as error:
@@ -85,10 +85,10 @@ def build_weights(
     reading: ReadOptions = AS_GIVEN,
     watch: Watch,
 ) -> BuiltWeights:
-    """Make the file of weights of a retrained network, for the code of a project.
+    """Build the file of weights of a retrained network, for the code of a project.
 
-    `network` is the name in a project of several. The plan is the project's, with its options and
-    its check against the oracle. InputError says what differs if the network needs other code.
+    `network` is the name, if the project has several. The network is planned with the project's
+    options, and checked against the oracle. If it needs other code, InputError says what differs.
     """
     from ethosgen.project import open_project
 
@@ -117,7 +117,7 @@ def build_weights(
 def verify_weights(
     built: BuiltWeights, directory: Path, *, on: str = "qemu", inputs: Inputs, watch: Watch
 ) -> Report | FirmwareReport:
-    """Run a project's built firmware with a file of weights, and compare with its network."""
+    """Run a project's built firmware with a file of weights, and check its outputs."""
     from ethosgen.project import open_project
 
     info = open_project(directory)

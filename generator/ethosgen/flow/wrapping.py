@@ -1,4 +1,4 @@
-"""Offloads operators that the NPU leaves on the CPU to accelerators that users describe."""
+"""Offloads operators that the NPU leaves on the CPU to users' accelerators."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class UserAccelerators:
     def alternatives(
         self, network: Network, io: IoStyle, allocation: Allocation[OperatorIndex]
     ) -> CpuSide:
-        """Return the CPU's side with the cycles of the accelerators where they are fewer."""
+        """Return the CPU's side, with an accelerator's cycles where they are fewer."""
         plan = plan_cpu_only(network, io)
         best = self._best(plan, self.all, self._held(plan, allocation))
         return _Alternatives(self.cpu, {index: cycles for index, (cycles, _) in best.items()})
@@ -89,7 +89,7 @@ class UserAccelerators:
         others: Sequence[Wrapped],
         held: Allocation[ResidualIndex],
     ) -> dict[ResidualIndex, Kept]:
-        """Return the operators of chains that an accelerator asked later offers for less."""
+        """Return the operators of chains for which a later accelerator offers fewer cycles."""
         best = self._best(plan, others, held)
         outbid: dict[ResidualIndex, Kept] = {}
         for members, total, _ in self._chains(plan, offers):
@@ -141,7 +141,7 @@ class UserAccelerators:
 
 @dataclass(frozen=True)
 class _Alternatives:
-    """The CPU's side, with the fewest cycles of an operator anywhere but on the NPU."""
+    """The CPU's side, with the fewest cycles of an operator outside the NPU."""
 
     cpu: CpuSide
     best: Mapping[ResidualIndex, int]
@@ -186,7 +186,7 @@ def _reasoned(
     held: Allocation[ResidualIndex],
     refusals: Mapping[str, Mapping[ResidualIndex, str]],
 ) -> tuple[CpuOperator, ...]:
-    """Return the operators on the CPU, each with the reasons of all accelerators, by their names.
+    """Return the operators on the CPU, each with the reasons of all accelerators, by name.
 
     None may run those in `held`.
     """

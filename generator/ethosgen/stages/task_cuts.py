@@ -1,4 +1,4 @@
-"""Cuts as a task graph has them: another partitioner's instead of ours."""
+"""Cuts from a task graph: another partitioner's instead of ours."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,1 +1,1 @@
-"""Many runs joined: accuracy, comparison, sweeps, a report, quantization, acceptance."""
+"""Many runs combined: accuracy, comparison, sweeps, a report, quantization, acceptance."""

@@ -67,10 +67,10 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """How the trials of one operation ended; `notes` say what could not be tried, and why.
+    """The outcome of one operation's trials; `notes` say what could not be tried, and why.
 
-    `steps` is the declared difference. Of the elements, `differing` differ from the oracle's, and
-    the `largest` difference is in steps.
+    `steps` is the declared difference, and `differing` the number of elements that differ from the
+    oracle's. `largest` is the largest difference in steps.
     """
 
     number: int

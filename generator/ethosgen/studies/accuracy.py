@@ -46,23 +46,23 @@ _CHUNK = 16
 _ORACLE_CHUNK = 512
 """Each chunk starts the oracle's interpreter again, which takes about 0.3 s."""
 _MACHINES = 2
-"""QEMUs for each processor: firmware and NPU model take turns, so half of them wait."""
+"""QEMUs for each processor: firmware and NPU model run in turn, so half of them wait."""
 _WORTH_MACHINES = 256
-"""Samples that are worth several QEMUs, whatever the network."""
+"""Number of samples from which several QEMUs pay off, whatever the network."""
 _WORTH_PROCESSES = 4_000_000_000
-"""Multiplications that are worth worker processes, each of which takes some seconds to start."""
+"""Multiplications from which worker processes pay off, which take some seconds each to start."""
 
 
 @dataclass(frozen=True)
 class AccuracyRequest:
-    """The network and the data, the targets in order, and what makes a score of the outputs.
+    """The network and the data, the targets in order, and how outputs become scores.
 
-    `preparation` says what inputs become of pictures and sounds. `output` is the name or index of
-    the output to judge; a network with one needs none. `score` is RECONSTRUCTION or the index of an
-    element of the output, None for a classifier. The right class must be among the best k for each
-    k in `tops`. `state` says when a network's state is initial again. `results` keeps the outputs.
-    QEMU needs a board, which also decides the default of `npu`. `processes` are the worker
-    processes of a target, by default as many as are worth it.
+    `preparation` says how pictures and sounds become inputs. `output` is the name or index of the
+    output to judge; it is needed only if there are several. `score` is RECONSTRUCTION or the index
+    of an element of the output, None for a classifier. For each k in `tops`, samples whose correct
+    class is among the best k are counted. `state` says when a network's state is reset. `results`
+    stores the outputs. QEMU needs a board, which also sets the default of `npu`. `processes` is the
+    number of a target's worker processes, by default as many as pay off.
     """
 
     network: Path
@@ -83,7 +83,7 @@ class AccuracyRequest:
 
 
 def measure_accuracy(asked: AccuracyRequest, watch: Watch) -> AccuracyReport:
-    """Run all samples on each target; return the first one's figures, and how far they agree.
+    """Run all samples on each target; return the first one's figures, and their agreement.
 
     InputError for unusable files, and if no sample has an output.
     """
@@ -147,7 +147,7 @@ class _AccuracyRun:
     def run(self, on: str, results: Results | None) -> tuple[list[Arrays], ScoringWork]:
         """Run the samples that the results lack; return all outputs in order.
 
-        A stream is run as a whole, since nothing keeps its state.
+        A stream always runs as a whole, because its state is not stored.
         """
         kept = results.kept.get(on, {}) if results is not None else {}
         missing = [index for index in range(len(self._data)) if index not in kept]

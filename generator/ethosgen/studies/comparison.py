@@ -32,11 +32,11 @@ from ethosgen.values.watch import Watch
 from ethosgen.version import __version__
 
 ALL = "all"
-"""What stands for every board, NPU, memory mode or strategy."""
+"""Stands for every board, NPU, memory mode or strategy."""
 DEFAULT_BOARD = "corstone300"
 MODES: tuple[str, ...] = get_args(MemoryMode)
 _WORTH_PROCESSES = 4
-"""Points that are worth worker processes, each of which takes some seconds to start."""
+"""Points from which worker processes pay off, which take some seconds each to start."""
 _RESOURCES = "templates", "accelerators"
 """The folders beside the modules that results depend on."""
 
@@ -45,9 +45,10 @@ _RESOURCES = "templates", "accelerators"
 class ComparisonRequest:
     """What to compare: every combination of the values of each option.
 
-    `npus` and `memory_modes` may contain ALL, which is what the board has; `memory_modes` () is the
-    board's default. `arena_limits` are tried besides no limit. With `front`, schedules are searched
-    instead, and only the Pareto front of each NPU and memory mode is measured.
+    `npus` and `memory_modes` may contain ALL, which means all that the board has; `memory_modes` ()
+    is the board's default. `arena_limits` are tried in addition to no limit. With `front`,
+    schedules are searched instead, and only the Pareto front of each NPU and memory mode is
+    measured.
     """
 
     networks: tuple[Path, ...]
@@ -68,8 +69,8 @@ class ComparisonRequest:
 def compare(asked: ComparisonRequest, watch: Watch) -> ComparisonReport:
     """Measure all points, each in one of several processes; return the results in their order.
 
-    InputError for files, boards and names that do not exist. What refuses one point is a result
-    with its reason.
+    InputError for files, boards and names that do not exist. A refused point is a result with its
+    reason.
     """
     started = time.perf_counter()
     points = points_of(asked)
@@ -94,7 +95,7 @@ def _measure_alone(point: Point) -> tuple[Result, ...]:
 
 @dataclass(frozen=True)
 class _WorkerStart:
-    """Prepares a worker process, which needs nothing prepared."""
+    """Prepares a worker process, which needs no preparation."""
 
     measure: Callable[[Point], tuple[Result, ...]]
 
@@ -108,7 +109,7 @@ class _WorkerStart:
 
 
 def processes_for(asked: int | None, points: int) -> int:
-    """Return the number of worker processes: the user's, else as many as are worth it."""
+    """Return the number of worker processes: the user's, or as many as pay off."""
     if asked is not None:
         return min(asked, max(points, 1))
     return len(os.sched_getaffinity(0)) if points >= _WORTH_PROCESSES else 1
@@ -137,7 +138,7 @@ def points_of(asked: ComparisonRequest) -> list[Point]:
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """Return a name for each file; files of the same name have their folder's before it."""
+    """Return a name for each file; files with the same name are prefixed with their folder's."""
     names = [name_from_file(path.stem) for path in paths]
     times = Counter(names)
     return [
@@ -200,7 +201,7 @@ def _schedules(asked: ComparisonRequest, npu: str, is_compiled: bool) -> list[Sc
 
 
 def with_front(results: Sequence[Result]) -> list[Result]:
-    """Return results; those on the Pareto front of their network and board say so."""
+    """Return the results, with those on the Pareto front of their network and board marked."""
     members: dict[tuple[str, str], list[int]] = {}
     for index, result in enumerate(results):
         if result.cost is not None and not result.misfit:
@@ -226,7 +227,7 @@ def find_versions() -> dict[str, str]:
 
 
 def key_of(point: Point, facts: str | None = None, kind: str = "point") -> str:
-    """Return a digest of all that a point's result depends on: a key for caches.
+    """Return a digest of everything that a point's result depends on: a key for caches.
 
     It covers the network's bytes, the board's facts, all options, the versions and ethosgen's own
     sources. `facts` are the board's as JSON, which are read if they are not given. `kind` is

@@ -1,6 +1,7 @@
 """List TFLite's operators by type: where they run (CPU, each NPU), and how exactly.
 
-Nothing is listed by hand: the CPU's part is the registry of kernels, the NPU's its compiler's.
+Nothing is listed by hand: the CPU's part comes from the registry of kernels, the NPU's from its
+compiler.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Measures one configuration of a network, or the front of an NPU and memory mode.
 
-These are plain functions of values that can be pickled: any process, on any machine with the same
+These are pure functions of values that can be pickled: any process, on any machine with the same
 ethosgen, gives the same result.
 """
 
@@ -44,7 +44,7 @@ MOST_WORK = 2_000_000_000
 
 
 def find_place(point: Point) -> Place:
-    """Read a point's network and board; InputError if the board lacks the NPU or the mode."""
+    """Read a point's network and board; InputError if the board has no such NPU or mode."""
     setting = point.setting
     source = point.source
     network = replace(_read(source), name=name_from_file(Path(source.name).stem))
@@ -63,8 +63,8 @@ def _read(source: Source) -> Network:
 def measure_point(point: Point) -> Result:
     """Compile a configuration, estimate its cost, and compare its outputs with the oracle's.
 
-    Whatever refuses it becomes the result's reason; only a bug of ethosgen's is raised. The result
-    depends on the point, the installed versions and the board's file alone.
+    A refusal becomes the result's reason; only bugs in ethosgen are raised. The result depends only
+    on the point, the installed versions and the board's file.
     """
     setting = point.setting
     try:
@@ -85,7 +85,7 @@ def measure_point(point: Point) -> Result:
 
 
 def misfit(program: Program, place: Place) -> str:
-    """Return an error that names the memory that is too small, "" if all have room."""
+    """Return an error that names the memory that is too small, "" if all are large enough."""
     try:
         check_capacity([program], place.board, place.mode)
     except CapacityError as error:
@@ -113,7 +113,7 @@ def _code_bytes(program: Program, place: Place) -> tuple[int | None, list[str]]:
 
 
 def _measure_exactness(point: Point, place: Place, plan: Plan) -> tuple[Exactness | None, str]:
-    """Run the plan on the NPU model and compare it with the oracle; or say why not."""
+    """Run the plan on the NPU model and compare it with the oracle, or say why not."""
     network = place.network
     if point.samples == 0:
         return None, "no samples were asked for"

@@ -1,4 +1,4 @@
-"""Quantizes a float network: read, calibrate, write, and measure what it costs."""
+"""Quantizes a float network: reads, calibrates, writes it, and measures the loss."""
 
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ from ethosgen.values.quantization import Accuracy, QuantizationReport, Quantizat
 from ethosgen.values.watch import Watch
 
 MOST_MEASURED = 16
-"""The number of samples on which layers are compared: keeping all tensors of more takes long."""
+"""Number of samples on which layers are compared; storing all tensors of more is slow."""
 
 Samples = Sequence[Mapping[str, np.ndarray[Any, Any]]]
 
 
 def quantize(asked: QuantizationRequest, watch: Watch) -> QuantizationReport:
-    """Write the quantized network and return what quantization costs.
+    """Write the quantized network and return the loss.
 
     Raises InputError for unusable files and data, ToolError if the quantizer is not installed,
     UnsupportedError if it fails. Nothing is written then.
@@ -99,7 +99,7 @@ class _QuantizationRun:
         return self.quantizer.run(asked, self.folder)
 
     def inputs(self) -> list[Tensor]:
-        """Return the network's inputs; also note the number of its outputs."""
+        """Return the network's inputs, and store the number of its outputs."""
         ((answer, _),) = self.ask(("inspect", {}, {}))
         self.outputs = len(answer["outputs"])
         if not answer["inputs"]:
@@ -183,7 +183,7 @@ def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
 
 
 def _deliver(content: Path, output: Path) -> None:
-    """Move the network to its place: in one step, since it may replace a file."""
+    """Move the network to its path, atomically, because it may replace a file."""
     partial = output.with_name(f".{output.name}.partial")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -236,6 +236,6 @@ def _stacked(samples: Samples) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _spread(samples: Samples, most: int) -> Samples:
-    """Return at most `most` samples, evenly from all."""
+    """Return at most `most` samples, evenly spread."""
     count = min(len(samples), most)
     return [samples[i * len(samples) // count] for i in range(count)]

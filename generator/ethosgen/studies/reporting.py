@@ -1,4 +1,4 @@
-"""Gathers one network's report: plan, program, a run, and the NPU's work as its model sees it."""
+"""Gathers one network's report: plan, program, a run, and the NPU model's record of its work."""
 
 import json
 import tempfile
@@ -60,17 +60,17 @@ _QEMU = "qemu"
 
 _MARKS = (f'<meta name="generator" content="{GENERATOR}', *MARKS)
 _START_BYTES = 4096
-"""Of a file; a mark in it tells that it is ours."""
+"""Bytes at the start of a file, in which a mark shows that it is ours."""
 
 DRAWN = Inputs(None, None, 0)
-"""Random samples, as many as usual."""
+"""Random samples, in the default number."""
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What to report: a recipe of one network, what runs it, its samples, and the user's command.
+    """What to report: a recipe of one network, its target and samples, and the user's command.
 
-    `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, else SIMULATE.
+    `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, otherwise SIMULATE.
     """
 
     recipe: Recipe
@@ -161,7 +161,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
 
 
 def _accelerator(network: Network, recipe: Recipe, board: Board) -> Accelerator | None:
-    """Return the NPU; without a board, the named one, the file's, or the usual one."""
+    """Return the NPU; without a board, the named one, the file's, or the default."""
     named = board if recipe.board else None
     return choose_accelerator(network, choose_npu(network, recipe.npu), named)
 
@@ -196,7 +196,7 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
 
 
 def _with_profile(report: Report, program: Program) -> Report:
-    """Return the report; without a profile of another number of steps than the program's."""
+    """Return the report, without the profile if its number of steps differs from the program's."""
     profile: Profile | None = report.profile
     if profile is not None and len(profile.steps) != len(program.steps):
         return replace(report, profile=None)
@@ -255,9 +255,9 @@ def cpu_estimates(plan: Plan) -> Mapping[int, int | None]:
 
 @dataclass(frozen=True)
 class Files:
-    """The files to write, None for those that nobody asked for.
+    """The files to write, None for those that were not requested.
 
-    With `force` they replace whatever is there, else only what `ethosgen report` has written.
+    With `force` they replace any file, otherwise only files that `ethosgen report` wrote.
     """
 
     page: Path | None = None
@@ -271,7 +271,7 @@ class Files:
         return tuple(p for p in (self.page, self.perfetto, self.explorer) if p is not None)
 
     def require(self) -> None:
-        """Raise InputError if a file cannot be written, or is not ours to replace."""
+        """Raise InputError if a file cannot be written, or must not be replaced."""
         if len({path.absolute() for path in self.wanted}) < len(self.wanted):
             raise InputError("two results have the same file; name one for each")
         for path in self.wanted:
@@ -286,7 +286,7 @@ class Files:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a file begins as those that this module writes."""
+    """Return whether a file begins like those that this module writes."""
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES).decode("utf-8", "replace")
@@ -296,7 +296,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def write_report(report: NetworkReport, files: Files) -> list[Path]:
-    """Write the page and what else is wanted; return the files."""
+    """Write the page and the other requested files; return the files."""
     texts = {
         files.page: lambda: render_page(report),
         files.perfetto: lambda: json.dumps(perfetto_trace(report), indent=1) + "\n",
@@ -308,7 +308,7 @@ def write_report(report: NetworkReport, files: Files) -> list[Path]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file in one step, as it may replace one."""
+    """Write a file atomically, because it may replace one."""
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Prepares what runs samples: the NPU model, an oracle, or a firmware on QEMU.
+"""Prepares the runners of samples: the NPU model, an oracle, or firmware on QEMU.
 
 Each is picklable and is entered once in the process that runs the samples.
 """
@@ -74,7 +74,7 @@ class SimulatorMaker:
 
 @dataclass(frozen=True)
 class FirmwareMaker:
-    """Starts a built firmware on QEMU; it serves all samples, with a session for each if needed."""
+    """Starts built firmware on QEMU; it runs all samples, with a session for each if needed."""
 
     directory: Path
     elf: Path
@@ -103,7 +103,7 @@ class FirmwareMaker:
 def build_firmware(
     recipe: Recipe, network: Network, stack: ExitStack, watch: Watch
 ) -> FirmwareMaker:
-    """Generate and compile a firmware in a folder that lives as long as `stack`."""
+    """Generate and compile firmware in a folder that exists as long as `stack`."""
     from ethosgen.flow.creation import create_project  # the workers do not need them
     from ethosgen.flow.firmware import build_project
 

@@ -1,4 +1,4 @@
-"""Judges outputs by labels: which output, and what of it is the score."""
+"""Judges outputs by labels: selects the output, and the score in it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Small random networks of a chain of operators, to try an accelerator with.
 
-A trial depends only on its chain, type, style and seed. Styles: "plain" outputs use their range,
-"saturated" ones leave it, "ties" has multipliers that are powers of two, so that many results lie
-between two integers, and "equal" has one scale and zero points of 0.
+A trial depends only on its chain, type, style and seed. In the style "plain" outputs use their
+range, in "saturated" they exceed it; "ties" has multipliers that are powers of two, so that many
+results lie halfway between two integers, and "equal" has one scale and zero points of 0.
 """
 
 import math
@@ -18,7 +18,7 @@ from ethosgen.values.network import ABSENT, Graph, Network, Operator, Quantizati
 
 STYLES = ("plain", "saturated", "ties", "equal")
 MOST_BYTES = 1 << 15
-"""The most bytes of a tensor."""
+"""Maximum size of a tensor in bytes."""
 _SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 _CHANNELS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 32, 48, 64)
 _POINTS = (-128, 127, 0, 3, -5, 64)
@@ -28,7 +28,7 @@ _FACTORS = {"plain": 1.0, "saturated": 1 / 32, "ties": 1.0, "equal": 1.0}
 
 
 class TooLargeError(Exception):
-    """A drawn network that is larger than a trial should be."""
+    """A random network that is too large for a trial."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class TrialNetwork:
 
 
 def trial_codes() -> frozenset[str]:
-    """Return the operators of which trials can be made."""
+    """Return the operators that trials can contain."""
     return frozenset(_BUILD)
 
 
@@ -56,7 +56,7 @@ def trial_network(trials: Sequence[TrialNetwork]) -> Network:
 
 
 class _TrialBuilder:
-    """Makes the tensors and operators of trials."""
+    """Builds the tensors and operators of trials."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -130,7 +130,7 @@ class _TrialBuilder:
         return index
 
     def image(self, before: int | None) -> int:
-        """Return the tensor before, or a new input of four dimensions."""
+        """Return the previous tensor, or a new input of four dimensions."""
         if before is not None:
             return before
         sizes = (self.one_of(_SIZES), self.one_of(_SIZES), self.one_of(_CHANNELS))
@@ -275,7 +275,7 @@ def _pool(maker: _TrialBuilder, code: str, before: int | None) -> int:
 
 
 def _pair(maker: _TrialBuilder, before: int | None) -> tuple[int, int]:
-    """Return the tensor before or a new input, and another input of its shape, or one to widen."""
+    """Return the previous tensor or a new input, and another of its shape, or to broadcast."""
     first = maker.image(before)
     shape = maker.shape(first)
     if maker.random.random() < 0.2 and len(shape) == 4:

@@ -1,6 +1,6 @@
-"""Worker processes that share the tasks of a long run; each prepares itself once.
+"""Worker processes that share the tasks of a long run; each is prepared once.
 
-A task is a sample of a network, or whatever else can be pickled.
+A task is a sample of a network, or any other value that can be pickled.
 """
 
 import os
@@ -27,7 +27,7 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 Steps = Sequence[Arrays]
-"""The inputs of successive inferences; a network's state is initial before the first."""
+"""The inputs of successive inferences; the network's state is reset before the first."""
 RunSamples = Callable[[Sequence[Steps]], list[list[Arrays]]]
 """Runs samples of one or several steps each; returns the outputs of each step."""
 Make = Callable[[], AbstractContextManager[RunSamples]]
@@ -99,7 +99,7 @@ def run_chunks(
 
 
 def _is_importing_the_script() -> bool:
-    """Return whether this is a worker that has not begun: it imports its parent's script first."""
+    """Return whether this is a worker that is still importing its parent's script."""
     return bool(getattr(current_process(), "_inheriting", False)) and _UNGUARDED in os.environ
 
 
@@ -123,7 +123,7 @@ _run_samples: _RunAny | None = None
 
 
 def _begin(make: Callable[[], AbstractContextManager[_RunAny]], ended: Connection) -> None:
-    """Prepare the process: it leaves interrupts to its parent, and ends with it, even if killed."""
+    """Prepare the process: it ignores interrupts, and ends with its parent, even if killed."""
     global _make  # noqa: PLW0603 - a worker has one
     _make = make
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -131,7 +131,7 @@ def _begin(make: Callable[[], AbstractContextManager[_RunAny]], ended: Connectio
 
 
 def _end_with_parent(ended: Connection) -> None:
-    """End as soon as the other end of the pipe is closed, by the parent or by its end."""
+    """End as soon as the other end of the pipe is closed, by the parent or because it ended."""
     wait([ended])
     os._exit(1)
 
@@ -155,7 +155,7 @@ def _close(stack: ExitStack) -> None:
 
 
 def _portable(error: EthosgenError) -> EthosgenError:
-    """Return an error that survives pickling; some have more arguments than their sentence."""
+    """Return an error that survives pickling; some have arguments besides their sentence."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 _MOST_TICKS = 1 << 31
-"""More than half of a counter's range is a time that went back."""
+"""A difference above half of a counter's range means that the time went back."""
 _ALONE_SAMPLES = 3
-"""Samples that one element alone runs, for its cycles."""
+"""Number of samples that one element alone runs, to measure its cycles."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -61,7 +61,7 @@ class Opened:
 
     @property
     def identity(self) -> bytes:
-        """What tells its elements from those of other pipelines."""
+        """What distinguishes its elements from those of other pipelines."""
         return identity_of(source_of(self.network).data, self.manifest.boundaries)
 
     def folders(self) -> list[str]:
@@ -175,7 +175,7 @@ def _suspect(
     watch: Watch,
     rig: "Rig",
 ) -> Suspect | None:
-    """Run again up to the first sample that differs, and find the element that is wrong."""
+    """Run again up to the first sample that differs, and find the faulty element."""
     if golden is None or golden.first is None or criteria.golden is not None:
         return None
     if rig.ports:

@@ -24,12 +24,12 @@ UNKNOWN_CYCLES = 24
 RECEIVE_CYCLES = {"serial": 75.0, "shared": 0.2}
 """Cycles of the receiver for each byte of a frame, counted on QEMU: interrupt and CRC; a copy."""
 SEND_CYCLES = {"serial": 24.0, "shared": 0.75}
-"""Those of the sender."""
+"""Cycles of the sender for each byte of a frame."""
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """Bytes that a stage needs more than a memory of an element has."""
+    """Bytes by which a stage exceeds a memory of an element."""
 
     memory: str
     bytes: int
@@ -72,7 +72,7 @@ class Estimates:
         return sums[stop] - sums[start] + starts
 
     def handover_s(self, link: int, position: int) -> float:
-        """Return the time of a frame on the link behind element `link`."""
+        """Return the time of a frame on the link after element `link`."""
         return self.system.links[link].seconds(self._frames[position])
 
     def seconds(self, stage: int, start: int, stop: int) -> float:
@@ -140,7 +140,7 @@ def _capacities(element: Element) -> Mapping[str, tuple[str, int]]:
 def _operator_cycles(
     network: Network, element: Element, options: OffloadOptions
 ) -> list[tuple[int, int, int | None]]:
-    """Return each operator's cycles; with those of starting its partition, and its number."""
+    """Return each operator's cycles, and its partition's number and start-up cycles."""
     graph, offers = network.graph, _offers(network, element, options)
     others = _cpu_side(network, element, options)
     missing = Offer(cycles=0) if offers else Offer(refusal="there is no NPU")
@@ -176,7 +176,7 @@ def _offers(
 
 
 def _cpu_side(network: Network, element: Element, options: OffloadOptions) -> CpuSide:
-    """Return the CPU's side of an element, with what users' accelerators do there for less."""
+    """Return the CPU's side of an element, with users' accelerators where they are faster."""
     from ethosgen import aot
 
     if not element.accelerators or options.mode is OffloadMode.NONE:

@@ -1,4 +1,4 @@
-"""Writes a pipeline: a network cut into stages, and a project for the element of each."""
+"""Writes a pipeline: a network cut into stages, and a project for each stage's element."""
 
 import shutil
 import tempfile
@@ -38,7 +38,7 @@ from ethosgen.values.watch import Watch
 ALONE = "one_element"
 """The folder of the whole network on the first element."""
 _MOST_TRIES = 20
-"""Most cuts that are tried if compiled stages are larger than estimated."""
+"""Maximum number of cuts to try if compiled stages are larger than estimated."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def create_pipeline(
 ) -> WrittenPipeline:
     """Cut a network for a system's elements, and write a project for each.
 
-    `cuts` are the boundaries between stages, with both ends, if they are given. Nothing is written
-    unless all stages fit. InputError if the network cannot be cut into so many stages,
-    CapacityError if a stage fits no element.
+    `cuts`, if given, are the boundaries between stages, with both ends. Nothing is written unless
+    all stages fit. InputError if the network cannot be cut into so many stages, CapacityError if a
+    stage fits no element.
     """
     if options.steps:
         raise InputError("a pipeline's outputs must equal the oracle's; omit --allow-difference")
@@ -203,7 +203,7 @@ def _chosen_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
 
 
 def _least_shortage(estimates: Estimates, cuts: Sequence[int]) -> int:
-    """Return the bytes that the worst stage lacks in the cut that lacks least."""
+    """Return the smallest shortage, over all cuts, of the worst stage in bytes."""
 
     def cost(stage: int, start: int, stop: int) -> float:
         shortage = estimates.shortage(stage, start, stop)
@@ -351,7 +351,7 @@ def _require_new_or_same(place: Path, network: Network, system: System) -> None:
 
 
 def _write(place: Path, files: dict[str, bytes], projects: dict[str, Project]) -> None:
-    """Write the projects; a new pipeline appears as a whole, an old one keeps its applications."""
+    """Write the projects; a new pipeline appears atomically, an old one keeps its applications."""
     try:
         if is_pipeline(place):
             for name, project in projects.items():

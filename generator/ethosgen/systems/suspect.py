@@ -1,4 +1,4 @@
-"""Names the element of a pipeline whose outputs are wrong for what it received."""
+"""Finds the element of a pipeline whose outputs are wrong for the inputs that it received."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -68,7 +68,7 @@ def _wrong(
 def _changed(
     graph: Graph, stage: Stage, received: Sequence[Arrays], sent: Sequence[Arrays]
 ) -> Difference | None:
-    """Return the first difference in what a stage only hands on."""
+    """Return the first difference in tensors that a stage only passes on."""
     names = _names(graph, [i for i in stage.sends if i not in stage.makes])
     before: list[Arrays] = [{name: frame[name] for name in names} for frame in received]
     behind: list[Arrays] = [{name: frame[name] for name in names} for frame in sent]

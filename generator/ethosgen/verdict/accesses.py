@@ -1,4 +1,4 @@
-"""What a plan may not do: access memory that is not its own."""
+"""Checks that a plan accesses only its own memory."""
 
 from ethosgen.backend import simulation_of
 from ethosgen.values.errors import NpuFault, UnsupportedError
@@ -6,7 +6,7 @@ from ethosgen.values.plan import Plan
 
 
 def access_fault(plan: Plan) -> str:
-    """Return the first access outside a plan's memories, "" if there is none or no NPU model."""
+    """Return the first access outside a plan's memories, "" if there is none, or no NPU model."""
     if not plan.partitions or plan.accelerator is None or not plan.accelerator.has_simulator:
         return ""
     try:
@@ -17,7 +17,7 @@ def access_fault(plan: Plan) -> str:
 
 
 def require_within(plan: Plan) -> None:
-    """Raise UnsupportedError if a plan accesses memory that is not its own."""
+    """Raise UnsupportedError if a plan accesses memory outside its own."""
     fault = access_fault(plan)
     if fault:
         raise UnsupportedError(

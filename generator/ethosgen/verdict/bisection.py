@@ -1,7 +1,7 @@
 """Find, on the simulator, the operator that makes a network's outputs differ.
 
-The network is cut after its first operators, and simulator and oracle run that part: if all live
-tensors at the cut are equal, only an operator after it can differ.
+It cuts the network after its first operators, and runs that part on the simulator and the oracle.
+If all live tensors at the cut are equal, only an operator after it can differ.
 """
 
 import time
@@ -19,7 +19,7 @@ from ethosgen.verdict.golden_file import GIVEN
 from ethosgen.verdict.trial import Make, Trial, try_out
 
 LIMIT_S = 60.0
-"""Time limit of a search, in seconds; it then reports the remaining candidates."""
+"""Time limit of a search, in seconds; after it, the remaining candidates are reported."""
 
 
 def find_culprit(

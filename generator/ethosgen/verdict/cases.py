@@ -1,7 +1,7 @@
 """Store networks that the NPU computes differently in a folder, ready to be reported.
 
-The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has a folder
-there, named after its content; an existing one is left alone.
+The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has its own
+folder, named after its content; an existing one is not changed.
 """
 
 import hashlib
@@ -43,8 +43,8 @@ def keep_case(
 ) -> Path | None:
     """Write the smallest network that shows an operator's difference, and return its folder.
 
-    It is the operator alone, or the whole network if the operator alone is right. None if the
-    folder cannot be written.
+    This is the operator alone, or the whole network if the operator alone does not differ. None if
+    the folder cannot be written.
     """
     alone = single_operator(network, index)
     code = network.graph.operators[index].code

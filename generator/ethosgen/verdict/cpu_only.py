@@ -12,7 +12,7 @@ REASON = "there is no NPU"
 def plan_cpu_only(network: Network, io: IoStyle, reason: str = REASON) -> Plan:
     """Return the plan that leaves every operator on the CPU.
 
-    InputError for a compiled file: its partitions are commands of an NPU.
+    InputError for a compiled file, whose partitions are NPU commands.
     """
     if is_compiled(network):
         raise InputError(

@@ -1,9 +1,8 @@
-"""Tries each operator of a plan alone, driven to the ends of its inputs.
+"""Runs each operator of a plan alone, at the ends of its inputs' ranges.
 
-A few samples of a whole network seldom bring the operators inside to the values at which a sum
-wraps or a product saturates. All that are on accelerators are compiled side by side, so that it
-costs one compilation and one run of the oracle. It proves nothing about operators that the compiler
-fuses.
+A few samples of a whole network rarely drive its inner operators to the values at which a sum wraps
+or a product saturates. All operators on accelerators are compiled side by side, which needs one
+compilation and one run of the oracle. This proves nothing about operators that the compiler fuses.
 """
 
 import logging
@@ -29,8 +28,8 @@ def differing_at_ends(
 ) -> tuple[int, Mapping[OperatorIndex, str]]:
     """Return the number of operators tried, and for each that differs, by index, how much.
 
-    `make` leaves out the operators that errata keep on the CPU. `most_work` limits the
-    multiplications of all samples.
+    `make` omits the operators that errata keep on the CPU. `most_work` limits the multiplications
+    of all samples.
     """
     offloaded = sorted(i for partition in plan.partitions for i in partition.operators)
     tested = [i for i in offloaded if _has_known_ends(network, i)]
@@ -51,9 +50,9 @@ def differing_at_ends(
 
 
 def _has_known_ends(network: Network, index: int) -> bool:
-    """Return whether an operator's inputs have known ends.
+    """Return whether the ends of an operator's inputs are known.
 
-    What others compute in 32 bits or more, as between TOSA's operators, seldom reaches its type's.
+    Values of 32 bits or more from other operators, as in TOSA, rarely reach the ends of their type.
     """
     tensors = network.graph.tensors
     read = [tensors[i] for i in network.graph.operators[index].inputs if i != ABSENT]

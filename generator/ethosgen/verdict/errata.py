@@ -10,7 +10,7 @@ from ethosgen.verdict.planner import Planner
 
 
 def errata_of(task: DivisionTask, oracle: str = DEFAULT.name) -> Allocation[OperatorIndex]:
-    """Return the operators that errata concern."""
+    """Return the operators that errata affect."""
     from ethosgen import aot
 
     compiler = compiler_of(task.accelerator)

@@ -1,9 +1,9 @@
 """Exact by default: operators that differ from the oracle on the NPU stay on the CPU.
 
-The table of errata lists known differences. To find unknown ones, a plan runs on this machine, its
-partitions on the NPU model, with a few samples before it becomes a project; if outputs differ, the
-plan is mended (`ethosgen.verdict.mending`). A plan that differs with every operator on the CPU is
-refused.
+The table of errata lists known differences. To find unknown ones, a plan runs on this machine, with
+its partitions on the NPU model, on a few samples before it becomes a project. If outputs differ,
+the plan is corrected (`ethosgen.verdict.mending`). A plan that differs with every operator on the
+CPU is refused.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,18 +32,18 @@ from ethosgen.verdict.planner import Planner
 SAMPLES = 5
 """Number of samples of the check: one from each of the first distributions."""
 MOST_SAMPLES = 100
-"""Most samples of the check for a network that has outputs only after several inferences."""
+"""Maximum number of samples for a network that has outputs only after several inferences."""
 SEED = 1 << 20
 """Seed of the check's samples; a user's seeds start at 0."""
 
 Ask = Callable[[Network, Sequence[Arrays], str | None], Answer | str]
-"""Runs the named oracle, else the one that decides; returns the reason if there is no answer."""
+"""Runs the named oracle, or the one that decides; returns the reason if it has no answer."""
 
 
 def ask_oracles(
     network: Network, samples: Sequence[Arrays], oracle: str | None = None
 ) -> Answer | str:
-    """Run the named oracle, else the one that decides."""
+    """Run the named oracle, or the one that decides."""
     try:
         golden = golden_answer(network, samples, oracle)
     except InputError as error:
@@ -63,7 +63,7 @@ def exact_plan(
 ) -> Plan:
     """Return a plan whose outputs equal the oracle's, as far as errata and the check can tell.
 
-    UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
+    UnsupportedError if an operator is not exact on the NPU nor on the CPU.
     """
     compiling = _compiling(planner.accelerator)
     if options.trust_compiler or is_compiled(network):

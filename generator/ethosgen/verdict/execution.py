@@ -84,7 +84,7 @@ class PlanRunner:
         return self._runners[partition.backend](partition, inputs)
 
     def close(self) -> None:
-        """End its child processes."""
+        """End the child processes."""
         for program in self._programs:
             program.close()
 

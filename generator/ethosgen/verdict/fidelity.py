@@ -16,7 +16,7 @@ from ethosgen.verdict.judgement import Criteria
 
 
 def require_runtime(networks: Iterable[Network], criteria: Criteria) -> None:
-    """Raise InputError if there is a limit, and a network has nothing to compare with."""
+    """Raise InputError if there is a limit but a network has no runtime to compare with."""
     if criteria.fidelity is None or holds_outputs(criteria.golden):
         return
     for network in networks:
@@ -47,7 +47,7 @@ def measure_fidelity(
 ) -> Fidelity | None:
     """Compare with the runtime of the source's format, None if the format has none of its own.
 
-    Outputs that the user gives take its place. With a limit, ToolError if the runtime is missing.
+    The user's golden outputs take its place. With a limit, ToolError if the runtime is missing.
     """
     source, limit = network.source, criteria.fidelity
     if criteria.golden is not None and holds_outputs(criteria.golden):

@@ -1,4 +1,4 @@
-"""Golden outputs from a file, in place of an oracle's: those of another program, such as torch."""
+"""Golden outputs from a file instead of an oracle: those of another program, such as torch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,18 +12,18 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Comparison, compare
 
 GIVEN = "given"
-"""The name of such a comparison, where others have their oracle's."""
+"""The name of such a comparison, in place of an oracle's."""
 
 SUFFIX = ".npz"
 
 
 def holds_outputs(path: Path | None) -> bool:
-    """Return whether what --golden names holds outputs; if not, it is a network."""
+    """Return whether --golden names a file of outputs; if not, it is a network."""
     return path is not None and path.suffix.lower() == SUFFIX
 
 
 def require_inputs(golden: Path | None, are_given: bool) -> None:
-    """Raise InputError for golden outputs without the inputs that they belong to."""
+    """Raise InputError for golden outputs without their inputs."""
     if holds_outputs(golden) and not are_given:
         raise InputError(
             f"'{golden}' holds golden outputs, which random inputs do not have; pass the inputs "

@@ -35,7 +35,7 @@ class Inputs:
 
     @property
     def are_given(self) -> bool:
-        """Whether the user passes the samples; if not, they are drawn."""
+        """Whether the user passes the samples; if not, they are random."""
         return self.path is not None or self.arrays is not None
 
     def drawn(self, network: Network, count: int) -> Drawn | None:
@@ -48,12 +48,12 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What outputs are compared with, apart from the usual oracles.
+    """What outputs are compared with, besides the default oracles.
 
     `golden` is the uncompiled original of a compiled network, or golden outputs for the samples,
     which then decide. `oracle` decides instead of the default one. `fidelity` is the limit of
-    differences from the network's own runtime, in steps; `steps` is what the user allows from the
-    oracle's, 0 for equality.
+    differences from the network's own runtime, in steps; `steps` is the difference from the oracle
+    that the user allows, 0 for equality.
     """
 
     golden: Path | None = None
@@ -120,7 +120,7 @@ def _titled(answer: Answer, outputs: Sequence[Arrays], steps: float, note: str) 
 
 
 def golden_answer(network: Network, samples: Sequence[Arrays], oracle: str | None = None) -> Answer:
-    """Return the answer of the oracle that decides: the named one, else the usual one."""
+    """Return the answer of the oracle that decides: the named one, or the default."""
     return answer(question_of(network, samples, oracle))
 
 

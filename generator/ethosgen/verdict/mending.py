@@ -1,8 +1,7 @@
-"""The search for operators that differ on accelerators, and plans that leave them to the CPU.
+"""Finds operators that differ on accelerators, and plans that keep them on the CPU.
 
-Each operator is tried alone at the ends of its inputs, and the whole plan with the check's samples.
-If outputs differ, the operators that cause it are found by bisection, as when a compiler refuses a
-network.
+Each operator runs alone at the ends of its inputs, and the whole plan on the check's samples. If
+outputs differ, bisection finds the operators that cause it, as when a compiler refuses a network.
 """
 
 import time
@@ -29,7 +28,7 @@ MOST_WORK = 2_000_000_000
 """Limit on the multiplications of the check's samples; a larger network gets fewer samples."""
 
 UNKNOWN = "found-by-check"
-"""The name of an erratum that does not have one yet."""
+"""The name of an erratum that has no name yet."""
 
 SEARCH_S = 60.0
 """Time limit in seconds for the search for operators that differ."""
@@ -37,7 +36,7 @@ SEARCH_S = 60.0
 
 @dataclass(frozen=True)
 class Unanswered:
-    """Why there are no golden outputs, and the samples for which the oracles were asked."""
+    """Why there are no golden outputs, and the samples on which the oracles were run."""
 
     why: str
     samples: Sequence[Arrays] = ()
@@ -45,7 +44,7 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Driven:
-    """The number of operators that were tried alone, how much some differ, and their cases."""
+    """The number of operators that ran alone, how much some differ, and their cases."""
 
     operators: int = 0
     differing: Mapping[OperatorIndex, str] = field(default_factory=dict)
@@ -74,7 +73,7 @@ class Mending:
         self._end = time.monotonic() + SEARCH_S
 
     def drive_to_ends(self, plan: Plan) -> Driven:
-        """Try each operator of a plan alone, at the ends of its inputs."""
+        """Run each operator of a plan alone, at the ends of its inputs."""
 
         def plan_alone(part: Network) -> Plan:
             return self._planner.plan(part, self._planner.errata(part, DEFAULT.name))
@@ -87,7 +86,7 @@ class Mending:
     def kept_at_ends(
         self, plan: Plan, differing: Mapping[OperatorIndex, str]
     ) -> dict[OperatorIndex, Kept]:
-        """Return the operators to keep that differ alone; those without code here are not kept."""
+        """Return the operators that differ alone and that the CPU has code for."""
         self._require_agreement(plan, differing)
         alone = "alone, with inputs at the ends of their range, an accelerator computes it"
         return {
@@ -98,7 +97,7 @@ class Mending:
     def mended(
         self, plan: Plan, allocation: Allocation[OperatorIndex]
     ) -> tuple[Plan, Check | None]:
-        """Return the plan if it passes, else one that does, and what was compared.
+        """Return the plan if it passes, otherwise one that does, and what was compared.
 
         UnsupportedError if there is none.
         """
@@ -126,8 +125,9 @@ class Mending:
     def _require_agreement(self, plan: Plan, differing: Mapping[OperatorIndex, str]) -> None:
         """Raise UnsupportedError if a user's accelerator computes an operator wrongly.
 
-        `differing` says how much operators differ. Those on the NPU may stay on the CPU instead, as
-        may those of declared differences, which can add up to more than the user allows.
+        `differing` says how much operators differ. Operators on the NPU may move to the CPU
+        instead, and so may those with declared differences, which can add up to more than the user
+        allows.
         """
         if self._options.allow_fallback:
             return
@@ -156,7 +156,7 @@ class Mending:
         return tuple(str(case) for case in cases if case is not None)
 
     def _with_code(self, operators: Iterable[OperatorIndex]) -> list[OperatorIndex]:
-        """Return those of some operators that have code on the CPU."""
+        """Return the operators that have code on the CPU."""
         graph, planner = self._network.graph, self._planner
         return [i for i in operators if planner.has_code(graph.operators[i], graph)]
 

@@ -1,4 +1,4 @@
-"""What plans a network for a verdict."""
+"""The planner that a verdict needs."""
 
 from typing import Protocol
 
@@ -16,7 +16,7 @@ class Planner(Protocol):
         """The NPU, None for the CPU alone."""
 
     def plan(self, network: Network, allocation: Allocation[OperatorIndex], /) -> Plan:
-        """Compile a network with operators kept on the CPU; RefusalError if that is refused."""
+        """Compile a network with operators kept on the CPU; RefusalError if it is refused."""
 
     def has_code(self, operator: Operator, graph: Graph, /) -> bool:
         """Return whether the CPU can run an operator of a graph."""

@@ -1,4 +1,4 @@
-"""One network, or a part of one, tried: planned, run on this machine, compared with the oracle."""
+"""Trials of a network, or a part of it: plan it, run it here, compare it with the oracle."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Make = Callable[[Network], Plan]
 
 @dataclass(frozen=True)
 class Trial:
-    """The outputs of a plan, or the fault that ended it; the oracle is asked when it is needed."""
+    """The outputs of a plan, or the fault that ended it; the oracle runs only when needed."""
 
     plan: Plan
     question: Question

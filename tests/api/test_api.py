@@ -71,6 +71,8 @@ def test_the_package_exports_what_api_does() -> None:
     assert set(ethosgen.__all__) - {"EthosgenError", "__version__", "place", "sweep"} == set(
         api.__all__
     ) - {
+        "AccuracyOptions",
+        "ComparisonOptions",
         "FirmwareOptions",
         "NetworkLike",
         "SampleOptions",

@@ -16,11 +16,13 @@ from ethosgen.api.networks import NetworkLike, draw_samples, read
 from ethosgen.api.projects import build_project, create_project, run_project
 from ethosgen.api.runs import Run, create_report, simulate, verify
 from ethosgen.api.samples import SampleOptions
-from ethosgen.api.studies import accuracy, compare
+from ethosgen.api.studies import AccuracyOptions, ComparisonOptions, accuracy, compare
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy
 
 __all__ = [
+    "AccuracyOptions",
+    "ComparisonOptions",
     "FirmwareOptions",
     "NetworkLike",
     "OffloadMode",

@@ -5,25 +5,60 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from ethosgen.api.firmware import require_known
 from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
 from ethosgen.samples.labelled import DATA, LABELS
 from ethosgen.samples.pictures import Preparation
 from ethosgen.studies import comparison
 from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
-from ethosgen.values.accuracy import RESET, AccuracyReport
+from ethosgen.values.accuracy import AccuracyReport
 from ethosgen.values.comparison import ComparisonReport
 from ethosgen.values.errors import InputError
-from ethosgen.values.plan import EXACT, OffloadOptions
+from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import Strategy
 from ethosgen.values.watch import Announce
 
 _DATA, _LABELS = "data.npz", "labels.npy"
 """The files in which arrays go to the pipeline."""
+
+
+class ComparisonOptions(TypedDict, total=False):
+    """The command's options of what is compared, all with their defaults."""
+
+    front: bool
+    """Search for the Pareto front of each NPU and memory mode instead of trying each schedule."""
+    build: bool
+    """Also compile the firmware, for its sizes."""
+    samples: int | None
+    """The number of random samples; by default the network's size decides."""
+    seed: int
+    """The seed of the samples, by default 0."""
+    processes: int
+    """The number of processes that work at the same time, by default 1."""
+    options: OffloadOptions
+
+
+class AccuracyOptions(TypedDict, total=False):
+    """The command's options of what runs and how it is judged, all with their defaults."""
+
+    board: str | None
+    """The board that a firmware is for."""
+    npu: str | None
+    """An NPU such as "ethos-u55-128", or "none" for the CPU alone; by default the board's."""
+    output: str | None
+    """The name or the index of the output to judge; a network with one needs none."""
+    score: str | None
+    """What makes a score of the outputs: "reconstruction", or the index of an element."""
+    state: str
+    """When a network's state is initial again: "reset", "sequence" or "stream"."""
+    processes: int
+    """The number of processes that work at the same time, by default 1."""
+    options: OffloadOptions
 
 
 def compare(
@@ -33,21 +68,19 @@ def compare(
     memory_modes: Sequence[str] = (),
     strategies: Sequence[str] = (Strategy.PERFORMANCE.value,),
     arena_limits: Sequence[int] = (),
-    front: bool = False,
-    build: bool = False,
-    samples: int | None = None,
-    seed: int = 0,
-    processes: int = 1,
-    options: OffloadOptions = EXACT,
     announce: Announce | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> ComparisonReport:
     """Compare networks on boards, NPUs and memory modes: `ethosgen compare`.
 
     The report's `results` has an entry for each combination, in order; its `as_json()` is a flat
     object, so `pandas.DataFrame(row.as_json() for row in report.results)` is the table. A refused
-    combination is a result with its reason. `arena_limits` are in bytes. With several `processes` a
-    script must guard its entry with `if __name__ == "__main__":`.
+    combination is a result with its reason. `arena_limits` are in bytes. The other options are
+    those of ComparisonOptions; with several `processes` a script must guard its entry with
+    `if __name__ == "__main__":`.
     """
+    require_known(options, ComparisonOptions)
+    options.setdefault("processes", 1)
     with files_of(networks) as (paths, reading):
         asked = ComparisonRequest(
             networks=paths,
@@ -58,13 +91,8 @@ def compare(
                 choice(Strategy, strategy, "strategies") for strategy in _listed(strategies)
             ),
             arena_limits=tuple(arena_limits),
-            front=front,
-            build=build,
-            options=options,
             reading=reading,
-            samples=samples,
-            seed=seed,
-            processes=processes,
+            **options,
         )
         return comparison.compare(asked, watch_of(announce))
 
@@ -75,28 +103,25 @@ def accuracy(
     labels: str | os.PathLike[str] | Array | Sequence[int] | None = None,
     *,
     on: Sequence[str] = (SIMULATE,),
-    board: str | None = None,
-    npu: str | None = None,
     mean: Sequence[float] = (),
     std: Sequence[float] = (),
     resize: str | None = None,
     pad: bool = False,
-    output: str | None = None,
-    score: str | None = None,
-    state: str = RESET,
     tops: Sequence[int] = (),
     results: str | os.PathLike[str] | None = None,
-    processes: int = 1,
-    options: OffloadOptions = EXACT,
     announce: Announce | None = None,
+    **options: Unpack[AccuracyOptions],
 ) -> AccuracyReport:
     """Measure a network's accuracy on labelled data: `ethosgen accuracy`.
 
     `data` is a file or folder as for the command, or an array for each input, with the labels in
     `labels`. Floats are quantized as in TFLite; `mean`, `std` and `resize` are for pictures. The
     figures come from the first target of `on`, and the others must agree with it in each sample.
-    With several `processes` a script must guard its entry with `if __name__ == "__main__":`.
+    The other options are those of AccuracyOptions; with several `processes` a script must guard its
+    entry with `if __name__ == "__main__":`.
     """
+    require_known(options, AccuracyOptions)
+    options.setdefault("processes", 1)
     with (
         files_of([network]) as ((path,), reading),
         TemporaryDirectory(prefix="ethosgen-") as folder,
@@ -108,16 +133,10 @@ def accuracy(
             *sources,
             Preparation(tuple(mean), tuple(std), resize, pad),
             _listed(on),
-            board,
-            npu,
-            options=options,
             reading=reading,
-            output=output,
-            score=score,
-            state=state,
             tops=tuple(dict.fromkeys((1, *tops))),
             results=None if results is None else Path(results),
-            processes=processes,
+            **options,
         )
         return measure_accuracy(asked, watch_of(announce))
 

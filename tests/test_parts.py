@@ -119,7 +119,7 @@ def test_a_change_runs_the_parts_that_it_touches(
 
 
 def test_a_helper_runs_what_imports_it() -> None:
-    reached = importers(["tests/support/recurrent_networks.py"])
+    reached = importers(["tests/support/catalogue/recurrent.py"])
     assert {"tests/frontend/test_writer.py", "bench/shapes/shape.py"} <= {*reached}
     assert "tests/corpus/wild/test_wild.py" in reached, "through fragments.py"
     assert "tests/place/test_files.py" not in reached

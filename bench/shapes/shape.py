@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.support import recurrent_networks
+from tests.support.catalogue import recurrent
+from tests.support.catalogue.products import product as product_layer
+from tests.support.catalogue.products import transposed as transposed_layer
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import product as product_layer
-from tests.support.product_networks import transposed as transposed_layer
 
 Pair = tuple[int, int]
 Image = tuple[int, int, int]
@@ -211,7 +211,7 @@ def lstm(steps: int, features: int, units: int) -> Layer:
     """Return a UNIDIRECTIONAL_SEQUENCE_LSTM."""
 
     def build(net: NetworkBuilder, dtype: str) -> int:
-        return recurrent_networks.lstm(net, image(net, (1, steps, features), dtype), units)
+        return recurrent.lstm(net, image(net, (1, steps, features), dtype), units)
 
     return Layer("LSTM", f"{_text(steps, features)}_{units}", build)
 
@@ -221,7 +221,7 @@ def svdf(features: int, units: int, memory: int, rank: int = 1) -> Layer:
 
     def build(net: NetworkBuilder, dtype: str) -> int:
         x = image(net, (1, features), dtype)
-        return recurrent_networks.svdf(net, x, units, memory, rank=rank)
+        return recurrent.svdf(net, x, units, memory, rank=rank)
 
     return Layer("SVDF", f"{features}_{units}_t{memory}_r{rank}", build, (INT8, FLOAT))
 

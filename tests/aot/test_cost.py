@@ -6,8 +6,8 @@ from ethosgen.aot import cpu_cycles
 from ethosgen.aot.registry import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
 from tests.aot.libraries.helium.test_int8 import Build, SymmetricNetwork
+from tests.support.catalogue.products import product, transposed
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.product_networks import product, transposed
 
 COUNTED = {
     ("TRANSPOSE_CONV", "int8", (16, 8, 8, 3, 2)): 2_151_669,

@@ -15,7 +15,7 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import cpu_plan, write_sources
-from tests.support.layer_networks import LAYERS
+from tests.support.catalogue.layers import LAYERS
 from tests.support.needs import needs_arm_gcc
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe

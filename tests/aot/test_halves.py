@@ -10,9 +10,9 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import GeneratedC, cpu_plan
+from tests.support.catalogue.bench import Bench
 from tests.support.needs import needs_gcc
 from tests.support.networks import Spec
-from tests.support.operator_bench import Bench
 
 
 @needs_gcc

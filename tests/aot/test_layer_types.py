@@ -22,7 +22,7 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
-from tests.support.layer_networks import LAYERS
+from tests.support.catalogue.layers import LAYERS
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder, Spec
 from tests.support.recipes import recipe

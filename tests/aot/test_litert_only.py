@@ -11,10 +11,10 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT, TFLM
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
-from tests.support.litert_cases import arg_in_int64, matmul_int16_by_int8, shape_in_int64
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.litert import arg_in_int64, matmul_int16_by_int8, shape_in_int64
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.operator_bench import Bench
 
 
 @needs_gcc

@@ -15,8 +15,8 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle import LITERT, TFLM, Oracle
 from ethosgen.values.network import Network
 from tests.support.aot_harness import cpu_plan
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.recurrent_networks import lstm
 
 COUNT = 4
 RANGES = ((1e-5, 4e-5), (3e-3, 9e-3), (3e-5, 6e-5))

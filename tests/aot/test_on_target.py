@@ -27,13 +27,13 @@ from ethosgen.values.watch import Watch
 from tests.aot import test_detection
 from tests.aot.test_operator_breadth import _distance, _is_by_litert
 from tests.support import signal_networks, stream_networks
-from tests.support.layer_networks import LAYERS
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.cases import CASES
+from tests.support.catalogue.layers import LAYERS
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.operator_bench import Bench
-from tests.support.operator_cases import CASES
 from tests.support.recipes import recipe
-from tests.support.recurrent_networks import lstm, svdf
 
 SEED = 7
 PARTS = 3

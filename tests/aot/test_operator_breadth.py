@@ -22,10 +22,10 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.tosa import PREFIX
 from tests.support.aot_harness import GeneratedC, cpu_plan
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.cases import CASES
 from tests.support.needs import needs_gcc
 from tests.support.networks import Spec
-from tests.support.operator_bench import Bench
-from tests.support.operator_cases import CASES
 
 UNSET_IN_TFLITE_MICRO = {"SPACE_TO_BATCH_ND"}
 """Operators of which TFLite Micro leaves part of the output unset: it pads with what was there."""

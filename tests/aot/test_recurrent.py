@@ -14,9 +14,9 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
 from tests.support.arena_npu import check_program
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
 

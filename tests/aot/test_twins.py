@@ -20,9 +20,9 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from tests.support import unsigned_networks
 from tests.support.aot_harness import GeneratedC, cpu_plan
+from tests.support.catalogue.bench import Bench
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.operator_bench import Bench
 
 Build = Callable[[], tuple[Bench, list[int]]]
 BUILDS: list[Build] = [

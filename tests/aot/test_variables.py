@@ -16,9 +16,9 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.plan import IoStyle, Plan
 from tests.support.aot_harness import ACCELERATOR, assert_equal, samples_and_golden
 from tests.support.arena_npu import check_program
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 
 def npu_plan(build: Callable[[NetworkBuilder], int], keep: tuple[str, ...] = ()) -> Plan:

@@ -5,9 +5,9 @@ import pytest
 from bench.products import products
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.network import Network
-from tests.support.layer_networks import transposed
+from tests.support.catalogue.layers import transposed
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.recurrent_networks import lstm
 from tests.support.tosa_networks import TosaBuilder
 
 

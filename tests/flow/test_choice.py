@@ -28,9 +28,9 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 from tests.support.small_models import SHARED_MODELS, image_net
 
 ACCELERATOR = find_accelerator("ethos-u55-128")

@@ -24,8 +24,8 @@ from ethosgen.values.outcome import Comparison
 from ethosgen.values.watch import Watch
 from ethosgen.verdict import exactness
 from ethosgen.verdict.judgement import Inputs, choose_samples, judge
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm, svdf
 
 
 def convolved() -> Network:

@@ -15,11 +15,12 @@ from ethosgen.values.network import Graph, Network, Operator, Quantization, Tens
 from tests import ROOT
 from tests.corpus.registry import ROWS
 from tests.corpus.trial import Key, case_of
-from tests.support import control_networks, recurrent_networks, signal_networks, stream_networks
+from tests.support import control_networks, signal_networks, stream_networks
+from tests.support.catalogue import recurrent
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.cases import CASES
 from tests.support.network_file import packed, unpacked
 from tests.support.networks import NetworkBuilder
-from tests.support.operator_bench import Bench
-from tests.support.operator_cases import CASES
 from tests.support.small_models import SHARED_MODELS
 
 
@@ -33,7 +34,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
         net = NetworkBuilder(build.__name__)
         yield net.name, net.build(*build(net))
     net = NetworkBuilder("lstm")
-    yield net.name, net.build(recurrent_networks.lstm(net, net.input((1, 4, 8)), 5))
+    yield net.name, net.build(recurrent.lstm(net, net.input((1, 4, 8)), 5))
     yield "signals", file_of(signal_networks.front_end())
     yield "streams", file_of(stream_networks.network_of(stream_networks.rings))
     yield from ((str(row), case_of(Key(*row, 1)).data) for row in ROWS[::4])

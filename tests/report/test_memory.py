@@ -7,9 +7,9 @@ import pytest
 from ethosgen.report.assembly import assemble
 from ethosgen.report.content import MemoryBlock
 from ethosgen.values.accelerator import NO_NPU
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_models
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 from tests.support.reports import CUT, observe, report_of
 from tests.support.small_models import SHARED_MODELS
 

@@ -14,8 +14,8 @@ from ethosgen.stages.layout import handover, tensor_bytes
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support import control_networks
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 
 def residual() -> Network:

@@ -35,9 +35,9 @@ from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
 from tests import ROOT
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_build, needs_models, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 from tests.support.small_models import SHARED_MODELS
 
 pytestmark = [needs_qemu, needs_build]

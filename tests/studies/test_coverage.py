@@ -17,8 +17,8 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.studies.coverage import Coverage, survey, table
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
-from tests.support.operator_bench import Bench
-from tests.support.operator_cases import CASES
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.cases import CASES
 
 VELA_GIVES_UP = {
     "EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "SELECT_V2",

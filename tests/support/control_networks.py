@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tests.support.catalogue.recurrent import svdf
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.recurrent_networks import svdf
 
 HANDLE = Spec((1,), "resource")
 BOOL = Spec((1,), "bool")

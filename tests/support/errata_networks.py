@@ -14,8 +14,8 @@ import numpy as np
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from tests import ROOT
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 FOLDER = ROOT / "tests" / "errata"
 PAGE = "README.md"

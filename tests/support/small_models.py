@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests import ROOT
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 """Public networks; not every machine has them."""

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from tests.support.catalogue.recurrent import lstm as lstm_operator
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm as lstm_operator
 
 SCALE = 0.05
 """The scale of most feature maps, so that scales do not grow with the depth."""

@@ -1,8 +1,8 @@
 """uint8 networks as TensorFlow 1 trained them: the weights have one zero point per tensor."""
 
+from tests.support.catalogue.bench import Bench
+from tests.support.catalogue.cases import CASES
 from tests.support.networks import NetworkBuilder
-from tests.support.operator_bench import Bench
-from tests.support.operator_cases import CASES
 
 POINTS = (0, 77, 128, 151, 255)
 """Zero points of weights: the limits, the one that is 0 in int8, and those from training."""
@@ -15,11 +15,11 @@ BY_INT8_BUILDER = frozenset(
     "SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SPLIT_V STRIDED_SLICE SUB SUM TILE TRANSPOSE "
     "UNPACK".split()
 )
-"""Operators whose cases in operator_cases also work in uint8."""
+"""Operators whose cases in `catalogue.cases` also work in uint8."""
 
 
 def movable() -> tuple[Bench, list[int]]:
-    """Return a uint8 network with every operator in operator_cases."""
+    """Return a uint8 network with every operator in `catalogue.cases`."""
     net, outputs = Bench(11), list[int]()
     for code, dtype, build in CASES.values():
         if dtype == "int8" and code in BY_INT8_BUILDER:

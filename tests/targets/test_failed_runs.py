@@ -32,10 +32,10 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
-from tests.support.recurrent_networks import lstm, svdf
 
 pytestmark = needs_qemu
 

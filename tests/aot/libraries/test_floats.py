@@ -19,11 +19,11 @@ from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import GeneratedC, cpu_plan, samples_and_golden
+from tests.support.catalogue.products import product, transposed
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import product, transposed
 from tests.support.recipes import recipe
-from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
 Pair = tuple[int, int]

@@ -18,9 +18,9 @@ from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
 from tests.aot.libraries.firmware import check_firmware
 from tests.aot.libraries.helium.test_int8 import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
 from tests.support.aot_harness import check_kernels, cpu_plan
+from tests.support.catalogue.products import transposed
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import transposed
 
 MOST_BITS = "lstm, cell of most bits"
 """The only layer with state that the kernels do not cover."""

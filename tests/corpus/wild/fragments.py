@@ -9,11 +9,12 @@ import numpy as np
 
 from tests.corpus.choices import Choices
 from tests.corpus.registry import NETWORKS, OPERATORS
-from tests.support import control_networks, layer_networks, recurrent_networks, stream_networks
+from tests.support import control_networks, stream_networks
+from tests.support.catalogue import layers, recurrent
+from tests.support.catalogue.bench import LEAST, Bench
+from tests.support.catalogue.cases import CASES
 from tests.support.network_file import Layout, Spec
 from tests.support.networks import NetworkBuilder
-from tests.support.operator_bench import LEAST, Bench
-from tests.support.operator_cases import CASES
 
 Range = tuple[float, float]
 
@@ -140,7 +141,7 @@ def _layer(choices: Choices, dtype: str) -> Fragment | None:
     if dtype not in ("int8", "int16", "float32"):
         return None
     net = NetworkBuilder("layer", choices.integer(0, 1 << 16))
-    output = choices.pick(layer_networks.LAYERS)(net, dtype)
+    output = choices.pick(layers.LAYERS)(net, dtype)
     return Fragment(net, [output])
 
 
@@ -153,16 +154,14 @@ def _recurrent(choices: Choices, dtype: str) -> Fragment | None:
     if dtype != "int16" and choices.chance(2):
         x = net.input((batch, features), dtype, scale)
         state = choices.pick(("int8", "int16"))
-        output = recurrent_networks.svdf(
+        output = recurrent.svdf(
             net, x, choices.integer(1, 8), choices.integer(1, 6),
             rank=choices.integer(1, 2), state=state,
         )  # fmt: skip
     else:
         x = net.input((batch, choices.integer(1, 4), features), dtype, scale)
         by_time, clip = choices.chance(3), choices.pick((0.0, 0.0, 2.0))
-        output = recurrent_networks.lstm(
-            net, x, choices.integer(1, 10), by_time=by_time, cell_clip=clip
-        )
+        output = recurrent.lstm(net, x, choices.integer(1, 10), by_time=by_time, cell_clip=clip)
     return Fragment(net, [output])
 
 

@@ -77,7 +77,7 @@ Bugs in ethosgen, now fixed, each with its minimal network as a test:
   interpreter computes, because a factor is 1 or more, are now refused.
 - A sample that an oracle refuses cancelled the check of the others and hid some of the bugs below.
 - NEG, SUM, TRANSPOSE, MIRROR_PAD, REDUCE_MAX, REDUCE_MIN and ARG_MAX lacked integer types on the
-  CPU, where Vela's errata need them (`tests/support/operator_cases.py`).
+  CPU, where Vela's errata need them (`tests/support/catalogue/cases.py`).
 - Where Vela left an operator that reads a bool input on the CPU, it still converted the input to -1
   (U85). The host's code took that for true, and only the firmware's output was wrong
   (`tests/backend/ethosu/offload/test_bools.py`).

@@ -21,10 +21,10 @@ from tests.aot.libraries.helium.test_int8 import (
     SymmetricNetwork,
 )
 from tests.support.aot_harness import check_kernels
+from tests.support.catalogue.products import product
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import product
-from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
 

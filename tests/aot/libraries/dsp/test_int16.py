@@ -10,9 +10,9 @@ from bench.layers import board_without_helium
 from tests.aot.libraries.dsp.test_int8 import dsp_plan
 from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import Array, check_kernels
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
 BIAS = -(1 << 24)

@@ -12,9 +12,9 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import Plan
 from tests.support.aot_harness import Array, GeneratedC, assert_equal, cpu_plan
+from tests.support.catalogue.recurrent import svdf
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import svdf
 
 EXTENSIONS = (Extension.DSP, Extension.THUMB2, Extension.THUMB)
 

@@ -12,10 +12,10 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.extension import Extension
 from tests.aot.libraries.firmware import check_firmware
 from tests.support.aot_harness import check_kernels, cpu_plan
+from tests.support.catalogue.products import product
+from tests.support.catalogue.recurrent import lstm
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import product
-from tests.support.recurrent_networks import lstm
 
 Build = Callable[[NetworkBuilder], int]
 

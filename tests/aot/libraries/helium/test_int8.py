@@ -21,10 +21,10 @@ from tests.support.aot_harness import (
     cpu_plan,
     samples_and_golden,
 )
+from tests.support.catalogue.products import product, transposed
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
-from tests.support.product_networks import product, transposed
-from tests.support.recurrent_networks import lstm, svdf
 
 
 class SymmetricNetwork(NetworkBuilder):

@@ -6,8 +6,8 @@ import pytest
 
 from ethosgen.aot import cpu_cycles
 from ethosgen.frontend.tflite.reader import parse_network
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm, svdf
 
 Build = Callable[[NetworkBuilder], int]
 

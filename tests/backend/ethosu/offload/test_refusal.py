@@ -18,8 +18,8 @@ from ethosgen.samples.drawing import random_samples
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, Plan
+from tests.support.catalogue.recurrent import lstm
 from tests.support.networks import NetworkBuilder
-from tests.support.recurrent_networks import lstm
 
 ACCELERATOR = find_accelerator("ethos-u55-128")
 

@@ -20,7 +20,7 @@ from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import PlanRunner
 from ethosgen.verdict.judgement import Inputs
-from tests.support.layer_networks import int4_constant
+from tests.support.catalogue.layers import int4_constant
 from tests.support.network_file import with_own_buffers, with_signatures
 from tests.support.networks import NetworkBuilder
 

@@ -8,21 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.support.litert_cases import (
-    atan2,
-    curve,
-    divide_int16,
-    floor_by,
-    power,
-    scatter_nd,
-    top_k,
-)
-from tests.support.networks import Spec
-from tests.support.operator_bench import (
-    PLAIN,
+from tests.support.catalogue.bench import PLAIN, Bench, Build
+from tests.support.catalogue.elementwise import (
     QUANTIZE_PAIRS,
-    Bench,
-    Build,
     add_n,
     binary,
     cast,
@@ -42,7 +30,16 @@ from tests.support.operator_bench import (
     unary,
     update_slice,
 )
-from tests.support.place_cases import (
+from tests.support.catalogue.litert import (
+    atan2,
+    curve,
+    divide_int16,
+    floor_by,
+    power,
+    scatter_nd,
+    top_k,
+)
+from tests.support.catalogue.moves import (
     batch_to_space,
     broadcast_to,
     concatenation,
@@ -62,6 +59,7 @@ from tests.support.place_cases import (
     transpose,
     unpack,
 )
+from tests.support.networks import Spec
 
 # ---- choices -------------------------------------------------------------------------------------
 

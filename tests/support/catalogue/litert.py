@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tests.support.catalogue.bench import PLAIN, Bench, Build
 from tests.support.networks import Spec
-from tests.support.operator_bench import PLAIN, Bench, Build
 
 
 def floor_by(code: str) -> Build:

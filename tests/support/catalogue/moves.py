@@ -1,11 +1,11 @@
-"""Cases of operators that move elements: see operator_cases."""
+"""Cases of operators that move elements: see `cases`."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tests.support.operator_bench import Bench, Build
+from tests.support.catalogue.bench import Bench, Build
 
 
 def concatenation(net: Bench, dtype: str) -> Sequence[int]:

@@ -20,7 +20,8 @@ from tests.support.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu
 from tests.support.arena_npu import check_program
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.stream_networks import STREAMS, add, framers, network_of, waiting
+from tests.support.signal_networks import make
+from tests.support.stream_networks import STREAMS, framers, network_of, waiting
 
 
 @needs_gcc
@@ -66,7 +67,7 @@ def test_a_circular_buffer_keeps_what_the_npu_made(tmp_path: Path) -> None:
     x = net.conv2d(net.input((1, 1, 8, 4), "int8", 0.1, -7), channels=6, kernel=(1, 3))
     source = net.tensors[x]
     kept = Spec((1, 5, 8, 6), "int8", source.scale, source.zero_point, is_variable=True)
-    (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1)
+    (x,) = make(net, "CIRCULAR_BUFFER", [x], [kept], cycles_max=1)
     network = parse_network(net.build(net.conv2d(x, channels=5, kernel=(5, 3))), "stream")
     plan = offload(network, ACCELERATOR)
     assert len(plan.partitions) == 2
@@ -122,7 +123,7 @@ def test_what_does_not_fit_is_named(name: str) -> None:
     code, shape, outputs, options, words = REFUSED[name]
     net = NetworkBuilder("refused", 1)
     x = net.input(shape, "int16", None, 0)
-    network = parse_network(net.build(*add(net, code, x, outputs, **options)), "net")
+    network = parse_network(net.build(*make(net, code, [x], outputs, **options)), "net")
     with pytest.raises(UnsupportedError, match=words):
         compile_program(cpu_plan(network), "net")
 

@@ -1,13 +1,11 @@
 """Networks of operators on streams of samples, with sizes that fit, overlap or leave gaps."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-from flatbuffers import flexbuffers
 
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.network import Network
 from tests.support.networks import NetworkBuilder, Spec
+from tests.support.signal_networks import TYPES, make, plain
 
 DELAYS = ((5, 2), (5, 0), (5, 5), (4, 11), (1, 3))
 """Samples for each inference, and the delay of the output in samples."""
@@ -23,23 +21,12 @@ SUMS = ((8, 4, 3, 2), (7, 3, 2, 1), (5, 5, 2, 2), (6, 1, 4, 1))
 RINGS = ((1, 4, 3), (5, 2, 1), (3, 1, 16), (13, 1, 2))
 """Slots, width and channels."""
 
-TENSOR_TYPE = {"int16": 7, "float32": 0}
-"""The values of the option T."""
-
-
-def add(
-    net: NetworkBuilder, code: str, x: int, outputs: list[Spec], **options: Any
-) -> tuple[int, ...]:
-    """Add a custom operator whose options are a map."""
-    packed = bytes(flexbuffers.Dumps(options))
-    return net.operator("CUSTOM", [x], outputs, custom_code=code, custom_options=packed)
-
 
 def delays(net: NetworkBuilder) -> list[int]:
     outputs = list[int]()
     for size, length in DELAYS:
-        x = net.input((2, size), "int16", None, 0)
-        outputs += add(net, "SignalDelay", x, [Spec((2, size), "int16")], delay_length=length)
+        x = plain(net, (2, size), "int16")
+        outputs += make(net, "SignalDelay", [x], [Spec((2, size), "int16")], delay_length=length)
     return outputs
 
 
@@ -48,10 +35,10 @@ def framers(
 ) -> list[int]:
     results = list[int]()
     for size, step, count, prefill in choose:
-        x = net.input((2, step * count), "int16", None, 0)
+        x = plain(net, (2, step * count), "int16")
         outputs = [Spec((2, count, size), "int16"), Spec((), "bool")]
         options = {"frame_size": size, "frame_step": step, "prefill": prefill}
-        results += add(net, "SignalFramer", x, outputs, **options)
+        results += make(net, "SignalFramer", [x], outputs, **options)
     return results
 
 
@@ -60,20 +47,20 @@ def stackers(
 ) -> list[int]:
     results = list[int]()
     for channels, left, right, step in choose:
-        x = net.input((channels,), "int16", None, 0)
+        x = plain(net, (channels,), "int16")
         outputs = [Spec((channels * (left + 1 + right),), "int16"), Spec((), "bool")]
         options = {"num_channels": channels, "stacker_left_context": left}
         options |= {"stacker_right_context": right, "stacker_step": step}
-        results += add(net, "SignalStacker", x, outputs, **options)
+        results += make(net, "SignalStacker", [x], outputs, **options)
     return results
 
 
 def sums(net: NetworkBuilder, dtype: str) -> list[int]:
     results = list[int]()
     for size, step, count, rows in SUMS:
-        x = net.input((rows, count, size), dtype, None, 0)
+        x = plain(net, (rows, count, size), dtype)
         outputs = [Spec((rows, count * step), dtype)]
-        results += add(net, "SignalOverlapAdd", x, outputs, T=TENSOR_TYPE[dtype], frame_step=step)
+        results += make(net, "SignalOverlapAdd", [x], outputs, T=TYPES[dtype], frame_step=step)
     return results
 
 
@@ -82,7 +69,7 @@ def rings(net: NetworkBuilder, cycles: int = 1) -> list[int]:
     for slots, width, channels in RINGS:
         x = net.input((1, 1, width, channels), "int8", 0.1, -7)
         output = Spec((1, slots, width, channels), "int8", 0.1, -7, is_variable=True)
-        outputs += add(net, "CIRCULAR_BUFFER", x, [output], cycles_max=cycles)
+        outputs += make(net, "CIRCULAR_BUFFER", [x], [output], cycles_max=cycles)
     return outputs
 
 
@@ -92,7 +79,7 @@ def waiting(net: NetworkBuilder) -> list[int]:
     for slots, cycles in ((3, 2), (2, 3)):
         spec = net.tensors[x]
         kept = Spec((1, slots, 8, 6), "int8", spec.scale, spec.zero_point, is_variable=True)
-        (x,) = add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=cycles)
+        (x,) = make(net, "CIRCULAR_BUFFER", [x], [kept], cycles_max=cycles)
         x = net.conv2d(x, channels=6, kernel=(slots, 1), padding="VALID")
     return [x]
 

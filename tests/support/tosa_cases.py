@@ -207,8 +207,7 @@ def _wide(net: TosaBuilder, shape: Sequence[int]) -> int:
     rows, depth = int(np.prod(shape[:-1])), 4
     factors = [net.input((1, rows, depth), "int16"), net.input((1, depth, shape[-1]), "int16")]
     points = [net.constant([0], "int16"), net.constant([0], "int16")]
-    sums = net.op("MATMUL", [*factors, *points], (1, rows, shape[-1]), "int64")
-    return sums
+    return net.op("MATMUL", [*factors, *points], (1, rows, shape[-1]), "int64")
 
 
 def _reach(most: float) -> tuple[int | None, int]:

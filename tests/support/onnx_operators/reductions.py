@@ -60,10 +60,7 @@ def _reduction(op: str) -> Build:
         x = Inputs(net)
 
         def reduce(*shape: int, axes: Sequence[int] | None, keepdims: int) -> str:
-            if op == "ReduceMean" or op == "ReduceMax" or op == "ReduceMin":
-                along = [] if axes is None else [net.constant(axes, np.int64)]
-            else:
-                along = [] if axes is None else [net.constant(axes, np.int64)]
+            along = [] if axes is None else [net.constant(axes, np.int64)]
             return net.add(op, [x(*shape), *along], keepdims=keepdims)
 
         return [

@@ -8,7 +8,8 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.networks import NetworkBuilder, Spec
-from tests.support.stream_networks import add, waiting
+from tests.support.signal_networks import make
+from tests.support.stream_networks import waiting
 
 
 def _returned() -> bytes:
@@ -17,7 +18,7 @@ def _returned() -> bytes:
     x = net.conv2d(net.input((1, 1, 8, 4)), channels=6, kernel=(1, 3))
     variable = net.tensors[x]
     kept = Spec((1, 4, 8, 6), "int8", variable.scale, variable.zero_point, is_variable=True)
-    return net.build(*add(net, "CIRCULAR_BUFFER", x, [kept], cycles_max=1))
+    return net.build(*make(net, "CIRCULAR_BUFFER", [x], [kept], cycles_max=1))
 
 
 def test_an_output_that_the_file_calls_a_variable_is_returned(tmp_path: Path) -> None:

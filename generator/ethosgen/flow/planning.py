@@ -157,8 +157,9 @@ def make_plan(
     """
     planner, options = settings.planner(), settings.options
     plan = exact_plan(network, planner, options, watch, ask)
+    plan = _with_reasons(plan, network)
     plan = replace(plan, options=options, extension=settings.extension)
-    return _with_placings(_with_reasons(plan, network), planner.accelerators, planner.task(network))
+    return _with_placings(plan, planner.accelerators, planner.task(network))
 
 
 @dataclass(frozen=True)
@@ -252,9 +253,9 @@ def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTas
     """
     if plan.is_precompiled:
         return plan
+    placed = _places(plan)
     must_ask = bool(accelerators.all) or plan.options.mode is OffloadMode.AUTO
     offered = _offered(plan, accelerators, task) if must_ask else {}
-    placed = _places(plan)
     graph = plan.network.graph
     placings = []
     for operator in graph.operators:

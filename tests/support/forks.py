@@ -29,7 +29,7 @@ def run_fork(work: Callable[[], bytes], limit_s: float, source: bytes = b"") -> 
     """Run a function in a fork, with `source` as its input; its status is 1 if it raises."""
     reading, writing = os.pipe()  # the fork holds one end for as long as it lives
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        files = [stack.enter_context(_file()) for _ in range(3)]
         files[0].write(source)
         files[0].seek(0)
         child = os.fork()
@@ -46,6 +46,12 @@ def run_fork(work: Callable[[], bytes], limit_s: float, source: bytes = b"") -> 
             file.seek(0)
         code = None if is_late else os.waitstatus_to_exitcode(status)
         return Ended(code, returned, files[1].read(), files[2].read())
+
+
+def _file() -> IO[bytes]:
+    """Return a file in memory, on disk where the system has no such."""
+    is_linux = hasattr(os, "memfd_create")
+    return os.fdopen(os.memfd_create("fork"), "w+b") if is_linux else tempfile.TemporaryFile()
 
 
 def _run(work: Callable[[], bytes], writing: int, files: Sequence[IO[bytes]]) -> None:

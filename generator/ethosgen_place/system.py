@@ -90,13 +90,13 @@ class Link(GraphTable):
 
 
 class Ports(GraphTable):
-    """The elements with a port: one more link, which leads into the mesh or out of it."""
+    """The elements with a port: an additional link, into the mesh or out of it."""
 
     input: PortPlaces = "north"
-    """Ports by which the network's inputs come: all elements of a side, or these, as [x, y]. An
-    input takes the port with the shortest way."""
+    """Ports through which the network's inputs enter: all elements of a side, or these, as [x, y].
+    An input takes the port with the shortest path."""
     output: PortPlaces = "north"
-    """Ports by which its outputs leave, likewise."""
+    """Ports through which its outputs leave, in the same form."""
 
 
 class Override(GraphTable):
@@ -129,7 +129,7 @@ class MeshSystem(GraphTable):
     title: str = ""
     """A name for people."""
     mesh: Mesh
-    """Its size [default: what --mesh says]."""
+    """Its size [default: from --mesh]."""
     element: MeshElement = MeshElement()
     """The properties of all elements."""
     link: Link = Link()

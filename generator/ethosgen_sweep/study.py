@@ -66,34 +66,43 @@ def _divisible(state: object) -> object:
 
 
 class DataTable(_StudyTable):
-    """Labelled data, and what makes a figure of the outputs, as for `ethosgen accuracy`."""
+    """Labelled data, and how outputs are judged, as for `ethosgen accuracy`."""
 
     path: str = Field(
         description="An .npz file or a folder of arrays, pictures or sounds, relative to the study."
     )
-    name: str | None = Field(None, description="What results call it; by default the file's name.")
+    name: str | None = Field(
+        None, description="Its name in the results; by default the file's name."
+    )
     networks: list[str] = Field(
-        [], description="Those of the study's networks that it is for, as patterns; empty: all."
+        [], description="Patterns for the study's networks that use it; empty: all."
     )
     labels: str | None = Field(
         None, description="A file of labels (.npy), classes' names (.txt) or files' labels (.csv)."
     )
     on: Names = Field(
         ["simulate"],
-        description="simulate or an oracle; the first gives the figures, the others must "
+        description="simulate or an oracle; the figures come from the first, and the others must "
         "agree with it in each sample.",
     )
     shard_size: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="The most samples of a shard; by default 512, fewer if they are large."
+        None,
+        description="Maximum number of samples in a shard; by default 512, fewer if they "
+        "are large.",
     )
-    mean: Reals = Field([], description="What is subtracted from a pixel, or from each channel.")
-    std: Reals = Field([], description="By what the rest is then divided.")
+    mean: Reals = Field(
+        [], description="The value to subtract from a pixel, or one for each channel."
+    )
+    std: Reals = Field(
+        [], description="The value to divide the difference by, or one for each channel."
+    )
     resize: Literal["stretch", "crop"] | None = Field(
         None, description="Resize pictures to the input."
     )
     pad: bool = Field(False, description="Add silence to sounds, or cut off their end.")
     state: Annotated[Literal["reset", "sequence"], BeforeValidator(_divisible)] = Field(
-        "reset", description="sequence: each sample is a sequence of inputs, whose last one counts."
+        "reset",
+        description="sequence: each sample is a sequence of inputs, of which the last one counts.",
     )
     output: str | int | None = Field(None, description="The output to judge, by name or index.")
     score: str | int | None = Field(
@@ -137,7 +146,7 @@ class Study(_StudyTable):
     """A study: every combination of its lists is a point."""
 
     networks: Names = Field(
-        description="Files of networks, relative to the study; * and ? stand for any letters."
+        description="Network files, relative to the study, with * and ? as wildcards."
     )
     boards: Names = Field(["corstone300"], description="Names or files of boards; all.")
     npus: Names = Field(["all"], description="NPUs; all of the board; none: the CPU alone.")
@@ -145,10 +154,10 @@ class Study(_StudyTable):
         [], description="sram_only, shared_sram, dedicated_sram; all; empty: the board's own."
     )
     strategies: Annotated[list[Strategy], Field(min_length=1)] = Field(
-        [Strategy.PERFORMANCE], description="What Vela minimises: performance, size."
+        [Strategy.PERFORMANCE], description="What Vela optimizes: performance, size."
     )
     arena_limits: list[Size] = Field(
-        [], description="Also compile with these limits of SRAM: bytes, or '64KiB'."
+        [], description="Also compile with these SRAM limits: bytes, or '64KiB'."
     )
     front: bool = Field(
         False, description="Search schedules, and measure the front of each NPU and memory mode."
@@ -156,10 +165,11 @@ class Study(_StudyTable):
     samples: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Random samples for exactness; 0 omits it; by default 5, or fewer."
     )
-    seed: int = Field(0, ge=0, description="Seed of the samples.")
+    seed: int = Field(0, ge=0, description="Seed for the random samples.")
     build: bool = Field(False, description="Compile the firmware too, for the size of its code.")
     offload: Literal["all", "auto", "none"] = Field(
-        "all", description="Operators for the NPU: all, those estimated faster there, or none."
+        "all",
+        description="Which operators run on the NPU: all, those estimated faster there, or none.",
     )
     cpu_ops: list[str] = Field([], description="Operators to keep on the CPU, by TFLite's names.")
     check: bool = Field(True, description="Compare each plan with the oracle before it is used.")
@@ -170,11 +180,11 @@ class Study(_StudyTable):
     oracle: str | None = Field(None, description="The oracle that decides.")
     shapes: dict[str, list[int]] = Field({}, description="Shapes of inputs with open sizes.")
     input_layout: Literal["as-is", "nhwc"] = Field(
-        "as-is", description="nhwc: inputs of channels-first networks have channels last."
+        "as-is", description="nhwc: inputs of channels-first networks become channels-last."
     )
 
     data: Annotated[list[DataTable], BeforeValidator(_tables), AfterValidator(_distinct)] = Field(
-        [], description="Labelled data, whose accuracy is measured, too."
+        [], description="Labelled data on which accuracy is measured too."
     )
 
 

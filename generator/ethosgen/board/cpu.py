@@ -88,7 +88,7 @@ class Cpu(Table):
     power: Power | None = None
     """Its power; omit the table if no public document states it."""
     boot: Literal["rp2040", "rp2350"] | None = None
-    """The chip whose boot ROM wants more than vectors: an RP2040 a second stage in a memory boot2,
+    """The chip whose boot ROM needs more than vectors: an RP2040 a second stage in a memory boot2,
     an RP2350 a block that describes the program."""
     setup: list[RegisterWrite] = Field(default=[])
     """Register writes that start-up makes first: clocks, voltage, the flash's wait states."""

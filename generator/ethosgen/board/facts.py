@@ -83,7 +83,7 @@ class BoardMemory(Table):
     access: Literal["r", "rx", "rw", "rwx"]
     """The processor's access rights."""
     npu_port: Literal[0, 1] | None = None
-    """The NPU's AXI port that reaches it; omit it if none does. A U55's port 1 is read-only."""
+    """The NPU's AXI port that can access it; omit it if none can. A U55's port 1 is read-only."""
     npu_start_addr: Addr | None = None
     """The first address as the NPU sees it, if different."""
 
@@ -220,7 +220,7 @@ class Serial(Table):
 
 
 class Flasher(Table):
-    """A tool that writes a firmware to the board."""
+    """A tool that writes firmware to the board."""
 
     command: Command
     """The program and its arguments; {elf}, {bin} and {hex} stand for the firmware's files, {jlink}
@@ -241,7 +241,7 @@ class ZephyrBoard(Table):
     counter_hz: Hz | None = None
     """The rate of Zephyr's clock on QEMU, if it is another clock than the board's counter."""
     module: Annotated[str, Field(pattern=r"^\w+$")] | None = None
-    """Zephyr's module with the maker's files, such as hal_nordic, if the board needs one."""
+    """Zephyr's module with the vendor's files, such as hal_nordic, if the board needs one."""
     program: str | None = None
     """The memory that is Zephyr's flash, if it also holds parts of a network."""
     program_bytes: Size | None = None
@@ -284,7 +284,7 @@ class Linux(Table):
     """Linux on the board: how its programs are compiled."""
 
     compiler: Annotated[str, Field(pattern=r"^[a-z0-9_]+-linux-gnu$")]
-    """What the names of the compiler's programs begin with, such as aarch64-linux-gnu."""
+    """The prefix of the compiler's programs, such as aarch64-linux-gnu."""
     options: list[Annotated[str, Field(pattern=r"^-m[\w.,=+-]+$")]] = Field(default=[])
     """Options that name its processor, such as -mcpu=cortex-a53."""
 
@@ -295,8 +295,8 @@ class RunFacts(Table):
     qemu: Qemu | None = None
     """On QEMU, with the NPU model."""
     stand_in: str | None = None
-    """The board of ethosgen's that runs bare-metal firmware on QEMU in place of this one, which
-    QEMU lacks: its processor, memories and console, with this board's NPU."""
+    """The board of ethosgen that runs bare-metal firmware on QEMU in place of this one, which QEMU
+    does not have: its processor, memories and console, with this board's NPU."""
     fvp: Fvp | None = None
     """On Arm's FVP."""
     serial: Serial | None = None
@@ -333,7 +333,7 @@ class BoardFacts(Table):
     counter: Counter | None = None
     """The time counter; only a board with Linux may omit it."""
     links: list[LinkLine] = Field(default=[], max_length=2)
-    """The lines to the elements before and behind in a pipeline."""
+    """The lines to the previous and the next element of a pipeline."""
     run: RunFacts = RunFacts()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}

@@ -27,9 +27,9 @@ class RegisterWrite(Table):
     await_addr: Addr | None = None
     """A register to read next, until it has the bits in await_mask as in await_bits."""
     await_mask: Word = 0
-    """The bits of that register to look at."""
+    """The bits of that register to test."""
     await_bits: Word = 0
-    """What they must be."""
+    """The values that they must have."""
     why: str
     """The purpose; it becomes a comment."""
 

@@ -38,7 +38,8 @@ class ElementFacts(Table):
     npu: str | None = None
     """The NPU [default: the board's]."""
     accelerators: list[str] = Field(default=[])
-    """Accelerators of your own for what the NPU leaves, in the order in which they are asked.
+    """Your own accelerators for operators that the NPU leaves, in the order in which they are
+    asked.
 
     They are names, or paths of folders relative to the system file."""
     memory_mode: MemoryMode | None = None
@@ -78,13 +79,13 @@ class SystemFacts(Table):
     """A whole system file."""
 
     link: LinkKind = "serial"
-    """How elements hand over: a serial line, or shared memory with doorbells."""
+    """How elements hand over frames: a serial line, or shared memory with doorbells."""
     shared: Region | None = None
     """The memory for frames that all elements see at the same address, for link = "shared"."""
     elements: list[ElementFacts] = Field(min_length=1)
     """The elements, in the order of the pipeline."""
     links: list[LinkFacts] = Field(default=[])
-    """One link for each two neighbours, or one for all [default: the boards' lines]."""
+    """One link for each pair of neighbours, or one for all [default: the boards' lines]."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -20,7 +20,7 @@ class Reserved(Table):
     memory: str
     """The memory's name."""
     size_bytes: Size
-    """The size of that part, a multiple of the guard's block."""
+    """The size of that part, a multiple of the controller's block."""
 
     @model_validator(mode="after")
     def _aligned(self) -> Self:
@@ -39,7 +39,7 @@ class Range(Table):
 
 
 class Guard(Table):
-    """A controller that lets secure or non-secure accesses through to each block of a memory."""
+    """A controller that allows secure or non-secure access to each block of a memory."""
 
     memory: str
     """The memory's name."""
@@ -48,7 +48,7 @@ class Guard(Table):
     start_addr: Addr | None = None
     """The non-secure address of its first block [default: where the whole memory begins]."""
     size_bytes: Size | None = None
-    """The size of what it guards, if a memory has several [default: to the memory's end]."""
+    """The size of what it protects, if a memory has several [default: to the memory's end]."""
 
 
 class Trustzone(Table):
@@ -57,7 +57,7 @@ class Trustzone(Table):
     secure_bit: int = Field(ge=24, le=31)
     """The bit of an address that makes it secure, as the IDAU decides: 28 in Arm's subsystems."""
     code: Reserved
-    """Where the secure image is, at the start of the memory that holds code."""
+    """Where the secure image is: at the start of the memory for code."""
     data: Reserved
     """Where its variables and its stack are."""
     peripherals: Range
@@ -71,7 +71,7 @@ class Trustzone(Table):
     setup: list[RegisterWrite] = Field(default=[])
     """Register writes that hand over the peripherals: PPC, IDAU. Addresses are secure."""
     state: Literal["secure", "non-secure"] = "secure"
-    """The state of the firmware for which the file's addresses are; --security derives the other.
+    """The security state to which the file's addresses belong; --security derives the other.
     """
 
 

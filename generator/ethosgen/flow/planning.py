@@ -275,7 +275,7 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     for partition in plan.partitions:
         is_cheapest = is_auto or partition.backend in libraries
         is_cheapest &= partition.backend not in unknown
-        why = "estimated as the cheapest" if is_cheapest else "the first that takes it"
+        why = "the lowest estimate" if is_cheapest else "the first that takes it"
         places |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
     for cpu in plan.cpu_operators:
         origin = plan.origins.get(cpu.operator)

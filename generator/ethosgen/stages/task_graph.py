@@ -35,14 +35,14 @@ class GraphTable(Table):
 
 
 class Task(GraphTable):
-    """A stage: what one element does with each sample."""
+    """A task: what one element does with each sample."""
 
     name: Name
     """Its name, unique in the graph."""
     cycles: Annotated[int, Field(ge=1, le=MOST)]
     """The cycles of an element for one sample."""
     memory_bytes: Figure
-    """The memory that it takes on an element, without the buffers for handing over."""
+    """The memory that it needs on an element, without the hand-over buffers."""
     input_bytes: Figure = 0
     """The bytes of the network's inputs that it gets from an input port for each sample."""
     output_bytes: Figure = 0
@@ -51,7 +51,7 @@ class Task(GraphTable):
     """The network's operators in it, by the index of the first and the last one. Only `ethosgen
     pipeline --task-graph` needs it."""
     replicas: Replicas | None = None
-    """The number of elements that do it, sample by sample in turn [default: what --replicas says].
+    """The number of elements that run it, taking samples in turn [default: from --replicas].
     """
 
     @model_validator(mode="after")
@@ -73,8 +73,8 @@ class Edge(GraphTable):
     bytes: Figure
     """The bytes of one sample."""
     buffers: Annotated[int, Field(ge=1, le=MOST_ELEMENTS)] | None = None
-    """The number of samples that the receiving element can hold [default: 2, and more where
-    another way between the two tasks is longer]."""
+    """The number of samples that the receiving element can hold [default: 2, and more if another
+    path between the two tasks is longer]."""
 
 
 class TaskGraph(GraphTable):

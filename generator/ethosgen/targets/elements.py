@@ -417,12 +417,12 @@ class Elements(ExitStack):
             return f"{before} damaged frame {sequence}: its CRC or header is wrong at '{name}'"
         if status == LOST:
             got = frame.detail
-            return f"{before} dropped frame {sequence}: frame {got} came to '{name}' instead"
+            return f"{before} dropped frame {sequence}: frame {got} arrived at '{name}' instead"
         if status == OVERRUN:
-            return f"{before} sent more frames than '{name}' has room for"
+            return f"{before} sent more frames than '{name}' has buffers for"
         if status == CREDIT:
             behind = self._names[origin + 1] if origin + 1 < len(self._names) else "the host"
-            return f"element '{behind}' gave back to '{name}' the room of another frame"
+            return f"element '{behind}' released to '{name}' the buffer of another frame"
         if status == FOREIGN and origin and frame.detail == self._own_word:
             name = self._names[origin - 1]
         target = self.targets[origin]

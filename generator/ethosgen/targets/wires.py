@@ -140,7 +140,7 @@ class Feeder:
                 raise ConnectionResetError(0, "it was closed")
             for number in received:
                 if number != self._given_back % 256:
-                    raise TargetError("the first element gave back the room of another frame")
+                    raise TargetError("the first element released the buffer of another frame")
                 self._given_back += 1
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class Strategy(Enum):
-    """What the NPU's compiler minimises."""
+    """What the NPU's compiler optimizes."""
 
     PERFORMANCE = "performance"
     """The time, within the memory that it may use."""

@@ -27,29 +27,29 @@ _PYTHON = re.compile(r"python:([A-Za-z_]\w*)")
 
 
 class LocalMemory(Table):
-    """A memory of the accelerator's own."""
+    """The accelerator's own memory."""
 
     bytes: Annotated[int, Field(gt=0)]
     """Its size."""
     symbol: CName
-    """The array of bytes (uint8_t NAME[]) that a header declares."""
+    """The array of bytes (uint8_t NAME[]), which a header declares."""
     copy_in: CName
-    """int32_t NAME(void *to, const void *from, int32_t bytes) copies there; returns a status."""
+    """int32_t NAME(void *to, const void *from, int32_t bytes) copies into it; returns a status."""
     copy_out: CName
-    """The same for the way back."""
+    """The same, to copy results back."""
 
 
 class MemoryDemands(Table):
-    """The accelerator's demands on memory."""
+    """The accelerator's memory requirements."""
 
     alignment: Literal[1, 2, 4, 8, 16, 32, 64, 128, 256] = 16
     """The alignment in bytes of each tensor, constant and scratch whose address it gets."""
     local: LocalMemory | None = None
-    """A memory of its own: what a call reads is copied there, and what it writes is copied back."""
+    """Its own memory: what a call reads is copied in, and what it writes is copied back."""
 
 
 class DeclaredPlace(Table):
-    """The device's place on a board."""
+    """The device's address and interrupt on a board."""
 
     base: Addr
     """The address of its registers."""
@@ -61,7 +61,7 @@ class DeclaredDevice(Table):
     """A device with registers."""
 
     registers: Annotated[int, Field(gt=0, le=4096, multiple_of=4)]
-    """The bytes of its registers."""
+    """The size of its register block in bytes."""
     interrupt: bool = True
     """Whether it has an interrupt; without one it is polled."""
     handler: Annotated[str, Field(pattern=r"^([A-Za-z_]\w*)?$")] = ""
@@ -69,20 +69,20 @@ class DeclaredDevice(Table):
     model: str = ""
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
     boards: dict[str, DeclaredPlace] = Field(default_factory=dict)
-    """Its place by the name of the board."""
+    """Its address and interrupt on each board, by the board's name."""
 
 
 class External(Table):
-    """Sources outside the folder, at a path that the user gives."""
+    """Sources outside the folder, at the user's path."""
 
     option: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
-    """The variable that holds the path: of the environment, and of CMake."""
+    """The environment and CMake variable that contains the path."""
     title: str
-    """A description of the object, for messages."""
+    """A description of the sources, for messages."""
     marker: str
-    """A file below the path by which the right folder is known."""
+    """A file below the path that identifies the correct folder."""
     sources: list[str] = Field(default_factory=list)
-    """C files below the path; * and ** stand for names."""
+    """C files below the path, with * and ** as wildcards."""
     include: list[str] = Field(default_factory=list)
     """Folders below the path with headers."""
     libraries: list[str] = Field(default_factory=list)
@@ -90,16 +90,16 @@ class External(Table):
     default: str = ""
     """The path if the variable is not set."""
     install: str = ""
-    """The command that installs what is missing, for messages."""
+    """The command that installs missing sources, for messages."""
     version: dict[str, str] = Field(default_factory=dict)
-    """Texts by the files below the path that must have them: another version is refused."""
+    """Texts that files below the path must contain, by file; other versions are refused."""
 
 
 class DeclaredOperation(Table):
     """Operators that one C function computes."""
 
     chain: Annotated[list[str], Field(min_length=1)]
-    """Operators in the order of the network, by TFLite's names; "RELU6?" may be there or not."""
+    """Operators in the order of the network, by TFLite's names; "RELU6?" is optional."""
     dtypes: list[str] = Field(["int8"], min_length=1)
     """Types of the first input and the output."""
     where: list[str] = Field(default_factory=list)
@@ -115,13 +115,13 @@ class DeclaredOperation(Table):
     cycles: Formula | None = None
     """The cycles of a call, without its start: a number or a formula."""
     difference: Annotated[float, Field(ge=0)] = 0.0
-    """Steps by which outputs may differ from the oracle's; --allow-difference must allow them."""
+    """Steps by which outputs may differ from the oracle's, if --allow-difference allows them."""
     start: Formula | None = None
-    """The cycles of a call beside those: a number or a formula [default: `start` of the file]."""
+    """The additional cycles of a call: a number or a formula [default: the file's `start`]."""
     cycles_table: str = ""
-    """A .csv file of measured cycles: columns of terms, and the column cycles."""
+    """A .csv file of measured cycles, with columns of terms and the column `cycles`."""
     awaited: str = ""
-    """A function int32_t NAME(void) that waits for the end; `call` then only starts."""
+    """A function int32_t NAME(void) that waits for the end; `call` then only starts the work."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -205,27 +205,27 @@ class Declaration(Table):
     title: Annotated[str, Field(min_length=1)]
     """A description in a few words."""
     kind: Literal["device", "library"]
-    """A device runs all that it takes; a library of C functions what it runs faster than ours."""
+    """A device runs all that it takes; a library only what it computes faster than our kernels."""
     headers: Annotated[list[str], Field(min_length=1)]
     """Files with the declarations of its functions."""
     sources: list[str] = Field(default_factory=list)
     """C files of the folder; with Linux also C++ (.cpp, .cc, .cxx)."""
     include: list[str] = Field(default_factory=list)
-    """Folders with more headers; all of their .h files belong to the accelerator."""
+    """Folders with more headers; all their .h files belong to the accelerator."""
     files: list[str] = Field(default_factory=list)
-    """More files that the sources include."""
+    """Other files that the sources include."""
     platforms: list[PlatformName] = Field(default_factory=list)
-    """The only platforms whose projects can have it [default: all]."""
+    """The platforms that support it [default: all]."""
     link: list[Annotated[str, Field(pattern=r"^\w[\w.+-]*$")]] = Field(default_factory=list)
-    """Libraries of the system that a program links: "pthread" stands for -lpthread."""
+    """System libraries to link: "pthread" stands for -lpthread."""
     host: bool | Literal["aarch64"] = True
-    """If its C also runs on this machine: true; "aarch64": by QEMU; false: our kernels stand in."""
+    """Whether its C runs on this machine; "aarch64": under QEMU; false: our kernels stand in."""
     external: External | None = None
     """Sources elsewhere, such as a library's."""
     python: str = ""
-    """A Python file and class (engine.py:Engine) for what a declaration cannot say."""
+    """A Python file and class (engine.py:Engine) for what a declaration cannot express."""
     start: Annotated[int, Field(ge=0)] = 0
-    """The cycles of a call beside those of its operator."""
+    """The cycles of a call in addition to its operator's."""
     memory: MemoryDemands = MemoryDemands()
     """Its demands on memory."""
     device: DeclaredDevice | None = None

@@ -20,7 +20,7 @@ from ethosgen.oracle.runtimes.onnx import run as run_onnx
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.outcome import Arrays
 from tests.support.onnx_files import ALSO, NETWORKS
-from tests.support.onnx_networks import OnnxNetwork, quantized
+from tests.support.onnx_networks import OnnxNetwork, quantized, random_samples
 from tests.support.onnx_operators import ROWS, Row
 from tests.support.trials import Trial, try_network
 
@@ -114,6 +114,15 @@ def trial_of(path: Path, name: str, samples: Sequence[Arrays]) -> Trial:
     network = frontend.read(path)
     theirs = run_onnx(network.source, samples) if network.source else []
     return try_network(network, name, samples, theirs, "ONNX Runtime")
+
+
+def check_floats(net: OnnxNetwork, output: str, folder: Path) -> None:
+    """Fail unless a network in float has ONNX Runtime's outputs, and the oracle's."""
+    path = folder / "net.onnx"
+    onnx.save(net.model([output]), path)
+    trial = trial_of(path, "floats", random_samples(onnx.load(path), 4, 1))
+    assert (trial.npu, trial.cpu) == (0, 0)
+    assert trial.fidelity.equal == trial.fidelity.elements, trial.fidelity.text()
 
 
 def row_trial(name: str, setting: str, folder: Path, seed: int = 0) -> Trial:

@@ -9,8 +9,8 @@ import pytest
 
 from ethosgen import frontend
 from ethosgen.values.errors import UnsupportedError
-from tests.support.onnx_networks import OnnxNetwork, quantized, random_samples
-from tests.support.onnx_trials import grid_samples, trial_of
+from tests.support.onnx_networks import OnnxNetwork, quantized
+from tests.support.onnx_trials import check_floats, grid_samples, trial_of
 
 EQUATIONS = {
     "ij,jk->ik": ((3, 4), (4, 5)),
@@ -30,19 +30,11 @@ EQUATIONS = {
 }
 
 
-def check(net: OnnxNetwork, output: str, folder: Path) -> None:
-    path = folder / "net.onnx"
-    onnx.save(net.model([output]), path)
-    trial = trial_of(path, "floats", random_samples(onnx.load(path), 4, 1))
-    assert (trial.npu, trial.cpu) == (0, 0)
-    assert trial.fidelity.equal == trial.fidelity.elements, trial.fidelity.text()
-
-
 @pytest.mark.parametrize("equation", EQUATIONS)
 def test_einsum(equation: str, tmp_path: Path) -> None:
     net = OnnxNetwork()
     inputs = [net.add_input(f"x{i}", *shape) for i, shape in enumerate(EQUATIONS[equation])]
-    check(net, net.add("Einsum", inputs, "y", equation=equation), tmp_path)
+    check_floats(net, net.add("Einsum", inputs, "y", equation=equation), tmp_path)
 
 
 def test_a_diagonal_is_refused(tmp_path: Path) -> None:
@@ -67,7 +59,7 @@ def test_conv_in_three_dimensions(channels: int, options: dict[str, Any], tmp_pa
     net = OnnxNetwork()
     kernel = net.weights(8, channels // options.get("group", 1), 3, 2, 3)
     inputs = [net.add_input("x", 2, channels, 5, 6, 7), kernel, net.weights(8)]
-    check(net, net.add("Conv", inputs, "y", **options), tmp_path)
+    check_floats(net, net.add("Conv", inputs, "y", **options), tmp_path)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 6])
@@ -77,7 +69,7 @@ def test_a_transposed_convolution_in_groups(groups: int, outputs: int, tmp_path:
     weights = net.weights(6, outputs, 3, 3), net.weights(outputs * groups)
     options = {"strides": [2, 2], "pads": [1] * 4, "output_padding": [1, 1], "group": groups}
     x = net.add_input("x", 1, 6, 5, 5)
-    check(net, net.add("ConvTranspose", [x, *weights], "y", **options), tmp_path)
+    check_floats(net, net.add("ConvTranspose", [x, *weights], "y", **options), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +114,13 @@ SMALLER = [1, 3, 4, 5]
 def test_a_cubic_resize(options: dict[str, Any], sizes: list[int], tmp_path: Path) -> None:
     net = OnnxNetwork()
     inputs = [net.add_input("x", 1, 3, 6, 7), "", "", net.constant(sizes, np.int64)]
-    check(net, net.add("Resize", inputs, "y", mode="cubic", **options), tmp_path)
+    check_floats(net, net.add("Resize", inputs, "y", mode="cubic", **options), tmp_path)
 
 
 def test_a_cubic_resize_by_scales(tmp_path: Path) -> None:
     net = OnnxNetwork()
     inputs = [net.add_input("x", 1, 3, 6, 7), "", net.constant([1, 1, 2, 3], np.float32)]
-    check(net, net.add("Resize", inputs, "y", mode="cubic"), tmp_path)
+    check_floats(net, net.add("Resize", inputs, "y", mode="cubic"), tmp_path)
 
 
 def test_an_antialiased_resize_is_refused(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ LEAST = 2
 
 def base_bytes(graph: TaskGraph, task: int) -> int:
     """Return the memory of a task with the fewest buffers that its edges allow."""
-    described = graph.tasks[task]
+    needs = graph.tasks[task]
     inputs = sum(
         graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
     )
-    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + described.output_bytes
-    return described.memory_bytes + inputs + LEAST * (described.input_bytes + outputs)
+    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + needs.output_bytes
+    return needs.memory_bytes + inputs + LEAST * (needs.input_bytes + outputs)
 
 
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -25,6 +25,9 @@ from ethosgen.commands.progress import Progress
 from ethosgen.report.content import NetworkReport
 from ethosgen.values.grammar import counted
 from ethosgen.values.recipe import Recipe
+
+if TYPE_CHECKING:
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
 _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
 """Parameters that only name output files; the command in the report omits them."""
@@ -59,8 +62,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def report(
     recipe: Recipe,
     on: str | None,
-    inputs: Any,
-    criteria: Any,
+    inputs: "Inputs",
+    criteria: "Criteria",
     output: Path | None,
     perfetto: Path | None,
     explorer: Path | None,

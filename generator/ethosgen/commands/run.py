@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,9 @@ from ethosgen.commands.progress import Progress
 from ethosgen.commands.stage_table import run_text
 from ethosgen.commands.wording import edits_line
 from ethosgen.values.errors import InputError
+
+if TYPE_CHECKING:
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
 _FOR_SAMPLES = (
     *("network", "input_path", "output_path", "golden"),
@@ -63,8 +66,8 @@ def run(
     files: tuple[Path, ...],
     on: str | None,
     network: str | None,
-    inputs: Any,
-    criteria: Any,
+    inputs: "Inputs",
+    criteria: "Criteria",
     output_path: Path | None,
     oracle: str | None,
     profile: bool,
@@ -135,8 +138,8 @@ def _ports(on: str | None, line: Any) -> Any:
 
 def _run_pipeline(
     directory: Path,
-    inputs: Any,
-    criteria: Any,
+    inputs: "Inputs",
+    criteria: "Criteria",
     output_path: Path | None,
     junit_path: Path | None,
     as_json: bool,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +20,9 @@ from ethosgen.commands.options import (
 from ethosgen.commands.progress import Progress
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
+
+if TYPE_CHECKING:
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
 _SAMPLES = click.option(
     "--samples",
@@ -61,8 +64,8 @@ def simulate(
     accelerators: tuple[str, ...],
     options: OffloadOptions,
     reading: ReadOptions,
-    inputs: Any,
-    criteria: Any,
+    inputs: "Inputs",
+    criteria: "Criteria",
     output_path: Path | None,
     trace: bool,
     no_times: bool,

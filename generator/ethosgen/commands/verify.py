@@ -1,7 +1,7 @@
 """`ethosgen verify`: does a network work on a board?"""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,9 @@ from ethosgen.commands.options import (
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.values.recipe import Recipe
+
+if TYPE_CHECKING:
+    from ethosgen.verdict.judgement import Criteria, Inputs
 
 
 @click.command(short_help="Generate, build and run firmware: does my network work?")
@@ -44,8 +47,8 @@ from ethosgen.values.recipe import Recipe
 def verify(
     recipe: Recipe,
     on: str,
-    inputs: Any,
-    criteria: Any,
+    inputs: "Inputs",
+    criteria: "Criteria",
     profile: bool,
     as_json: bool,
     junit_path: Path | None,

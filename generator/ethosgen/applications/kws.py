@@ -259,7 +259,7 @@ def load_sound(path: Path) -> Array:
         rate, channels, width = facts
         raise InputError(
             f"'{path}' has {counted(rate, 'sample')} a second, {counted(channels, 'channel')} and "
-            f"{counted(8 * width, 'bit')}, but the application hears {RATE:,}, 1 and 16; convert "
+            f"{counted(8 * width, 'bit')}, but the application takes {RATE:,}, 1 and 16; convert "
             f"it with: sox {path.name} -r {RATE} -c 1 -b 16 mono.wav"
         )
     if not data:

@@ -60,6 +60,6 @@ def check_security(evidence: int, info: ProjectInfo) -> None:
     missing = [text for e, text in expected_evidence(info).items() if e not in Evidence(evidence)]
     if missing:
         raise TargetError(
-            "the firmware does not run as its project demands: its secure image does not confirm "
+            "the firmware does not run as its project requires: its secure image does not confirm "
             f"{', '.join(missing)}; see secure/trustzone.c"
         )

@@ -254,7 +254,7 @@ def newer(stream: bytes) -> bytes:
         (xnnpack, "has parts for XnnpackBackend, which no Ethos-U runs; export it with EthosUPart"),
         (two_backends, "has parts for VulkanBackend and CoreMLBackend, which no"),
         (no_delegate, r"no Ethos-U delegate: .* all 1 instruction \(first aten::relu.out\)"),
-        (lacking, "runs aten::convolution.out on the CPU, which ethosgen lacks"),
+        (lacking, "runs aten::convolution.out on the CPU, which ethosgen does not support"),
         (tosa, "holds TOSA instead of commands"),
         (fewer_outputs, "has 1 input and 1 output, but is called with 3 tensors"),
         (another_size, r"an input of 144 x 1 byte for a tensor int8 \[1, 6, 6, 5\]"),

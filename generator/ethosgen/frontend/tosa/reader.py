@@ -227,8 +227,8 @@ class _TosaDecoder:
             )
         if table.number(_TENSOR["variable"], "bool", False):
             raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' is a variable, which ethosgen lacks for TOSA; "
-                "make it an input and an output"
+                f"tensor '{name}' of '{self.name}' is a variable, which ethosgen does not support "
+                "in TOSA; make it an input and an output"
             )
         data = table.data(_TENSOR["data"]) if label in fixed else None
         if label in fixed and data is None:
@@ -310,8 +310,8 @@ class _TosaDecoder:
             )
         if number in EXTENSIONS:
             raise UnsupportedError(
-                f"'{self.name}' uses {EXTENSIONS[number]}, which ethosgen lacks for TOSA; "
-                "export the network without it"
+                f"'{self.name}' uses {EXTENSIONS[number]}, which ethosgen does not support in "
+                "TOSA; export the network without it"
             )
         if number not in TOSA_CODES and number not in (CONST, CONST_SHAPE, *CONTROL):
             raise UnsupportedError(

@@ -264,8 +264,8 @@ class _Translation:
         if kernel is None or len(step.arguments) < 2:
             raise UnsupportedError(
                 f"'{self._name}' runs {step.name} on the CPU, which ethosgen does not support (it "
-                f"supports {', '.join(sorted({_short(name) for name in KERNELS}))}); quantize it too, "
-                "so that the partitioner gives it to the NPU, or move it out of the network"
+                f"supports {', '.join(sorted({_short(name) for name in KERNELS}))}); quantize it "
+                "too, so that the partitioner gives it to the NPU, or move it out of the network"
             )
         operand, output = step.arguments[0], step.arguments[-1]
         before, after = (self._tensor_of(i, f"value {i}") for i in (operand, output))

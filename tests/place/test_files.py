@@ -144,7 +144,7 @@ BAD_GRAPHS = [
     ("null", r"g\.json': it must be"),
     ('{"schema_version": 1, "tasks": [', "is not JSON: .* line 1 column"),
     ('{"tasks": [], "tasks": []}', "'tasks' occurs twice"),
-    ('{"tasks": NaN}', "NaN is no number"),
+    ('{"tasks": NaN}', "NaN is not a JSON number"),
     ("[" * 100_000, "is not JSON"),
     ("9" * 5000, "is not JSON"),
     (json.dumps(GOOD).replace(": 5,", ": 1e999,"), "it must be a valid integer|finite"),

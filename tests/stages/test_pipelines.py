@@ -258,7 +258,7 @@ def test_a_dropped_frame_names_the_element_before(three: Path, line: int, who: s
     size = frame_of(three, line)
     with pytest.raises(TargetError) as caught:
         run_with_fault(three, tap=Cut(line, 2 * size, 3 * size))
-    assert str(caught.value).startswith(f"{who} dropped frame 2: frame 3 came")
+    assert str(caught.value).startswith(f"{who} dropped frame 2: frame 3 arrived")
 
 
 @pytest.mark.parametrize("line", [1, 3])

@@ -401,7 +401,7 @@ class Elements(ExitStack):
             return _foreign_text(self._names[-1])
         who = f"element '{self._names[-1]}', or its line to the host,"
         if isinstance(error, LostFrameError):
-            return f"{who} dropped frame {error.number}: frame {error.got} came instead"
+            return f"{who} dropped frame {error.number}: frame {error.got} arrived instead"
         return f"{who} damaged frame {error.number}"
 
     @property

@@ -66,11 +66,11 @@ def compile_driver(tmp_path: Path) -> Compile:
             if re.match(r"model/(ethosgen_(npu|status)|plus_one)[^/]*\.[ch]$", path)
         }
         places = ("ethosgen_npu_run.h", "ethosgen_npu_direct.c", "plus_one.c")
-        found = [name for name in places if old and old in files.get(name, "")]
-        for name in found:
+        holders = [name for name in places if old and old in files.get(name, "")]
+        for name in holders:
             assert files[name].count(old) == 1
             files[name] = files[name].replace(old, new)
-        assert len(found) == bool(old)
+        assert len(holders) == bool(old)
         for name, text in files.items():
             (tmp_path / name).write_text(text)
         (tmp_path / "cmsis_compiler.h").write_text("#define __WFE()\n#define __SEV()\n")

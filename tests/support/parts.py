@@ -130,6 +130,7 @@ PARTS = (
         "tosa",
         (
             "tests/frontend/tosa/",
+            "tests/suites/",
             "tests/backend/ethosu/offload/test_chains.py",
             "tests/backend/ethosu/offload/test_tosa.py",
             "tests/corpus/test_fields.py",

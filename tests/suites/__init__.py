@@ -1,0 +1,1 @@
+"""Suites of tests that others wrote, each run against ethosgen as it asks for."""

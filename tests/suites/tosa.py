@@ -1,0 +1,133 @@
+"""TOSA's conformance suite (tosa-tools), run against ethosgen by the suite's own runner.
+
+    python -m tests.suites.tosa FOLDER [--operators NAME ...] [--on cpu ethos-u55-128 ...]
+
+writes the suite's tests for the integer profile into FOLDER, unless they are there, runs them, and
+prints the totals and what failed, with the reasons. The environment `tosa` has the suite.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from ethosgen.host.environments import ENVIRONMENTS
+from tests import ROOT
+
+SETTINGS = ("cpu", "ethos-u55-128", "ethos-u85-256")
+VERSION = "1.0.2"
+EXTENSIONS = ("tosa-ext-int16", "tosa-ext-int4")
+_SUT = "tests.suites.tosa_sut"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one test: its name, "passed", "failed" or "skipped", and the reason."""
+
+    name: str
+    end: str
+    why: str = ""
+
+
+def generate(folder: Path, operators: Sequence[str] = (), kind: str = "positive") -> None:
+    """Write the suite's tests below folder/conformance; `kind` is positive, negative or both."""
+    _run(
+        folder,
+        "tosa_verif_conformance_generator",
+        *("--profile", "tosa-pro-int", "--extension", *EXTENSIONS),
+        *("--tosa-version", VERSION, "--unit-tests", "operator"),
+        *("--test-type", kind, "--output-type", "binary", "-j", "2"),
+        *(["--operators", *operators] if operators else []),
+        *_places("--ref-model-path", "--generate-lib-path"),
+    )
+
+
+def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[Result]:
+    """Run tests below a folder on the CPU's code or with an NPU; return their results."""
+    _run(
+        folder,
+        "tosa_verif_run_tests",
+        *("--binary", "--recursive", "--no-color", "-j", "2", "--test", *tests),
+        *_places("--ref-model-path", "--generate-lib-path", "--verify-path", "--schema-path"),
+        *("--flatc-path", "flatc", "--xunit-file", f"{on}.xml"),
+        *("--sut-module", _SUT, "--sut-module-args", f"{_SUT}:{sys.executable}", f"{_SUT}:{on}"),
+    )
+    suites = Xml.parse(folder / f"{on}.xml").getroot().iter("testsuite")
+    (suite,) = (found for found in suites if found.get("name") == _SUT)
+    return [_result(case) for case in suite.iter("testcase")]
+
+
+def _result(case: Xml.Element) -> Result:
+    name = case.get("name", "").rpartition("/")[2]
+    bad = case.find("failure")
+    bad = case.find("error") if bad is None else bad
+    if bad is not None:
+        return Result(name, "failed", f"{bad.get('message') or ''} {bad.text or ''}".strip())
+    return Result(name, "passed" if case.find("skipped") is None else "skipped")
+
+
+def _places(*options: str) -> list[str]:
+    """Return the options that tell the suite where its own programs and files are."""
+    programs = _python().parent
+    library = next(programs.parent.rglob("libtosa_reference_generate_lib.so"))
+    schema = next(programs.parent.rglob("tosa.fbs"))
+    places = {
+        "--ref-model-path": programs / "tosa_reference_model",
+        "--generate-lib-path": library,
+        "--verify-path": programs / "tosa_verify",
+        "--schema-path": schema,
+    }
+    return [text for option in options for text in (option, str(places[option]))]
+
+
+def _python() -> Path:
+    return ENVIRONMENTS["tosa"].find()
+
+
+def _run(folder: Path, program: str, *options: str) -> None:
+    """Run a program of the suite, which finds its others on PATH; it fails if a test does."""
+    programs = _python().parent
+    variables = {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / f"{program}.log").open("w") as log:
+        subprocess.run(
+            [programs / program, *options],
+            cwd=folder,
+            env=os.environ | variables,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+
+def main() -> int:
+    """Generate the tests if they are not there, run them, and print the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--operators", nargs="+", default=())
+    parser.add_argument("--on", nargs="+", default=SETTINGS)
+    asked = parser.parse_args()
+    if not (asked.folder / "conformance").is_dir():
+        generate(asked.folder, asked.operators)
+    failures = 0
+    for on in asked.on:
+        results = run(asked.folder, on)
+        ends = Counter(result.end for result in results)
+        print(f"{on}: {', '.join(f'{count} {end}' for end, count in ends.items())}", flush=True)
+        for result in results:
+            if result.end == "failed":
+                failures += 1
+                print(f"  {result.name}: {result.why}")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

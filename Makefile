@@ -1,7 +1,8 @@
 # `make` alone lists the targets. They use .venv, which `make setup` creates.
 
 BIN     := .venv/bin
-JOBS    ?= auto
+# One more than there are processors: a test often waits for QEMU or for a child of its process.
+JOBS    ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SHARED  := loadfile --no-loadscope-reorder
 SAMPLES ?= 360
 COUNT   ?= 100000
@@ -34,16 +35,16 @@ browser:  ## install Chromium, for the tests of pages: 15 seconds
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
 
-check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=auto)
+check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=3)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) -m "not (slow or compiler or qemu)"
 
 $(BIN)/pytest:
 	@tools/setup.sh
 
-test: setup  ## run the quick tests, and a chosen part with compiler and QEMU: 5 minutes (JOBS=auto)
+test: setup  ## run the quick tests, and a chosen part with compiler and QEMU: 5 minutes (JOBS=3)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) --core $(OPTIONS)
 
-test-all: setup  ## run every test: before an issue is called resolved (JOBS=auto)
+test-all: setup  ## run every test: before an issue is called resolved (JOBS=3)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) $(OPTIONS)
 	@[ -n "$(OPTIONS)" ] || $(BIN)/python -m tests.support.parts
 

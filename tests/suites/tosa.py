@@ -58,7 +58,7 @@ def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[
         *("--sut-module", _SUT, "--sut-module-args", f"{_SUT}:{sys.executable}", f"{_SUT}:{on}"),
     )
     suites = Xml.parse(folder / f"{on}.xml").getroot().iter("testsuite")
-    (suite,) = (found for found in suites if found.get("name") == _SUT)
+    (suite,) = (each for each in suites if each.get("name") == _SUT)
     return [_result(case) for case in suite.iter("testcase")]
 
 

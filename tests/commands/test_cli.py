@@ -73,6 +73,14 @@ def test_the_help_has_each_command_once_on_a_line_of_its_own() -> None:
     assert not any(about.endswith("...") for _, about in entries)
 
 
+def test_examples_in_the_help_keep_their_lines() -> None:
+    """Click keeps the lines of a paragraph only after a line that has nothing but its mark."""
+    helps = {name: command.help or "" for name, command in commands().items()}
+    assert any("\b\n" in text for text in helps.values())
+    for name, text in helps.items():
+        assert text.count("\b") == text.count("\b\n"), name
+
+
 def test_an_unknown_command_gets_no_hidden_ones() -> None:
     told = ethosgen("serve")
     assert told.returncode == 2 and "verify" in told.stderr

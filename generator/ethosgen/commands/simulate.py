@@ -74,8 +74,10 @@ def simulate(
 ) -> None:
     """Run a network's partitions on the NPU model, in process: no compiler, no QEMU.
 
-    \b To find the first operation in which two runs differ: ethosgen simulate MODEL.tflite --trace
-    --no-times > one.txt diff one.txt other.txt
+    \b
+    To find the first operation in which two runs differ:
+        ethosgen simulate MODEL.tflite --trace --no-times > one.txt
+        diff one.txt other.txt
     """
     from ethosgen import flow
     from ethosgen.flow import inspection

@@ -70,7 +70,7 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
 
 
 def _who_ran(results: Sequence[Result]) -> str:
-    """Return what computed the compared outputs: without an NPU, no NPU model ran."""
+    """Name what computed the compared outputs; without an NPU, the NPU model did not run."""
     on_npu = {result.setting.npu != NO_NPU for result in results if result.cost is not None}
     return " and ".join(who for kind, who in ((True, _ON_NPU), (False, _ON_CPU)) if kind in on_npu)
 

@@ -267,7 +267,7 @@ def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTas
 
 
 def _places(plan: Plan) -> dict[int, tuple[str, str]]:
-    """Return where each operator of the network runs, and the reason."""
+    """Return the place and the reason for each operator of the network."""
     is_auto = plan.options.mode is OffloadMode.AUTO
     libraries = {library.name for library in wrapped_of(plan) if library.is_library}
     unknown = {share.name for share in plan.shares if share.cycles is None}

@@ -127,9 +127,9 @@ class Outcome:
 def equal_elements(
     actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """Return which elements are equal, in a bool array.
+    """Return a bool array that is true for equal elements.
 
-    Shapes and dtypes agree. NaN equals NaN, and true is the byte 1 alone.
+    Shapes and dtypes must agree. NaN equals NaN, and only the byte 1 is true.
     """
     actual, expected = _bytes_of_bools(actual), _bytes_of_bools(expected)
     if np.issubdtype(expected.dtype, np.floating):
@@ -177,7 +177,7 @@ def compare(
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as
-    a mismatch. NaN equals NaN, and true is the byte 1 alone. Float elements may differ by
+    a mismatch. NaN equals NaN, and only the byte 1 is true. Float elements may differ by
     `tolerance` times the largest finite magnitude expected in their tensor; integers must be equal,
     unless the user allows `steps` (FLOAT_STEP for floats). Elements in `left_out` are counted and
     not compared.

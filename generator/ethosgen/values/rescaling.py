@@ -39,8 +39,7 @@ def scale_of(tensor: Tensor) -> float:
 def zero_point_of(tensor: Tensor) -> int:
     """Return a tensor's only zero point; UnsupportedError if it has none or several."""
     scale_of(tensor)
-    quantization = tensor.quantization
-    return quantization.zero_point[0] if quantization and quantization.zero_point else 0
+    return tensor.first_zero_point
 
 
 def limits(dtype: str) -> tuple[int, int]:

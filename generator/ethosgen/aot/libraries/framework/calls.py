@@ -227,7 +227,7 @@ def pool_kernel(
 
 
 def window_numbers(down: Axis, across: Axis) -> dict[str, int]:
-    """Return the members of structs that tell how a window lies and moves."""
+    """Return the struct members for the size, dilation, stride and padding of a window."""
     return {
         "taps_y": down.taps,
         "taps_x": across.taps,

@@ -80,7 +80,7 @@ def each_multiplier(layer: Layer) -> list[Multiplier]:
 
 
 def by_group(pack: Callable[[Array], Array], array: Array, groups: int) -> Array:
-    """Return what is packed of each group of channels, one after another."""
+    """Pack each group of channels, and join the results."""
     return np.concatenate([pack(part) for part in np.split(array, groups)])
 
 

@@ -54,7 +54,7 @@ def _window(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int, int]:
 
 
 def pieces(value: int, size: int) -> int:
-    """Return how many pieces of a size cover a value."""
+    """Return the number of pieces of a size that cover a value."""
     return -(-value // size)
 
 

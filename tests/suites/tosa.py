@@ -13,8 +13,10 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from xml.etree import ElementTree as Xml
+
+from junitparser import JUnitXml, TestCase
 
 from ethosgen.host.environments import ENVIRONMENTS
 from tests import ROOT
@@ -57,41 +59,43 @@ def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[
         *("--flatc-path", "flatc", "--xunit-file", f"{on}.xml"),
         *("--sut-module", _SUT, "--sut-module-args", f"{_SUT}:{sys.executable}", f"{_SUT}:{on}"),
     )
-    suites = Xml.parse(folder / f"{on}.xml").getroot().iter("testsuite")
-    (suite,) = (each for each in suites if each.get("name") == _SUT)
-    return [_result(case) for case in suite.iter("testcase")]
+    (suite,) = (suite for suite in JUnitXml.fromfile(folder / f"{on}.xml") if suite.name == _SUT)
+    return [_result(case) for case in suite]
 
 
-def _result(case: Xml.Element) -> Result:
-    name = case.get("name", "").rpartition("/")[2]
-    bad = case.find("failure")
-    bad = case.find("error") if bad is None else bad
-    if bad is not None:
-        return Result(name, "failed", f"{bad.get('message') or ''} {bad.text or ''}".strip())
-    return Result(name, "passed" if case.find("skipped") is None else "skipped")
+def _result(case: TestCase) -> Result:
+    name = case.name.rpartition("/")[2]
+    if case.is_skipped:
+        return Result(name, "skipped")
+    if case.is_passed:
+        return Result(name, "passed")
+    return Result(name, "failed", " ".join(f"{end.message} {end.text}" for end in case.result))
 
 
 def _places(*options: str) -> list[str]:
     """Return the options that tell the suite where its own programs and files are."""
-    programs = _python().parent
-    library = next(programs.parent.rglob("libtosa_reference_generate_lib.so"))
-    schema = next(programs.parent.rglob("tosa.fbs"))
-    places = {
-        "--ref-model-path": programs / "tosa_reference_model",
-        "--generate-lib-path": library,
-        "--verify-path": programs / "tosa_verify",
-        "--schema-path": schema,
-    }
+    places = _all_places()
     return [text for option in options for text in (option, str(places[option]))]
 
 
-def _python() -> Path:
-    return ENVIRONMENTS["tosa"].find()
+@cache
+def _all_places() -> dict[str, Path]:
+    programs = _programs()
+    return {
+        "--ref-model-path": programs / "tosa_reference_model",
+        "--generate-lib-path": next(programs.parent.rglob("libtosa_reference_generate_lib.so")),
+        "--verify-path": programs / "tosa_verify",
+        "--schema-path": next(programs.parent.rglob("tosa.fbs")),
+    }
+
+
+def _programs() -> Path:
+    return ENVIRONMENTS["tosa"].find().parent
 
 
 def _run(folder: Path, program: str, *options: str) -> None:
     """Run a program of the suite, which finds its others on PATH; it fails if a test does."""
-    programs = _python().parent
+    programs = _programs()
     variables = {
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),

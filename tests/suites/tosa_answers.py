@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from ethosgen import frontend
-from ethosgen.backend import find_accelerator
-from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.values.errors import EthosgenError, InternalError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.forks import run_fork
+from tests.support.trials import plan_for
 
 CPU = "cpu"
 LIMIT_S = 300.0
@@ -38,9 +36,7 @@ def answer(description: Path, on: str) -> dict[str, Any]:
     try:
         network = frontend.read(description.with_name(test["tosa_file"]))
         sample = _sample(network, test, description.parent)
-        accelerator = None if on == CPU else find_accelerator(on)
-        settings = PlanSettings(accelerator, OffloadOptions(check=False))
-        plan = make_plan(network, settings, Watch())
+        plan = plan_for(network, None if on == CPU else on)
         (outputs,) = simulate_samples(plan, [sample], Watch())
     except InternalError as error:
         return {"result": "other", "message": str(error)}

@@ -129,7 +129,7 @@ class ForkServer:
 
 
 def _log(ended: Ended, printed: bytes, limit_s: float) -> str:
-    """Return what a fork printed; ChildError if it did not end well."""
+    """Return the output of a fork; ChildError if it failed."""
     from ethosgen.host.child import ChildError, cause_of_death
 
     log = printed.decode("utf-8", "replace")

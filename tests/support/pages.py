@@ -52,7 +52,7 @@ def store(path: Path, figures: Any) -> None:
 
 
 def load_lines(path: Path) -> list[dict[str, Any]]:
-    """Return what a run wrote that may be interrupted, a line of JSON each."""
+    """Return the whole lines of JSON that a run has written; the last may be cut off."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("}")]
 

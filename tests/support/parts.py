@@ -263,12 +263,20 @@ def is_in_quarter(test: str, commit: str) -> bool:
     return zlib.crc32(test.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
 
 
+def quarters_of(part: Part, changed: Sequence[str] | None) -> int:
+    """Return how many quarters of a part's heavy tests run after a change: all, one or none."""
+    if is_touched(part, changed):
+        return QUARTERS if part.runs_whole or not is_wide(changed) else 1
+    return int(part.is_drawn or is_everywhere(changed))
+
+
 def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
     """Return whether a heavy test runs after a change."""
-    if is_touched(part, changed) and (part.runs_whole or not is_wide(changed)):
-        return True
-    is_drawn = part.is_drawn or is_everywhere(changed) or is_touched(part, changed)
-    return is_drawn and is_in_quarter(test, commit)
+    return _runs(quarters_of(part, changed), test, commit)
+
+
+def _runs(quarters: int, test: str, commit: str) -> bool:
+    return quarters == QUARTERS or (quarters > 0 and is_in_quarter(test, commit))
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -300,8 +308,14 @@ def _is_heavy(item: pytest.Item) -> bool:
 
 def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
     part = part_of(item.path.relative_to(ROOT).as_posix()) if _is_heavy(item) else None
-    changed = _changes() if config.getoption("--changed") else ()
-    return part is None or is_chosen(part, item.nodeid, _commit(), changed)
+    is_after = bool(config.getoption("--changed"))
+    return part is None or _runs(_quarters(part, is_after), item.nodeid, _commit())
+
+
+@cache
+def _quarters(part: Part, is_after: bool) -> int:
+    """Return the quarters that run, after the change or without one."""
+    return quarters_of(part, _changes() if is_after else ())
 
 
 @cache

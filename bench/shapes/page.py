@@ -302,4 +302,4 @@ def write(results: Mapping[str, Any], page_path: Path = PAGE, plot_path: Path = 
     from bench.shapes.plot import draw
 
     page_path.write_text(page(results))
-    plot_path.write_text(draw(list(rows(results))))
+    plot_path.write_bytes(draw(list(rows(results))))

@@ -82,7 +82,7 @@ def format_schema(name: str) -> str:
     return schema_text(model, f"ethosgen {kind}")
 
 
-def write_all(contents: Mapping[Path, str]) -> None:
+def write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files, all or none."""
     written: list[tuple[Path, Path]] = []
     try:
@@ -90,7 +90,7 @@ def write_all(contents: Mapping[Path, str]) -> None:
             try:
                 handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
                 written.append((Path(name), path))
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                with os.fdopen(handle, "wb") as file:
                     file.write(content)
                 Path(name).chmod(0o644)
                 if path.is_dir():

@@ -1,47 +1,110 @@
 """Draws a placement as SVG: above who does what, below how busy the links are."""
 
 from collections.abc import Iterator, Sequence
-from xml.sax.saxutils import escape
+from colorsys import hls_to_rgb
+from typing import Any
 
 import numpy as np
 
+from ethosgen.plots.drawing import drawn
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport
 from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
 
-_WIDTH = 960
-_MARGIN = 20
-_LINE = 18
+Colour = Sequence[int]
+"""Red, green and blue from 0 to 255."""
+Pixels = np.ndarray[Any, np.dtype[np.uint8]]
+
+_WIDTH = 10.0
+"""The width of the picture in inches, as all lengths here."""
+_ELEMENT = 0.3
+"""The longest side of an element."""
+_LINE = 0.2
+_TITLE = 0.35
+_MARGIN = 0.2
 _MOST_NAMES = 32
 _LONGEST_NAME = 18
 _COLUMNS = 5
-_HEAT = ("#d6e4f0", "#9ecae1", "#fdd49e", "#fdae61", "#f46d43", "#a50026")
+
+
+UNUSED, DEAD = (240, 240, 240), (85, 85, 85)
+"""Colours of elements without a task, and of those that do not work."""
+HEAT = np.array(
+    (
+        (214, 228, 240),
+        (158, 202, 225),
+        (253, 212, 158),
+        (253, 174, 97),
+        (244, 109, 67),
+        (165, 0, 38),
+    ),
+    np.uint8,
+)
 """Colours of links that are busy for up to 1/6 of the time, 2/6, and so on."""
-_STYLE = "text{font:12px sans-serif;fill:#222}.t{font-weight:bold;font-size:14px}"
+_IDLE = 255
+_ELEMENTS = 238
+"""Greys in the picture of links: where none is used, and elements."""
 
 
-def draw(report: PlacementReport) -> str:
-    """Return the picture of a placement that was simulated."""
+def draw(report: PlacementReport) -> bytes:
+    """Return the picture of a placement that was simulated.
+
+    A pixel is an element, or in the picture of links an element or what is between two.
+    """
     layout = report.layout
     mesh = layout.system.mesh
-    scale = min(28.0, (_WIDTH - 2 * _MARGIN) / mesh.width)
-    high = mesh.height * scale
+    side = min(_ELEMENT, (_WIDTH - 2 * _MARGIN) / mesh.width)
+    wide, high = side * mesh.width, side * mesh.height
     names = list(_names(layout))
-    y: float = _MARGIN + _LINE
-    parts = [_text(_MARGIN, y, _title(report), "t"), *_legend(names, y + _LINE, _COLUMNS)]
-    y += _LINE * (-(-len(names) // _COLUMNS) + 1)
-    parts += [_panel(y, scale, _tasks(layout))]
-    y += high + 2 * _LINE
-    parts += [
-        _text(_MARGIN, y, _subtitle(report), "t"),
-        *_legend(_heat_names(), y + _LINE, len(_HEAT)),
-    ]
-    y += 2 * _LINE
-    parts += [_panel(y, scale, _links(layout, report.link_loads))]
-    y += high + _MARGIN
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {y:.0f}">'
-    ground = '<rect width="100%" height="100%" fill="#fff"/>'
-    return "\n".join([head, f"<style>{_STYLE}</style>", ground, *parts, "</svg>"]) + "\n"
+    lines = _LINE * -(-len(names) // _COLUMNS), _LINE
+    whole = 2 * (high + _TITLE) + sum(lines) + _MARGIN
+
+    def fill(figure: Any) -> None:
+        def panel(bottom: float) -> Any:
+            """Add a panel, which matplotlib places in shares of the figure."""
+            x, y = 1 / _WIDTH, 1 / whole
+            return figure.add_axes((_MARGIN * x, bottom * y, wide * x, high * y))
+
+        below = _MARGIN + lines[1]
+        tasks = panel(below + high + _TITLE + lines[0])
+        _fill(tasks, _title(report), task_pixels(layout), names, _COLUMNS)
+        loads = link_pixels(layout, report.link_loads)
+        _fill(panel(below), _subtitle(report), loads, _heat_names(), len(HEAT))
+
+    return drawn((_WIDTH, whole), fill)
+
+
+def task_pixels(layout: Placement) -> Pixels:
+    """Return the colours of elements, by y and x: of their tasks, or unused, or dead."""
+    mesh = layout.system.mesh
+    who = np.full(mesh.elements, -1)
+    who[layout.elements] = layout.replication.task_of
+    who[~layout.system.alive] = -2
+    palette = np.array([*_colours(layout), DEAD, UNUSED], np.uint8)
+    pixels: Pixels = palette[who].reshape(mesh.height, mesh.width, 3)
+    return pixels
+
+
+def link_pixels(layout: Placement, loads: Floats) -> Pixels:
+    """Return the colours of links, by y and x: elements are at even ones, links between them.
+
+    The busier of the two links between neighbours counts. An element with a port has its colour.
+    """
+    mesh = layout.system.mesh
+    inner = 4 * mesh.elements
+    grid = loads[:inner].reshape(mesh.height, mesh.width, 4)
+    busy = np.zeros((2 * mesh.height - 1, 2 * mesh.width - 1))
+    busy[::2, 1::2] = np.maximum(grid[:, :-1, EAST], grid[:, 1:, WEST])
+    busy[1::2, ::2] = np.maximum(grid[:-1, :, SOUTH], grid[1:, :, NORTH])
+    ports = np.concatenate([gate.elements for gate in layout.gates])
+    for port in np.flatnonzero(loads[inner:]).tolist():
+        x, y = layout.system.place(int(ports[port]))
+        busy[2 * y, 2 * x] = max(busy[2 * y, 2 * x], loads[inner + port])
+    heat = np.minimum(len(HEAT) - 1, (busy * len(HEAT)).astype(np.int64))
+    idle = np.full_like(busy, _IDLE, np.uint8)
+    idle[::2, ::2] = _ELEMENTS
+    pixels: Pixels = np.where(busy[:, :, None] > 0, HEAT[heat], idle[:, :, None])
+    return pixels
 
 
 def _title(report: PlacementReport) -> str:
@@ -59,7 +122,7 @@ def _subtitle(report: PlacementReport) -> str:
     return f"Links: the hottest, {hottest[0]}, is busy for {hottest[1]:.1%} of the time"
 
 
-def _names(layout: Placement) -> Iterator[tuple[str, str]]:
+def _names(layout: Placement) -> Iterator[tuple[Colour, str]]:
     """Yield the colours of tasks and their names, as many as are legible."""
     graph = layout.replication.graph
     colours = _colours(layout)
@@ -68,85 +131,38 @@ def _names(layout: Placement) -> Iterator[tuple[str, str]]:
         short = name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
         yield colours[task], short if count == 1 else f"{short} x{count}"
     if len(graph.tasks) > _MOST_NAMES:
-        yield "#fff", f"and {len(graph.tasks) - _MOST_NAMES:,} more"
+        yield (_IDLE,) * 3, f"and {len(graph.tasks) - _MOST_NAMES:,} more"
 
 
-def _heat_names() -> list[tuple[str, str]]:
-    top = len(_HEAT)
-    return [(colour, f"to {100 * (i + 1) / top:.0f}%") for i, colour in enumerate(_HEAT)]
+def _heat_names() -> list[tuple[Colour, str]]:
+    top = len(HEAT)
+    return [(colour, f"to {100 * (i + 1) / top:.0f}%") for i, colour in enumerate(HEAT.tolist())]
 
 
-def _colours(layout: Placement) -> Sequence[str]:
+def _colours(layout: Placement) -> Sequence[Colour]:
     """Return a colour for each task: along the rainbow in the order of work."""
     order = layout.replication.graph.order
-    colours = [""] * len(order)
+    colours: list[Colour] = [()] * len(order)
     for number, task in enumerate(order):
-        hue = 300 * number / max(1, len(order) - 1)
-        colours[task] = f"hsl({hue:.0f},70%,{(48, 66)[number % 2]}%)"
+        hue = 300 / 360 * number / max(1, len(order) - 1)
+        rgb = hls_to_rgb(hue, (0.48, 0.66)[number % 2], 0.7)
+        colours[task] = [round(255 * part) for part in rgb]
     return colours
 
 
-def _tasks(layout: Placement) -> Iterator[str]:
-    """Yield a path for each task, with a rectangle for each run of its elements in a row."""
-    mesh = layout.system.mesh
-    who = np.full(mesh.elements, -1)
-    who[layout.elements] = layout.replication.task_of
-    who[~layout.system.alive] = -2
-    runs: dict[int, list[str]] = {}
-    for y, row in enumerate(who.reshape(mesh.height, mesh.width).tolist()):
-        x = 0
-        while x < mesh.width:
-            end = next((i for i in range(x, mesh.width) if row[i] != row[x]), mesh.width)
-            runs.setdefault(row[x], []).append(f"M{x} {y}h{end - x}v1h{x - end}z")
-            x = end
-    colours = {-1: "#f0f0f0", -2: "#555", **dict(enumerate(_colours(layout)))}
-    for task, some in sorted(runs.items()):
-        yield f'<path fill="{colours[task]}" d="{"".join(some)}"/>'
-
-
-def _links(layout: Placement, loads: Floats) -> Iterator[str]:
-    """Yield a path for each colour: a line for each pair of neighbours, a square for each port."""
-    mesh = layout.system.mesh
-    inner = 4 * mesh.elements
-    grid = loads[:inner].reshape(mesh.height, mesh.width, 4)
-    across = np.maximum(grid[:, :-1, EAST], grid[:, 1:, WEST])
-    along = np.maximum(grid[:-1, :, SOUTH], grid[1:, :, NORTH])
-    paths: list[list[str]] = [[] for _ in _HEAT]
-    for pairs, step in ((across, "h1"), (along, "v1")):
-        for y, x in np.argwhere(pairs > 0).tolist():
-            paths[_heat(pairs[y, x])].append(f"M{x} {y}{step}")
-    ports = np.concatenate([gate.elements for gate in layout.gates])
-    for port in np.flatnonzero(loads[inner:]).tolist():
-        x, y = layout.system.place(int(ports[port]))
-        paths[_heat(loads[inner + port])].append(f"M{x - 0.2:.1f} {y - 0.2:.1f}h.4v.4h-.4z")
-    yield f'<rect width="{mesh.width}" height="{mesh.height}" fill="#f7f7f7"/>'
-    for colour, some in zip(_HEAT, paths, strict=True):
-        if some:
-            yield (
-                f'<path fill="none" stroke="{colour}" stroke-width=".45" '
-                f'transform="translate(.5 .5)" d="{"".join(some)}"/>'
-            )
-
-
-def _heat(load: float) -> int:
-    """Return the number of a link's colour."""
-    return min(len(_HEAT) - 1, int(load * len(_HEAT)))
-
-
-def _panel(y: float, scale: float, parts: Iterator[str]) -> str:
-    inside = "\n".join(parts)
-    return f'<g transform="translate({_MARGIN} {y:.1f}) scale({scale:.4f})">\n{inside}\n</g>'
-
-
-def _legend(names: Sequence[tuple[str, str]], y: float, columns: int) -> Iterator[str]:
-    wide = (_WIDTH - 2 * _MARGIN) / columns
-    for number, (colour, name) in enumerate(names):
-        row, column = divmod(number, columns)
-        left, base = _MARGIN + column * wide, y + row * _LINE
-        yield f'<rect x="{left:.0f}" y="{base - 10:.0f}" width="10" height="10" fill="{colour}"/>'
-        yield _text(left + 14, base, name)
-
-
-def _text(x: float, y: float, text: str, style: str = "") -> str:
-    kind = f' class="{style}"' if style else ""
-    return f'<text x="{x:.0f}" y="{y:.0f}"{kind}>{escape(text)}</text>'
+def _fill(
+    axis: Any, title: str, pixels: Pixels, names: Sequence[tuple[Colour, str]], columns: int
+) -> None:
+    axis.imshow(pixels, interpolation="none", aspect="auto")
+    axis.set_title(title, loc="left", fontweight="bold", parse_math=False)
+    axis.set_axis_off()
+    squares = [
+        axis.scatter([], [], marker="s", color=[[part / 255 for part in colour]])
+        for colour, _ in names
+    ]
+    legend = axis.legend(
+        squares, [name for _, name in names], ncols=columns, loc="upper left",
+        bbox_to_anchor=(0, 0), frameon=False, borderpad=0.2, borderaxespad=0, handletextpad=0,
+    )  # fmt: skip
+    for text in legend.get_texts():
+        text.set_parse_math(False)

@@ -77,11 +77,11 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
             report = report_of(layout, simulate_steadily(layout, watch))
         else:
             report = report_of(layout, simulate(layout, asked.samples, watch))
-    contents: dict[Path, str] = {}
+    contents: dict[Path, bytes] = {}
     if asked.graph_output is not None:
-        contents[asked.graph_output] = write_graph(graph)
+        contents[asked.graph_output] = write_graph(graph).encode()
     if asked.output is not None:
-        contents[asked.output] = write_mapping(mapped(layout))
+        contents[asked.output] = write_mapping(mapped(layout)).encode()
     if asked.picture is not None:
         contents[asked.picture] = draw(report)
     write_all(contents)
@@ -163,8 +163,10 @@ def _check_outputs(asked: PlacementRequest) -> None:
             raise InputError(f"there is no folder '{path.parent}'; make it, or choose another one")
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise InputError("two results would have the same file; give each a name of its own")
-    if asked.picture is not None and asked.picture.suffix.lower() != ".svg":
-        raise InputError(f"'{asked.picture}': pictures are .svg files; name it so")
+    if asked.picture is not None:
+        if asked.picture.suffix.lower() != ".svg":
+            raise InputError(f"'{asked.picture}': pictures are .svg files; name it so")
+        EXTRAS["plot"].require("a picture", otherwise=", or leave out --picture")
 
 
 def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> TaskGraph:

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pymetis  # noqa: F401 - the tests are skipped without it
 import pytest
@@ -18,6 +19,7 @@ from ethosgen.values.errors import EthosgenError, InputError, ToolError, Unsuppo
 from ethosgen.values.watch import Watch
 from ethosgen_place.placement import task_graph
 from tests import ROOT
+from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder
 from tests.support.task_graphs import graph_json
 
@@ -68,13 +70,14 @@ def test_the_report_says_what_limits_and_the_next_command(work: Path) -> None:
     assert files(work) == ["graph.json", "net.tflite"]
 
 
+@needs_extra("plot")
 def test_a_placement_that_comes_in_again_is_judged_alike(work: Path) -> None:
     written = invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg", "--json")
     facts = json.loads(written.stdout)
     other = invoke("graph.json", "--mesh", "6x5", "--mapping", "p.json", "-o", "q.json", "--json")
     assert json.loads(other.stdout) == facts
     assert Path("p.json").read_text() == Path("q.json").read_text()
-    assert Path("p.svg").read_text().startswith("<svg")
+    assert ElementTree.parse("p.svg").getroot().tag.endswith("}svg")
     assert files(work) == ["graph.json", "net.tflite", "p.json", "p.svg", "q.json"]
     placed = json.loads(Path("p.json").read_text())
     replicas = {task["name"]: task["replicas"] for task in facts["tasks"]}
@@ -167,6 +170,7 @@ def test_a_bad_request_is_one_sentence_and_writes_nothing(
     assert files(work) == ["graph.json", "net.tflite"]
 
 
+@needs_extra("plot")
 def test_a_bad_mapping_writes_no_picture(work: Path) -> None:
     Path("m.json").write_text('{"schema_version": 1, "mesh": {"width": 6, "height": 5}, '
                               '"tasks": {"in": [[0, 0], [0, 0]]}}')  # fmt: skip
@@ -179,6 +183,15 @@ def test_a_missing_package_is_named(work: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(extras, "is_here", lambda name: False)
     with pytest.raises(ToolError, match=r"placing needs pymetis and simpy; .*\[place\]'"):
         invoke("graph.json", "--mesh", "6x5")
+
+
+def test_a_picture_without_its_package_is_refused_before_the_work(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "is_here", lambda name: name != "matplotlib")
+    with pytest.raises(ToolError, match=r"a picture needs matplotlib; .*, or leave out --picture"):
+        invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg")
+    assert files(work) == ["graph.json", "net.tflite"]
 
 
 def test_an_operator_without_an_estimate_is_named(

@@ -275,9 +275,9 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
 def test_files_are_written_all_or_none(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(EthosgenError, match=r"cannot write '.*folder'"):
-        write_all({tmp_path / "one.json": "1", tmp_path / "folder": "2"})
+        write_all({tmp_path / "one.json": b"1", tmp_path / "folder": b"2"})
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-    write_all({tmp_path / "one.json": "1", tmp_path / "two.json": "2"})
+    write_all({tmp_path / "one.json": b"1", tmp_path / "two.json": b"2"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "one.json", "two.json"]
 
 

@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +14,7 @@ from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.schedule import Schedule
 from tests.support.browser import start_browser
 from tests.support.costs import make_cost, make_labelled, make_result
+from tests.support.drawings import texts
 from tests.support.needs import needs_browser, needs_extra
 
 pytestmark = needs_extra("plot")
@@ -33,13 +33,6 @@ def two() -> ComparisonReport:
         make_result("none", cost=make_cost(0, 1024, cpu_cycles=90_000, model_cycles=None)),
         make_result("ethos-u85-256", cost=None, refusal="<it> refuses & ends"),
     )
-
-
-def texts(svg: bytes) -> set[str]:
-    root = ElementTree.fromstring(svg)
-    return {
-        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
-    }
 
 
 def test_a_picture_names_what_it_shows(two: ComparisonReport) -> None:

@@ -94,7 +94,7 @@ EXTRAS = {
             "places networks on large meshes and simulates them",
             {"pymetis": "pymetis", "simpy": "simpy"},
         ),
-        Extra("plot", "draws comparisons and sweeps", {"matplotlib": "matplotlib"}),
+        Extra("plot", "draws comparisons, sweeps and placements", {"matplotlib": "matplotlib"}),
         Extra(
             "packs",
             "writes board files from CMSIS packs",

@@ -1,11 +1,11 @@
 """Draws a comparison: SRAM against time, a panel for each network on a board."""
 
-import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ethosgen.host.extras import EXTRAS
+from ethosgen.plots.drawing import drawn
 from ethosgen.plots.page import page
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
@@ -25,11 +25,6 @@ _COLOURS = (
 )
 _ALONE = "#000000"
 """The colour of the CPU alone."""
-_SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "ethosgen",  # the same figures give the same bytes
-    "svg.fonttype": "none",  # text stays text, for readers of screens
-    "font.size": 9,
-}
 
 
 def check_format(name: str) -> str:
@@ -60,9 +55,6 @@ def draw(
 
 
 def _picture(report: ComparisonReport, kind: str) -> bytes:
-    import matplotlib
-    from matplotlib.figure import Figure
-
     panels = {
         name: with_cost
         for name, results in groups(report.results).items()
@@ -73,8 +65,9 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
     colours = _colours([result for results in panels.values() for result in results])
     columns = min(_COLUMNS, len(panels))
     rows = math.ceil(len(panels) / columns)
-    with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(columns * _PANEL[0], rows * _PANEL[1] + 0.9), layout="constrained")
+
+    def fill(figure: Any) -> None:
+        figure.set_layout_engine("constrained")
         axes = list(figure.subplots(rows, columns, squeeze=False).flat)
         for axis, ((network, board), results) in zip(axes, panels.items(), strict=False):
             _panel(axis, f"{network} on {board}", results, colours)
@@ -82,10 +75,8 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
             axis.set_axis_off()
         handles = list(_legend(panels.values(), colours))
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
-        file = io.BytesIO()
-        metadata = {"Date": None} if kind == "svg" else None
-        figure.savefig(file, format=kind, dpi=110, metadata=metadata)
-    return file.getvalue()
+
+    return drawn((columns * _PANEL[0], rows * _PANEL[1] + 0.9), fill, kind)
 
 
 def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, str]) -> None:

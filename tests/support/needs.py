@@ -44,6 +44,7 @@ needs_qemu_user = pytest.mark.qemu(*LINUX)
 needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
+needs_tflm = pytest.mark.tflm
 needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
@@ -132,6 +133,10 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "zephyr": ("builds with Zephyr", lambda: _without_variable("ZEPHYR_BASE")),
     "freertos": ("builds with FreeRTOS's kernel", lambda: _without_variable("FREERTOS_KERNEL")),
     "cmsisnn": ("compiles Arm's CMSIS-NN", lambda: _without_variable("CMSIS_NN_PATH")),
+    "tflm": (
+        "reads a checkout of tflite-micro",
+        lambda: _without_variable("TFLITE_MICRO_PATH"),
+    ),
     "environment": ("uses the Python environment named", _without_environment),
     "extra": ("uses the packages of the extra named", _without_extra),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),

@@ -25,7 +25,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Operation,
     Ports,
 )
-from ethosgen.backend.ethosu.simulator.ops.context import Action, Context, Shram, WeightCache
+from ethosgen.backend.ethosu.simulator.ops.context import DECODED, Action, Context, Shram
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
 from ethosgen.values.errors import NpuFault
 
@@ -90,7 +90,7 @@ class Machine:
         self.bus = bus
         self.observer = observer
         self._limit_s = limit_s
-        self._cache = WeightCache()
+        self._cache = DECODED
         self._programs: dict[tuple[bytes, Ports | None], _Program] = {}
         self._runs: dict[_Place, _PreparedProgram] = {}
         self._latest: tuple[_Place, _PreparedProgram | None] = (0, 0, (), None), None

@@ -76,7 +76,7 @@ class WeightDecoder(Protocol):
 class WeightCache:
     """Decoded weights by the digests of their streams; evicts the oldest first."""
 
-    limit_bytes: int = 1 << 28
+    limit_bytes: int = 1 << 26
     _filters: dict[tuple[tuple[bytes, ...], tuple[Order, ...]], Filter] = field(
         default_factory=dict
     )
@@ -99,6 +99,10 @@ class WeightCache:
                 self._bytes -= self._filters.pop(next(iter(self._filters))).nbytes
             self._filters[key] = decoded
         return decoded
+
+
+DECODED = WeightCache()
+"""The weights of all machines of a process: a network's check runs its operators alone, too."""
 
 
 def _build_filter(ohwi: NDArray[np.int16], depthwise: bool) -> Filter:

@@ -76,6 +76,7 @@ OWNERS = {
     "distributed": "ethosgen_sweep",
     "onnx": "frontend.onnx",
     "onnxruntime": "oracle",
+    "platformdirs": "host",
     "pyarrow": "ethosgen_sweep",
     "pydantic": "board",
     "pydantic_core": "toml",  # pydantic's own part, with the class of its errors

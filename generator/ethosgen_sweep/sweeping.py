@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ethosgen.board import load_board
+from ethosgen.host.folders import cache_folder
 from ethosgen.oracle import choices
 from ethosgen.studies.comparison import (
     ComparisonRequest,
@@ -59,8 +60,7 @@ class SweepRequest:
 
 def default_store() -> Path:
     """Return the user's folder for results of sweeps."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "ethosgen" / "sweeps"
+    return cache_folder() / "sweeps"
 
 
 class Todo:

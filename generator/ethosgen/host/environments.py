@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ethosgen.host import extras
+from ethosgen.host.folders import data_folder
 from ethosgen.host.tools import CommandError, named_program, run_command
 from ethosgen.values.errors import ToolError
 
@@ -62,7 +63,7 @@ class Environment:
         """The folder in which `ethosgen doctor --install` makes the environment."""
         if extras.is_checkout():
             return extras.folder_beside(f".venv-{self.name}")
-        return _data_folder() / "environments" / self.name
+        return data_folder() / "environments" / self.name
 
     def find(self) -> Path:
         """Return a Python that has the packages; ToolError says what is missing, and the remedy."""
@@ -178,13 +179,3 @@ def _ethosgen() -> str:
     if program and Path(program).resolve().parent == Path(sys.executable).parent:
         return "ethosgen"
     return f"{shlex.quote(sys.executable)} -m ethosgen"
-
-
-def _data_folder() -> Path:
-    """Return the folder for data of applications, as the platform's conventions have it."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "ethosgen"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "ethosgen"
-    named = os.environ.get("XDG_DATA_HOME")
-    return Path(named or Path.home() / ".local" / "share") / "ethosgen"

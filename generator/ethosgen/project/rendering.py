@@ -1,7 +1,6 @@
 """Fill templates with the facts of Programs and a Board."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import jinja2
@@ -11,7 +10,6 @@ from ethosgen.backend import compiler_of, driver_of, wrapped_of
 from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.frontend import source_of, suffix_of
-from ethosgen.host.resources import template_folder
 from ethosgen.platforms import DEFAULT_PLATFORM, LIBRARY_ONLY, find_platform
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
@@ -36,13 +34,13 @@ from ethosgen.project.manifest import (
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
+from ethosgen.project.templating import make_environment
 from ethosgen.project.trustzone import check_platform, secure_facts
 from ethosgen.project.weights import weights_files, with_weights, without
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
-from ethosgen.values.grammar import counted
 from ethosgen.values.handover import Handover
 from ethosgen.values.naming import joined_name
 from ethosgen.values.program import Program
@@ -91,7 +89,7 @@ def render(
     driver = compiler_of(npu).files([p.plan for p in programs]) if npu else ProjectFiles()
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
-    environment = _environment(tuple(filter(None, (*layout.templates, driver.templates))))
+    environment = make_environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
     facts |= _application_facts(programs, app, labels, layout) | _source_facts(facts, layout)
@@ -207,23 +205,6 @@ def _missing_platform(board: Board, platform: str) -> str:
             "as a C library for your own application"
         )
     return f"board '{board.name}' has no platform '{platform}'; {known}"
-
-
-@cache
-def _environment(folders: tuple[str, ...]) -> jinja2.Environment:
-    """Return the environment for some template folders; each is parsed once in a process."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(
-            [template_folder(folder) for folder in (*folders, "ci", "device")]
-        ),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    environment.filters["counted"] = counted
-    return environment
 
 
 def _render(environment: jinja2.Environment, template: str, facts: Mapping[str, Any]) -> bytes:

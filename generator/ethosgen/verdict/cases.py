@@ -5,7 +5,6 @@ folder, named after its content; an existing one is not changed.
 """
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ethosgen.backend import compiler_of
 from ethosgen.frontend import suffix_of, written
+from ethosgen.host.folders import state_folder
 from ethosgen.oracle import Oracle
 from ethosgen.oracle.answers import Answer
 from ethosgen.oracle.excerpt import single_operator
@@ -30,8 +30,7 @@ SAMPLES = 10
 
 def cases_folder() -> Path:
     """Return the folder of all cases."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "ethosgen" / "cases"
+    return state_folder() / "cases"
 
 
 def keep_case(

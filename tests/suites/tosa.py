@@ -80,12 +80,14 @@ def _places(*options: str) -> list[str]:
 
 @cache
 def _all_places() -> dict[str, Path]:
-    programs = _programs()
+    """Return the files by their options; the programs that Python's of the same names start."""
+    environment = _programs().parent
+    schema = next(environment.rglob("tosa.fbs"))
     return {
-        "--ref-model-path": programs / "tosa_reference_model",
-        "--generate-lib-path": next(programs.parent.rglob("libtosa_reference_generate_lib.so")),
-        "--verify-path": programs / "tosa_verify",
-        "--schema-path": next(programs.parent.rglob("tosa.fbs")),
+        "--ref-model-path": schema.with_name("tosa_reference_model"),
+        "--generate-lib-path": next(environment.rglob("libtosa_reference_generate_lib.so")),
+        "--verify-path": schema.with_name("tosa_verify"),
+        "--schema-path": schema,
     }
 
 

@@ -23,6 +23,7 @@ from ethosgen.backend.ethosu.offload.keeping import (
 )
 from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.backend.ethosu.offload.origin import Origin
+from ethosgen.backend.ethosu.offload.pieces import divided_operators
 from ethosgen.backend.ethosu.offload.precompiled import (
     accelerator_for,
     compiled_for,
@@ -94,7 +95,8 @@ def divide(network: Network, request: Request) -> Division:
         return Division(plan_compiled(network, request.vela.npu, request.io, request.reach))
     if network.is_tosa:
         return divide_tosa(network, request)
-    control = {index: Kept(why) for index, why in stateful_operators(network.graph).items()}
+    staying = divided_operators(network.graph) | stateful_operators(network.graph)
+    control = {index: Kept(why) for index, why in staying.items()}
     allocation = Allocation(control) | request.allocation
     attempt = _Attempt(network, request, allocation, reworded(network), awaited(network))
     return compile_around(attempt, _kinds(network.graph))[0]

@@ -14,6 +14,7 @@ from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.division import Division, Request, compiled_plan
 from ethosgen.backend.ethosu.offload.order import stateful_operators
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
+from ethosgen.backend.ethosu.offload.pieces import divided_operators
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.refusal import compile_around
 from ethosgen.backend.ethosu.offload.regions import read_spans, shifted
@@ -55,10 +56,10 @@ def divide_tosa(network: Network, request: Request) -> Division:
     asked = {PREFIX + name.removeprefix(PREFIX) for name in request.ignore}
     operators, why = network.graph.operators, Kept("you asked for it")
     ignored = {OperatorIndex(op.index): why for op in operators if op.code in asked}
-    control = stateful_operators(network.graph)
+    staying = divided_operators(network.graph) | stateful_operators(network.graph)
     allocation = (
         Allocation(ignored)
-        | {index: Kept(reason) for index, reason in control.items()}
+        | {index: Kept(reason) for index, reason in staying.items()}
         | request.allocation
     )
     if not allocation:

@@ -109,6 +109,11 @@ def _reads_only_padding(site: OperatorSite) -> bool:
     return False
 
 
+def _shifts_narrow_signs(site: OperatorSite) -> bool:
+    is_shift = site.code == "TOSA_LOGICAL_RIGHT_SHIFT" and "u85" in site.setting.npu
+    return is_shift and _WIDTHS[site.dtype] < 32
+
+
 TOSA_ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "tosa-shift-rounds",
@@ -171,6 +176,16 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/scheduler_decompose.cpp, DecomposeTransposeConv2DLargeStride; "
         "compiler/high_level_command_stream_generator.cpp, CalculateStripePadding, only asserts "
         "newShape.Elements() > 0",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-shift-signs",
+        VELA,
+        _shifts_narrow_signs,
+        "it reads 8 and 16 bits as signed numbers, and no source says at which bit the zeros enter "
+        "that the shift adds to a negative one",
+        "Regor, architecture/ethosu85/ethos_u85_register_cs_generator.cpp, which maps SHR to LSR "
+        "and emits the signed type; compiler/graphir_optimiser.cpp, where SHR has no bounds",
         (TOSA.name,),
     ),
 )

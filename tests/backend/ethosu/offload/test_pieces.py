@@ -1,4 +1,4 @@
-"""Operators that Vela would divide into thousands of operations stay on the CPU, with the number."""
+"""What Vela would divide into thousands of operations stays on the CPU, with their number."""
 
 from collections.abc import Callable
 

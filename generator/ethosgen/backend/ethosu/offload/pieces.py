@@ -10,7 +10,7 @@ and the NPU starts as many operations.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from ethosgen.values.allocation import Kept, OperatorIndex
+from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, Graph, Tensor
 from ethosgen.values.tosa import PREFIX
 

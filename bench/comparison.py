@@ -16,9 +16,9 @@ from typing import Any
 
 from bench.measure import MODELS
 from ethosgen.commands.sizes import size_text
-from ethosgen.plots.comparison import draw
+from ethosgen.plots.costs import draw
 from ethosgen.studies.comparison import ComparisonRequest, compare
-from ethosgen.values.comparison import ComparisonReport, Cost, Result, Setting
+from ethosgen.values.configurations import ComparisonReport, Cost, Result, Setting
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.watch import Watch
 from tests.support.pages import EVIDENCE, between, listed, load, store, table, tell

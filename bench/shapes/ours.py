@@ -17,7 +17,7 @@ from ethosgen.board import load_board
 from ethosgen.oracle import TFLM, interpreters, tflm
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, Sample, compare
+from ethosgen.values.outcome import Arrays, OutputComparison, Sample, compare
 from ethosgen.verdict.judgement import tolerance_of
 
 BOARD = "corstone300"
@@ -105,6 +105,6 @@ def figures(network: Network, samples: Sequence[Sample], count: Count, code: int
     }
 
 
-def compare_outputs(network: Network, outputs: list[Arrays]) -> Comparison:
+def compare_outputs(network: Network, outputs: list[Arrays]) -> OutputComparison:
     """Compare the outputs of all samples with the oracle's: integers must be equal."""
     return compare(TFLM.name, outputs, golden(network), tolerance_of(network, TFLM.name))

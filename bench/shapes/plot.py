@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.shapes.data import CMSIS_NN, OURS, Row
 from bench.shapes.summary import families, to_rival
-from ethosgen.plots.drawing import drawn
+from ethosgen.plots.canvas import drawn
 
 _WIDTH, _LINE, _TITLE = 10.0, 0.18, 0.9
 """Lengths in inches: of the picture, of a family's line, and around the lines of a core."""

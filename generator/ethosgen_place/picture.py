@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.plots.drawing import drawn
+from ethosgen.plots.canvas import drawn
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport
 from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats

@@ -176,7 +176,7 @@ def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
 
 def _page(report: SweepReport) -> dict[str, bytes]:
     """Return the page with the plot; none without Matplotlib, or if there is nothing to draw."""
-    from ethosgen.plots.comparison import check_format, draw
+    from ethosgen.plots.costs import check_format, draw
     from ethosgen.values.errors import EthosgenError
     from ethosgen_sweep.output import PAGE
 

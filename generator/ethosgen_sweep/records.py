@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from ethosgen.values.comparison import Result
+from ethosgen.values.configurations import Result
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.configurations import ComparisonReport, Result
 from ethosgen.values.labelled import LabelledResult
 
 

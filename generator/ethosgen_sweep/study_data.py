@@ -14,7 +14,7 @@ from ethosgen.studies.sample_runners import QEMU
 from ethosgen.studies.scoring import Judge, make_judge, summarize
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.accuracy import SEQUENCE
-from ethosgen.values.comparison import Point
+from ethosgen.values.configurations import Point
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.labelled import LabelledResult
 from ethosgen.values.network import Network, Tensor

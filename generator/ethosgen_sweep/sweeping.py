@@ -20,7 +20,7 @@ from ethosgen.studies.comparison import (
     with_front,
 )
 from ethosgen.studies.points import measure_front, measure_point
-from ethosgen.values.comparison import ComparisonReport, Point, Result
+from ethosgen.values.configurations import ComparisonReport, Point, Result
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.plan import OffloadMode, OffloadOptions

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ethosgen.commands.comparison_table import choice_lines, report_lines
-from ethosgen.values.comparison import ComparisonReport, Exactness, Result, SramChoice, Tried
+from ethosgen.values.configurations import ComparisonReport, Exactness, Result, SramChoice, Tried
 from ethosgen.values.schedule import Schedule, Strategy
 from tests.support.costs import make_cost, make_result
 

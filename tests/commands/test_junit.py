@@ -10,7 +10,7 @@ import pytest
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.host.termination import Terminated
 from ethosgen.values.errors import InputError, TargetError
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
 
@@ -20,7 +20,7 @@ PASSED = Report(
     on="qemu",
     plan=PlanSummary("ethos-u55-128", 1, 1, (), 100, 10),
     samples=1,
-    golden=Comparison("tflm", 0, 10, 0.0),
+    golden=OutputComparison("tflm", 0, 10, 0.0),
     second=None,
     ended=True,
     wall_s={"run": 0.5},
@@ -37,8 +37,8 @@ def suite_of(path: Path) -> ET.Element:
     ("changes", "failures", "skipped"),
     [
         ({}, 0, 0),
-        ({"golden": Comparison("tflm", 3, 10, 2.0)}, 1, 0),
-        ({"golden": Comparison("tflm", 0, 0, 0.0)}, 1, 0),
+        ({"golden": OutputComparison("tflm", 3, 10, 2.0)}, 1, 0),
+        ({"golden": OutputComparison("tflm", 0, 0, 0.0)}, 1, 0),
         ({"ended": False}, 1, 0),
         ({"golden": None}, 0, 1),
     ],

@@ -7,8 +7,8 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.commands.wording import report_text
-from ethosgen.values.comparison import SramChoice, Tried
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.configurations import SramChoice, Tried
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
 from ethosgen.values.schedule import Schedule
@@ -23,8 +23,8 @@ def report(**changes: Any) -> Report:
         "on": "qemu",
         "plan": PlanSummary("ethos-u55-128", 1, 4, (), 2048, 1000),
         "samples": 1,
-        "golden": Comparison("tflm", 0, 10, 0.0),
-        "second": Comparison("litert", 3, 10, 2.0),
+        "golden": OutputComparison("tflm", 0, 10, 0.0),
+        "second": OutputComparison("litert", 3, 10, 2.0),
         "ended": True,
     }
     return Report(**{**fields, **changes})
@@ -32,7 +32,7 @@ def report(**changes: Any) -> Report:
 
 def test_only_the_first_oracle_decides() -> None:
     assert report().passed
-    assert not report(golden=Comparison("tflm", 1, 10, 1.0)).passed
+    assert not report(golden=OutputComparison("tflm", 1, 10, 1.0)).passed
 
 
 def test_what_a_limit_of_the_sram_chose_is_told() -> None:
@@ -55,7 +55,7 @@ def test_what_a_limit_of_the_sram_chose_is_told() -> None:
 
 def test_silence_and_emptiness_are_failures() -> None:
     assert not report(ended=False).passed
-    assert not report(golden=Comparison("tflm", 0, 0, 0.0)).passed
+    assert not report(golden=OutputComparison("tflm", 0, 0, 0.0)).passed
 
 
 def test_without_a_golden_answer_nothing_passes_and_nothing_is_hidden() -> None:
@@ -71,7 +71,7 @@ def test_without_a_golden_answer_nothing_passes_and_nothing_is_hidden() -> None:
 
 
 def test_a_run_in_which_all_samples_waited_says_why_nothing_was_compared() -> None:
-    told = report_text(report(golden=Comparison("tflm", 0, 0, 0.0), second=None))
+    told = report_text(report(golden=OutputComparison("tflm", 0, 0, 0.0), second=None))
     assert "nothing was compared" in told and "--samples" in told
     assert "nothing was compared" not in report_text(report())
 
@@ -86,7 +86,7 @@ def test_json_carries_both_comparisons() -> None:
 
 
 def test_a_difference_without_a_number_is_null() -> None:
-    answer = report(golden=Comparison("tflm", 10, 10, float("inf"))).as_json()
+    answer = report(golden=OutputComparison("tflm", 10, 10, float("inf"))).as_json()
     assert answer["max_abs_diff"] is None
 
 

@@ -18,7 +18,7 @@ from ethosgen.oracle import ORACLES
 from ethosgen.oracle.answers import Answer as Golden
 from ethosgen.values.errors import EthosgenError, NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison
+from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.plan import EXACT, PlanSummary
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.exactness import draw, exact_plan
@@ -57,7 +57,7 @@ class Outcome:
     setting: Setting
     how: str
     why: str = ""
-    comparison: Comparison | None = None
+    comparison: OutputComparison | None = None
     plan: PlanSummary | None = field(default=None, repr=False)
     seconds: float = 0.0
 

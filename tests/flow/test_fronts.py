@@ -7,7 +7,7 @@ import pytest
 from ethosgen import frontend
 from ethosgen.flow.fronts import GRAIN, STEPS, STUCK, explore
 from ethosgen.studies.points import measure_front
-from ethosgen.values.comparison import Cost, Point, Setting
+from ethosgen.values.configurations import Cost, Point, Setting
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
 from tests.support.costs import make_cost

@@ -12,7 +12,7 @@ from ethosgen.commands.junit_suites import make_suites
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
 from ethosgen.values.errors import CapacityError, InputError
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import IoStyle, PlanSummary
 from ethosgen.values.program import Program, Variable
 from ethosgen.values.report import FirmwareReport, Report
@@ -187,7 +187,7 @@ def test_one_of_two_is_generated_again(tmp_path: Path) -> None:
 
 def report_of(name: str, mismatches: int) -> Report:
     plan = PlanSummary("none", 0, 0, (), 0, 0)
-    golden = Comparison("tflm", mismatches, 10, 0)
+    golden = OutputComparison("tflm", mismatches, 10, 0)
     return Report(name, "b", "qemu", plan, 2, golden, None, ended=True)
 
 

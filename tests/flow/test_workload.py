@@ -20,7 +20,7 @@ from ethosgen.samples import drawing
 from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.watch import Watch
 from ethosgen.verdict import exactness
 from ethosgen.verdict.judgement import Inputs, choose_samples, judge
@@ -177,5 +177,5 @@ def test_both_oracles_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_skipped_comparison_has_no_figures() -> None:
     from tests.commands.test_report import report
 
-    told = report(second=Comparison("litert", 0, 0, 0.0, skipped="too long")).as_json()
+    told = report(second=OutputComparison("litert", 0, 0, 0.0, skipped="too long")).as_json()
     assert told["oracles"]["litert"] == {"skipped": "too long"}

@@ -80,7 +80,8 @@ def test_doctor_lists_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     said = CliRunner().invoke(cli, ["doctor"]).output
     lines = [line.split() for line in said.splitlines()]
     assert REQUIRED.keys() <= {words[1] for words in lines if len(words) > 1}
-    after = said.partition("draws comparisons, sweeps and placements; not installed: matplotlib\n")[2]
+    what = "draws comparisons, sweeps and placements"
+    after = said.partition(f"{what}; not installed: matplotlib\n")[2]
     assert after.strip().startswith(f"remedy:  {lacking.install_command}\n")
 
 

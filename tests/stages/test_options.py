@@ -19,7 +19,7 @@ from ethosgen.stages.schedule import PipelineTiming
 from ethosgen.systems.estimates import Estimates
 from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity
-from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import EXACT, PlanSummary
 from tests import ROOT
 from tests.support.needs import needs_build, needs_qemu
@@ -31,7 +31,7 @@ REPORT = PipelineReport(
     samples=1,
     elements=(ElementFigures("front", "corstone300", 1, 1, 1, 0, 1, 1, 1, 1, 1),),
     schedule=PipelineTiming(1.0, 1.0, 1.0),
-    golden=Comparison("tflm", 0, 10, 0.0),
+    golden=OutputComparison("tflm", 0, 10, 0.0),
     second=None,
     plans=(PlanSummary("none", 0, 0, (), 0, 0),),
     alone=None,
@@ -100,7 +100,7 @@ def test_elements_with_devices_of_the_users_equal_the_oracle(tmp_path: Path) -> 
     )
 
 
-WRONG = Comparison("tflm", 3, 10, 2.0)
+WRONG = OutputComparison("tflm", 3, 10, 2.0)
 NEAR = Fidelity("ONNX Runtime", elements=9, most_steps=1.0, limit=1.0)
 SUSPECT = Suspect("front", Difference(0, "y", (1,), 4, 5))
 

@@ -14,7 +14,7 @@ from ethosgen.oracle import DEFAULT
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.studies import points
 from ethosgen.studies.points import find_place, measure_point
-from ethosgen.values.comparison import Cost, Point, Result, Setting
+from ethosgen.values.configurations import Cost, Point, Result, Setting
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE

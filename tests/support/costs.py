@@ -9,7 +9,7 @@ from ethosgen.values.accuracy import (
     Classification,
     SampleVerdict,
 )
-from ethosgen.values.comparison import Cost, Exactness, Result, Setting
+from ethosgen.values.configurations import Cost, Exactness, Result, Setting
 from ethosgen.values.labelled import LabelledResult
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
 

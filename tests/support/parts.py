@@ -219,7 +219,7 @@ PARTS = (
         "pages",
         (
             "tests/commands/test_report_page.py",
-            "tests/plots/test_comparison.py",
+            "tests/plots/test_costs.py",
             "tests/report/test_page.py",
             "tests/test_notebooks.py",
             "tests/test_site.py",

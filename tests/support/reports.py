@@ -11,7 +11,7 @@ from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, ReportSetting
 from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Drawn, Report
 from ethosgen.values.watch import Watch
@@ -57,8 +57,8 @@ def observe(
         plan=program.summary(),
         samples=2,
         drawn=Drawn(0, {"uniform": 2}),
-        golden=Comparison("tflm", 0, 20, 0.0, title="TensorFlow Lite Micro", version="1"),
-        second=Comparison("litert", 3, 20, 1.0, title="LiteRT", version="2"),
+        golden=OutputComparison("tflm", 0, 20, 0.0, title="TensorFlow Lite Micro", version="1"),
+        second=OutputComparison("litert", 3, 20, 1.0, title="LiteRT", version="2"),
         ended=True,
     )
     return Observed(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.configurations import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen_sweep.output import SUMMARY, claim, write_files
 from ethosgen_sweep.report import SweepCounts, SweepReport

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.values.comparison import Energy, Exactness
+from ethosgen.values.configurations import Energy, Exactness
 from ethosgen.values.network import Tensor
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen_sweep.records import (

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from ethosgen.values.accuracy import Agreement, Detection, SampleVerdict
-from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.configurations import ComparisonReport
 from ethosgen.values.labelled import LabelledResult
 from ethosgen_sweep.report import SweepCounts, SweepReport, Tally
 from tests.support.costs import LABELLED, make_labelled, make_result

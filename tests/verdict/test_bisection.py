@@ -19,7 +19,7 @@ from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.values.errors import NpuFault, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict import trial
@@ -128,17 +128,17 @@ def test_equal_networks_have_no_culprit() -> None:
 def test_only_the_firmware_can_differ_where_the_simulator_is_right() -> None:
     network = chain(2)
     first = Difference(1, "y", (0, 0), 3, 4)
-    golden = Comparison("tflm", 1, 10, 1.0, first=first)
+    golden = OutputComparison("tflm", 1, 10, 1.0, first=first)
     diagnosis = diagnose(network, draw_samples(network, 2, 0), golden, on_npu, Watch())
     assert diagnosis is not None and diagnosis.culprit is None and diagnosis.is_firmware
     assert "only the firmware differs" in diagnosis.text()
-    equal = Comparison("tflm", 0, 10, 0.0)
+    equal = OutputComparison("tflm", 0, 10, 0.0)
     assert diagnose(network, draw_samples(network, 2, 0), equal, on_npu, Watch()) is None
 
 
 def test_the_sample_is_counted_from_the_first_of_all() -> None:
     network = chain(3)
-    golden = Comparison("tflm", 1, 10, 1.0, first=Difference(2, "y", (0,), 3, 4))
+    golden = OutputComparison("tflm", 1, 10, 1.0, first=Difference(2, "y", (0,), 3, 4))
     diagnosis = diagnose(network, draw_samples(network, 4, 0), golden, wrong_from(3, 1), Watch())
     assert diagnosis is not None and diagnosis.culprit is not None
     assert diagnosis.culprit.difference is not None and diagnosis.culprit.difference.sample == 2

@@ -16,7 +16,7 @@ from ethosgen.oracle.pieces import undefined_outputs
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
+from ethosgen.values.outcome import Arrays, LeftOut, OutputComparison, compare
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -144,7 +144,7 @@ def test_a_missing_output_is_no_undefined_one() -> None:
 
 
 def test_no_layer_is_blamed_for_what_is_left_out() -> None:
-    equal = Comparison("tflm", 0, 3, 0.0, left_out=1, left_out_why="why")
+    equal = OutputComparison("tflm", 0, 3, 0.0, left_out=1, left_out_why="why")
     model = parse_network(from_floats(), "floats")
     assert diagnose(model, [], equal, lambda _: pytest.fail("planned"), Watch()) is None
 

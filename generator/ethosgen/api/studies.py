@@ -17,7 +17,7 @@ from ethosgen.studies import comparison
 from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
 from ethosgen.values.accuracy import AccuracyReport
-from ethosgen.values.comparison import ComparisonReport
+from ethosgen.values.configurations import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import Strategy

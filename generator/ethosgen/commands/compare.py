@@ -20,7 +20,7 @@ from ethosgen.commands.offload_options import with_division
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.sizes import SIZE
-from ethosgen.values.comparison import ComparisonReport, durations
+from ethosgen.values.configurations import ComparisonReport, durations
 from ethosgen.values.errors import cannot_write
 from ethosgen.values.schedule import Strategy
 
@@ -175,7 +175,7 @@ def _plotter(path: Path | None) -> Callable[[ComparisonReport], None]:
     if path is None:
         return lambda _: None
     from ethosgen.host.storage import require_writable
-    from ethosgen.plots.comparison import check_format, draw
+    from ethosgen.plots.costs import check_format, draw
 
     suffix = check_format(path.name)
     require_writable(path.absolute().parent)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.commands.sizes import size_text
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.comparison import ComparisonReport, Cost, Result, SramChoice, Tried, groups
+from ethosgen.values.configurations import ComparisonReport, Cost, Result, SramChoice, Tried, groups
 from ethosgen.values.grammar import counted
 from ethosgen.values.schedule import Schedule, Strategy
 

@@ -11,7 +11,7 @@ from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.grammar import counted, steps_text
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
 from ethosgen.values.report import FirmwareReport
 
@@ -322,7 +322,7 @@ def _title(oracle: str) -> str:
     return ORACLES[oracle].title if oracle in ORACLES else oracle
 
 
-def comparison_text(comparison: Comparison) -> str:
+def comparison_text(comparison: OutputComparison) -> str:
     """Describe how many outputs differ, and by how much."""
     far = f"by at most {comparison.max_abs_diff:g}"
     if comparison.skipped:

@@ -12,7 +12,7 @@ from ethosgen.flow.reserve import with_reserve
 from ethosgen.project import part_sizes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE
-from ethosgen.values.comparison import Cost, Energy, Setting
+from ethosgen.values.configurations import Cost, Energy, Setting
 from ethosgen.values.errors import EthosgenError, RefusalError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, Plan

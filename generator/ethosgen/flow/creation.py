@@ -23,7 +23,7 @@ from ethosgen.flow.reserve import stored_scratches
 from ethosgen.flow.sram_limit import fit_together
 from ethosgen.platforms import LIBRARY_ONLY, find_platform, names_of
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.comparison import SramChoice
+from ethosgen.values.configurations import SramChoice
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.naming import joined_name

@@ -17,7 +17,7 @@ from ethosgen.flow.profiling import require_counter, require_option
 from ethosgen.host.storage import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
-from ethosgen.values.comparison import SramChoice
+from ethosgen.values.configurations import SramChoice
 from ethosgen.values.errors import CapacityError, InputError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report

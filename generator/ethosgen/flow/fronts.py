@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ethosgen.values.comparison import Cost, Tried, front
+from ethosgen.values.configurations import Cost, Tried, front
 from ethosgen.values.schedule import Schedule, Strategy
 
 RATIO = 0.9

@@ -6,7 +6,7 @@ from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore
 from ethosgen.project import SHARED_PARTS, part_sizes
-from ethosgen.values.comparison import SramChoice, Tried
+from ethosgen.values.configurations import SramChoice, Tried
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
 from ethosgen.values.program import Program

@@ -15,7 +15,7 @@ from ethosgen.oracle.interpreters import LateError, awaited
 from ethosgen.oracle.pieces import take_apart, undefined_outputs
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, LeftOut, compare
+from ethosgen.values.outcome import Arrays, LeftOut, OutputComparison, compare
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Answer:
         question = self.question
         return undefined_outputs(question.network, question.samples, self.oracle.name)
 
-    def against(self, outputs: Sequence[Arrays], steps: float = 0.0) -> Comparison:
+    def against(self, outputs: Sequence[Arrays], steps: float = 0.0) -> OutputComparison:
         """Compare outputs; if they differ, without what C++ leaves undefined."""
         compared = self.compared(outputs, steps=steps)
         if not compared.mismatches or self.left_out is None:
@@ -75,7 +75,7 @@ class Answer:
 
     def compared(
         self, outputs: Sequence[Arrays], left_out: LeftOut | None = None, steps: float = 0.0
-    ) -> Comparison:
+    ) -> OutputComparison:
         """Compare outputs, except the elements in `left_out`."""
         ours, golden = list(outputs), list(self.outputs)
         return compare(self.oracle.name, ours, golden, self.tolerance, left_out, steps)

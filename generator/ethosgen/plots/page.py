@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.values.configurations import ComparisonReport, Result
 from ethosgen.values.labelled import LabelledResult
 
 _STYLE = """

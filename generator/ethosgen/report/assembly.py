@@ -26,7 +26,7 @@ from ethosgen.report.roofline import make_roofline
 from ethosgen.report.timeline import end_of, make_timeline
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
-from ethosgen.values.outcome import Comparison
+from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import Check
 from ethosgen.values.program import Program
 from ethosgen.values.report import Report
@@ -169,7 +169,7 @@ def _verdict(report: Report, check: Check | None) -> Verdict:
     )
 
 
-def _compared(other: Comparison) -> str:
+def _compared(other: OutputComparison) -> str:
     who = f"{other.title or other.oracle} {other.version}".strip()
     if other.skipped:
         return f"{who}: not asked, {other.skipped}"

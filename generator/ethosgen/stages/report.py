@@ -6,7 +6,7 @@ from typing import Any
 
 from ethosgen.stages.schedule import PipelineTiming
 from ethosgen.values.fidelity import Fidelity
-from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.report import comparison_json, oracle_json
 
@@ -74,8 +74,8 @@ class PipelineReport:
     samples: int
     elements: tuple[ElementFigures, ...]
     schedule: PipelineTiming
-    golden: Comparison | None
-    second: Comparison | None
+    golden: OutputComparison | None
+    second: OutputComparison | None
     plans: tuple[PlanSummary, ...]
     alone: int | None
     why_not_alone: str = ""

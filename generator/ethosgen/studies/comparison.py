@@ -21,7 +21,7 @@ from ethosgen.plugins import packages
 from ethosgen.studies.points import measure_front, measure_point
 from ethosgen.studies.workers import Chunk, run_chunks
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.comparison import ComparisonReport, Point, Result, Setting, front
+from ethosgen.values.configurations import ComparisonReport, Point, Result, Setting, front
 from ethosgen.values.errors import EthosgenError, InputError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.naming import name_from_file

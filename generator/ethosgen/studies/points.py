@@ -20,7 +20,7 @@ from ethosgen.oracle.answers import Answer
 from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project import check_capacity, render, write
 from ethosgen.samples.drawing import default_samples, draw_samples
-from ethosgen.values.comparison import Exactness, Point, Result
+from ethosgen.values.configurations import Exactness, Point, Result
 from ethosgen.values.errors import (
     BuildError,
     CapacityError,

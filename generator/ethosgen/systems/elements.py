@@ -25,7 +25,7 @@ from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.handover import ROOM, identity_of
 from ethosgen.values.network import Graph, Network
-from ethosgen.values.outcome import Arrays, Comparison
+from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.source import ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
@@ -170,7 +170,7 @@ def run_pipeline(
 def _suspect(
     opened: Opened,
     samples: Sequence[Arrays],
-    golden: Comparison | None,
+    golden: OutputComparison | None,
     criteria: Criteria,
     watch: Watch,
     rig: "Rig",

@@ -71,7 +71,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class OutputComparison:
     """The comparison of outputs with an oracle's: number of mismatches, largest difference.
 
     `close` counts elements that differ within the tolerance, or within the `steps` that the user
@@ -173,7 +173,7 @@ def compare(
     tolerance: float = 0.0,
     left_out: LeftOut | None = None,
     steps: float = 0.0,
-) -> Comparison:
+) -> OutputComparison:
     """Compare outputs with golden ones, sample by sample and name by name.
 
     Shapes and dtypes must agree: a missing output or another shape counts every golden element as
@@ -211,7 +211,7 @@ def compare(
                 first = first or _first(index, name, differs & ~near, expected, actual)
     why = left_out.why if left_out else ""
     details: dict[str, Any] = {"left_out": omitted, "left_out_why": why, "steps": steps}
-    return Comparison(oracle, mismatches, elements, max_abs_diff, close, first, **details)
+    return OutputComparison(oracle, mismatches, elements, max_abs_diff, close, first, **details)
 
 
 def _first(

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ethosgen.values.application import ApplicationReport
-from ethosgen.values.comparison import SramChoice
+from ethosgen.values.configurations import SramChoice
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
-from ethosgen.values.outcome import Comparison, Difference
+from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
 from ethosgen.values.security import SecureSide
@@ -104,8 +104,8 @@ class Report:
     on: str
     plan: PlanSummary
     samples: int
-    golden: Comparison | None
-    second: Comparison | None
+    golden: OutputComparison | None
+    second: OutputComparison | None
     ended: bool
     flash_bytes: Mapping[str, int] | None = None
     ram_bytes: Mapping[str, int] | None = None
@@ -313,7 +313,7 @@ def _application_json(application: ApplicationReport | None) -> dict[str, Any]:
     return {"application": application.as_json()} if application else {}
 
 
-def oracle_json(decided: Comparison) -> dict[str, str | None]:
+def oracle_json(decided: OutputComparison) -> dict[str, str | None]:
     """Return the oracle that decided as an object of JSON types."""
     return {
         "name": decided.oracle,
@@ -322,7 +322,7 @@ def oracle_json(decided: Comparison) -> dict[str, str | None]:
     }
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: OutputComparison) -> dict[str, Any]:
     """Return a comparison as an object of JSON types."""
     if comparison.skipped:
         return {"skipped": comparison.skipped}

@@ -12,7 +12,7 @@ from ethosgen.backend import is_compiled
 from ethosgen.oracle.excerpt import first_operators
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison
+from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.report import Culprit, Diagnosis
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.golden_file import GIVEN
@@ -61,7 +61,7 @@ def find_culprit(
 def diagnose(
     network: Network,
     samples: Sequence[Arrays],
-    golden: Comparison | None,
+    golden: OutputComparison | None,
     make: Make,
     watch: Watch,
 ) -> Diagnosis | None:

@@ -9,7 +9,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, compare
+from ethosgen.values.outcome import Arrays, OutputComparison, compare
 
 GIVEN = "given"
 """The name of such a comparison, in place of an oracle's."""
@@ -47,7 +47,7 @@ def load_golden_file(path: Path, network: Network, count: int) -> list[Arrays]:
 
 def compare_golden_file(
     network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
-) -> Comparison:
+) -> OutputComparison:
     """Compare outputs with a file's: all must be equal, or within the limit in steps if any."""
     theirs = load_golden_file(path, network, len(outputs))
     title = f"the outputs in {path.name}"

@@ -14,7 +14,7 @@ from ethosgen.samples.drawing import SAMPLES, count_distributions, default_sampl
 from ethosgen.samples.files import load_samples, samples_of
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network, Tensor
-from ethosgen.values.outcome import Arrays, Comparison
+from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.golden_file import compare_golden_file, holds_outputs
@@ -81,7 +81,7 @@ def judge(
     outputs: Sequence[Arrays],
     watch: Watch,
     criteria: Criteria = USUAL,
-) -> tuple[Comparison | None, Comparison | None]:
+) -> tuple[OutputComparison | None, OutputComparison | None]:
     """Compare outputs with those of the oracle that decides, and with the other oracle's.
 
     For a compiled network the oracles run the original; without it there is no golden output.
@@ -108,12 +108,12 @@ def judge(
     if second is None:
         return decided, None
     if isinstance(second, str):
-        return decided, Comparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
+        return decided, OutputComparison(other.name, 0, 0, 0.0, title=other.title, skipped=second)
     note = "; ".join(oddities(network)) if second.compared(decisive.outputs).mismatches else ""
     return decided, _titled(second, outputs, criteria.steps, note)
 
 
-def _titled(answer: Answer, outputs: Sequence[Arrays], steps: float, note: str) -> Comparison:
+def _titled(answer: Answer, outputs: Sequence[Arrays], steps: float, note: str) -> OutputComparison:
     """Compare outputs with an answer, under its oracle's title."""
     compared, oracle = answer.against(outputs, steps), answer.oracle
     return replace(compared, title=oracle.title, version=oracle.version, note=note)

@@ -7,7 +7,7 @@ from functools import cached_property
 from ethosgen.oracle.answers import Answer, Question, answer
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, Difference
+from ethosgen.values.outcome import Arrays, Difference, OutputComparison
 from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
@@ -31,7 +31,7 @@ class Trial:
         return answer(self.question)
 
     @cached_property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> OutputComparison:
         """The comparison of the outputs, without what C++ leaves undefined; NpuFault after one."""
         if self.fault is not None:
             raise self.fault

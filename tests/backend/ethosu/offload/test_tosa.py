@@ -20,7 +20,7 @@ from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.values.allocation import Kept
 from ethosgen.values.errors import NpuFault, RefusalError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays, Comparison, compare
+from ethosgen.values.outcome import Arrays, OutputComparison, compare
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
@@ -40,7 +40,7 @@ def planned(network: Network, npu: str = U55, io: IoStyle = IoStyle.ARENA) -> Pl
     return offload(network, find_accelerator(npu), io, allocation=allocation)
 
 
-def compared(plan: Plan, samples: Sequence[Arrays]) -> Comparison:
+def compared(plan: Plan, samples: Sequence[Arrays]) -> OutputComparison:
     outputs = simulate_samples(plan, samples, Watch())
     comparison = compare("", list(outputs), reference_outputs(plan.network, samples))
     assert comparison.elements

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ethosgen.host.extras import EXTRAS
-from ethosgen.plots.drawing import drawn
+from ethosgen.plots.canvas import drawn
 from ethosgen.plots.page import page
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.comparison import ComparisonReport, Cost, Result, groups
+from ethosgen.values.configurations import ComparisonReport, Cost, Result, groups
 from ethosgen.values.errors import InputError
 from ethosgen.values.labelled import LabelledResult
 

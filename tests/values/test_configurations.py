@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ethosgen.values.comparison import (
+from ethosgen.values.configurations import (
     ComparisonReport,
     Energy,
     Exactness,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ethosgen.host import extras
-from ethosgen.plots.comparison import check_format, draw
-from ethosgen.values.comparison import ComparisonReport, Result
+from ethosgen.plots.costs import check_format, draw
+from ethosgen.values.configurations import ComparisonReport, Result
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.schedule import Schedule
 from tests.support.browser import start_browser

@@ -12,7 +12,7 @@ from ethosgen.values.source import Source
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a network runs, and how the NPU's compiler orders it.
+    """A configuration: where a network runs, and how the NPU's compiler orders it.
 
     `npu` is a configuration or NO_NPU. `memory_mode` is None for the board's default.
     """

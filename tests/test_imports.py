@@ -101,6 +101,7 @@ SHARED = {
     ("torch", "quantization"),  # so is a PT2E program
     ("flatbuffers", "frontend.tosa"),  # .tosa files are flatbuffers too
     ("click", "commands"),  # the command line, a file for each command
+    ("click", "ethosgen_fvp"),
     ("click", "ethosgen_place"),
     ("click", "ethosgen_sweep"),
     ("flatbuffers", "frontend.flatbuffer"),  # reads by slot what has no published classes

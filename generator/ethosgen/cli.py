@@ -56,7 +56,7 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
 
 
-cli.add_section("Firmware", verify, project, build, run, flash, attach, weights)
+cli.add_section("Firmware", verify, project, build, run, flash, attach, "fvp", weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")
 cli.add_section("Setup", demo, doctor, boards, accelerators)

@@ -170,6 +170,11 @@ PARTS = (
         needs=(TORCH,),
     ),
     Part("hosts", ("tests/host/",), (*_of("host/", "targets/"), "generator/ethosgen_sweep/")),
+    Part(
+        "fvps",
+        ("tests/fvp/test_on_qemu.py",),
+        (*_of("backend/", "board/", "targets/"), "generator/ethosgen_fvp/"),
+    ),
     Part("meshes", ("tests/place/",), (*_of("stages/"), "generator/ethosgen_place/")),
     Part(
         "studies",

@@ -19,12 +19,13 @@ from ethosgen.backend.protocol import Attach, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
 from ethosgen.host.child import die_with_us
 from ethosgen.host.termination import hold_signals
+from ethosgen.targets.attach.connections import ALONE, Connections
 from ethosgen.targets.attach.debugger import Conversation
 from ethosgen.targets.attach.memory import SECURE_ALIAS, GuestMemory, copied_parts
 from ethosgen.targets.attach.monitor import InterruptLine, Monitor
 from ethosgen.targets.attach.npu import NO_TROUBLES, Log, RegisterWindow, Troubles, WatchedNpu
 from ethosgen.targets.attach.state import describe_state
-from ethosgen.targets.attach.stub import Stub
+from ethosgen.targets.attach.stub import PC, SP, XPSR, XPSR_THUMB, Stub
 from ethosgen.targets.qemu import load_arguments, make_ram, map_ram
 from ethosgen.targets.stack import describe_lockup
 from ethosgen.values.errors import InputError, TargetError
@@ -32,6 +33,8 @@ from ethosgen.values.errors import InputError, TargetError
 _START_S = 30.0
 _END_S = 5.0
 _STDERR = 2
+_VTOR = 0xE000ED08
+"""The register for the vector table's address."""
 _KEPT_BYTES = 1 << 14
 """Of QEMU's output; a dump of a processor's registers takes 2 KB."""
 
@@ -56,6 +59,7 @@ class Attachment:
     more: Sequence[str] = ()
     loaded: Sequence[Path] = ()
     troubles: Troubles = NO_TROUBLES
+    connections: Connections = ALONE
 
 
 @dataclass(frozen=True)
@@ -110,9 +114,9 @@ def check_elf(elf: Path) -> None:
 
 
 def run_attached(attachment: Attachment, log: Log) -> FirmwareEnd:
-    """Run a firmware until it ends; its console is this process's terminal.
+    """Run a firmware until it ends; its console is this process's terminal, unless it has lines.
 
-    `log` receives each inference of the NPU.
+    `log` receives each inference of the NPU. Raises what its connections raise to end it.
     """
     facts = attachment.board.run.qemu
     if facts is None:
@@ -169,6 +173,8 @@ class _Session:
         monitor = Monitor(self._connect("qmp", process))
         self._stack.callback(monitor.close)
         stub.begin()
+        if (vectors := self._attachment.connections.vectors) is not None:
+            _start_at(stub, vectors)
         npu = self._attach(stub, monitor, ram, process, log)
         limit_s = self._attachment.limit_s
         ends = None if limit_s is None else time.monotonic() + limit_s
@@ -176,6 +182,7 @@ class _Session:
         def check() -> None:
             if ends is not None and time.monotonic() > ends:
                 raise _TimeIsUpError
+            self._attachment.connections.supervise()
 
         conversation = Conversation(stub, npu, listener)
         try:
@@ -220,11 +227,19 @@ class _Session:
     def _start(self, ram: Path | None) -> "subprocess.Popen[bytes]":
         """Start QEMU, stopped at reset."""
         command = [*die_with_us(), str(self._attachment.program), *self._arguments(ram)]
+        around = self._attachment.connections
         try:
             with hold_signals():
-                process = subprocess.Popen(command, stderr=subprocess.PIPE)
+                process = subprocess.Popen(
+                    command,
+                    stderr=subprocess.PIPE,
+                    cwd=around.folder,
+                    pass_fds=[line.fileno() for line in around.sockets],
+                )
         except OSError as error:
             raise TargetError(f"cannot start '{command[0]}': {error.strerror}") from None
+        for line in around.sockets:
+            line.close()
         assert process.stderr is not None
         self._errors = _Errors(process.stderr)
         self._stack.callback(self._errors.end)
@@ -239,16 +254,13 @@ class _Session:
             size = shared.shared_size_bytes
             memory = f"memory-backend-file,id={backend},share=on,mem-path={ram},size={size}"
             machine = ["-M", f"{facts.machine},memory-backend={backend}", "-object", memory]
-        serials = ["null"] * facts.serial + ["chardev:console"]
         return [
             *machine,
             *facts.options,
             *load_arguments(self._attachment.elf, self._attachment.loaded),
-            *("-semihosting-config", "enable=on,target=native"),
             *("-display", "none", "-monitor", "none"),
             *("-icount", f"shift={facts.instruction_ns.bit_length() - 1},sleep=on"),
-            *("-chardev", "stdio,id=console,mux=off"),
-            *(word for serial in serials for word in ("-serial", serial)),
+            *self._attachment.connections.arguments(facts.serial),
             "-S",
             *(
                 word
@@ -313,6 +325,15 @@ def _place(attachment: Attachment, board: Board, shared: SharedRam) -> RegisterW
     base = board.npu.base_addr
     bases = (base, base ^ SECURE_ALIAS, shared.npu_base_addr)
     return RegisterWindow(attachment.npu or board.npu.default, bases, attachment.register_bytes)
+
+
+def _start_at(stub: Stub, vectors: int) -> None:
+    """Let the processor start with a vector table, as it does at reset with its own."""
+    stub.write(_VTOR, vectors.to_bytes(4, "little"))
+    stub.set_register(SP, stub.read_word(vectors))
+    entry = stub.read_word(vectors + 4)
+    stub.set_register(PC, entry & ~1)
+    stub.set_register(XPSR, stub.register(XPSR) | XPSR_THUMB)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

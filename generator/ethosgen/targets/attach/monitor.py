@@ -6,9 +6,11 @@ Sources: QEMU, docs/interop/qmp-spec.rst and softmmu/qtest.c.
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ethosgen.targets.attach.packets import Closed
 from ethosgen.values.errors import TargetError
 
 _CORE = "child<armv7m>"
@@ -37,8 +39,9 @@ class Monitor:
         return core
 
     def close(self) -> None:
-        """Close the connection."""
-        self._file.close()
+        """Close the connection, which may be lost."""
+        with suppress(OSError):
+            self._file.close()
         self._line.close()
 
     def _cores(self, path: str, depth: int) -> Iterator[str]:
@@ -76,15 +79,20 @@ class InterruptLine:
         self._what = f"set_irq_in {core} unnamed-gpio-in {irq}"
 
     def set(self, level: bool) -> None:
-        """Raise or lower the line; TargetError if QEMU refuses."""
-        self._file.write(f"{self._what} {int(level)}\n".encode())
-        self._file.flush()
-        answer = self._file.readline()
+        """Raise or lower the line; TargetError if QEMU refuses, Closed if it has ended."""
+        answer = b""
+        with suppress(OSError):
+            self._file.write(f"{self._what} {int(level)}\n".encode())
+            self._file.flush()
+            answer = self._file.readline()
+        if not answer:
+            raise Closed
         if not answer.startswith(b"OK"):
-            text = answer.decode(errors="replace").strip() or "nothing"
+            text = answer.decode(errors="replace").strip()
             raise TargetError(f"QEMU cannot set the NPU's interrupt line: it answers {text}")
 
     def close(self) -> None:
-        """Close the connection."""
-        self._file.close()
+        """Close the connection, which may be lost."""
+        with suppress(OSError):
+            self._file.close()
         self._line.close()

@@ -3,9 +3,13 @@
 from ethosgen.targets.attach.packets import Closed, Packets
 from ethosgen.values.errors import TargetError
 
+SP = 13
 PC = 15
 XPSR = 25
 """Numbers of registers in GDB's description of an M-profile core; R0 to R12, SP and LR precede."""
+
+XPSR_THUMB = 1 << 24
+"""The bit of XPSR without which each instruction is a fault."""
 
 ACCESS_WATCHPOINT = 4
 _WORD_BYTES = 4

@@ -1,0 +1,77 @@
+"""The FVPs: the board that each is, its NPU, and the names of its components."""
+
+from dataclasses import dataclass
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
+
+
+@dataclass(frozen=True)
+class FixedPlatform:
+    """An FVP.
+
+    `board` is ours, `family` the NPU's product, `macs` its sizes, the default first. `prefix` names
+    the board's components, `subsystem` is what precedes those of processor and NPU. `vectors` is
+    where the processor finds its vectors at reset, None where QEMU's does.
+    """
+
+    name: str
+    board: str
+    family: str
+    macs: tuple[int, ...]
+    prefix: str
+    subsystem: str = ""
+    vectors: int | None = None
+
+    def npu(self, macs: int) -> str:
+        """Return the NPU with so many MACs; InputError if this FVP has none."""
+        if macs not in self.macs:
+            sizes = ", ".join(map(str, sorted(self.macs)))
+            raise InputError(f"{self.name} has no NPU with num_macs={macs}; it has: {sizes}")
+        return f"ethos-{self.family}-{macs}"
+
+
+_U55 = (128, 32, 64, 256)
+_U65 = (256, 512)
+_U85 = (256, 128, 512, 1024, 2048)
+_BOOT = 0x11000000
+_MPS4 = "mps4_board.subsystem."
+
+PLATFORMS = {
+    platform.name: platform
+    for platform in (
+        FixedPlatform("FVP_Corstone_SSE-300_Ethos-U55", "corstone300", "u55", _U55, "mps3_board"),
+        FixedPlatform("FVP_Corstone_SSE-300_Ethos-U65", "corstone300", "u65", _U65, "mps3_board"),
+        FixedPlatform(
+            "FVP_Corstone_SSE-310",
+            "corstone310",
+            "u55",
+            (256, 32, 64, 128),
+            "mps3_board",
+            vectors=_BOOT,
+        ),
+        FixedPlatform(
+            "FVP_Corstone_SSE-310_Ethos-U65",
+            "corstone310",
+            "u65",
+            _U65,
+            "mps3_board",
+            vectors=_BOOT,
+        ),
+        FixedPlatform(
+            "FVP_Corstone_SSE-315", "corstone315", "u65", _U65, "mps4_board", _MPS4, _BOOT
+        ),
+        FixedPlatform(
+            "FVP_Corstone_SSE-320", "corstone320", "u85", _U85, "mps4_board", _MPS4, _BOOT
+        ),
+    )
+}
+"""Sources: Arm's Corstone SSE-300, -310, -315 and -320 FVP Technical Overviews; for the default of
+num_macs, the configuration files of Arm's ML examples (mlek-cmsis-pack-examples)."""
+
+
+def find_platform(name: str) -> FixedPlatform:
+    """Return the FVP of a name; InputError lists the known ones."""
+    if name not in PLATFORMS:
+        raise InputError(unknown("FVP", name, PLATFORMS))
+    return PLATFORMS[name]

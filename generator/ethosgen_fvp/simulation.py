@@ -1,0 +1,182 @@
+"""A simulation: the firmware on QEMU with the NPU model, until something ends it."""
+
+import os
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from ethosgen.backend import find_accelerator
+from ethosgen.board import Board, load_board
+from ethosgen.flow.models import attach_model
+from ethosgen.host.tools import QEMU
+from ethosgen.targets.attach.connections import Connections, Semihosting
+from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
+from ethosgen.targets.attach.npu import Inference
+from ethosgen.targets.qemu import loader_arguments
+from ethosgen.values.errors import InputError, TargetError
+from ethosgen_fvp.command_line import CommandLine, tell
+from ethosgen_fvp.parameters import ParameterValues
+from ethosgen_fvp.platforms import FixedPlatform
+from ethosgen_fvp.uarts import STDOUT, UartLine, UartLines, listening, open_lines
+
+_TIME_LIMIT = "CPU time has been exceeded."
+_MACHINE = "corstone300"
+_LOCKED_UP = 1
+"""The exit status of a firmware that an FVP would let hang."""
+
+
+class SimulationStop(Exception):  # noqa: N818 - not an error: the simulation is over
+    """The simulation is over: `reason` is the limit that was reached, "" if none."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def simulate(platform: FixedPlatform, line: CommandLine) -> int:
+    """Run what a command line names until it ends; return the exit status.
+
+    It is 0 whatever ends the simulation; with semihosting, it is what the firmware exits with.
+    """
+    values = ParameterValues(platform, line.parameters)
+    _name_ignored(line, values)
+    with ExitStack() as stack:
+        lines = open_lines(values, stack)
+        semihosting = UartLine(output=STDOUT)
+        for end in (semihosting.near, semihosting.far):
+            stack.callback(end.close)
+        served = UartLines([*lines.values(), semihosting])
+        if not line.is_quiet:
+            _print(*listening(lines, values), "")
+        attachment = _attachment(platform, line, values)
+        around = Connections(
+            lines={number: uart.far for number, uart in lines.items()},
+            semihosting=_semihosting(values, semihosting),
+            folder=_folder(values),
+            supervise=_Supervisor(served, line).check,
+            vectors=values.vectors(),
+        )
+        served.start()
+        started = time.monotonic()
+        try:
+            status = _end(run_attached(replace(attachment, connections=around), _report_fault))
+            served.drain()
+        except SimulationStop as stop:
+            status = 0
+            served.drain()
+            if stop.reason:
+                _print("", f"Info: Simulation is stopping. Reason: {stop.reason}")
+    if not line.is_quiet:
+        _print("", "Info: /OSCI/SystemC: Simulation stopped by user.")
+    if line.has_statistics:
+        _print(*_statistics(time.monotonic() - started))
+    return status
+
+
+class _Supervisor:
+    """Ends a simulation by its UARTs and its limits."""
+
+    def __init__(self, lines: UartLines, line: CommandLine) -> None:
+        self._lines = lines
+        limit_s = line.time_limit_s
+        self._ends_s = None if limit_s is None else time.monotonic() + limit_s
+
+    def check(self) -> None:
+        """Raise SimulationStop if it is over."""
+        if self._lines.have_ended:
+            raise SimulationStop
+        if self._ends_s is not None and time.monotonic() > self._ends_s:
+            raise SimulationStop(_TIME_LIMIT)
+
+
+def _attachment(platform: FixedPlatform, line: CommandLine, values: ParameterValues) -> Attachment:
+    """Return what to run."""
+    if not line.applications:
+        raise InputError(f"no firmware; pass it with -a FILE ({platform.name} --help)")
+    images = [path.resolve() for path in line.applications]
+    for image in images:
+        check_elf(image)
+    data = {}
+    for file, addr in line.data:
+        if not file.is_file():
+            raise InputError(f"--data: cannot read '{file}'")
+        data[addr] = file.resolve()
+    accelerator = find_accelerator(platform.npu(values.macs()))
+    return Attachment(
+        QEMU.find(),
+        images[0],
+        board_on_qemu(platform),
+        npu=accelerator.name,
+        attach=attach_model(accelerator),
+        register_bytes=accelerator.register_bytes,
+        loaded=images[1:],
+        more=loader_arguments(data),
+    )
+
+
+def board_on_qemu(platform: FixedPlatform) -> Board:
+    """Return the FVP's board with QEMU's machine for Corstone-300, which is nearest to all."""
+    board, machine = load_board(platform.board), load_board(_MACHINE)
+    return board.model_copy(update={"run": board.run.model_copy(update={"qemu": machine.run.qemu})})
+
+
+def _semihosting(values: ParameterValues, line: UartLine) -> Semihosting:
+    if not values.has_semihosting():
+        line.far.close()
+        return Semihosting(is_enabled=False)
+    return Semihosting(True, values.processor("semihosting-cmd_line"), line.far)
+
+
+def _folder(values: ParameterValues) -> Path | None:
+    """Return where names of files begin for semihosting."""
+    name = values.processor("semihosting-cwd")
+    if name and not Path(name).is_dir():
+        raise InputError(f"semihosting-cwd: '{name}' is no folder")
+    return Path(name) if name else None
+
+
+def _end(end: FirmwareEnd) -> int:
+    """Return the exit status of a firmware that has ended by semihosting, or has locked up."""
+    if end.lockup:
+        tell(f"{end.lockup}; was it linked for this board?")
+        return _LOCKED_UP
+    if end.status < 0:
+        raise TargetError(f"QEMU was ended by signal {-end.status}, and printed why")
+    return end.status
+
+
+def _report_fault(inference: Inference) -> None:
+    if inference.fault:
+        tell(f"{inference.npu}, inference {inference.number}: fault: {inference.fault}")
+
+
+def _name_ignored(line: CommandLine, values: ParameterValues) -> None:
+    """Name on stderr what is asked for and not done."""
+    for name in values.unknown():
+        tell(f"-C {name} is ignored: there is no such parameter here")
+    for option in line.ignored:
+        tell(f"{option} is ignored")
+    arguments = [word for word in values.npu("extra_args").split() if word != "--fast"]
+    if arguments:
+        tell(f"ethosu.extra_args: {' '.join(arguments)} is ignored: it is Arm's model's")
+
+
+def _statistics(wall_s: float) -> list[str]:
+    """Return times, as the FVPs print them; those of QEMU's processor are in its children's."""
+    times = os.times()
+    rows = {
+        "User time": times.user + times.children_user,
+        "System time": times.system + times.children_system,
+        "Wall time": wall_s,
+    }
+    title = "--- simulation statistics: "
+    lines = [f"{name:<40}: {seconds:.6f}s" for name, seconds in rows.items()]
+    return ["", title + "-" * (79 - len(title)), *lines, "-" * 79]
+
+
+def _print(*lines: str) -> None:
+    """Print lines on stdout, as the FVPs do."""
+    click.echo("\n".join(lines))

@@ -1,0 +1,63 @@
+"""`ethosgen fvp install`, and what the programs say of themselves."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ethosgen_fvp.platforms import PLATFORMS
+from tests.support.command_line import ethosgen
+
+
+@pytest.fixture(scope="module")
+def fvps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("installed") / "fvps"
+    done = ethosgen("fvp", "install", folder)
+    assert done.returncode == 0, done.stderr
+    assert [Path(line).name for line in done.stdout.splitlines()] == list(PLATFORMS)
+    assert f'export PATH="{folder}:$PATH"' in done.stderr
+    return folder
+
+
+def ask(program: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [program, *words], check=False, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_versions_satisfy_zephyr(fvps: Path) -> None:
+    """cmake/emu/armfvp.cmake takes the first three numbers, and wants a least version."""
+    done = ask(fvps / "FVP_Corstone_SSE-320", "--version")
+    assert done.returncode == 0 and "Fast Models [11.31.28]" in done.stdout.splitlines()[1]
+    assert "FVP_Corstone_SSE-320 is ethosgen" in done.stdout
+
+
+def test_parameters_are_listed(fvps: Path) -> None:
+    done = ask(fvps / "FVP_Corstone_SSE-315", "--list-params")
+    listed = [line.split("=")[0] for line in done.stdout.splitlines()[1:]]
+    assert "mps4_board.subsystem.ethosu.num_macs" in listed
+    assert "mps4_board.uart0.shutdown_on_eot" in listed
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "no firmware; pass it with -a FILE"),
+        (("-a", "/none.elf"), "cannot read '/none.elf'"),
+        (("-a", __file__), "is no ELF file"),
+        (("-C", "ethosu.num_macs=100", "-a", "x"), "cannot read"),
+    ],
+)
+def test_faults_are_one_sentence(fvps: Path, words: tuple[str, ...], says: str) -> None:
+    done = ask(fvps / "FVP_Corstone_SSE-300_Ethos-U55", *words)
+    assert done.returncode == 2 and done.stderr.startswith("ethosgen: ")
+    assert says in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_installing_again_replaces_ours_alone(fvps: Path, tmp_path: Path) -> None:
+    assert ethosgen("fvp", "install", fvps).returncode == 0
+    other = tmp_path / "FVP_Corstone_SSE-310"
+    other.write_text("Arm's\n")
+    done = ethosgen("fvp", "install", tmp_path)
+    assert done.returncode != 0 and f"'{other}' is another program" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [other.name]

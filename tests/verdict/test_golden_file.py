@@ -9,7 +9,7 @@ from ethosgen import flow
 from ethosgen.values.errors import InputError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.golden_file import GIVEN, load_golden_file
+from ethosgen.verdict.golden_file import GIVEN, load_golden
 from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples
 from tests.support.small_models import image_net
 
@@ -90,10 +90,10 @@ def test_the_inputs_must_be_given_too(net: Path) -> None:
 def test_outputs_must_fit(net: Path) -> None:
     network = flow.read(net, None, Watch())
     with pytest.raises(InputError, match="holds outputs for 3 samples, but the inputs are for 4"):
-        load_golden_file(net.with_name("out.npz"), network, 4)
+        load_golden(net.with_name("out.npz"), network, 4)
     with pytest.raises(InputError, match="no output is called"):
-        load_golden_file(net.with_name("in.npz"), network, 3)
+        load_golden(net.with_name("in.npz"), network, 3)
     (output,) = network.outputs
     np.savez(net.with_name("bad.npz"), **{output.name: np.zeros((3, 1, 2), np.float32)})
     with pytest.raises(InputError, match=f"output '{output.name}' is float32, but must be"):
-        load_golden_file(net.with_name("bad.npz"), network, 3)
+        load_golden(net.with_name("bad.npz"), network, 3)

@@ -19,7 +19,7 @@ from ethosgen.values.security import SecureSide
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
-from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge, with_examples
 from ethosgen.verdict.trial import Make
 
 if TYPE_CHECKING:
@@ -55,9 +55,12 @@ def run_and_judge(
     `networks` has the networks by their index in the project. Returns a Report for one, a
     FirmwareReport for several. The criteria's oracle overrides the project's.
     """
-    inputs, criteria = options.inputs, options.criteria
-    require_runtime(networks.values(), criteria)
-    samples = {index: choose_samples(network, inputs) for index, network in networks.items()}
+    require_runtime(networks.values(), options.criteria)
+    asked = {
+        index: with_examples(network, options.inputs, options.criteria)
+        for index, network in networks.items()
+    }
+    samples = {i: choose_samples(network, asked[i][0]) for i, network in networks.items()}
     jobs = _interleave(samples)
     outcome = _run(jobs, info, built, options, watch)
     done = {index: _of(index, jobs, outcome.samples) for index in networks}
@@ -65,11 +68,11 @@ def run_and_judge(
         save_samples(options.output_path, [sample.outputs for sample in done[next(iter(networks))]])
     reports = []
     for index, network in networks.items():
-        results, fed = done[index], samples[index]
+        results, fed, (inputs, criteria) = done[index], samples[index], asked[index]
         outputs = [sample.outputs for sample in results]
-        asked = criteria.oracle or info.networks[index].options.oracle
+        oracle = criteria.oracle or info.networks[index].options.oracle
         steps = info.networks[index].summary.steps
-        wanted = replace(criteria, oracle=asked, steps=steps)
+        wanted = replace(criteria, oracle=oracle, steps=steps)
         make = _planner(info, index)
         golden, second = judge(network, fed, outputs, watch, wanted)
         reports.append(

@@ -18,7 +18,7 @@ from ethosgen.verdict.bisection import diagnose
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
 from ethosgen.verdict.golden_file import require_inputs
-from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge, with_examples
 
 
 def simulate(
@@ -44,6 +44,7 @@ def simulate(
         require_simulator(accelerator)
     require_inputs(criteria.golden, inputs.are_given)
     require_runtime([network], criteria)
+    inputs, criteria = with_examples(network, inputs, criteria)
     samples = choose_samples(network, inputs)
     wrapped = [load_wrapped(name) for name in accelerators]
     settings = PlanSettings(accelerator, options, wrapped=wrapped)

@@ -12,6 +12,7 @@ from pathlib import Path
 from ethosgen import plugins
 from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.values.errors import InputError
+from ethosgen.values.examples import Examples
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
 
@@ -24,6 +25,7 @@ class FrontEnd:
     bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
     that the front end cannot represent. `takes_options` says whether a source may have options.
+    `examples` returns the samples with golden outputs that a file of the format may have.
     """
 
     name: str
@@ -32,12 +34,20 @@ class FrontEnd:
     recognizes: Callable[[bytes], bool]
     read: Callable[[Source], Network]
     takes_options: bool = False
+    examples: Callable[[Source, Network], Examples | None] | None = None
 
 
 FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
     FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read, takes_options=True),
-    FrontEnd(pte.FORMAT, "ExecuTorch", (".pte",), pte.recognizes, pte.read),
+    FrontEnd(
+        pte.FORMAT,
+        "ExecuTorch",
+        (".pte", ".bpte"),
+        pte.recognizes,
+        pte.read,
+        examples=pte.examples,
+    ),
     FrontEnd(torch.FORMAT, "PyTorch", (".pt2",), torch.recognizes, torch.read, takes_options=True),
     FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
 ]
@@ -94,6 +104,12 @@ def open_source(
 def read_source(source: Source) -> Network:
     """Read the network from its source."""
     return _named(source.format).read(source)
+
+
+def examples_of(network: Network) -> Examples | None:
+    """Return the samples with golden outputs that a network's file has, None if it has none."""
+    find = _named(network.source.format).examples if network.source else None
+    return find(network.source, network) if find and network.source else None
 
 
 def source_of(network: Network) -> Source:

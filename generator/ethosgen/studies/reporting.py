@@ -48,7 +48,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
 from ethosgen.verdict.golden_file import require_inputs
-from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge
+from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge, with_examples
 
 if TYPE_CHECKING:
     from ethosgen.targets import Line
@@ -140,9 +140,10 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
     plan = _plan(network, recipe, board, accelerator, wrapped, watch)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     program = compile_placed(plan, board.placement(mode), watch)
-    samples = choose_samples(network, asked.inputs)
+    inputs, criteria = with_examples(network, asked.inputs, asked.criteria)
+    samples = choose_samples(network, inputs)
     outputs = simulate_samples(plan, samples, watch)
-    criteria = replace(asked.criteria, oracle=recipe.options.oracle, steps=plan.steps)
+    criteria = replace(criteria, oracle=recipe.options.oracle, steps=plan.steps)
     golden, second = judge(network, samples, outputs, watch, criteria)
     report = Report(
         network=network.name,
@@ -150,7 +151,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         on=SIMULATE,
         plan=program.summary(),
         samples=len(samples),
-        drawn=asked.inputs.drawn(network, len(samples)),
+        drawn=inputs.drawn(network, len(samples)),
         golden=golden,
         second=second,
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),

@@ -1,4 +1,7 @@
-"""Golden outputs from a file instead of an oracle: those of another program, such as torch."""
+"""Golden outputs from a file instead of an oracle: those of another program, such as torch.
+
+A network's own file may have them too, with their inputs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,6 +9,7 @@ from pathlib import Path
 
 from ethosgen.samples.files import load_samples
 from ethosgen.values.errors import InputError
+from ethosgen.values.examples import Examples
 from ethosgen.values.fidelity import Fidelity, compare_fidelity
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -17,12 +21,16 @@ GIVEN = "given"
 SUFFIX = ".npz"
 
 
-def holds_outputs(path: Path | None) -> bool:
-    """Return whether --golden names a file of outputs; if not, it is a network."""
-    return path is not None and path.suffix.lower() == SUFFIX
+Golden = Path | Examples
+"""A file of golden outputs or an uncompiled network; or what the network's own file has."""
 
 
-def require_inputs(golden: Path | None, are_given: bool) -> None:
+def holds_outputs(golden: Golden | None) -> bool:
+    """Return whether golden outputs are given; if not, --golden is a network or absent."""
+    return isinstance(golden, Examples) or (golden is not None and golden.suffix.lower() == SUFFIX)
+
+
+def require_inputs(golden: Golden | None, are_given: bool) -> None:
     """Raise InputError for golden outputs without their inputs."""
     if holds_outputs(golden) and not are_given:
         raise InputError(
@@ -31,35 +39,38 @@ def require_inputs(golden: Path | None, are_given: bool) -> None:
         )
 
 
-def load_golden_file(path: Path, network: Network, count: int) -> list[Arrays]:
+def load_golden(golden: Golden, network: Network, count: int) -> Sequence[Arrays]:
     """Return the golden outputs of `count` samples by the names of the network's outputs.
 
     Raises InputError for a file that does not fit the network or the samples.
     """
-    outputs = load_samples(path, network.outputs, "output")
+    if isinstance(golden, Examples):
+        return golden.outputs
+    outputs = load_samples(golden, network.outputs, "output")
     if len(outputs) != count:
         raise InputError(
-            f"{path}: holds outputs for {counted(len(outputs), 'sample')}, but the inputs are for "
-            f"{count}; pass the inputs that they belong to"
+            f"{golden}: holds outputs for {counted(len(outputs), 'sample')}, but the inputs are "
+            f"for {count}; pass the inputs that they belong to"
         )
     return outputs
 
 
 def compare_golden_file(
-    network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
+    network: Network, outputs: Sequence[Arrays], golden: Golden, limit: float | None
 ) -> OutputComparison:
     """Compare outputs with a file's: all must be equal, or within the limit in steps if any."""
-    theirs = load_golden_file(path, network, len(outputs))
-    title = f"the outputs in {path.name}"
-    compared = replace(compare(GIVEN, list(outputs), theirs), title=title)
-    if limit is None or not measure_golden_file(network, outputs, path, limit).passed:
+    theirs = load_golden(golden, network, len(outputs))
+    compared = replace(
+        compare(GIVEN, list(outputs), list(theirs)), title=f"the outputs in {golden.name}"
+    )
+    if limit is None or not measure_golden_file(network, outputs, golden, limit).passed:
         return compared
     return replace(compared, mismatches=0, close=compared.mismatches, first=None)
 
 
 def measure_golden_file(
-    network: Network, outputs: Sequence[Arrays], path: Path, limit: float | None
+    network: Network, outputs: Sequence[Arrays], golden: Golden, limit: float | None
 ) -> Fidelity:
     """Return the fidelity of outputs to a file's, in steps."""
-    theirs = load_golden_file(path, network, len(outputs))
-    return compare_fidelity(network, outputs, theirs, path.name, "", limit)
+    theirs = load_golden(golden, network, len(outputs))
+    return compare_fidelity(network, outputs, theirs, golden.name, "", limit)

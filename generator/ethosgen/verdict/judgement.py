@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.backend import is_compiled
-from ethosgen.frontend import read
+from ethosgen.frontend import examples_of, read
 from ethosgen.oracle import DEFAULT, ORACLES, SECOND, own_oracle
 from ethosgen.oracle.answers import Answer, answer, answer_twice
 from ethosgen.oracle.oddities import oddities
 from ethosgen.samples.drawing import SAMPLES, count_distributions, default_samples, draw_samples
-from ethosgen.samples.files import load_samples, samples_of
+from ethosgen.samples.files import load_samples, samples_of, stack_samples
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.report import Drawn
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.golden_file import compare_golden_file, holds_outputs
+from ethosgen.verdict.golden_file import Golden, compare_golden_file, holds_outputs
 from ethosgen.verdict.trial import question_of
 
 
@@ -56,7 +56,7 @@ class Criteria:
     that the user allows, 0 for equality.
     """
 
-    golden: Path | None = None
+    golden: Golden | None = None
     oracle: str | None = None
     fidelity: float | None = None
     steps: float = 0.0
@@ -64,6 +64,18 @@ class Criteria:
 
 USUAL = Criteria()
 """The defaults."""
+
+
+def with_examples(network: Network, inputs: Inputs, criteria: Criteria) -> tuple[Inputs, Criteria]:
+    """Return samples and golden outputs of the network's own file, if the user passes neither."""
+    if inputs.are_given or inputs.count is not None or criteria.golden is not None:
+        return inputs, criteria
+    examples = examples_of(network)
+    if examples is None:
+        return inputs, criteria
+    limit = examples.steps if criteria.fidelity is None else criteria.fidelity
+    arrays = stack_samples(examples.inputs)
+    return replace(inputs, arrays=arrays), replace(criteria, golden=examples, fidelity=limit)
 
 
 def choose_samples(network: Network, inputs: Inputs) -> list[Arrays]:
@@ -90,7 +102,7 @@ def judge(
     original = criteria.golden
     if original is not None and holds_outputs(original):
         return compare_golden_file(network, outputs, original, criteria.fidelity), None
-    if original is not None:
+    if isinstance(original, Path):
         theirs = read(original)
         if is_compiled(theirs):
             raise InputError(f"'{original}' is compiled too; pass the uncompiled network")

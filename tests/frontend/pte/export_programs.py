@@ -3,9 +3,9 @@
     python export_programs.py VELA FOLDER NAME...
 
 The Python is that of the environment `torch`, which has no Vela: VELA is the program of another.
-For each network, FOLDER gets NAME.pte, NAME_in.npz, NAME_out.npz (torch's outputs) and, if all of
-it is one delegate, NAME_tosa.npz (those of TOSA's reference model for what Vela compiled). A name
-is one of NETWORKS below, or "KIND-NAME" with a network or operator of
+For each network, FOLDER gets NAME.pte, NAME_in.npz, NAME_out.npz (torch's outputs), NAME.bpte (all
+three in one) and, if all of it is one delegate, NAME_tosa.npz (those of TOSA's reference model for
+what Vela compiled). A name is one of NETWORKS below, or "KIND-NAME" with a network or operator of
 tests/support/torch_programs.py and its quantizer: ethosu or ethosu16.
 """
 
@@ -41,6 +41,14 @@ from executorch.backends.arm.quantizer import (  # noqa: E402
     EthosUQuantizer,
     get_symmetric_a16w8_quantization_config,
     get_symmetric_quantization_config,
+)
+from executorch.devtools import BundledProgram  # noqa: E402
+from executorch.devtools.bundled_program.config import (  # noqa: E402
+    MethodTestCase,
+    MethodTestSuite,
+)
+from executorch.devtools.bundled_program.serialize import (  # noqa: E402
+    serialize_from_bundled_program_to_flatbuffer,
 )
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower  # noqa: E402
 from torch import nn  # noqa: E402
@@ -162,7 +170,12 @@ def write(
         )
         lowered = [f for f in Path(artifacts).glob("*.tosa") if f.name != "out.tosa"]
         graphs = [file.read_bytes() for file in lowered]
-    (folder / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
+    lowered_program = edge.to_executorch()
+    (folder / f"{name}.pte").write_bytes(lowered_program.buffer)
+    cases = [MethodTestCase(list(x), [y]) for x, y in zip(inputs, outputs, strict=True)]
+    bundle = BundledProgram(lowered_program, [MethodTestSuite("forward", cases)])
+    bundled = serialize_from_bundled_program_to_flatbuffer(bundle)
+    (folder / f"{name}.bpte").write_bytes(bundled)
     for index in range(len(inputs[0])):
         save(folder / f"{name}_in", f"input_{index}", [sample[index] for sample in inputs])
     save(folder / f"{name}_out", "output_0", outputs)

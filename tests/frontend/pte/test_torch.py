@@ -58,6 +58,18 @@ def test_outputs_are_torchs_up_to_a_step(folder: Path, name: str) -> None:
     assert report.plan.partitions == (2 if name == "split" else 1)
 
 
+@pytest.mark.parametrize("name", [*WHOLE, "split"])
+def test_a_bundle_has_its_samples_and_torchs_outputs(folder: Path, name: str) -> None:
+    report = flow.simulate(
+        folder / f"{name}.bpte", npu=None, inputs=Inputs(None, None, 0), watch=Watch()
+    )
+    theirs = simulate(folder, name, "out", 1)
+    assert report.passed and report.samples == theirs.samples == 20
+    assert report.fidelity is not None and theirs.fidelity is not None
+    assert report.fidelity.equal == theirs.fidelity.equal
+    assert report.fidelity.title == f"{name}.bpte"
+
+
 def test_int16_rounds_more_often(folder: Path) -> None:
     """At 16 bits a step is small beside the rescaling's own rounding."""
     report = simulate(folder, "int16", "out", 1)

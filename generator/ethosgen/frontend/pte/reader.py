@@ -19,6 +19,7 @@ import numpy as np
 from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES, refusing_damage
 from ethosgen.frontend.integrity import check
 from ethosgen.frontend.pte.builder import GraphBuilder
+from ethosgen.frontend.pte.bundle import program_of
 from ethosgen.frontend.pte.delegate import BACKENDS, DelegatePort, VelaStream, read_stream
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.frontend.pte.kernels import KERNELS, KernelCall, is_scale
@@ -52,7 +53,7 @@ _EXPORT = (
 
 
 def parse_network(data: bytes, name: str) -> Network:
-    """Parse a .pte file's bytes; `name` is for messages.
+    """Parse the bytes of a .pte or .bpte file; `name` is for messages.
 
     Raises InputError if the bytes are not an intact .pte file, UnsupportedError for a program
     without Ethos-U delegates, or with operators, types or shapes that ethosgen lacks.
@@ -60,7 +61,7 @@ def parse_network(data: bytes, name: str) -> Network:
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .pte file (the identifier ET12 is missing)")
     with refusing_damage(name, "export or copy it again"):
-        program = ProgramDecoder(data, name).program()
+        program = ProgramDecoder(program_of(data, name), name).program()
     network = _Translation(program, data, name).network()
     check(network)
     return network

@@ -16,6 +16,7 @@ from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.worker import ScriptReply, run_script
 from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_inputs
+from ethosgen.oracle.reference_model import FILE
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
@@ -27,7 +28,6 @@ PACKAGE = "tosa-tools"
 _START_S = 120.0
 _SLOWEST_HZ = 1_000_000
 """The reference model does at least this many multiplications a second."""
-_FILE = "network.tosa"
 _SCRIPT = Path(__file__).with_name("reference_model.py")
 
 
@@ -77,8 +77,16 @@ def _run(
     arrays = {
         f"{i}.{j}": array for i, sample in enumerate(inputs) for j, array in enumerate(sample)
     }
-    request = {"samples": len(samples), "inputs": len(network.inputs)}
-    reply = _ask(network, request, arrays, {_FILE: writer.file_of(network)}, within_s)
+    request = {
+        "samples": len(samples),
+        "inputs": [tensor.name for tensor in network.inputs],
+        "outputs": [tensor.name for tensor in network.outputs],
+        "by_program": any(
+            tensor.dtype == "int64" or tensor.is_packed
+            for tensor in (*network.inputs, *network.outputs)
+        ),
+    }
+    reply = _ask(network, request, arrays, {FILE: writer.file_of(network)}, within_s)
     runs = [
         [reply.arrays[f"{i}.{j}"].astype(tensor.dtype) for j, tensor in enumerate(network.outputs)]
         for i in range(len(samples))

@@ -30,6 +30,10 @@ _MOST_EXPONENT = 10
 _MOST_SIZE = 100
 """Largest value of an input that is the size of a dimension."""
 
+_MOST_INT4 = 7
+_INT48 = 1 << 47
+"""Limits of TOSA's types that numpy lacks."""
+
 _RESHAPES = frozenset(
     {"RESHAPE", "EXPAND_DIMS", "SQUEEZE", "CAST", "TOSA_RESHAPE", "TOSA_CAST", "TOSA_IDENTITY"}
 )
@@ -76,6 +80,10 @@ def _span(network: Network, tensor: Tensor) -> Span:
     bounds = list(_follow(network.graphs, network.graph, tensor.index, tensor, frozenset()))
     if bounds:
         return _bounded(tensor, bounds)
+    if tensor.is_packed:
+        return Span(-_MOST_INT4, _MOST_INT4, 0, True)
+    if network.is_tosa and tensor.dtype == "int64":
+        return Span(-_INT48, _INT48 - 1, 0, True)
     if kind.kind in "iu":
         info = np.iinfo(kind)
         most = min(info.max, np.iinfo(np.int64).max)

@@ -50,7 +50,8 @@ class Quantization:
 class Tensor:
     """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes.
 
-    `is_packed` marks an int8 constant whose file stores each value in 4 bits (TFLite's int4).
+    `is_packed` marks an int8 tensor whose type is int4 in the file, which stores each value of a
+    constant in 4 bits. Only TOSA has others than constants.
     """
 
     index: int

@@ -14,6 +14,8 @@ PREFIX = "TOSA_"
 
 VERSION = (1, 0, 0)
 """The version of the specification, and of the files that we write."""
+NEWEST = (1, 1)
+"""The newest version of files that we read, as far as they have only what 1.0 has."""
 
 DTYPES = (
     *("unknown", "bool", "int4", "int8", "int16", "int32", "int48", "float32", "float16"),

@@ -150,7 +150,13 @@ def test_empty_and_foreign_files() -> None:
     assert "identifier TOSA" in one_sentence(b"\0\0\0\0TFL3" + bytes(100))
 
 
-@pytest.mark.parametrize(("version", "word"), [((0, 80), "older"), ((1, 1), "newer")])
+def test_a_file_of_the_next_version_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = parse_network(data(), "layers.tosa").graph
+    monkeypatch.setattr(writer, "VERSION", (1, 1, 0))
+    assert parse_network(data(), "layers.tosa").graph == before
+
+
+@pytest.mark.parametrize(("version", "word"), [((0, 80), "older"), ((1, 2), "newer")])
 def test_other_versions_are_refused(
     version: tuple[int, int], word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

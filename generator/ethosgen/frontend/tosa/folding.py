@@ -1,4 +1,4 @@
-"""Folds operators that only move constants.
+"""Folds operators that only move constants; copies constants that are outputs.
 
 The converter of .tflite files reshapes the weights of depthwise convolutions and of fully connected
 layers in the graph, where Vela takes only constants. Folded, they are weights on the NPU, and on
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ethosgen.values.naming import unique_name
 from ethosgen.values.network import Operator, Tensor
 
 
@@ -46,3 +47,29 @@ def fold_moves(
             target = op.outputs[0]
             folded[target] = replace(folded[target], data=move(op, source))
     return tuple(left), tuple(folded)
+
+
+def copy_constants(
+    operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
+) -> tuple[tuple[Operator, ...], tuple[Tensor, ...]]:
+    """Return the operators and tensors with an IDENTITY for each output that is a constant.
+
+    The constant gets another name, and its readers read it there.
+    """
+    taken = {tensor.name for tensor in tensors}
+    copied, copies, moved = list(tensors), list[Operator](), dict[int, int]()
+    for output in dict.fromkeys(outputs):
+        constant = tensors[output]
+        if constant.data is None:
+            continue
+        place = moved[output] = len(copied)
+        name = unique_name(constant.name, place, taken)
+        copied.append(replace(constant, index=place, name=name))
+        copied[output] = replace(constant, data=None)
+        copies.append(Operator(0, "TOSA_IDENTITY", (place,), (output,)))
+    readers = (
+        replace(op, inputs=tuple(moved.get(index, index) for index in op.inputs))
+        for op in operators
+    )
+    ordered = (replace(op, index=index) for index, op in enumerate([*copies, *readers]))
+    return tuple(ordered), tuple(copied)

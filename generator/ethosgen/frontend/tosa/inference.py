@@ -20,18 +20,20 @@ Shape = tuple[int, ...]
 Rule = Callable[[Operator, Sequence[Tensor]], Shape]
 
 _LETTERS = {"bool": "b", "int8": "1", "int16": "2", "int32": "4", "int64": "6"}
+_INT4 = "h"
 
 _WIDE = ("int32", "int64")
 _SHIFTED = "11>1 22>2 44>4"
+_LAYER = "11411>4 1h41h>4 21621>6"
 _TYPES = {
     "ARGMAX": "1>4 2>4",
     "AVG_POOL2D": "111>1 222>2",
-    "CONV2D": "11411>4 21621>6",
-    "CONV3D": "11411>4 21621>6",
-    "DEPTHWISE_CONV2D": "11411>4 21621>6",
+    "CONV2D": _LAYER,
+    "CONV3D": _LAYER,
+    "DEPTHWISE_CONV2D": _LAYER,
     "MATMUL": "1111>4 2222>6",
     "MAX_POOL2D": "1>1 2>2",
-    "TRANSPOSE_CONV2D": "11411>4 21621>6",
+    "TRANSPOSE_CONV2D": _LAYER,
     "CLAMP": "1>1 2>2",
     **dict.fromkeys(["ADD", "INTDIV", "MAXIMUM", "MINIMUM", "SUB"], "44>4"),
     **dict.fromkeys(["ARITHMETIC_RIGHT_SHIFT", "LOGICAL_LEFT_SHIFT"], _SHIFTED),
@@ -59,7 +61,7 @@ _TYPES = {
     "SCATTER": "141>1 242>2 444>4",
     "RESIZE": "1666>1 1666>4 2666>2 2666>6",
     "CAST": "b>1 b>2 b>4 1>b 1>2 1>4 2>b 2>1 2>4 4>b 4>1 4>2",
-    "IDENTITY": "b>b 1>1 2>2 4>4 6>6",
+    "IDENTITY": "b>b h>h 1>1 2>2 4>4 6>6",
 }
 """Types of inputs and output; RESCALE has rules of its own."""
 
@@ -94,15 +96,21 @@ def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
 
 
 def _require_types(name: str, inputs: Sequence[Tensor], output: Tensor) -> None:
-    letters = "".join(_LETTERS[tensor.dtype] for tensor in inputs)
+    letters = "".join(_letter(tensor) for tensor in inputs)
     if name == "CONCAT":
         letters = "".join(sorted(set(letters)))
-    has = f"{letters}>{_LETTERS[output.dtype]}"
+    has = f"{letters}>{_letter(output)}"
     allowed = _TYPES.get(name)
-    if allowed is None or has in allowed.split():
+    if has in allowed.split() if allowed else _INT4 not in has:
         return
-    types = ", ".join(tensor.dtype for tensor in inputs)
-    raise MisfitError(f"has the types {types} and makes {output.dtype}, which TOSA does not have")
+    *types, result = ("int4" if t.is_packed else t.dtype for t in (*inputs, output))
+    raise MisfitError(
+        f"has the types {', '.join(types)} and makes {result}, which TOSA does not have"
+    )
+
+
+def _letter(tensor: Tensor) -> str:
+    return _INT4 if tensor.is_packed else _LETTERS[tensor.dtype]
 
 
 # ---- rules: the output's shape, given the operator and its tensors -------------------------------

@@ -1,5 +1,8 @@
 """Reads .tosa files: TOSA 1.0, the integer profile with int16, int4 and int48.
 
+A file of 1.1, which is a draft, is read if it has only what 1.0 has: the attributes of operators
+are the same.
+
 Nothing in a file is trusted: every offset is checked before it is followed, and `inference` checks
 that each operator's attributes, types and shapes fit each other. The graph has the operators of the
 file, one to one, without those that only name or move a constant, and in an order in which each
@@ -18,7 +21,7 @@ from ethosgen.frontend.flatbuffer import (
     refusing_damage,
 )
 from ethosgen.frontend.integrity import check
-from ethosgen.frontend.tosa.folding import fold_moves
+from ethosgen.frontend.tosa.folding import copy_constants, fold_moves
 from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
@@ -34,6 +37,7 @@ from ethosgen.values.tosa import (
     DTYPES,
     EXTENSIONS,
     FLOAT_ONLY,
+    NEWEST,
     TOSA_CODES,
     TOSA_OPS,
     VERSION,
@@ -100,7 +104,7 @@ def _check_version(root: Fields, name: str) -> None:
     if version is None:
         raise InputError(f"'{name}' is damaged: it has no version")
     major, minor, patch = (version.number(slot, "int32", -1) for slot in range(3))
-    if (major, minor) != VERSION[:2]:
+    if not VERSION[:2] <= (major, minor) <= NEWEST:
         age = "older" if (major, minor) < VERSION[:2] else "newer"
         raise UnsupportedError(
             f"'{name}' is TOSA {major}.{minor}.{patch}, which is {age} than the "
@@ -164,6 +168,7 @@ class _TosaDecoder:
         self.numbers = numbers
         self.tensors: list[Tensor] = []
         self.index: dict[str, int] = {}
+        self.shapes: set[int] = set()
 
     def bad(self, what: str) -> InputError:
         return InputError(f"'{self.name}' is damaged: {what}")
@@ -185,14 +190,14 @@ class _TosaDecoder:
             self.require_end(self.tensors[index])
         name = block.text(_BLOCK["name"]) or _MAIN
         operators, tensors = fold_moves(operators, self.tensors, outputs)
+        operators, tensors = copy_constants(operators, tensors, outputs)
         return Graph(name, tensors, operators, inputs, outputs)
 
     def require_end(self, tensor: Tensor) -> None:
-        if tensor.dtype == "int64":
+        if tensor.index in self.shapes:
             raise UnsupportedError(
-                f"tensor '{tensor.name}' of '{self.name}' is int48 or a shape, which ethosgen and "
-                "the reference model do not have as input or output; rescale it to int32 in the "
-                "network"
+                f"'{tensor.name}' of '{self.name}' is a shape, which no network can have as input "
+                "or output; export the network again without it"
             )
 
     def add(self, tensor: Tensor, name: str | None) -> None:
@@ -252,11 +257,6 @@ class _TosaDecoder:
     def add_tensor(
         self, name: str, shape: tuple[int, ...], kind: str, data: bytes | None
     ) -> Tensor:
-        if kind == "int4" and data is None:
-            raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' is int4 and not a constant; only weights may be "
-                "int4: use int8 for the others"
-            )
         tensor = Tensor(
             len(self.tensors), name, shape, dtype_of(kind), None, is_packed=kind == "int4"
         )
@@ -297,6 +297,7 @@ class _TosaDecoder:
         data = table.data(_SHAPE["data"]) or b""
         if rank > len(self.data) or (rank and not data):
             raise self.bad(f"shape '{name}' has no values")
+        self.shapes.add(len(self.tensors))
         return self.add_tensor(name, (rank,), "shape", data)
 
     # ---- operators -----------------------------------------------------------------------------

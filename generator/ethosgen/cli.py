@@ -27,6 +27,7 @@ from ethosgen.commands.project import project
 from ethosgen.commands.quantize import quantize
 from ethosgen.commands.report import report
 from ethosgen.commands.run import run
+from ethosgen.commands.serve import serve
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
@@ -56,7 +57,7 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
 
 
-cli.add_section("Firmware", verify, project, build, run, flash, attach, "fvp", weights)
+cli.add_section("Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")
 cli.add_section("Setup", demo, doctor, boards, accelerators)

@@ -9,18 +9,33 @@ from collections.abc import Mapping
 
 from ethosgen import plugins
 from ethosgen.applications.anomaly import ANOMALY
-from ethosgen.applications.application import Application, Networks, Run, Settings
+from ethosgen.applications.application import (
+    Application,
+    Commanded,
+    Networks,
+    Run,
+    Settings,
+)
 from ethosgen.applications.image import IMAGE
 from ethosgen.applications.kws import KWS
+from ethosgen.applications.mlperf import MLPERF
 from ethosgen.applications.turns import TURNS
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
 
-__all__ = ["APPLICATIONS", "Application", "Networks", "Run", "Settings", "find_application"]
+__all__ = [
+    "APPLICATIONS",
+    "Application",
+    "Commanded",
+    "Networks",
+    "Run",
+    "Settings",
+    "find_application",
+]
 
 APPLICATIONS: Mapping[str, Application] = plugins.Registry(
     plugins.APPLICATIONS,
-    {application.name: application for application in (ANOMALY, IMAGE, KWS, TURNS)},
+    {application.name: application for application in (ANOMALY, IMAGE, KWS, MLPERF, TURNS)},
 )
 """The applications by name."""
 

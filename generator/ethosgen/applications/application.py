@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
@@ -71,6 +71,14 @@ class Application(Protocol):
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
         """Return the lines that the application must print."""
+
+
+@runtime_checkable
+class Commanded(Protocol):
+    """What an application has besides if it takes commands of text, not items in frames."""
+
+    def commands(self, item: bytes) -> list[str]:
+        """Return the commands for an item."""
 
 
 def require_networks(application: str, networks: Networks, count: int, what: str) -> None:

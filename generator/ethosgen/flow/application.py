@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ethosgen.applications import Application, Settings, find_application
+from ethosgen.applications import Application, Commanded, Settings, find_application
 from ethosgen.backend import is_compiled
 from ethosgen.flow.models import devices_of, simulator_for
-from ethosgen.values.application import ApplicationReport
+from ethosgen.values.application import ApplicationReport, ApplicationWork
 from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -69,26 +69,12 @@ def run_and_compare(
 
     `networks` are the project's, in order. `on_line` gets each line when it arrives.
     """
-    from ethosgen.targets.feed import run_application
-
     assert info.app is not None
     application = find_application(info.app)
     items = feed.items(application, networks)
     settings = read_settings(info.directory / FOLDER)
-    known = replace(info, devices=devices_of(info, on))
     with watch.phase("application", f"running the application on {on}"):
-        lines, work = run_application(
-            elf,
-            known,
-            items,
-            on=on,
-            attach=simulator_for(info, on),
-            line=line,
-            on_item=lambda done, all_: watch.say(
-                f"running the application on {on}: {done} of {counted(all_, 'item')}"
-            ),
-            on_line=on_line,
-        )
+        lines, work = _run(application, elf, info, items, on, watch, line, on_line)
     expected, oracle = None, ""
     if not any(map(is_compiled, networks)):
         asked = _Oracles(networks, info)
@@ -108,6 +94,35 @@ def run_and_compare(
         work=work and replace(work, seconds=_seconds(application, len(items), settings)),
         wall_s=watch.wall_s,
     )
+
+
+def _run(
+    application: Application,
+    elf: Path,
+    info: "ProjectInfo",
+    items: Sequence[bytes],
+    on: str,
+    watch: Watch,
+    line: "Line | None",
+    on_line: OnLine,
+) -> tuple[list[str], ApplicationWork | None]:
+    """Return the lines that an application prints for its items, and its work if it counts it."""
+    from ethosgen.targets.commands import run_commands
+    from ethosgen.targets.feed import run_application
+
+    known = replace(info, devices=devices_of(info, on))
+    way: dict[str, Any] = {
+        "on": on,
+        "attach": simulator_for(info, on),
+        "line": line,
+        "on_item": lambda done, all_: watch.say(
+            f"running the application on {on}: {done} of {counted(all_, 'item')}"
+        ),
+        "on_line": on_line,
+    }
+    if isinstance(application, Commanded):
+        return run_commands(elf, known, [application.commands(i) for i in items], **way), None
+    return run_application(elf, known, items, **way)
 
 
 def _seconds(application: Application, items: int, settings: Settings) -> float | None:

@@ -127,11 +127,7 @@ def run_project(
     All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
     each Report has the cost of each step, if the firmware was built for it.
     """
-    from ethosgen.targets import default_target
-
-    info = _open_application(directory)
-    on = on or default_target(info.board)
-    _check_target(info.board, on, info.platform, info.accelerators)
+    info, on = open_built(directory, on)
     if profile:
         require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
@@ -140,6 +136,19 @@ def run_project(
     built = find_firmware(info, on, build)
     networks = {index: read_stored(info.networks[index], watch) for index in chosen}
     return run_and_judge(networks, info, built, options, watch)
+
+
+def open_built(directory: Path, on: str | None) -> "tuple[ProjectInfo, str]":
+    """Read a project that is to run on a target; return it, and the target or the default one.
+
+    InputError for a library alone, or a target that does not run the project.
+    """
+    from ethosgen.targets import default_target
+
+    info = _open_application(directory)
+    on = on or default_target(info.board)
+    _check_target(info.board, on, info.platform, info.accelerators)
+    return info, on
 
 
 def find_firmware(info: "ProjectInfo", on: str, build: Path | None = None) -> "Built":
@@ -167,26 +176,23 @@ def run_app(
     watch: Watch,
 ) -> ApplicationReport:
     """Run a built project's application on a target, and compare its lines."""
-    from ethosgen.targets import default_target, require_target
-
-    info = _open_application(directory)
+    info, on = open_built(directory, on)
     if info.app is None:
         raise InputError(
             f"'{directory}' has no application besides the one that serves inferences, so it takes "
             "no files; run its network on samples with --input, or create a project with --app"
         )
-    on = on or default_target(info.board)
-    way = require_target(on).variant
-    _check_target(info.board, on, info.platform, info.accelerators)
-    elf = _find_app(info, way, build, on)
+    elf = find_app(info, on, build)
     networks = [read_stored(network, watch) for network in info.networks]
     return run_and_compare(elf, info, networks, feed, on, watch, line, on_line)
 
 
-def _find_app(info: "ProjectInfo", way: str, build: Path | None, on: str) -> Path:
+def find_app(info: "ProjectInfo", on: str, build: Path | None = None) -> Path:
     """Return the ELF of a built project's application."""
+    from ethosgen.targets import require_target
     from ethosgen.toolchain import require_fresh, toolchain_of
 
+    way = require_target(on).variant
     elf = toolchain_of(info.platform).find_application(info, way, build, on).elf
     require_fresh(elf, info.directory, on)
     return elf
@@ -211,7 +217,6 @@ def verify(
     the recipe has an application, it runs on the `feed`, and the report includes the application's.
     """
     from ethosgen.project import open_project
-    from ethosgen.targets import require_target
 
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
@@ -241,7 +246,7 @@ def verify(
         report = _with_choices(judged, written.choices)
         if info.app is None:
             return report
-        elf = _find_app(info, require_target(on).variant, None, on)
+        elf = find_app(info, on)
         application = run_and_compare(elf, info, networks, feed, on, watch, line)
         return replace(report, application=application)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.applications import Application
-from ethosgen.applications.application import TEMPLATES
+from ethosgen.applications.application import TEMPLATES, Commanded
 from ethosgen.board import Board
 from ethosgen.host.resources import resource_folder
 from ethosgen.values.errors import InputError
@@ -17,7 +17,9 @@ APPLICATION = "application"
 _APPLICATION = (
     "application.h", "busy.c", "busy.h", "feed.c", "feed.h", "main.c", "report.c", "report.h",
 )  # fmt: skip
-"""The files that all applications have."""
+"""The files of applications that get items from the host."""
+_COMMANDED = ("application.h", "main.c", "report.c", "report.h")
+"""Those of applications that take commands."""
 _LINKS = 2
 """A line to the element before, and one to the element behind."""
 
@@ -79,7 +81,8 @@ def with_element(layout: Layout, board: Board) -> Layout:
 
 def with_application(layout: Layout, app: Application) -> Layout:
     """Return a layout with an application's files."""
-    files = {f"{APPLICATION}/{file}": f"common/{file}" for file in _APPLICATION}
+    shared = _COMMANDED if isinstance(app, Commanded) else _APPLICATION
+    files = {f"{APPLICATION}/{file}": f"common/{file}" for file in shared}
     files |= {f"{APPLICATION}/{file}": f"{app.name}/{file}" for file in app.files}
     return replace(
         layout,

@@ -21,6 +21,15 @@ void report_number(int32_t value, uint32_t width);
  * characters. */
 void report_thousandths(uint64_t thousandths, uint32_t width);
 
+/* Add a number without spaces. */
+void report_count(uint64_t count);
+
+/* Add two hexadecimal digits. */
+void report_hex(uint8_t byte);
+
+/* Add a real number as printf() does with "%.3f"; from 2^53 on it is "inf". */
+void report_real(float value);
+
 /* End the line. */
 void report_line(void);
 

@@ -8,6 +8,7 @@
 #include "board.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #define HEADER_BYTES 2u
 #define CRC_BYTES 4u
@@ -18,6 +19,7 @@
 #define COBS_FULL 0xFFu
 
 volatile bool frames_waiting;
+bool (*frames_reader)(uint8_t byte);
 
 static struct {
     uint8_t bytes[FRAME_MAX];
@@ -47,6 +49,10 @@ static void append(uint8_t byte)
 void frames_take(uint8_t byte)
 {
     if (frames_waiting) {
+        return;
+    }
+    if (frames_reader != NULL) {
+        frames_waiting = frames_reader(byte);
         return;
     }
     if (byte == 0) {

@@ -1,0 +1,43 @@
+"""Start the runner of MLPerf Tiny, unchanged, on a port that has no USB identity.
+
+    python run_benchmark.py PORT RUNNER [OPTION]...
+
+The runner looks for USB serial ports with the vendor and product of a known board. A pseudo-terminal
+of QEMU has neither, so this script lists PORT as the reference board's. RUNNER is benchmark/runner in
+a checkout of github.com/mlcommons/tiny, OPTIONs are those of its main.py. It runs in RUNNER, where
+it writes its folder sessions/.
+
+Generated once by ethosgen; yours from now on.
+"""
+
+import os
+import runpy
+import sys
+
+from serial.tools import list_ports, list_ports_common
+
+VENDOR, PRODUCT = 0x0483, 0x374B
+"""The reference board of the runner's devices_*.yaml: ST's L4R5ZI."""
+DEVICES = "devices_kws_ic_vww.yaml"
+WITH_PATHS = {"-d", "--device_list", "-s", "--dataset_path", "-t", "--test_script"}
+
+
+def main(port: str, runner: str, *options: str) -> None:
+    """Run the runner's main.py; the folders of the options are those of the caller."""
+    info = list_ports_common.ListPortInfo(port, skip_link_detection=True)
+    info.vid, info.pid, info.description = VENDOR, PRODUCT, "ethosgen"
+    list_ports.comports = lambda include_links=False: [info]
+    given = [
+        os.path.abspath(option) if before in WITH_PATHS else option
+        for before, option in zip(("", *options), options)
+    ]
+    os.chdir(runner)
+    sys.path.insert(0, os.getcwd())
+    sys.argv = ["main.py", "--device_list", DEVICES, *given]
+    runpy.run_path("main.py", run_name="__main__")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,22 @@
+/*
+ * Measures time for the runner's timestamps.
+ *
+ * On a board this is the board's clock. QEMU executes instructions, but knows no cycles, and the NPU's
+ * model takes as long as this machine needs: there the time is an estimate, of one cycle for each
+ * instruction of the processor, and the model's estimate for the NPU, at the board's clock rates. The
+ * processor's waits for the NPU do not count.
+ *
+ * Generated once by ethosgen; yours from now on.
+ */
+#ifndef STOPWATCH_H
+#define STOPWATCH_H
+
+#include <stdint.h>
+
+/* Call this more often than board_ticks() wraps. */
+void stopwatch_advance(void);
+
+/* Return the microseconds since the start. */
+uint64_t stopwatch_us(void);
+
+#endif /* STOPWATCH_H */

@@ -7,6 +7,7 @@ which nothing is marked runs everywhere, so it must not start a compiler or QEMU
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,7 @@ needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
 needs_tflm = pytest.mark.tflm
+needs_mlperf = pytest.mark.mlperf
 needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
@@ -87,6 +89,16 @@ def _without_acl() -> str | None:
     except InputError as error:
         return str(error)
     return None
+
+
+def _without_mlperf() -> str | None:
+    """Return why MLPerf Tiny's runner cannot start; None if it can."""
+    python = os.environ.get("MLPERF_PYTHON", sys.executable)
+    imports = "import matplotlib, numpy, serial, sklearn, usb.core, yaml"
+    if lacking := _without_variable("MLPERF_TINY"):
+        return lacking
+    done = subprocess.run([python, "-c", imports], capture_output=True, text=True, check=False)
+    return f"{python}: {done.stderr.splitlines()[-1]}" if done.returncode else None
 
 
 def _without_environment(name: str) -> str | None:
@@ -137,6 +149,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
         "reads a checkout of tflite-micro",
         lambda: _without_variable("TFLITE_MICRO_PATH"),
     ),
+    "mlperf": ("runs the runner in a checkout of MLPerf Tiny", _without_mlperf),
     "environment": ("uses the Python environment named", _without_environment),
     "extra": ("uses the packages of the extra named", _without_extra),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),

@@ -1,0 +1,184 @@
+"""MLPerf Tiny's runner, unchanged, against firmware on QEMU.
+
+    MLPERF_TINY=TREE python -m tests.suites.mlperf [--on cpu ethos-u55-128] [--mode a p]
+
+Each benchmark's own network becomes a project with --app mlperf, and the runner's main.py loads
+data and judges the answers. The data are ours (tests.suites.mlperf_data), so the accuracy that the
+runner must print is known. MLPERF_PYTHON names a Python with the runner's packages, by default this
+one.
+"""
+
+import argparse
+import datetime
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.flow import build_project, create_project
+from ethosgen.frontend import read
+from ethosgen.values.watch import Watch
+from tests.suites.mlperf_data import DataSet, write_data
+from tests.suites.page import RECORDS, Group, Record, write_record
+from tests.suites.running import commit_of
+from tests.support.recipes import recipe
+
+VARIABLE, PYTHON = "MLPERF_TINY", "MLPERF_PYTHON"
+NETWORKS = {
+    "kws01": "keyword_spotting/trained_models/kws_ref_model.tflite",
+    "vww01": "visual_wake_words/trained_models/vww_96_int8.tflite",
+    "ic01": "image_classification/trained_models/pretrainedResnet_quant.tflite",
+    "ad01": "anomaly_detection/trained_models/ad01_int8.tflite",
+}
+SETTINGS = ("cpu", "ethos-u55-128")
+MODES = {"a": "accuracy", "p": "performance"}
+_LIMIT_S = 1200.0
+_ACCURACY = re.compile(r"Top 1% = ([\d.]+)\n(?:.*\n)*?.*AUC = ([\d.]+)")
+_THROUGHPUT = re.compile(r"Median throughput is +([\d.]+) inf./sec.")
+_REASON = re.compile(r"^(?:\w*Error: .*|.*ulp-mlperf: ERROR .*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the runner printed of a benchmark, and what it should have; "" if it passed."""
+
+    model: str
+    told: str
+    why: str = ""
+
+
+def tree() -> Path:
+    """Return the checkout of mlcommons/tiny."""
+    return Path(os.environ[VARIABLE])
+
+
+def network_path(model: str) -> Path:
+    """Return the reference network of a benchmark."""
+    return tree() / "benchmark" / "training" / NETWORKS[model]
+
+
+def run_benchmark(model: str, on: str, mode: str) -> Verdict:
+    """Let the runner measure a benchmark's network, on the CPU or with an NPU."""
+    with tempfile.TemporaryDirectory(prefix="mlperf-") as temporary:
+        folder = Path(temporary)
+        runner = folder / "runner"
+        shutil.copytree(tree() / "benchmark" / "runner", runner, ignore=_large)
+        data = write_data(read(network_path(model)), folder / "data")
+        project = _build(network_path(model), on, folder / "project")
+        log = _drive(project, runner, mode, folder / "data")
+    return _judge(model, mode, data, log)
+
+
+def _large(_folder: str, names: list[str]) -> list[str]:
+    """Leave out what only the streaming benchmark and the page need."""
+    return [name for name in names if name in ("img", "sd_card", "sww_data_dir", "sessions")]
+
+
+def _build(network: Path, on: str, project: Path) -> Path:
+    npu = "none" if on == "cpu" else on
+    wanted = recipe(network, app="mlperf", npu=npu, check=False)
+    create_project(wanted, directory=project, watch=Watch())
+    build_project(project, watch=Watch())
+    return project
+
+
+def _drive(project: Path, runner: Path, mode: str, data: Path) -> str:
+    """Serve a project's console, and return what the runner prints about it."""
+    python = os.environ.get(PYTHON, sys.executable)
+    script = project / "application" / "run_benchmark.py"
+    with _serving(project) as port:
+        command = [python, script, port, runner, "-m", mode, "-s", data]
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    return done.stdout
+
+
+@contextmanager
+def _serving(project: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "ethosgen", "serve", str(project)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def _judge(model: str, mode: str, data: DataSet, log: str) -> Verdict:
+    match = (_ACCURACY if mode == "a" else _THROUGHPUT).search(log)
+    if match is None:
+        reasons = _REASON.findall(log)
+        return Verdict(model, "nothing", reasons[-1] if reasons else log[-200:])
+    if mode == "p":
+        return Verdict(model, f"{match[1]} inferences a second")
+    told, wanted = [float(text) for text in match.groups()], [data.accuracy, data.auc]
+    digits = [0.051, 0.00051]
+    if model == "ad01":  # the runner chooses the threshold of its accuracy itself
+        told, wanted, digits = told[1:], wanted[1:], digits[1:]
+    near = (abs(a - b) < most for a, b, most in zip(told, wanted, digits, strict=True))
+    why = "" if all(near) else f"the runner computes {told}, not {wanted}"
+    return Verdict(model, f"accuracy {match[1]} %, AUC {match[2]}", why)
+
+
+def record(verdicts: dict[tuple[str, str], Sequence[Verdict]]) -> Record:
+    """Return the record of the runs, by mode and setting."""
+    return Record(
+        suite="MLPerf Tiny, the benchmark's runner",
+        version=commit_of(tree()),
+        about=(
+            "The runner's main.py, unchanged, drives the reference networks of keyword spotting, "
+            "visual wake words, image classification and anomaly detection on QEMU. In accuracy "
+            "mode it must print the accuracy and AUC that follow from TensorFlow Lite Micro's "
+            "outputs for data of ours, in performance mode a throughput, which is an estimate."
+        ),
+        measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        command=f"{VARIABLE}=TREE python -m tests.suites.mlperf",
+        rows=tuple(
+            Group(
+                group=f"{MODES[mode]} mode, {on}",
+                tried=len(each),
+                passed=sum(not verdict.why for verdict in each),
+                refused={},
+                different={f"{v.model}: {v.why}": 1 for v in each if v.why},
+            )
+            for (mode, on), each in verdicts.items()
+        ),
+    )
+
+
+def main() -> int:
+    """Run all benchmarks, print what the runner says, and write the record."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites.mlperf")
+    parser.add_argument("--on", nargs="+", default=SETTINGS)
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--record", action="store_true", help="write the record for the page")
+    asked = parser.parse_args()
+    verdicts: dict[tuple[str, str], Sequence[Verdict]] = {}
+    for mode in asked.mode:
+        for on in asked.on:
+            each = []
+            for model in asked.only:
+                each.append(run_benchmark(model, on, mode))
+                sys.stdout.write(f"{mode} {on} {model}: {each[-1].told} {each[-1].why}\n")
+                sys.stdout.flush()
+            verdicts[mode, on] = each
+    if asked.record:
+        write_record(RECORDS / "mlperf.json", record(verdicts))
+    return int(any(verdict.why for each in verdicts.values() for verdict in each))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

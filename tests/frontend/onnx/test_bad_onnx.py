@@ -143,3 +143,33 @@ def test_what_has_no_shape_is_named(tmp_path: Path, kind: str) -> None:
     tensor.type.tensor_type.ClearField("shape")
     onnx.save(model, path)
     assert f"'net.onnx': {kind} '{tensor.name}' has no shape" in refusal(path)
+
+
+def test_a_computed_scale_is_refused(tmp_path: Path) -> None:
+    zero = numpy_helper.from_array(np.int8(0), "zero")
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["scale"], keepdims=0),
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    assert "scale or zero point is not constant" in refusal(
+        save(tmp_path, nodes, [1, 4], constants=[zero])
+    )
+
+
+def test_a_computed_length_is_refused(tmp_path: Path) -> None:
+    limits = [numpy_helper.from_array(np.float32(n), name) for n, name in ((0, "a"), (1, "d"))]
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["top"], keepdims=0),
+        helper.make_node("Range", ["a", "top", "d"], ["y"]),
+    ]
+    said = refusal(save(tmp_path, nodes, [1, 4], constants=limits))
+    assert "known only at run time" in said
+
+
+def test_a_batch_normalization_in_training_is_refused(tmp_path: Path) -> None:
+    """Its statistics are those of the batch, not the constants."""
+    ones = [numpy_helper.from_array(np.ones(3, np.float32), name) for name in "abcd"]
+    node = helper.make_node("BatchNormalization", ["x", *"abcd"], ["y", "m", "v"], training_mode=1)
+    said = refusal(save(tmp_path, [node], [1, 3, 4, 4], constants=ones))
+    assert "training mode" in said

@@ -35,3 +35,15 @@ def test_a_slice_goes_back_along_several_axes(tables: list[list[int]], tmp_path:
     net = OnnxNetwork()
     bounds = [net.constant(table, np.int64) for table in tables]
     check_floats(net, net.add("Slice", [net.add_input("x", 2, 3, 6, 7), *bounds], "y"), tmp_path)
+
+
+@pytest.mark.parametrize("shapes", [[(3,), (3,)], [(4,), (2, 4, 1)], [(2, 3, 4), (4,)]])
+@pytest.mark.parametrize("is_constant", [False, True])
+def test_a_vector_is_a_factor(
+    shapes: list[tuple[int, ...]], is_constant: bool, tmp_path: Path
+) -> None:
+    net = OnnxNetwork()
+    first, second = shapes
+    x = net.add_input("x", *first)
+    y = net.weights(*second) if is_constant else net.add_input("w", *second)
+    check_floats(net, net.add("MatMul", [x, y], "y"), tmp_path)

@@ -9,6 +9,7 @@ import numpy as np
 from ethosgen.frontend.relax.draft import (
     Array,
     DraftConstant,
+    Operand,
     Value,
     in_order,
     invert,
@@ -217,6 +218,8 @@ translates("nn.conv2d_transpose", "nn.conv1d_transpose")(
 def product(site: Site) -> Value:
     """Translate a product to FULLY_CONNECTED, or BATCH_MATMUL of two activations."""
     first, second = site.operands
+    if min(len(first.shape), len(second.shape)) == 1:
+        return _vector_product(site)
     if isinstance(second, DraftConstant) and second.array.ndim == 2 and len(first.shape) > 1:
         result: Value = _with_any_zero_point(_fully_connected)(site)
         return result
@@ -229,11 +232,33 @@ def product(site: Site) -> Value:
     options = {"adj_x": False, "adj_y": is_turned}
     if site.bias is not None:
         raise NoIntegerForm("a product of two activations has a bias")
-    if min(len(left.shape), len(right.shape)) < 2:
-        raise UnsupportedError("one of its factors is a vector")
     rank = len(site.shape)
     factors = (_of_rank(site, left, rank), _of_rank(site, right, rank))
     return site.emit("BATCH_MATMUL", factors, tuple(range(rank)), options)
+
+
+def _vector_product(site: Site) -> Value:
+    """Translate a product with a vector, in floats: it is a matrix of one row or one column."""
+    if site.is_quantized:
+        raise NoIntegerForm("one of its factors is a vector")
+    first, second = site.operands
+    shape = list(site.shape)
+    if len(second.shape) == 1:
+        second = _as_matrix(site, second, (*second.shape, 1))
+        shape.append(1)
+    if len(first.shape) == 1:
+        first = _as_matrix(site, first, (1, *first.shape))
+        shape.insert(len(shape) - 1, 1)
+    result = product(replace(site, operands=(first, second), shape=tuple(shape)))
+    plain = site.draft.plain(result)
+    return replace(site.draft.reshaped(plain.tensor, site.shape, plain), is_real=result.is_real)
+
+
+def _as_matrix(site: Site, vector: Operand, shape: tuple[int, int]) -> Operand:
+    if isinstance(vector, DraftConstant):
+        return DraftConstant(vector.real().reshape(shape))
+    real = site.draft.real(vector)
+    return site.draft.reshaped(real.tensor, shape, real)
 
 
 def _is_turned(value: Value) -> bool:

@@ -50,6 +50,8 @@ def _moments(add: Floats, source: Value, axes: Sequence[int]) -> tuple[Value, Va
 @translates("nn.batch_norm")
 def batch_norm(site: Site) -> tuple[Value, ...]:
     """Translate to MUL and ADD with constants: the statistics are those of the training."""
+    if bool(site.attributes.training):
+        raise UnsupportedError("it is in training mode; export the network for inference")
     source = site.value(0)
     axis = int(site.attributes.axis) % len(source.shape)
     gamma, beta, mean, variance = (_spread(site, number, [axis]) for number in (1, 2, 3, 4))

@@ -106,6 +106,8 @@ class Reading:
     def evaluate(self, expression: Any) -> Any:
         """Return the operand that an argument stands for."""
         if isinstance(expression, relax.Var):
+            if expression not in self.values:  # a size that the module computes
+                raise UnsupportedError("its shape is known only at run time")
             return self.values[expression]
         if isinstance(expression, RelaxConstant) and hasattr(expression.value, "numpy"):
             return DraftConstant(np.array(expression.value.numpy()))
@@ -338,6 +340,8 @@ def shape_of(expression: Any) -> tuple[tuple[int, ...], str]:
 
 def quantization(call: Any) -> tuple[Quantization, str]:
     """Return scale and type of a quantize or dequantize, unsigned types as signed ones."""
+    if not all(isinstance(argument, RelaxConstant) for argument in call.args[1:3]):
+        raise UnsupportedError("its scale or zero point is not constant")
     scales, zeros = (argument.value.numpy() for argument in call.args[1:3])
     dtype = str(zeros.dtype)
     difference = 0

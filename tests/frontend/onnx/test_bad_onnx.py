@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from ethosgen import frontend
+from ethosgen.frontend.onnx import importer
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.source import Source
 from tests.support.onnx_networks import OnnxNetwork, quantized
@@ -173,3 +174,52 @@ def test_a_batch_normalization_in_training_is_refused(tmp_path: Path) -> None:
     node = helper.make_node("BatchNormalization", ["x", *"abcd"], ["y", "m", "v"], training_mode=1)
     said = refusal(save(tmp_path, [node], [1, 3, 4, 4], constants=ones))
     assert "training mode" in said
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        helper.make_node("Shape", ["x"], ["y"]),
+        helper.make_node("SplitToSequence", ["x"], ["y"], axis=1),
+    ],
+)
+def test_an_output_that_is_no_tensor_is_refused(node: Any) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, [2])
+    if node.op_type == "SplitToSequence":
+        part = helper.make_tensor_type_proto(TensorProto.FLOAT, [1, 1])
+        y = helper.make_value_info("y", helper.make_sequence_type_proto(part))
+    graph = helper.make_graph([node], "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    with pytest.raises(UnsupportedError, match="a sequence or a shape"):
+        frontend.read_source(Source("onnx", "net.onnx", model.SerializeToString()))
+
+
+def test_a_size_of_zero_is_named(tmp_path: Path) -> None:
+    said = refusal(save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [1, 0]))
+    assert "'x' has an axis of size 0" in said
+
+
+def test_a_cubic_scale_without_whole_size_is_refused(tmp_path: Path) -> None:
+    """ONNX divides by the size before it is rounded, ONNX Runtime by the one after it."""
+    scales = numpy_helper.from_array(np.array([1, 1, 0.8, 0.8], np.float32), "s")
+    options = {"mode": "cubic", "coordinate_transformation_mode": "align_corners"}
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], **options)
+    said = refusal(save(tmp_path, [node], [1, 1, 4, 4], constants=[scales]))
+    assert "do not lead to whole sizes" in said
+
+
+def test_onnxs_attention_is_not_taken_for_microsofts(tmp_path: Path) -> None:
+    """They have the same name, but other inputs and attributes."""
+    node = helper.make_node("Attention", ["x", "x", "x"], ["y"])
+    opsets = [helper.make_opsetid("", 23)]
+    said = refusal(save(tmp_path, [node], [1, 2, 4, 8], opsets=opsets))
+    assert "does not know the operator Attention of the domain ai.onnx" in said
+
+
+def test_what_the_importer_trips_over_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(importer._OURS, "Relu", lambda _node: {}["inplace"])
+    said = refusal(save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [1, 4]))
+    assert said.endswith("'y' (Relu): TVM's importer does not know this form of it")

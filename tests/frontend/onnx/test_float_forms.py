@@ -3,10 +3,16 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
+from ethosgen import frontend
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.execution import simulate_samples
 from tests.support.onnx_networks import OnnxNetwork
 from tests.support.onnx_trials import check_floats
+from tests.support.trials import plan_for
 
 
 @pytest.mark.parametrize("pads", [[0, 0, -1, 0, 0, 0, -2, -1], [0, 0, -1, 2, 0, 0, 1, -1]])
@@ -47,3 +53,28 @@ def test_a_vector_is_a_factor(
     x = net.add_input("x", *first)
     y = net.weights(*second) if is_constant else net.add_input("w", *second)
     check_floats(net, net.add("MatMul", [x, y], "y"), tmp_path)
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_blocks_become_channels_in_both_orders(mode: str, tmp_path: Path) -> None:
+    """ONNX Runtime does not have the mode yet."""
+    net = OnnxNetwork()
+    net.add("SpaceToDepth", [net.add_input("x", 2, 3, 4, 6)], "y", blocksize=2, mode=mode)
+    model = net.model(["y"], opset=28)
+    onnx.save(model, tmp_path / "net.onnx")
+    sample = {"x": np.arange(144, dtype=np.float32).reshape(2, 3, 4, 6)}
+    plan = plan_for(frontend.read(tmp_path / "net.onnx"), None)
+    (outputs,) = simulate_samples(plan, [sample], Watch())
+    (wanted,) = ReferenceEvaluator(model).run(None, sample)
+    assert np.array_equal(outputs["y"], wanted)
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("size", [(6, 8), (7, 9), (8, 9)])
+def test_an_output_shape_decides_the_padding(
+    auto_pad: str, size: tuple[int, int], tmp_path: Path
+) -> None:
+    net = OnnxNetwork()
+    inputs = [net.add_input("x", 1, 2, 4, 5), net.weights(2, 3, 3, 3)]
+    options = {"strides": [2, 2], "output_shape": size, "auto_pad": auto_pad}
+    check_floats(net, net.add("ConvTranspose", inputs, "y", **options), tmp_path)

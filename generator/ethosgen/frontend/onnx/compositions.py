@@ -95,6 +95,8 @@ def resize(node: Node) -> Any:
     if node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise UnsupportedError("it keeps the aspect ratio; give it the sizes that follow")
     expression = node.inputs[0]
+    if targets is scales and node.text("coordinate_transformation_mode", "") == "align_corners":
+        converters.require_whole([shape[axis] for axis in axes], scales)
     for axis, number in zip(axes, targets.reshape(-1), strict=True):
         size = shape[axis]
         out = int(number) if targets is sizes else int(np.rint(size * number))

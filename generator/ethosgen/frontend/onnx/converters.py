@@ -211,11 +211,37 @@ def pairwise(node: Node) -> Any:
     return result
 
 
-@converts("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool")
+@converts("ConvTranspose")
+def transposed(node: Node) -> Any:
+    """State the padding that output_shape implies, and leave the node to TVM's importer."""
+    wanted = node.attributes.pop("output_shape", None)
+    if wanted is None:
+        return None
+    mode = node.text("auto_pad", "NOTSET")
+    node.attributes["auto_pad"] = b"NOTSET"
+    spatial, window = node.shape()[2:], node.shape(1)[2:]
+    ones = [1] * len(spatial)
+    strides = node.attributes.get("strides") or ones
+    dilations = node.attributes.get("dilations") or ones
+    more = list(node.attributes.get("output_padding") or [0] * len(spatial))
+    before, after = [], []
+    sides = zip(spatial, window, strides, dilations, wanted[-len(spatial) :], strict=True)
+    for axis, (size, taps, stride, dilation, out) in enumerate(sides):
+        total = stride * (size - 1) + more[axis] + (taps - 1) * dilation + 1 - out
+        more[axis] += max(-total, 0)
+        less, rest = max(total, 0) // 2, max(total, 0) - max(total, 0) // 2
+        before.append(less if mode == "SAME_UPPER" else rest)
+        after.append(rest if mode == "SAME_UPPER" else less)
+    node.attributes["pads"] = [*before, *after]
+    node.attributes["output_padding"] = more
+    return None
+
+
+@converts("Conv", "MaxPool", "AveragePool", "LpPool")
 def windowed(node: Node) -> Any:
     """State the padding that auto_pad implies, and leave the node to TVM's importer."""
     mode = node.text("auto_pad", "NOTSET")
-    if mode in ("", "NOTSET") or node.name == "ConvTranspose":
+    if mode in ("", "NOTSET"):
         return None
     node.attributes["auto_pad"] = b"NOTSET"
     spatial = node.shape()[2:]
@@ -254,14 +280,32 @@ def depth_to_space(node: Node) -> Any:
     return None
 
 
+def require_whole(sizes: Sequence[int], scales: Any) -> None:
+    """Refuse scales of which ONNX and its runtimes make different positions."""
+    results = np.array(sizes) * scales
+    if np.any(np.abs(results - np.rint(results)) > 1e-4):
+        raise UnsupportedError("its scales do not lead to whole sizes; give it sizes instead")
+
+
+@converts("SpaceToDepth")
+def space_to_depth(node: Node) -> Any:
+    """Convert the mode CRD, whose channels are outermost; leave the other to TVM's importer."""
+    if node.text("mode", "DCR") != "CRD":
+        return None
+    batch, depth, height, width = node.shape()
+    block = int(node.attributes["blocksize"])
+    tiles = [batch, depth, height // block, block, width // block, block]
+    x = node.builder.normalize(relax.op.reshape(node.inputs[0], tiles))
+    x = node.builder.normalize(relax.op.permute_dims(x, [0, 1, 3, 5, 2, 4]))
+    return relax.op.reshape(x, [batch, depth * block * block, height // block, width // block])
+
+
 @converts("Resize")
 def resize(node: Node) -> Any:
     """Check that a Resize follows from its sizes alone, and leave it to TVM's importer."""
     scales = node.array(2) if node.opset >= 11 else node.array(1)
     if scales is not None and scales.size:
-        sizes = np.array(node.shape()[-scales.size :]) * scales
-        if np.any(np.abs(sizes - np.rint(sizes)) > 1e-4):
-            raise UnsupportedError("its scales do not lead to whole sizes; give it sizes instead")
+        require_whole(node.shape()[-scales.size :], scales)
     if node.attributes.get("antialias"):
         raise UnsupportedError("its interpolation is antialiased")
     return None

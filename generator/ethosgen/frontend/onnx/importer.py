@@ -14,6 +14,8 @@ from ethosgen.values.errors import UnsupportedError
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 """Domains whose operators TVM's importer knows; com.microsoft is ONNX Runtime's."""
+_MICROSOFTS = {"Attention"}
+"""Operators that TVM's importer knows from com.microsoft alone; ai.onnx has others of the name."""
 _OURS = {
     **CONVERTERS,
     **recurrent.CONVERTERS,
@@ -35,7 +37,10 @@ def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
             warnings.simplefilter("ignore")
             module = importer.from_onnx(model.graph, opset)
     except Exception as error:
-        words = " ".join(str(importer.failure or error).split())[:300]
+        cause = importer.failure or error
+        words = " ".join(str(cause).split())[:300]
+        if isinstance(cause, (KeyError, IndexError, AttributeError, AssertionError)):
+            words = "TVM's importer does not know this form of it"  # their text is no sentence
         raise UnsupportedError(f"cannot import '{name}'{importer.node}: {words}") from None
     return module
 
@@ -72,7 +77,8 @@ class _Importer(ONNXGraphImporter):  # type: ignore[misc]
         """Refuse operators that neither TVM nor ethosgen converts, with their domain."""
         known = {*_get_convert_map(), *_OURS, "If", "Constant"}
         for node in graph.node:
-            if node.op_type not in known or node.domain not in DOMAINS:
+            is_theirs = node.op_type in _MICROSOFTS and node.domain != "com.microsoft"
+            if node.op_type not in known or node.domain not in DOMAINS or is_theirs:
                 domain = node.domain or "ai.onnx"
                 self.node = f" at '{node.name}'"
                 raise UnsupportedError(

@@ -1,5 +1,6 @@
 """Reads an ONNX file through TVM's importer."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.frontend.relax import import_module
@@ -16,6 +17,7 @@ def read_network(source: Source) -> Network:
     constants = {initializer.name for initializer in model.graph.initializer}
     inputs = [port for port in model.graph.input if port.name not in constants]
     names = [port.name for port in inputs]
+    _check_sizes([*inputs, *model.graph.output], source.name)
     sizes = {port.name: tuple(map(_size, port.type.tensor_type.shape.dim)) for port in inputs}
     from ethosgen.frontend.onnx.importer import imported
 
@@ -76,6 +78,14 @@ def _check_shapes(model: Any, name: str) -> None:
                     f"'{name}': {kind} '{tensor.name}' has no shape; add it, for example with "
                     "onnx.shape_inference.infer_shapes, and save the network again"
                 )
+
+
+def _check_sizes(ports: Sequence[Any], name: str) -> None:
+    """Refuse tensors without elements, which onnx allows."""
+    for port in ports:
+        sizes = port.type.tensor_type.shape.dim
+        if any(size.HasField("dim_value") and size.dim_value == 0 for size in sizes):
+            raise UnsupportedError(f"'{name}': '{port.name}' has an axis of size 0, so no elements")
 
 
 def _size(dimension: Any) -> int | str:

@@ -67,6 +67,8 @@ class Reading:
         results = self.evaluate(function.body.body)
         listed = results if isinstance(results, tuple) else (results,)
         types = _types_of(function)
+        if len(listed) != len(outputs) or not all(types):
+            raise UnsupportedError("an output is a sequence or a shape, not a tensor")
         ends = [self.output(*end) for end in zip(listed, outputs, types, strict=True)]
         return self.draft.graph(name, ends)
 
@@ -294,11 +296,10 @@ class Reading:
 
 
 def _types_of(function: Any) -> list[str]:
-    """Return the types of a function's results."""
+    """Return the types of a function's results, "" of what is no tensor."""
     result = function.ret_ty
-    return [
-        str(field.dtype) for field in (result.fields if hasattr(result, "fields") else [result])
-    ]
+    fields = result.fields if hasattr(result, "fields") else [result]
+    return [str(field.dtype) if isinstance(field, relax.TensorType) else "" for field in fields]
 
 
 def last_of(function: Any) -> frozenset[Any]:

@@ -34,15 +34,21 @@ BOARD = "corstone300"
 LIMIT_S = 300.0
 
 Array = np.ndarray[Any, Any]
-Sample = tuple[Sequence[Array], Sequence[Array]]
-"""Inputs and golden outputs in the order of the network's; flat ones get its shapes."""
+Sample = tuple[Sequence[Array], Sequence[Array] | None]
+"""Inputs and golden outputs in the order of the network's; flat ones get its shapes.
+
+A sample without golden outputs only changes the network's state.
+"""
 
 PASSED, REFUSED, DIFFERENT, DIED = "passed", "refused", "different", "died"
 
 
 @dataclass(frozen=True)
 class GoldenTest:
-    """One test of a suite; outputs pass if |ours - theirs| <= atol + rtol * |theirs|."""
+    """One test of a suite; outputs pass if |ours - theirs| <= atol + rtol * |theirs|.
+
+    `note` says what may explain a difference.
+    """
 
     group: str
     name: str
@@ -50,6 +56,7 @@ class GoldenTest:
     samples: Sequence[Sample]
     rtol: float = 0.0
     atol: float = 0.0
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class GoldenResult:
 
     `why` is the reason of a refusal, or what differs. `unequal` and `elements` count outputs, and
     `on_npu` operators. `like_oracle` says of a difference whether the oracle computes what we do;
-    `is_bound` that inputs became constants.
+    `is_bound` that inputs became constants. `note` is the test's.
     """
 
     group: str
@@ -72,6 +79,7 @@ class GoldenResult:
     on_npu: int = 0
     like_oracle: bool | None = None
     is_bound: bool = False
+    note: str = ""
 
     @property
     def reason(self) -> str:
@@ -85,7 +93,10 @@ def run_test(test: GoldenTest, on: str) -> GoldenResult:
     try:
         network = read_source(test.source)
         samples = [_fitted(network.inputs, inputs) for inputs, _ in test.samples]
-        golden = [_fitted(network.outputs, outputs) for _, outputs in test.samples]
+        golden = [
+            {} if outputs is None else _fitted(network.outputs, outputs)
+            for _, outputs in test.samples
+        ]
         outputs, on_npu = _run(test, network, samples, on)
     except EthosgenError as error:
         return GoldenResult(test.group, test.name, on, REFUSED, str(error))
@@ -104,6 +115,7 @@ def run_test(test: GoldenTest, on: str) -> GoldenResult:
         unequal=sum(int((~_same(*pair)).sum()) for pair in pairs),
         most=max((_most(*pair) for pair in pairs), default=0.0),
         on_npu=on_npu,
+        note=test.note,
     )
     if not far:
         return result

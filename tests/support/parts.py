@@ -130,7 +130,7 @@ PARTS = (
         "tosa",
         (
             "tests/frontend/tosa/",
-            "tests/suites/",
+            "tests/suites/test_tosa.py",
             "tests/backend/ethosu/offload/test_chains.py",
             "tests/backend/ethosu/offload/test_tosa.py",
             "tests/corpus/test_fields.py",
@@ -154,7 +154,12 @@ PARTS = (
     ),
     Part(
         "onnx",
-        ("tests/frontend/onnx/", "tests/frontend/relax/", "tests/relax/"),
+        (
+            "tests/frontend/onnx/",
+            "tests/frontend/relax/",
+            "tests/relax/",
+            "tests/suites/test_onnx_nodes.py",
+        ),
         (*_of("aot/", "frontend/onnx/", "frontend/relax/"), "generator/ethosgen_relax/"),
     ),
     Part(

@@ -1,0 +1,89 @@
+"""ONNX's backend tests, which the package onnx has, run against ethosgen.
+
+    python -m tests.suites.onnx_nodes [--on cpu ethos-u55-128 ...] [--only PATTERN]
+
+Each test is the suite's own function, with its own comparison, in a fork.
+"""
+
+import sys
+import unittest
+import warnings
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx.backend.test import BackendTest
+
+from tests.suites.golden_tests import CPU, DIED, DIFFERENT, PASSED, REFUSED, GoldenResult, place_of
+from tests.suites.onnx_backend import EthosgenBackend
+from tests.suites.running import GoldenSuite, run_main
+
+_ENDING = "_cpu"
+"""What the suite appends to the names of tests for its device CPU."""
+
+
+@cache
+def _cases() -> dict[str, unittest.TestCase]:
+    """Return the suite's tests by name, each with its kind in front."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kinds = BackendTest(EthosgenBackend).test_cases
+    return {
+        f"{_short(kind)}/{name.removesuffix(_ENDING)}": case(name)
+        for kind, case in kinds.items()
+        for name in unittest.defaultTestLoader.getTestCaseNames(case)
+        if name.endswith(_ENDING)
+    }
+
+
+def _short(kind: str) -> str:
+    return kind.removeprefix("OnnxBackend").removesuffix("ModelTest")
+
+
+def names() -> list[str]:
+    """Return the names of all tests, each with its kind in front."""
+    return list(_cases())
+
+
+def run_node(name: str, on: str) -> GoldenResult:
+    """Run one of the suite's tests in this process."""
+    EthosgenBackend.npu = None if on == CPU else on
+    ended = _Ended()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        _cases()[name].run(ended)
+    prepared = EthosgenBackend.prepared
+    plan = prepared.plan if prepared else None
+    on_npu = sum(len(part.operators) for part in plan.partitions) if plan else 0
+    group, _, short = name.partition("/")
+    bound = bool(prepared and prepared.is_bound)
+    return GoldenResult(group, short, on, ended.end, ended.why, on_npu=on_npu, is_bound=bound)
+
+
+class _Ended(unittest.TestResult):
+    """How one test ended."""
+
+    end, why = PASSED, ""
+
+    def addSkip(self, _test: Any, reason: str) -> None:  # noqa: N802 - unittest's name
+        self.end, self.why = REFUSED, reason
+
+    def addFailure(self, _test: Any, error: Any) -> None:  # noqa: N802 - unittest's name
+        self.end, self.why = DIFFERENT, " ".join(str(error[1]).split())[:300]
+
+    def addError(self, _test: Any, error: Any) -> None:  # noqa: N802 - unittest's name
+        self.end = DIED
+        self.why = f"{error[0].__name__}: {str(error[1])[:300]} ({place_of(error[2])})"
+
+
+SUITE = GoldenSuite(
+    "onnx_nodes",
+    "ONNX, backend tests",
+    "Networks of one operator each, of every operator of ONNX, and networks that PyTorch exported.",
+    lambda: onnx.__version__,
+    names,
+    run_node,
+)
+
+if __name__ == "__main__":
+    sys.exit(run_main(SUITE))

@@ -23,7 +23,12 @@ from tests import ROOT
 
 SETTINGS = ("cpu", "ethos-u55-128", "ethos-u85-256")
 VERSION = "1.0.2"
-EXTENSIONS = ("tosa-ext-int16", "tosa-ext-int4")
+EXTENSIONS = tuple(
+    f"tosa-ext-{name}"
+    for name in ("int16", "int4", "doubleround", "inexactround", "controlflow", "variable")
+)
+REFUSED = "refused: "
+"""Precedes the sentence of a refusal."""
 _SUT = "tests.suites.tosa_sut"
 
 
@@ -59,7 +64,12 @@ def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[
         *("--flatc-path", "flatc", "--xunit-file", f"{on}.xml"),
         *("--sut-module", _SUT, "--sut-module-args", f"{_SUT}:{sys.executable}", f"{_SUT}:{on}"),
     )
-    (suite,) = (suite for suite in JUnitXml.fromfile(folder / f"{on}.xml") if suite.name == _SUT)
+    return read_results(folder / f"{on}.xml")
+
+
+def read_results(path: Path) -> list[Result]:
+    """Return ethosgen's results from a file of the suite's runner."""
+    (suite,) = (suite for suite in JUnitXml.fromfile(path) if suite.name == _SUT)
     return [_result(case) for case in suite]
 
 

@@ -2,26 +2,31 @@
 
 `python -m tests.suites.tosa_answers ON [LIMIT_S]` reads the path of a test's description from each
 line of its input, writes the outputs where the description says, and prints a line of JSON for
-each: "result" is valid, error (the network is refused), or other. ON is cpu, or the name of an NPU.
+each: "result" is valid, error (the network is refused), or other. ON is cpu, the name of an NPU, or
+qemu, where the firmware for corstone300 runs with an Ethos-U55.
 Each test runs in a fork, so that one that dies or hangs says so and the next one runs.
 """
 
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+import ethosgen
 from ethosgen import frontend
 from ethosgen.values.errors import EthosgenError, InternalError
 from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.forks import run_fork
 from tests.support.trials import plan_for
 
-CPU = "cpu"
+CPU, QEMU = "cpu", "qemu"
+BOARD = "corstone300"
 LIMIT_S = 300.0
 
 Array = np.ndarray[Any, Any]
@@ -36,16 +41,35 @@ def answer(description: Path, on: str) -> dict[str, Any]:
     try:
         network = frontend.read(description.with_name(test["tosa_file"]))
         sample = _sample(network, test, description.parent)
-        plan = plan_for(network, None if on == CPU else on)
-        (outputs,) = simulate_samples(plan, [sample], Watch())
+        outputs, on_npu = _run(network, sample, on)
     except InternalError as error:
         return {"result": "other", "message": str(error)}
     except EthosgenError as error:
-        return {"result": "error", "message": str(error)}
+        return {"result": "error", "message": f"refused: {error}"}
     arrays = [outputs[tensor.name] for tensor in network.outputs]
     for file, array in zip(test["ofm_file"], arrays, strict=True):
         np.save(description.with_name(file), array)
-    return {"result": "valid", "on_npu": sum(len(p.operators) for p in plan.partitions)}
+    return {"result": "valid", "on_npu": on_npu}
+
+
+def _run(network: Network, sample: Arrays, on: str) -> tuple[Arrays, int]:
+    """Return the outputs, and the number of operators on the NPU."""
+    if on == QEMU:
+        return _run_firmware(network, sample)
+    plan = plan_for(network, None if on == CPU else on)
+    (outputs,) = simulate_samples(plan, [sample], Watch())
+    return outputs, sum(len(partition.operators) for partition in plan.partitions)
+
+
+def _run_firmware(network: Network, sample: Arrays) -> tuple[Arrays, int]:
+    assert network.source is not None
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / network.source.name
+        path.write_bytes(network.source.data)
+        stacked = {name: array[np.newaxis] for name, array in sample.items()}
+        run = ethosgen.verify(path, board=BOARD, inputs=stacked)
+    outputs = {name: batch[0] for name, batch in run.outputs.items()}
+    return outputs, run.report.plan.npu_operators
 
 
 def _sample(network: Network, test: dict[str, Any], folder: Path) -> dict[str, Array]:

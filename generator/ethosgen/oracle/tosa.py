@@ -6,6 +6,7 @@ of range, is unpredictable: `unpredictable_outputs` names its outputs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from ethosgen.host.worker import ScriptReply, run_script
 from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_inputs
 from ethosgen.oracle.reference_model import FILE
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError
-from ethosgen.values.network import Network
+from ethosgen.values.network import Network, Operator
 from ethosgen.values.outcome import Arrays, LeftOut
 
 NAME = "tosa-model"
@@ -86,12 +87,35 @@ def _run(
             for tensor in (*network.inputs, *network.outputs)
         ),
     }
-    reply = _ask(network, request, arrays, {FILE: writer.file_of(network)}, within_s)
+    files = {FILE: writer.file_of(_rounded_once(network))}
+    reply = _ask(network, request, arrays, files, within_s)
     runs = [
         [reply.arrays[f"{i}.{j}"].astype(tensor.dtype) for j, tensor in enumerate(network.outputs)]
         for i in range(len(samples))
     ]
     return named_outputs(network, runs), list(map(bool, reply.values["unpredictable"]))
+
+
+def _rounded_once(network: Network) -> Network:
+    """Return a network with SINGLE_ROUND, as we and Vela compute it, for INEXACT_ROUND.
+
+    TOSA leaves the bits of INEXACT_ROUND open, and the reference model computes it in float32.
+    """
+    if not any(_is_inexact(op) for graph in network.graphs for op in graph.operators):
+        return network
+    once = {"rounding_mode": "SINGLE_ROUND"}
+    graphs = []
+    for graph in network.graphs:
+        operators = (
+            replace(op, options={**op.options, **once}) if _is_inexact(op) else op
+            for op in graph.operators
+        )
+        graphs.append(replace(graph, operators=tuple(operators)))
+    return network.edited(*graphs)
+
+
+def _is_inexact(op: Operator) -> bool:
+    return op.options.get("rounding_mode") == "INEXACT_ROUND"
 
 
 def _ask(

@@ -122,6 +122,22 @@ def test_a_graph_that_does_not_fit_is_refused() -> None:
     assert "does not fit the graph 'main'" in refused(network.edited(*_running(network, 0)))
 
 
+@pytest.mark.parametrize(("shape", "dtype"), [((2,), "bool"), ((1,), "int16")])
+def test_a_condition_is_one_bool(shape: tuple[int, ...], dtype: str) -> None:
+    """Also where the graphs read nothing, as in a test of TOSA's suite."""
+    net = TosaBuilder("main", 1)
+    y = net.tensor((2,), "int32")
+    inputs = [net.input(shape, dtype)]
+    chosen(net, "IF", inputs, [y], then_subgraph_index=1, else_subgraph_index=2)
+    inner = []
+    for name in ("first", "second"):
+        part = TosaBuilder(name, len(name))
+        x = part.constant([3, -4], "int32")
+        inner.append(graph_of(part, part.op("ABS", [x], (2,), "int32")))
+    network = Network("condition", (graph_of(net, y), *inner))
+    assert "does not fit the graph 'first'" in refused(network)
+
+
 def _running(network: Network, number: int) -> tuple[Graph, ...]:
     """Return the graphs, of which the first branch is another."""
     main, *others = network.graphs

@@ -15,6 +15,7 @@ from ethosgen.verdict.execution import simulate_samples
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
+from tests.support.tosa_networks import TosaBuilder
 from tests.support.tosa_rows import U85, case_network
 from tests.support.trials import plan_for
 
@@ -48,6 +49,20 @@ def test_u85_computes_what_the_reference_model_computes() -> None:
         comparison = compare("tosa", outputs, reference_outputs(network, samples))
         assert comparison.elements
         assert not comparison.mismatches, comparison.first and f"{name}: {comparison.first.text()}"
+
+
+@needs_tosa
+@pytest.mark.parametrize("npu", [None, U85])
+def test_an_inexact_rounding_is_a_single_one(npu: str | None) -> None:
+    """TOSA leaves its bits open; what Vela and the CPU compute is what SINGLE_ROUND says."""
+    outputs = []
+    for rounding in ("INEXACT_ROUND", "SINGLE_ROUND"):
+        net = TosaBuilder("rounded", 1)
+        net.rescale(net.input((1, 8, 8, 4), "int32"), "int32", 0.37, rounding=rounding)
+        network, sample = net.network(), net.sample()
+        outputs += simulate_samples(plan_for(network, npu), [sample], Watch())
+        outputs += reference_outputs(network, [sample])
+    assert not compare("tosa", outputs[1:], outputs[:1] * 3).mismatches
 
 
 def assert_equal(network: Network, samples: list[Arrays]) -> None:

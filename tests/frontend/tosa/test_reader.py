@@ -214,6 +214,17 @@ def with_option(graph: Graph, index: int, **values: Any) -> tuple[Any, ...]:
     return tuple(operators)
 
 
+def test_resize_has_a_largest_size() -> None:
+    net = TosaBuilder("resized")
+    shapes = ([1, 1, 2, 1], [0, 0], [0, 0])
+    operands = [net.constant(values, "int64") for values in shapes]
+    x = net.input((1, 1, (1 << 14) + 1, 1))
+    options = {"mode": "NEAREST"}
+    net.op("RESIZE", [x, *operands], (1, 1, (1 << 15) + 1, 1), "int8", **options)
+    with pytest.raises(InputError, match="resizes 32769 rows or columns, and the limit is 16383"):
+        net.network()
+
+
 def test_zeros_after_a_constant_are_ignored() -> None:
     """ExecuTorch writes a zero point for each channel where TOSA has one."""
     network = layers().network()

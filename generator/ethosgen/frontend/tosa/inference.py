@@ -176,8 +176,7 @@ def _rescale(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     require(shift.dtype == "int8", "has shifts of another type")
     require(not (wide and types[0] == "int64"), "rescales int48 by 32-bit multipliers")
     rounding = options["rounding_mode"]
-    require(rounding in ("SINGLE_ROUND", "DOUBLE_ROUND"), f"rounds by {rounding}")
-    require(wide or rounding == "SINGLE_ROUND", "rounds twice without 32-bit multipliers")
+    require(wide or rounding != "DOUBLE_ROUND", "rounds twice without 32-bit multipliers")
     unsigned = options["input_unsigned"], options["output_unsigned"]
     require(not all(unsigned), "has an unsigned input and an unsigned output")
     require(not (unsigned[0] and types[1] == "int32"), "makes int32 of an unsigned input")

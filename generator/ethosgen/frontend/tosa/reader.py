@@ -135,6 +135,8 @@ def _alike(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
     return mine == other
 
 
+_MISFIT = (Tensor(0, "", (), ""),)
+"""Fits the inputs and outputs of no graph."""
 _Inner = Iterator[tuple[int, tuple[Sequence[Tensor], Sequence[Tensor]]]]
 
 
@@ -142,7 +144,7 @@ def _of_if(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) ->
     """Yield the graphs of a COND_IF, each with the inputs and outputs that it must have."""
     is_truth = bool(inputs) and inputs[0].dtype == "bool" and inputs[0].elements == 1
     for number in op.options.values():
-        yield number, (inputs[1:] if is_truth else (), outputs)
+        yield number, (inputs[1:] if is_truth else _MISFIT, outputs)
 
 
 def _of_while(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> _Inner:
@@ -150,7 +152,7 @@ def _of_while(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor])
     truth = [Tensor(0, "", (), "bool")]
     condition, body = op.options.values()
     yield condition, (inputs, truth)
-    yield body, (inputs, outputs if _alike(inputs, outputs) else ())
+    yield body, (inputs, outputs if _alike(inputs, outputs) else _MISFIT)
 
 
 _SUBGRAPHS: Mapping[str, Callable[[Operator, Sequence[Tensor], Sequence[Tensor]], _Inner]] = {

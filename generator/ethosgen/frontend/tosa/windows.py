@@ -11,6 +11,8 @@ Shape = tuple[int, ...]
 _MOST_SCALE = 1 << 11
 _MOST_SHRINK = 16
 """RESIZE's limits: the numerator, and how many times smaller the output may be."""
+_RESIZED = 1 << 14
+"""RESIZE's sizes are below this."""
 _UNSIGNED_MIDDLE = -(1 << 15)
 """The zero point 32768 of an unsigned int16, as a signed number has it."""
 
@@ -115,6 +117,8 @@ def resize(op: Operator, tensors: Sequence[Tensor]) -> Shape:
         require(-up <= offset[i] < _MOST_SHRINK * up, f"has an offset of {offset}")
         require(-_MOST_SHRINK * up <= border[i] < up, f"has a border of {border}")
         sizes.append(_exact((shape[i + 1] - 1) * up - offset[i] + border[i], down) + 1)
+    most = max(*shape[1:3], *sizes)
+    require(most < _RESIZED, f"resizes {most} rows or columns, and the limit is {_RESIZED - 1}")
     return (shape[0], *sizes, shape[3])
 
 

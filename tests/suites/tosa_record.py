@@ -1,0 +1,84 @@
+"""Writes the record of TOSA's conformance suite from the files that its runner wrote.
+
+    python -m tests.suites.tosa_record cpu=FOLDER/cpu.xml ethos-u55-128=FOLDER/ethos-u55-128.xml
+
+A setting may have several files; of a test that several have, the last one counts.
+"""
+
+import datetime
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tests.suites.page import RECORDS, Group, Record, write_record
+from tests.suites.tosa import REFUSED, VERSION, Result, read_results
+
+NEGATIVE = "_ERRORIF_"
+"""Is in the names of tests that must be refused."""
+
+ABOUT = (
+    "The integer profile with the extensions int16, int4, doubleround, inexactround and "
+    "controlflow: on the host with the C for the CPU, and with the NPU model where Vela takes the "
+    "operator. The suite's own runner compares with TOSA's reference model. A negative test passes "
+    "if ethosgen refuses it by a sentence. The floating-point profile is refused by name."
+)
+
+
+def rows(on: str, results: Iterable[Result]) -> list[Group]:
+    """Return a row for the positive tests of a setting, and one for the negative ones, if any."""
+    by_kind: dict[str, list[Result]] = {"positive": [], "negative": []}
+    for result in results:
+        if result.end != "skipped":
+            by_kind["negative" if NEGATIVE in result.name else "positive"].append(result)
+    return [_row(f"{on}, {kind}", ended) for kind, ended in by_kind.items() if ended]
+
+
+def _row(group: str, results: Sequence[Result]) -> Group:
+    failed = [result for result in results if result.end == "failed"]
+    refused = [_reason(result.why) for result in failed if REFUSED in result.why]
+    different = [_reason(result.why) for result in failed if REFUSED not in result.why]
+    return Group(
+        group=group,
+        tried=len(results),
+        passed=len(results) - len(failed),
+        refused=dict(Counter(refused)),
+        different=dict(Counter(different)),
+    )
+
+
+def _reason(why: str) -> str:
+    """Return a message without the names of this test's tensors and its numbers."""
+    text = re.sub(r"'[^']*'", "'…'", why.rpartition(REFUSED)[2])
+    return re.sub(r"\d+(, \d+)*", "N", " ".join(text.split()))[:200]
+
+
+def record(files: Mapping[str, Sequence[Path]]) -> Record:
+    """Return the record of the runner's files by setting."""
+    groups: list[Group] = []
+    for on, paths in files.items():
+        results = {result.name: result for path in paths for result in read_results(path)}
+        groups += rows(on, results.values())
+    return Record(
+        suite="TOSA's conformance suite",
+        version=f"{VERSION} (tosa-tools 2026.8)",
+        about=ABOUT,
+        measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        command="python -m tests.suites.tosa FOLDER",
+        rows=tuple(groups),
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the record."""
+    files: dict[str, list[Path]] = defaultdict(list)
+    for argument in arguments:
+        on, _, path = argument.partition("=")
+        files[on].append(Path(path))
+    write_record(RECORDS / "tosa.json", record(files))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

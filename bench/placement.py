@@ -17,7 +17,7 @@ import numpy as np
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
-from ethosgen_place.bisection import bisect
+from ethosgen_place.bipartitioning import bisect
 from ethosgen_place.bound import bound_of
 from ethosgen_place.layout import Placement
 from ethosgen_place.placer import place

@@ -32,7 +32,7 @@ from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
 from ethosgen.commands.weights import weights
-from ethosgen.host.storage import explain_storage
+from ethosgen.host.file_errors import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
 from ethosgen.version import __version__

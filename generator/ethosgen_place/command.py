@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from ethosgen.commands import completion
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import path_option
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import JSON, schema_option, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.errors import InputError

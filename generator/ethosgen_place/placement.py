@@ -9,7 +9,7 @@ from ethosgen.backend import compiler_of, find_accelerator
 from ethosgen.backend.protocol import DivisionTask, Offer
 from ethosgen.flow.planning import read
 from ethosgen.host.extras import EXTRAS
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.stages.cuts import positions
 from ethosgen.stages.task_graph import Edge, TaskGraph, read_graph
 from ethosgen.stages.task_graph import Task as Stage

@@ -183,7 +183,7 @@ def _merit(layout: Placement) -> tuple[float, float]:
 def _placed(
     graph: TaskGraph, system: MeshSystem, counts: Sequence[int], choice: _Choice, seed: int
 ) -> Placement:
-    from ethosgen_place.bisection import bisect  # pymetis
+    from ethosgen_place.bipartitioning import bisect  # pymetis
 
     replication = Replication(graph, counts)
     memories = [choice.memory_of(task) for task in range(len(graph.tasks))]

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import JSON, schema_option
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
@@ -163,7 +163,7 @@ def _tally_text(tally: Tally, what: str) -> str:
 
 def _writer(folder: Path) -> Callable[[SweepReport], list[str]]:
     """Return a function that writes the files; InputError at once if that is impossible."""
-    from ethosgen_sweep.output import claim, write_files
+    from ethosgen_sweep.result_folder import claim, write_files
 
     claim(folder)
 
@@ -178,7 +178,7 @@ def _page(report: SweepReport) -> dict[str, bytes]:
     """Return the page with the plot; none without Matplotlib, or if there is nothing to draw."""
     from ethosgen.plots.costs import check_format, draw
     from ethosgen.values.errors import EthosgenError
-    from ethosgen_sweep.output import PAGE
+    from ethosgen_sweep.result_folder import PAGE
 
     command = shlex.join(["ethosgen", *sys.argv[1:]])
     try:

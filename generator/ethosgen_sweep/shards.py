@@ -21,7 +21,7 @@ from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
-from ethosgen_sweep.division import Shard
+from ethosgen_sweep.sharding import Shard
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from ethosgen.values.labelled import LabelledResult
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
-from ethosgen_sweep.division import Shard, divide
 from ethosgen_sweep.jobs import Batch, Job, JobAnswer
 from ethosgen_sweep.records import read_outputs, read_refusal
 from ethosgen_sweep.report import Tally
+from ethosgen_sweep.sharding import Shard, divide
 from ethosgen_sweep.shards import ShardRun, ShardRunner, key_of_shard
 from ethosgen_sweep.store import Store
 from ethosgen_sweep.study import DataTable, Study, find_networks, networks_of

@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend import read
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples

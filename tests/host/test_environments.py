@@ -13,8 +13,8 @@ from ethosgen.host import extras, installation
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS, STAMP, Environment, python_of
 from ethosgen.host.installation import install
+from ethosgen.host.script import run_script
 from ethosgen.host.tools import run_command
-from ethosgen.host.worker import run_script
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_torch, needs_tosa

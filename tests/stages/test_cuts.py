@@ -10,7 +10,7 @@ from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.oracle import DEFAULT
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.stages.cuts import Stage, crossing, cut, positions
-from ethosgen.stages.layout import handover, tensor_bytes
+from ethosgen.stages.frames import handover, tensor_bytes
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support import control_networks

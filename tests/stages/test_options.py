@@ -15,7 +15,7 @@ from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend import read
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
-from ethosgen.stages.schedule import PipelineTiming
+from ethosgen.stages.timing import PipelineTiming
 from ethosgen.systems.estimates import Estimates
 from ethosgen.values.errors import InputError
 from ethosgen.values.fidelity import Fidelity

@@ -18,7 +18,7 @@ from ethosgen.cli import cli
 from ethosgen.flow.planning import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
-from ethosgen.stages.layout import tensor_bytes, windows
+from ethosgen.stages.frames import tensor_bytes, windows
 from ethosgen.stages.report import PipelineReport
 from ethosgen.systems.elements import (
     Rig,

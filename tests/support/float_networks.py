@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from tests.support.networks import NetworkBuilder, Spec
 
 Array = np.ndarray[Any, Any]

@@ -115,7 +115,7 @@ class ForkServer:
         return child.ChildAnswer(value, log + errors)
 
     def wait(self, name: str, command: list[str], python: Path, limit_s: float) -> str:
-        """Do what a Python's command for a file says, as ethosgen.host.worker does."""
+        """Do what a Python's command for a file says, as ethosgen.host.script does."""
         assert command[:2] == [str(python), "-P"]
         ended = self._ask(name, python, Question(command[2:], b"", str(Path.cwd()), limit_s))
         return _log(ended, ended.output + ended.errors, limit_s)[-4000:]
@@ -152,7 +152,7 @@ def shared_server() -> ForkServer:
 def use_fork_server(server: ForkServer) -> None:
     """Call Vela, the oracles, the quantizers and environments by a server in this process."""
     from ethosgen.backend.ethosu.offload import vela
-    from ethosgen.host import worker
+    from ethosgen.host import script
     from ethosgen.host.environments import ENVIRONMENTS
     from ethosgen.oracle import interpreters
     from ethosgen.quantization import scripts
@@ -160,7 +160,7 @@ def use_fork_server(server: ForkServer) -> None:
 
     for module in (scripts, vela, interpreters):
         module.call = server.call  # type: ignore[attr-defined]
-    in_child = worker._wait
+    in_child = script._wait
 
     def is_of(name: str, python: Path) -> bool:
         try:
@@ -174,7 +174,7 @@ def use_fork_server(server: ForkServer) -> None:
                 return server.wait(name, command, python, limit_s)
         return in_child(command, python, limit_s)
 
-    worker._wait = wait
+    script._wait = wait
 
 
 def _connect(name: str, python: Path) -> Line:

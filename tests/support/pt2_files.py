@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 
 _SCRIPT = Path(__file__).with_name("torch_programs.py")
 

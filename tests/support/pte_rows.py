@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen import frontend
 from ethosgen.backend import compiled_for
 from ethosgen.flow.planning import PlanSettings, make_plan
-from ethosgen.host import worker
+from ethosgen.host import script
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.samples.files import load_samples
@@ -45,7 +45,7 @@ def export(folder: Path, names: Sequence[str]) -> None:
     vela = Path(sys.executable).with_name("vela")
     command = [str(python), "-P", str(EXPORT), str(vela), str(folder), *names]
     try:
-        worker._wait(command, python, LIMIT_S)
+        script._wait(command, python, LIMIT_S)
     except ChildError as error:
         raise RuntimeError(f"{error}: {error.log}") from None
 

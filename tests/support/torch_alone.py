@@ -10,7 +10,7 @@ import numpy as np
 
 from ethosgen.frontend.torch.transfer import unpack
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ethosgen.frontend.torch.transfer import unpack
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.network import Network
 from tests.support.torch_alone import ROUNDINGS, SUMS

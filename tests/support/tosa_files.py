@@ -15,7 +15,7 @@ from typing import Any
 
 from ethosgen.frontend.tosa.reader import parse_network
 from ethosgen.host.environments import ENVIRONMENTS, child_variables
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests import ROOT

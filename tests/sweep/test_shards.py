@@ -13,7 +13,7 @@ from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import Source
-from ethosgen_sweep.division import Shard, divide
+from ethosgen_sweep.sharding import Shard, divide
 from ethosgen_sweep.shards import ShardRun, ShardRunner, key_of_shard, run_shard
 from tests.support.small_models import image_net, recurrent_net
 

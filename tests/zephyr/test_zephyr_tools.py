@@ -9,7 +9,7 @@ from ethosgen.board import load_board
 from ethosgen.platforms import ZEPHYR
 from ethosgen.project import open_project, render, write
 from ethosgen.toolchain import build_zephyr, find_zephyr
-from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.build_steps import run_step
 from ethosgen.toolchain.zephyr import choose_target, find_zephyr_base, read_version
 from ethosgen.values.errors import BuildError, InputError, ToolError
 from tests.support.needs import needs_build
@@ -173,7 +173,7 @@ def test_a_module_that_zephyr_lacks_is_named(
         (place / "zephyr_modules.txt").write_text("".join(listed))
         raise BuildError("what Kconfig said")
 
-    monkeypatch.setattr("ethosgen.toolchain.process.run_step", step)
+    monkeypatch.setattr("ethosgen.toolchain.build_steps.run_step", step)
     monkeypatch.setenv("ZEPHYR_BASE", str(write_version(tmp_path / "zephyr", 4, 3)))
     said = f"Zephyr found no module {missing}; in a west workspace" if missing else "what Kconfig"
     with pytest.raises(BuildError, match=said):

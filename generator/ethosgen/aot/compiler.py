@@ -15,10 +15,10 @@ from ethosgen.aot.code.passes import (
     Location,
     generator_passes,
 )
-from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.code.port_names import name_ports
 from ethosgen.aot.code.routine import compile_routine
 from ethosgen.aot.code.steps import describe_steps, number_marks
-from ethosgen.aot.fuse.chains import fuse_chains
+from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code

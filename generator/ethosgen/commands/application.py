@@ -8,8 +8,8 @@ import click
 from click.core import ParameterSource
 
 from ethosgen.applications import APPLICATIONS
-from ethosgen.commands.answers import answer
 from ethosgen.commands.choices import OpenChoice, path_option
+from ethosgen.commands.endings import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import application_text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import DIR, ON_THE_BOARDS, require_qemu
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines

@@ -13,9 +13,9 @@ from typing import Any
 import click
 
 from ethosgen.commands import completion
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.comparison_table import report_lines
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.offload_options import with_division
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
@@ -174,7 +174,7 @@ def _plotter(path: Path | None) -> Callable[[ComparisonReport], None]:
     """Return a function that writes the plot; InputError immediately if that is impossible."""
     if path is None:
         return lambda _: None
-    from ethosgen.host.storage import require_writable
+    from ethosgen.host.file_errors import require_writable
     from ethosgen.plots.costs import check_format, draw
 
     suffix = check_format(path.name)

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from ethosgen import plugins
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import Group
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS

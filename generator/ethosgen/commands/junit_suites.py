@@ -3,7 +3,7 @@
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import FinalResult
 
-from ethosgen.host.storage import explain_storage
+from ethosgen.host.file_errors import explain_storage
 from ethosgen.stages.report import PipelineReport
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.errors import EthosgenError

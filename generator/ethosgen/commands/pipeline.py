@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ethosgen.commands import completion
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice, path_option
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,

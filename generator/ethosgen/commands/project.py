@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.comparison_table import choice_lines
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import written_text

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.answers import suggest_next
 from ethosgen.commands.choices import ValueChoice, path_option
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from ethosgen.commands import completion
-from ethosgen.commands.answers import suggest_next
+from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
     JSON,

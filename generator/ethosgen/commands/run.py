@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ethosgen.commands.answers import answer
 from ethosgen.commands.application import run_application, runs_application
 from ethosgen.commands.choices import path_option
+from ethosgen.commands.endings import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (

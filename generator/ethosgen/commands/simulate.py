@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ethosgen.commands import completion
-from ethosgen.commands.answers import answer
+from ethosgen.commands.endings import answer
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,

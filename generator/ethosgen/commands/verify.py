@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ethosgen.commands.answers import answer
+from ethosgen.commands.endings import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ethosgen.commands.answers import answer, suggest_next
 from ethosgen.commands.choices import Group
+from ethosgen.commands.endings import answer, suggest_next
 from ethosgen.commands.options import JSON, SAMPLES, SEED, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted

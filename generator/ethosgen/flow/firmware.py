@@ -14,7 +14,7 @@ from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.configurations import SramChoice

@@ -16,7 +16,7 @@ from ethosgen.flow.planning import (
     stored_settings,
 )
 from ethosgen.flow.reserve import with_reserve
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights_file import SUFFIX, Weights, read_weights, stored_name, write_weights
 from ethosgen.values.accelerator import NO_NPU

@@ -15,7 +15,7 @@ import numpy as np
 
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import ScriptReply, run_script
+from ethosgen.host.script import ScriptReply, run_script
 from ethosgen.oracle.interpreters import LateError, named_outputs, ordered_inputs
 from ethosgen.oracle.reference_model import FILE
 from ethosgen.values.errors import InputError, ToolError, UnsupportedError

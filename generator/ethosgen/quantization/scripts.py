@@ -26,7 +26,7 @@ import numpy as np
 from ethosgen.host.child import ChildError, call, module_of
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.extras import EXTRAS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.errors import InputError, UnsupportedError
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ethosgen.stages.schedule import PipelineTiming
+from ethosgen.stages.timing import PipelineTiming
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
 from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db

@@ -29,7 +29,7 @@ from ethosgen.flow.planning import (
     make_plan,
     read,
 )
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, ReportSetting

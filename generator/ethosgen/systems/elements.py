@@ -15,10 +15,10 @@ from ethosgen.frontend import source_of
 from ethosgen.samples.files import save_samples
 from ethosgen.samples.fitting import fitting
 from ethosgen.stages.cuts import Stage, cut, positions
-from ethosgen.stages.layout import frame_bytes, tensor_bytes, windows
+from ethosgen.stages.frames import frame_bytes, tensor_bytes, windows
 from ethosgen.stages.manifest import Manifest, open_manifest
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
-from ethosgen.stages.schedule import Times, schedule
+from ethosgen.stages.timing import Times, schedule
 from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError

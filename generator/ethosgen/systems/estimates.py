@@ -11,7 +11,7 @@ from ethosgen.board.system import Element, System
 from ethosgen.flow.wrapping import UserAccelerators
 from ethosgen.project import part_capacities
 from ethosgen.stages.cuts import crossing
-from ethosgen.stages.layout import frame_bytes
+from ethosgen.stages.frames import frame_bytes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, OperatorIndex
 from ethosgen.values.errors import RefusalError

@@ -17,7 +17,7 @@ from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project import Project, render, write
 from ethosgen.stages.balance import balance
 from ethosgen.stages.cuts import Stage, cut, positions
-from ethosgen.stages.layout import handover, windows
+from ethosgen.stages.frames import handover, windows
 from ethosgen.stages.manifest import (
     MANIFEST,
     ElementProject,

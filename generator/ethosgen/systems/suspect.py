@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.stages.cuts import Stage
-from ethosgen.stages.layout import offsets
+from ethosgen.stages.frames import offsets
 from ethosgen.stages.report import Suspect
 from ethosgen.values.network import Graph
 from ethosgen.values.outcome import Arrays, Difference, compare

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.targets.code import place_of
 from ethosgen.targets.security import SECURE_IMAGE
 from ethosgen.targets.stack import STKOF, overflow_text
+from ethosgen.targets.symbols import place_of
 
 _FAULT = struct.Struct("<4I")
 """struct server_fault of a project's app/server.h."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from ethosgen.targets.code import place_of
+from ethosgen.targets.symbols import place_of
 from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
 

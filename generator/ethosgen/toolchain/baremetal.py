@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ethosgen.host.tools import GCC
-from ethosgen.toolchain.process import compile_configured, configure
+from ethosgen.toolchain.build_steps import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, measure_elf
 from ethosgen.values.errors import BuildError, InputError
 

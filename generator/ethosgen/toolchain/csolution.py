@@ -3,9 +3,9 @@
 import shutil
 from pathlib import Path
 
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.host.tools import CBUILD
-from ethosgen.toolchain.process import run_step
+from ethosgen.toolchain.build_steps import run_step
 from ethosgen.toolchain.sizes import Built, measure_elf
 from ethosgen.values.errors import BuildError
 

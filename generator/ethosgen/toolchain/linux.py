@@ -11,7 +11,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from ethosgen.host.tools import linux_gcc
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import compile_configured, configure
+from ethosgen.toolchain.build_steps import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.errors import BuildError, InputError
 

@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 from ethosgen.board import Board
 from ethosgen.host.tools import GCC
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import compile_configured, configure
+from ethosgen.toolchain.build_steps import compile_configured, configure
 from ethosgen.toolchain.sizes import Built, Sizes
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, InputError, ToolError

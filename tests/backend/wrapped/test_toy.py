@@ -126,7 +126,7 @@ def test_what_crashes_or_refuses_is_one_sentence(
 def test_what_never_returns_meets_a_deadline(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ethosgen.backend.wrapped.program.CALL_S", 0.5)
+    monkeypatch.setattr("ethosgen.backend.wrapped.host_program.CALL_S", 0.5)
     forever = DRIVER.replace("    return 0;", "    for (volatile int i = 0;; i = 1) { }")
     with pytest.raises(AcceleratorFault, match=r"did not return in 0\.5 s"):
         simulate(model, write_folder(tmp_path / "bad", source=forever))

@@ -11,7 +11,7 @@ from typing import Any
 from ethosgen.aot.code.comments import describe_step
 from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
 from ethosgen.aot.code.passes import CALLS, EntryParameter, EntrySignature, Location
-from ethosgen.aot.code.ports import name_ports
+from ethosgen.aot.code.port_names import name_ports
 from ethosgen.aot.code.steps import describe_steps
 from ethosgen.aot.graph.routine import WORKSPACE, Routine
 from ethosgen.aot.graph.subgraphs import Subgraph

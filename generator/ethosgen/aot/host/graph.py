@@ -150,7 +150,7 @@ def _fused(schedule: StepSchedule) -> StepSchedule:
     """Return the fused schedule; tvm is imported only if an operator runs on the CPU."""
     if all(step.partition or step.operator.code in CONTROL for step in schedule.steps):
         return schedule
-    from ethosgen.aot.fuse.chains import fuse_chains
+    from ethosgen.aot.fuse.fusion import fuse_chains
 
     return fuse_chains(schedule, ())
 

@@ -7,8 +7,8 @@ from typing import Any
 from tvm import tirx
 
 from ethosgen.aot.operators import operator
+from ethosgen.aot.operators.blocks import constant, padded_before
 from ethosgen.aot.operators.copy import DTYPES
-from ethosgen.aot.operators.layout import constant, padded_before
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import BAD_VALUE, Nest, int32, number, pointwise
 from ethosgen.aot.tir.quantization import zero_point_of

@@ -10,7 +10,7 @@ from tvm import tirx
 from ethosgen.aot.arithmetic.binary import widened
 from ethosgen.aot.cost import per_input_element
 from ethosgen.aot.operators import operator
-from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir import fixed_point
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32, number, real

@@ -168,7 +168,7 @@ class WrappedAccelerator:
 
     def runner(self, plan: Plan) -> ProgramRunner:
         """Return a runner for its partitions on this machine."""
-        from ethosgen.backend.wrapped.program import HostProgram
+        from ethosgen.backend.wrapped.host_program import HostProgram
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)
         return HostProgram(self.folder, plan, own, self.flags, device=self.device)

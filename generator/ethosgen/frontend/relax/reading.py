@@ -22,7 +22,16 @@ from ethosgen.values.network import Graph, Quantization
 
 _LOG = logging.getLogger(__name__)
 
-_FAMILIES = ("layers", "pools", "elementwise", "functions", "moves", "norms", "choices", "resizing")
+_FAMILIES = (
+    "layers",
+    "pools",
+    "elementwise",
+    "functions",
+    "moves",
+    "norms",
+    "selection",
+    "resizing",
+)
 _SHIFTED = {"uint8": ("int8", 128), "uint16": ("int16", 32768)}
 """Unsigned types, their signed ones and the difference: the same values with another zero point."""
 

@@ -7,7 +7,7 @@ from ethosgen.frontend.torch.archive import PROGRAM, checked
 from ethosgen.frontend.torch.transfer import unpack
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
-from ethosgen.host.worker import run_script
+from ethosgen.host.script import run_script
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.source import CHANNELS_LAST, Source

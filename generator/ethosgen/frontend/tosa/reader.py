@@ -21,7 +21,7 @@ from ethosgen.frontend.flatbuffer import (
     refusing_damage,
 )
 from ethosgen.frontend.integrity import check
-from ethosgen.frontend.tosa.folding import copy_constants, fold_moves
+from ethosgen.frontend.tosa.constants import copy_constants, fold_moves
 from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError

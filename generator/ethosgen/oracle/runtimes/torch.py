@@ -7,8 +7,8 @@ from pathlib import Path
 from ethosgen.frontend.torch.archive import PROGRAM, checked
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.host.script import run_script
 from ethosgen.host.tools import run_command
-from ethosgen.host.worker import run_script
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source

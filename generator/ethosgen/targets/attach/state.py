@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ethosgen.targets.attach.stub import PC, XPSR, Stub
-from ethosgen.targets.code import function_at
+from ethosgen.targets.symbols import function_at
 from ethosgen.values.errors import TargetError
 
 _SP, _LR = 13, 14

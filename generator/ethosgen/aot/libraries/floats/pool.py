@@ -10,7 +10,7 @@ from ethosgen.aot.libraries.floats.shapes import FloatPool
 from ethosgen.aot.libraries.framework.calls import pixels
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.loops.window import pool_window
-from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.values.network import Operator, Tensor

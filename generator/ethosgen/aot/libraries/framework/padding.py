@@ -8,7 +8,7 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.cost import Cycles
-from ethosgen.aot.operators.layout import contiguous, padded_before
+from ethosgen.aot.operators.blocks import contiguous, padded_before
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of

@@ -7,7 +7,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
 
 _FAMILIES = (
-    "elements",
+    "elementwise",
     "depthwise",
     "matrix",
     "pad",
@@ -42,9 +42,9 @@ class HeliumKernels(MicroKernels):
         tensors: Sequence[Tensor],
     ) -> Kernel | None:
         """Return the kernel of a CONV_2D and the ADD of its output, band by band."""
-        from ethosgen.aot.libraries.helium import residual
+        from ethosgen.aot.libraries.helium import banded_sum
 
-        return residual.in_bands(layer, addition, tensors)
+        return banded_sum.in_bands(layer, addition, tensors)
 
 
 _SOURCE = LibrarySource(__name__, _FAMILIES, _FOLDER, _HEADERS)

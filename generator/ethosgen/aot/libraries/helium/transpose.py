@@ -9,7 +9,7 @@ from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.helium.shapes import Transpose
-from ethosgen.aot.operators.layout import constant
+from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, strides
 from ethosgen.values.network import Operator, Tensor

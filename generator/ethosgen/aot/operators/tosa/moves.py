@@ -12,8 +12,8 @@ import numpy as np
 from tvm import tirx
 
 from ethosgen.aot.operators import Build, operator
+from ethosgen.aot.operators.blocks import concatenation, pad
 from ethosgen.aot.operators.copy import copy
-from ethosgen.aot.operators.layout import concatenation, pad
 from ethosgen.aot.operators.rearrangement import reverse, slice_, tile, transpose
 from ethosgen.aot.operators.reduction import arg_extremum, extremum, reduce_truth
 from ethosgen.aot.operators.selection import gather, select

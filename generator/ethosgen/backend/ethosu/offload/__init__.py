@@ -21,8 +21,8 @@ from ethosgen.backend.ethosu.offload.keeping import (
     unmark,
     with_absent_inputs,
 )
-from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
 from ethosgen.backend.ethosu.offload.origin import Origin
+from ethosgen.backend.ethosu.offload.origins import with_sources
 from ethosgen.backend.ethosu.offload.pieces import divided_operators
 from ethosgen.backend.ethosu.offload.precompiled import (
     accelerator_for,
@@ -36,7 +36,12 @@ from ethosgen.backend.ethosu.offload.regions import read_spans
 from ethosgen.backend.ethosu.offload.reshaping import with_own_shapes
 from ethosgen.backend.ethosu.offload.residual import Residual
 from ethosgen.backend.ethosu.offload.rewording import reworded
-from ethosgen.backend.ethosu.offload.sources import with_sources
+from ethosgen.backend.ethosu.offload.side_effects import (
+    awaited,
+    in_order,
+    outgrown,
+    stateful_operators,
+)
 from ethosgen.backend.ethosu.offload.vela import (
     Compiled,
     SchedulerGoal,

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.offload.division import Division, Request, compiled_plan
-from ethosgen.backend.ethosu.offload.order import stateful_operators
+from ethosgen.backend.ethosu.offload.origins import read_sources, sourced, with_sources
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, make_part, units
 from ethosgen.backend.ethosu.offload.pieces import divided_operators
 from ethosgen.backend.ethosu.offload.reasons import why_it_ends
 from ethosgen.backend.ethosu.offload.refusal import compile_around
 from ethosgen.backend.ethosu.offload.regions import read_spans, shifted
 from ethosgen.backend.ethosu.offload.residual import Residual
-from ethosgen.backend.ethosu.offload.sources import read_sources, sourced, with_sources
+from ethosgen.backend.ethosu.offload.side_effects import stateful_operators
 from ethosgen.backend.ethosu.offload.vela import Compiled, Row
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.backend.ethosu.stream import (

@@ -6,7 +6,7 @@ Regor numbers the operators that it reads (source) and the ones that it derives 
 
 from collections.abc import Mapping, Sequence
 
-from ethosgen.backend.ethosu.offload.sources import Sources, read_sources
+from ethosgen.backend.ethosu.offload.origins import Sources, read_sources
 from ethosgen.backend.ethosu.offload.vela import Row
 from ethosgen.backend.ethosu.payload import CUSTOM_CODE
 from ethosgen.values.allocation import OperatorIndex, ResidualIndex

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ethosgen.host.storage import require_writable
+from ethosgen.host.file_errors import require_writable
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen_sweep.report import SweepReport
 from ethosgen_sweep.tables import (

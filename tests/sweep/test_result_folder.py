@@ -9,8 +9,8 @@ from pyarrow import parquet
 
 from ethosgen.values.configurations import ComparisonReport
 from ethosgen.values.errors import InputError
-from ethosgen_sweep.output import SUMMARY, claim, write_files
 from ethosgen_sweep.report import SweepCounts, SweepReport
+from ethosgen_sweep.result_folder import SUMMARY, claim, write_files
 from ethosgen_sweep.tables import ACCURACY_COLUMNS, COLUMNS, SAMPLE_COLUMNS
 from tests.support.costs import make_labelled, make_result
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ethosgen.aot.code.ports import identifier, name_ports
+from ethosgen.aot.code.port_names import identifier, name_ports
 from ethosgen.values.network import Tensor
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ethosgen.stages.schedule import Times, schedule
+from ethosgen.stages.timing import Times, schedule
 
 
 def test_one_element() -> None:

@@ -16,8 +16,8 @@ from ethosgen.flow import build_project
 from ethosgen.flow.firmware import find_firmware, flash_project
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
-from ethosgen.toolchain.process import drop_foreign_build
-from ethosgen.toolchain.sources import digest_sources, require_fresh, stamp
+from ethosgen.toolchain.build_steps import drop_foreign_build
+from ethosgen.toolchain.freshness import digest_sources, require_fresh, stamp
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
 from tests.support.needs import needs_build

@@ -18,7 +18,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ethosgen.host import worker_main
+from ethosgen.host import script_main
 from ethosgen.host.child import ChildError, cause_of_death, registered
 from ethosgen.host.environments import Environment, child_variables
 
@@ -53,12 +53,12 @@ def run_script(
     python = environment.find()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as place:
         folder = Path(place)
-        (folder / worker_main.REQUEST).write_text(json.dumps(dict(request)))
-        worker_main.store(folder / worker_main.INPUTS, dict(arrays or {}))
-        (folder / worker_main.FILES).mkdir()
+        (folder / script_main.REQUEST).write_text(json.dumps(dict(request)))
+        script_main.store(folder / script_main.INPUTS, dict(arrays or {}))
+        (folder / script_main.FILES).mkdir()
         for name, data in (files or {}).items():
-            (folder / worker_main.FILES / name).write_bytes(data)
-        command = [str(python), "-P", worker_main.__file__, str(script), function, place]
+            (folder / script_main.FILES / name).write_bytes(data)
+        command = [str(python), "-P", script_main.__file__, str(script), function, place]
         log = _wait(command, python, limit_s)
         return _reply(folder, log)
 
@@ -86,10 +86,10 @@ def _wait(command: list[str], python: Path, limit_s: float) -> str:
 
 def _reply(folder: Path, log: str) -> ScriptReply:
     try:
-        answer = json.loads((folder / worker_main.ANSWER).read_text())
-        arrays = worker_main.load(folder / worker_main.OUTPUTS)
+        answer = json.loads((folder / script_main.ANSWER).read_text())
+        arrays = script_main.load(folder / script_main.OUTPUTS)
     except (OSError, ValueError, KeyError) as error:
         raise ChildError("died", f"it left no answer: {error}", log) from None
-    if answer["how"] != worker_main.RETURNED:
+    if answer["how"] != script_main.RETURNED:
         raise ChildError(answer["how"], answer["message"], log + answer["log"])
     return ScriptReply(answer["values"], arrays, log)

@@ -2,7 +2,12 @@
 
 import pytest
 
-from ethosgen.backend.ethosu.offload.order import awaited, in_order, outgrown, stateful_operators
+from ethosgen.backend.ethosu.offload.side_effects import (
+    awaited,
+    in_order,
+    outgrown,
+    stateful_operators,
+)
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 

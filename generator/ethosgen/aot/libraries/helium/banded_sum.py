@@ -13,7 +13,7 @@ from tvm import tirx
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.libraries.framework.calls import is_point
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
-from ethosgen.aot.libraries.helium.elements import ADDITION, sum_of
+from ethosgen.aot.libraries.helium.elementwise import ADDITION, sum_of
 from ethosgen.aot.libraries.helium.matrix import (
     CONVOLUTION,
     MATRIX,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from ethosgen.targets.code import place_of
+from ethosgen.targets.symbols import place_of
 from tests.support.needs import needs_arm_gcc
 
 SOURCE = """

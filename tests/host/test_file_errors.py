@@ -10,7 +10,7 @@ from shlex import quote
 
 import pytest
 
-from ethosgen.host.storage import explain_storage, require_writable
+from ethosgen.host.file_errors import explain_storage, require_writable
 from ethosgen.host.tools import GCC
 from ethosgen.values.errors import InputError
 from tests.support.needs import needs_arm_gcc

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ethosgen.samples.labelled import Labelled
-from ethosgen_sweep import division as module
-from ethosgen_sweep.division import Shard, divide
+from ethosgen_sweep import sharding as module
+from ethosgen_sweep.sharding import Shard, divide
 
 
 def data_of(values: list[int], lengths: tuple[int, ...] | None = None) -> Labelled:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.plots.canvas import drawn
+from ethosgen.values.multiples import pieces
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport
 from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
@@ -56,7 +57,7 @@ def draw(report: PlacementReport) -> bytes:
     side = min(_ELEMENT, (_WIDTH - 2 * _MARGIN) / mesh.width)
     wide, high = side * mesh.width, side * mesh.height
     names = list(_names(layout))
-    lines = _LINE * -(-len(names) // _COLUMNS), _LINE
+    lines = _LINE * pieces(len(names), _COLUMNS), _LINE
     whole = 2 * (high + _TITLE) + sum(lines) + _MARGIN
 
     def fill(figure: Any) -> None:

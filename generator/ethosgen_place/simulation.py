@@ -32,6 +32,7 @@ import numpy as np
 
 from ethosgen.values.errors import InternalError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import pieces
 from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
@@ -467,7 +468,7 @@ class _SimulationState:
 
     def _share(self, task: int, number: int) -> int:
         """Return the number of samples that a replica gets."""
-        return max(0, -(-(self.samples - number) // self.counts[task]))
+        return max(0, pieces(self.samples - number, self.counts[task]))
 
     def _check_turn(self, task: int, number: int, sample: int) -> None:
         """Raise InternalError unless a sample is the next one of a replica: each once, in order."""

@@ -18,7 +18,7 @@ from ethosgen.backend.ethosu.offload.errata_conditions import (
 )
 from ethosgen.backend.ethosu.offload.errata_u85 import scaled_by_regor
 from tests.corpus.rounding import factor_of, rescaled
-from tests.corpus.site import Array, OperatorSite, Values, point_of, scale_of
+from tests.corpus.site import Array, OperatorSite, Values, scale_of
 
 Prediction = Callable[[OperatorSite, Values, Values], list[Array]]
 Sequenced = Callable[[OperatorSite, Sequence[Values], Sequence[Values]], list[list[Array]] | None]
@@ -65,7 +65,7 @@ _ENDS: dict[str, tuple[float | None, float | None]] = {
 def _limits(site: OperatorSite, activation: str) -> tuple[int, int]:
     """Return the limits of a uint8 output with an activation, as TFLite quantizes them."""
     low, high = _ENDS.get(activation, (None, None))
-    scale, point = np.float32(scale_of(site.output)), point_of(site.output)
+    scale, point = np.float32(scale_of(site.output)), site.output.first_zero_point
 
     def quantized(real: float | None, default: int) -> int:
         if real is None:
@@ -104,7 +104,7 @@ def padded_behind(site: OperatorSite, read: Values) -> list[Array]:
         reach = (weights.shape[axis] - 1) * options.get(f"dilation_{name}_factor", 1) + 1
         steps = (site.output.shape[axis] - 1) * options.get(f"stride_{name}", 1)
         amounts.append((0, max(steps + reach - x.shape[axis], 0)))
-    return [np.pad(x, [*amounts, (0, 0)], constant_values=point_of(site.inputs[0]))]
+    return [np.pad(x, [*amounts, (0, 0)], constant_values=site.inputs[0].first_zero_point)]
 
 
 def limited_bias(site: OperatorSite, read: Values) -> list[Array]:
@@ -183,14 +183,14 @@ def saturated(site: OperatorSite, read: Values, right: Values) -> list[Array]:
 def rounded_twice(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Compute a uint8 FULLY_CONNECTED that rounds its sums twice, as TFLite Micro's int8 one."""
     source, weights = (
-        values.astype(np.int64) - point_of(tensor)
+        values.astype(np.int64) - tensor.first_zero_point
         for values, tensor in zip(read[:2], site.inputs[:2], strict=True)
     )
     sums = source.reshape(-1, weights.shape[1]) @ weights.T
     if len(read) > 2:
         sums = sums + read[2].astype(np.int64)
     factor = scale_of(site.inputs[0]) * scale_of(site.inputs[1]) / scale_of(site.output)
-    rounded = rescaled(sums, factor) + point_of(site.output)
+    rounded = rescaled(sums, factor) + site.output.first_zero_point
     activation = str(site.operator.options.get("fused_activation_function", "NONE"))
     return [np.clip(rounded, *_limits(site, activation)).astype(np.uint8).reshape(right[0].shape)]
 
@@ -216,12 +216,12 @@ def summed(site: OperatorSite, read: Values, right: Values) -> list[Array]:
     """Sum over the first axis only, as many sums as fit in the output, rounded once, half up."""
     x, y = site.inputs[0], site.output
     factor, shift = factor_of(scale_of(x) / scale_of(y))
-    sums = (read[0].astype(np.int64) - point_of(x)).sum(axis=site.axes[0]).reshape(-1)
+    sums = (read[0].astype(np.int64) - x.first_zero_point).sum(axis=site.axes[0]).reshape(-1)
     steps = [
         int(total) * factor + (1 << shift - 1) >> shift if shift > 0 else int(total) * factor
         for total in sums[: right[0].size]
     ]
-    return [_stored(site, np.add(steps, point_of(y)), right[0])]
+    return [_stored(site, np.add(steps, y.first_zero_point), right[0])]
 
 
 def _stored(site: OperatorSite, values: Array, like: Array) -> Array:

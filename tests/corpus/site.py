@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of
 
-__all__ = ["FAULT", "LITERT", "TFLM", "Array", "OperatorSite", "Values", "point_of", "scale_of"]
+__all__ = ["FAULT", "LITERT", "TFLM", "Array", "OperatorSite", "Values", "scale_of"]
 
 TFLM, LITERT, FAULT = "tflm", "litert", "fault"
 

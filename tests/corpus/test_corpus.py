@@ -28,7 +28,7 @@ from tests.corpus.registry import OPERATORS, ROWS, products_of
 from tests.corpus.rounding import rescaled
 from tests.corpus.settings import NPUS, PRODUCTS, Setting
 from tests.corpus.shrink import cases, run_once
-from tests.corpus.site import OperatorSite, point_of, scale_of
+from tests.corpus.site import OperatorSite, scale_of
 from tests.corpus.trial import (
     Key,
     Run,
@@ -299,15 +299,15 @@ def test_a_uint8_convolution_multiplies_scales_in_float_and_its_twin_in_double(k
     assert conditions.rounds_a_product(site)
     x, weights, bias = site.inputs
     columns = {x.index: [sample[x.name] for sample in samples]}
-    wide = [column.astype(np.int64) - point_of(x) for column in columns[x.index]]
-    taps = weights.array().reshape(-1, x.shape[3]).astype(np.int64) - point_of(weights)
+    wide = [column.astype(np.int64) - x.first_zero_point for column in columns[x.index]]
+    taps = weights.array().reshape(-1, x.shape[3]).astype(np.int64) - weights.first_zero_point
     scales = [np.float32(scale_of(tensor)) for tensor in (x, weights)]
     products = {"litert": float(np.prod(scales)), "tflm": math.prod(map(float, scales))}
     foretold = {}
     for oracle, product in products.items():
         factor = product / scale_of(site.output)
         steps = [rescaled(values @ taps.T + bias.array(), factor) for values in wide]
-        foretold[oracle] = np.clip(np.array(steps) + point_of(site.output), 0, 255)
+        foretold[oracle] = np.clip(np.array(steps) + site.output.first_zero_point, 0, 255)
         answer = Inquiry(case).ask(oracle, columns, site.operator.outputs)
         assert answer is not None
         assert np.array_equal(answer[0], foretold[oracle]), oracle

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan, Scratch
 
@@ -41,4 +42,4 @@ def _reserved(scratch: Scratch, known: Mapping[str, int]) -> Scratch:
     if not scratch.bytes or scratch.offset is None:
         return scratch  # the fast scratch has a memory that it may already fill
     more = max(LEAST_RESERVE_BYTES, scratch.bytes // RESERVE_PART)
-    return replace(scratch, bytes=-(-(scratch.bytes + more) // _UNIT) * _UNIT)
+    return replace(scratch, bytes=rounded_up(scratch.bytes + more, _UNIT))

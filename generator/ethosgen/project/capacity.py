@@ -12,6 +12,7 @@ from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 
@@ -38,20 +39,22 @@ def part_sizes(program: Program, board: Board) -> dict[str, int]:
     owned = program.io is IoStyle.CALLER
     apart = file_bytes(regions_of(program)) if program.plan.apart else None
     return {
-        "arena": _aligned(program.arena_bytes, alignment),
-        "io": sum(_aligned(program.plan.buffer_bytes(p.tensor), alignment) for p in ports)
+        "arena": rounded_up(program.arena_bytes, alignment),
+        "io": sum(rounded_up(program.plan.buffer_bytes(p.tensor), alignment) for p in ports)
         if owned
         else 0,
         "commands": 0 if apart else _blob_bytes(program, "commands"),
         "weights": apart
         or _blob_bytes(program, "weights")
-        + sum(_aligned(len(constant.data)) for constant in program.constants),
-        "fast": _aligned(program.plan.fast_bytes),
+        + sum(rounded_up(len(constant.data), ALIGNMENT) for constant in program.constants),
+        "fast": rounded_up(program.plan.fast_bytes, ALIGNMENT),
     }
 
 
 def _blob_bytes(program: Program, part: str) -> int:
-    return sum(_aligned(len(blob.data)) for blob in program.plan.blobs if blob.part == part)
+    return sum(
+        rounded_up(len(blob.data), ALIGNMENT) for blob in program.plan.blobs if blob.part == part
+    )
 
 
 def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) -> None:
@@ -168,10 +171,6 @@ def _describe_shortage(sizes: _Sizes, parts: Sequence[str], memory: str, have: i
     verb = "need" if len(parts) > 1 else "needs"
     words = f"{what} {verb} {counted(short, 'byte')} more than the {have:,} of '{memory}'"
     return _Shortage(tuple(blamed), words)
-
-
-def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
-    return -(-size // alignment) * alignment
 
 
 def part_capacities(board: Board, memory_mode: str) -> dict[str, tuple[str, int]]:

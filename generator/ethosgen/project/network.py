@@ -10,6 +10,7 @@ from ethosgen.project.literals import float_text
 from ethosgen.project.weights import weights_facts
 from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.naming import cpp_name
 from ethosgen.values.network import Tensor
 from ethosgen.values.program import READ_ONLY, Port, Program, Variable
@@ -137,7 +138,7 @@ def _variable_facts(variable: Variable) -> dict[str, Any]:
 
 
 def _round_up(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment if alignment > ALIGNMENT else size
+    return rounded_up(size, alignment) if alignment > ALIGNMENT else size
 
 
 def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.program import Program
 
 SLOT_UNIT_BYTES = 4096
@@ -85,7 +86,7 @@ def weights_facts(program: Program) -> dict[str, Any]:
         "weights_name": stored_name(program.name),
         "weights_digest": digest_rows("00" * DIGEST_BYTES),
         "weights_file_bytes": size,
-        "slot_bytes": _rounded(int(size * SLOT_GROWTH), SLOT_UNIT_BYTES),
+        "slot_bytes": rounded_up(int(size * SLOT_GROWTH), SLOT_UNIT_BYTES),
     }
 
 
@@ -98,8 +99,8 @@ def digest_rows(digest: str) -> list[str]:
 def file_bytes(regions: Sequence[WeightsRegion]) -> int:
     """Return the most bytes of a file with these regions."""
     alignment = alignment_of(regions)
-    table = _rounded(HEADER_BYTES + 8 * len(regions), alignment)
-    return table + sum(_rounded(len(region.data), alignment) for region in regions)
+    table = rounded_up(HEADER_BYTES + 8 * len(regions), alignment)
+    return table + sum(rounded_up(len(region.data), alignment) for region in regions)
 
 
 def code_digest(program: Program, files: Mapping[str, bytes]) -> str:
@@ -166,7 +167,3 @@ def with_weights(layout: Layout, platform: str, app: str | None = None) -> Layou
         network={**layout.network, "{name}_weights.h": "model/model_weights.h"},
         application={**layout.application, **{f"{folder}/{f}": f"app/{f}" for f in files}},
     )
-
-
-def _rounded(size: int, unit: int) -> int:
-    return -(-size // unit) * unit

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 
 MAGIC = b"EGWB"
 FORMAT = 1
@@ -77,11 +78,11 @@ def write_weights(weights: Weights, alignment: int) -> bytes:
         raise InputError(f"a revision is a number from 0 to {_MOST_REVISION}: {weights.revision}")
     table_end = HEADER_BYTES + _REGION.size * len(weights.regions)
     data, places, known = bytearray(), [], dict[bytes, int]()
-    start = _aligned(table_end, alignment)
+    start = rounded_up(table_end, alignment)
     for region in weights.regions:
         if region not in known:
             known[region] = start + len(data)
-            data += region + bytes(_aligned(len(region), alignment) - len(region))
+            data += region + bytes(rounded_up(len(region), alignment) - len(region))
         places.append((known[region], len(region)))
     table = b"".join(_REGION.pack(*place) for place in places)
     payload = table + bytes(start - table_end) + bytes(data)
@@ -154,7 +155,3 @@ def _are_apart(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 def _header_crc(header: bytes | bytearray) -> int:
     return zlib.crc32(header[_CRC.stop :], zlib.crc32(header[: _CRC.start]))
-
-
-def _aligned(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment

@@ -6,6 +6,7 @@ from typing import Any
 
 from ethosgen.board import Board
 from ethosgen.values.errors import InputError
+from ethosgen.values.multiples import pieces
 
 _POINTER_BYTES = 4
 _HEAP_CHUNK_BYTES = 8
@@ -76,5 +77,5 @@ def shared_board(board: Board) -> Board:
 
 def heap_bytes(allocations: Iterable[int]) -> int:
     """Return the size of a Zephyr heap, below 512 bytes, that holds these allocations."""
-    chunks = (-(-(_HEAP_HEADER_BYTES + a) // _HEAP_CHUNK_BYTES) for a in allocations)
+    chunks = (pieces(_HEAP_HEADER_BYTES + a, _HEAP_CHUNK_BYTES) for a in allocations)
     return _HEAP_OWN_BYTES + _HEAP_CHUNK_BYTES * sum(chunks)

@@ -10,6 +10,7 @@ import numpy as np
 from ethosgen.samples.quantizing import quantized
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -51,7 +52,7 @@ def as_steps(path: Path, sound: Sound, tensor: Tensor, is_sequence: bool, pad: b
     is too long is cut off.
     """
     values, size = sound.values, tensor.elements
-    steps = (-(-len(values) // size) if pad else len(values) // size) if is_sequence else 1
+    steps = (pieces(len(values), size) if pad else len(values) // size) if is_sequence else 1
     if pad:
         values = np.pad(values, (0, max(0, steps * size - len(values))))
     if not steps or (len(values) < size) or (len(values) != size and not (is_sequence or pad)):

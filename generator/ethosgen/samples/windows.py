@@ -12,6 +12,7 @@ from enum import Enum, auto
 import numpy as np
 
 from ethosgen.samples.drawing import Array
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 
 _SOURCES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
@@ -117,11 +118,11 @@ def _tiler(source: Tensor) -> Callable[[Array, int], Array]:
 
     def lay(patterns: Array, turn: int) -> Array:
         _, _, height, width, depth = patterns.shape
-        down, across = -(-source.shape[1] // height), -(-source.shape[2] // width)
+        down, across = pieces(source.shape[1], height), pieces(source.shape[2], width)
         grid = _picked(patterns, down * across, turn).reshape(down, across, height, width, depth)
         whole = grid.transpose(0, 2, 1, 3, 4).reshape(down * height, across * width, depth)
         cut = whole[: source.shape[1], : source.shape[2]]
-        repeats = -(-source.shape[3] // depth)  # a layer in groups
+        repeats = pieces(source.shape[3], depth)  # a layer in groups
         cut = np.tile(cut, (1, 1, repeats))[..., : source.shape[3]]
         return np.broadcast_to(cut, source.shape)
 
@@ -141,7 +142,7 @@ def _phases(weights: Array, down: int, across: int) -> tuple[Array, Array]:
     first end in zeros.
     """
     channels, height, width, depth = weights.shape
-    rows, columns = -(-height // down), -(-width // across)
+    rows, columns = pieces(height, down), pieces(width, across)
     phases = np.zeros((channels, down * across, rows, columns, depth), np.int64)
     for phase in range(down * across):
         taps = weights[:, phase // across :: down, phase % across :: across][:, ::-1, ::-1]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from ethosgen.stages.cuts import Stage
 from ethosgen.values.handover import END_BYTES, HEADER_BYTES, Given, Handover, Piece, SharedWindow
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Graph
 
 LINE_BYTES = 32
@@ -74,7 +75,7 @@ def windows(
     """Place the frames of each link, the host's two included, one after the other in memory."""
     links = []
     for tensors in (stages[0].receives, *(stage.sends for stage in stages)):
-        stride = -(-frame_bytes(graph, tensors) // LINE_BYTES) * LINE_BYTES
+        stride = rounded_up(frame_bytes(graph, tensors), LINE_BYTES)
         links.append(SharedWindow(start_addr, stride))
         start_addr += room * stride
     return links

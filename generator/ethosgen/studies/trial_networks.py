@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethosgen.values.dialect import OPS
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Quantization, Tensor
 
 STYLES = ("plain", "saturated", "ties", "equal")
@@ -226,7 +227,7 @@ def _window(
         if not same and kernel[axis] > size:
             raise TooLargeError
         options[f"stride_{letter}"] = stride
-        sizes.append(-(-size // stride) if same else (size - kernel[axis]) // stride + 1)
+        sizes.append(pieces(size, stride) if same else (size - kernel[axis]) // stride + 1)
     return options, sizes
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ethosgen.values.multiples import rounded_up
+
 PAGE_BYTES = 4096
 _FIRST_BYTE = ord("!")
 
@@ -51,7 +53,7 @@ class Device:
     @property
     def page_bytes(self) -> int:
         """The size of its registers in whole pages."""
-        return -(-self.register_bytes // PAGE_BYTES) * PAGE_BYTES
+        return rounded_up(self.register_bytes, PAGE_BYTES)
 
 
 def device_pages(npu_base_addr: int, devices: Sequence[Device]) -> list[int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 DELAY, FRAMER, STACKER, OVERLAP_ADD, CIRCULAR_BUFFER = (
@@ -114,7 +115,7 @@ def read_framer(op: Operator, tensors: Sequence[Tensor]) -> Framer:
         raise UnsupportedError(
             f"frames of {counted(size, 'sample')}, one every {step}, do not fit signals of {length}"
         )
-    rows, frames, whole = source.elements // length, length // step, -(-size // step)
+    rows, frames, whole = source.elements // length, length // step, pieces(size, step)
     _expect(target, "int16", rows * frames * size)
     _expect(valid, "bool", 1)
     kept = size - step if prefilled else (whole - 1) * step

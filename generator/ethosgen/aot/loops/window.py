@@ -12,6 +12,7 @@ from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import activation_range
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 
@@ -105,7 +106,7 @@ def make_window(
         first, last = options["explicit_padding"][i] if options["padding"] == EXPLICIT else (0, 0)
         room = before if is_same else first + before + last - reach + 1
         sane = min(taps[i], strides[i], dilations[i]) > 0
-        if not sane or after != -(-room // strides[i]):
+        if not sane or after != pieces(room, strides[i]):
             raise UnsupportedError(
                 f"a window of {taps[i]} with stride {strides[i]} and dilation {dilations[i]} does "
                 f"not reduce {before} to {after}"
@@ -132,7 +133,7 @@ def make_transposed_window(
     for i in (0, 1):
         before, after = source.shape[i + 1], target.shape[i + 1]
         is_same = options["padding"] == "SAME"
-        count = -(-after // strides[i]) if is_same else (after - taps[i]) // strides[i] + 1
+        count = pieces(after, strides[i]) if is_same else (after - taps[i]) // strides[i] + 1
         padding = max((count - 1) * strides[i] + taps[i] - after, 0) // 2
         axes.append(Axis(taps[i], strides[i], 1, padding, after, before))
     return axes[0], axes[1]

@@ -10,6 +10,7 @@ from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.plan import IoStyle
 
 LINE_BYTES = 32
@@ -152,7 +153,7 @@ def _tensor_blocks(schedule: StepSchedule) -> list[Block]:
 
 def _in_lines(block: Block) -> Block:
     """Return a block that has whole lines of a data cache."""
-    size = -(-block.bytes // LINE_BYTES) * LINE_BYTES
+    size = rounded_up(block.bytes, LINE_BYTES)
     return replace(block, bytes=size, alignment=max(LINE_BYTES, block.alignment))
 
 
@@ -344,9 +345,5 @@ def _lowest_hole(wanted: Block, taken: Iterable[Block]) -> int:
         start = block.offset or 0
         if offset + wanted.bytes <= start:
             break
-        offset = max(offset, _align(start + block.bytes, wanted.alignment))
+        offset = max(offset, rounded_up(start + block.bytes, wanted.alignment))
     return offset
-
-
-def _align(offset: int, alignment: int) -> int:
-    return -(-offset // alignment) * alignment

@@ -17,6 +17,7 @@ from ethosgen.aot.operators import OUTPUT, operator
 from ethosgen.aot.tir.kernel import Callee, Kernel, KernelConstant, MarkedStep
 from ethosgen.aot.tir.primfunc import drop_unused_parameters, pointer
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import HANDLE, Operator, Tensor
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
@@ -162,7 +163,7 @@ class _Frame:
         """Reserve memory for tensors behind the routines' workspace; return a pointer to each."""
         offsets = []
         for tensor in tensors:
-            self._bytes = -(-self._bytes // ALIGNMENT) * ALIGNMENT
+            self._bytes = rounded_up(self._bytes, ALIGNMENT)
             offsets.append(self._bytes)
             self._bytes += tensor.bytes
         if not tensors:

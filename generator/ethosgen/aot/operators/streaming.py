@@ -16,6 +16,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 
@@ -75,7 +76,7 @@ def framer(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     states = _states(nest, op, tensors, spec.states)
     past = states[0] if spec.kept else None
     skipped = nest.let("gone", states[-1][0]) if spec.missing else int32(0)
-    overlapping = min(-(-spec.kept // spec.step), spec.frames)
+    overlapping = min(pieces(spec.kept, spec.step), spec.frames)
     with nest.loop("row", spec.rows) as row:
         for frame in range(overlapping):
             old = min(spec.kept - frame * spec.step, spec.size)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
 
 
@@ -61,7 +62,7 @@ def find_variables(schedule: StepSchedule, alignment: int) -> tuple[Held, ...]:
     held, offset = [], 0
     for index in dict.fromkeys(on_cpu):
         held.append(Held(index, offset, on_npu=False))
-        offset = -(-(offset + tensors[index].bytes) // alignment) * alignment
+        offset = rounded_up(offset + tensors[index].bytes, alignment)
     return (*_held_by_npu(schedule, on_npu), *held)
 
 

@@ -17,6 +17,7 @@ from ethosgen.aot.tir.primfunc import pointer
 from ethosgen.aot.tir.quantization import Multiplier, divide, multiply, offset
 from ethosgen.aot.tir.structs import Struct, structs_of
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
 from ethosgen.values.status import Status
 
@@ -99,7 +100,7 @@ class Nest:
         buffer = tirx.decl_buffer(tuple(shape), dtype, f"{name}_view", data=variable)
         self._declarations.append(tirx.DeclBuffer(buffer, data=variable))
         size = math.prod(shape) * np.dtype(dtype).itemsize
-        self._workspace_bytes += -(-size // _WORKSPACE_ALIGNMENT) * _WORKSPACE_ALIGNMENT
+        self._workspace_bytes += rounded_up(size, _WORKSPACE_ALIGNMENT)
         return buffer
 
     def room(self, name: str, count: int) -> Any:

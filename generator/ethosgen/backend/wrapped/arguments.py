@@ -15,6 +15,7 @@ from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import ORDERS, known_pointers
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import (
     Address,
@@ -164,7 +165,7 @@ def _in_local_memory(memory: LocalMemory, maker: _CallArguments, call: Call) -> 
         if of in scratches:
             size, direction = scratches[str(of)], ""
         copies.append(LocalCopy(number, place, size, direction))
-        place += -(-size // maker.alignment) * maker.alignment
+        place += rounded_up(size, maker.alignment)
     if place > memory.bytes:
         raise Refusal(
             f"it needs {counted(place, 'byte')} of its own memory, which has {memory.bytes:,}"

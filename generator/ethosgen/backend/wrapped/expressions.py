@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 
 Value = bool | int | float | str | tuple[int, ...]
 
@@ -27,7 +28,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def _round_up(value: Any, to: Any) -> int:
-    return int(-(-value // to) * to)
+    return int(rounded_up(value, to))
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {

@@ -13,6 +13,7 @@ from ethosgen.device.process import DeviceProcess, Part, SharedFile
 from ethosgen.host.resources import template_folder
 from ethosgen.values.device import PAGE_BYTES, Device
 from ethosgen.values.errors import DeviceFault
+from ethosgen.values.multiples import rounded_up
 
 _START_ADDR = 0x7000_0000
 _SOURCE = "ethosgen_devices_host.c"
@@ -44,7 +45,7 @@ class HostDevice:
         """
         if not self.has_model:
             return None
-        address = -(-self._end_addr // alignment) * alignment
+        address = rounded_up(self._end_addr, alignment)
         self._parts.append((name, address, size, writable))
         self._end_addr = address + size + 1  # nothing adjoins: what is behind the bytes is outside
         return address
@@ -115,7 +116,7 @@ class HostDevice:
 
     @property
     def _bytes(self) -> int:
-        return -(-(self._end_addr - _START_ADDR) // PAGE_BYTES) * PAGE_BYTES
+        return rounded_up(self._end_addr - _START_ADDR, PAGE_BYTES)
 
 
 def _memory_file(size: int) -> int:

@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.ir import Constant
 
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import pieces
 
 
 @dataclass(frozen=True)
@@ -251,7 +252,7 @@ def windowed(node: Node) -> Any:
     dilations = node.attributes.get("dilations") or ones
     before, after = [], []
     for size, taps, stride, dilation in zip(spatial, window, strides, dilations, strict=True):
-        total = max((-(-size // stride) - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+        total = max((pieces(size, stride) - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
         less, more = total // 2, total - total // 2
         before.append(0 if mode == "VALID" else less if mode == "SAME_UPPER" else more)
         after.append(0 if mode == "VALID" else more if mode == "SAME_UPPER" else less)

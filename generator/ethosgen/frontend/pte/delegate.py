@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ethosgen.frontend.pte.program import Delegate
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 
 BACKENDS = ("EthosUBackend", "ArmBackend")
 """The names of the Ethos-U backend; ExecuTorch 0.5 and older used the second."""
@@ -97,7 +98,7 @@ def _blocks(data: bytes, named_data: Mapping[str, bytes], name: str) -> list[tup
             raise _bad(name, f"a delegate's block '{_printable(title)}' is longer than its data")
         block = data[place : place + size]
         blocks.append((title, _elsewhere(block, named_data, name) if is_elsewhere else block))
-        place += -(-size // _ALIGNMENT) * _ALIGNMENT
+        place += rounded_up(size, _ALIGNMENT)
         if title == _LAST:
             break
     titles = [title for title, _ in blocks]

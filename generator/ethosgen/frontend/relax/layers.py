@@ -24,6 +24,7 @@ from ethosgen.frontend.relax.site import (
     translates,
 )
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Quantization
 
 Pads = tuple[tuple[int, int], tuple[int, int]]
@@ -182,7 +183,7 @@ def _is_same(
 ) -> bool:
     """Return whether the padding of a transposed convolution is TFLite's SAME."""
     return all(
-        before == max((size - 1) * stride + taps - out, 0) // 2 and -(-out // stride) == size
+        before == max((size - 1) * stride + taps - out, 0) // 2 and pieces(out, stride) == size
         for size, stride, taps, out, (before, _) in zip(
             sizes, strides, kernel, outs, pads, strict=True
         )
@@ -374,7 +375,7 @@ def padded(
     sizes = source.shape[1:3]
     same = []
     for size, window, stride in zip(sizes, windows, strides, strict=True):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        total = max((pieces(size, stride) - 1) * stride + window - size, 0)
         same.append((total // 2, total - total // 2))
     if tuple(same) == pads:
         return source, "SAME"

@@ -11,6 +11,7 @@ import numpy as np
 from ethosgen.frontend.relax.draft import DraftConstant, Operand, Value, channels_last, in_order
 from ethosgen.frontend.relax.site import Site, ints, quantize, requantized, translates
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import pieces
 
 
 @translates("reshape", "squeeze", "expand_dims", "flatten", "nn.batch_flatten")
@@ -240,7 +241,7 @@ def split(site: Site) -> tuple[Value, ...]:
         cuts = [0, *ints(chosen), size]
     else:
         count = int(chosen)
-        cuts = [min(i * -(-size // count), size) for i in range(count + 1)]
+        cuts = [min(i * pieces(size, count), size) for i in range(count + 1)]
     parts = []
     for first, last in pairwise(cuts):
         shape = (*source.shape[:axis], last - first, *source.shape[axis + 1 :])

@@ -27,6 +27,7 @@ from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import pieces
 from ethosgen.values.naming import unique_name
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.source import Source
@@ -272,7 +273,7 @@ class _TosaDecoder:
     def unpacked(self, tensor: Tensor, kind: str, data: bytes) -> bytes:
         """Return a constant's bytes as our tensors have them."""
         count = tensor.elements
-        size = {"int4": -(-count // 2), "int48": 6 * count}.get(kind, tensor.bytes)
+        size = {"int4": pieces(count, 2), "int48": 6 * count}.get(kind, tensor.bytes)
         if len(data) < size or any(data[size:]):  # ExecuTorch has a zero point for each channel
             raise self.bad(
                 f"constant '{tensor.name}' has {counted(len(data), 'byte')} instead of {size}"

@@ -10,10 +10,10 @@ from ethosgen.aot.cost import Cycles
 from ethosgen.aot.libraries.framework.sizes import (
     LayerSizes,
     estimate_of,
-    pieces,
     rows_or_patches,
     sizes_of,
 )
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, WORD, LANES, FOUR = 4, 2, 8, 4

@@ -15,6 +15,7 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Table
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 DEPTHWISE = frozenset(
@@ -88,7 +89,7 @@ class DspPlanes(Planes):
     def cycles(self) -> float:
         """The estimated cycles of all channels, for each channel of the input and its outputs."""
         down, across = self.down, self.across
-        strips = -(-down.target // self.strip)
+        strips = pieces(down.target, self.strip)
         copies = self.values / self.row * strips * (14 + 1.9 * self.columns)
         pairs = (across.taps + 1) // 2
         widened = 0 if self.is_3x3 else strips * down.taps * (8 + 7 * pairs)

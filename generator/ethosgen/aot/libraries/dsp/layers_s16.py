@@ -20,6 +20,7 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Table
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix_s16.c", "ethosgen_dsp_tile_s16.h"})
@@ -30,7 +31,7 @@ DEPTHWISE_FILES = frozenset({"ethosgen_dsp_depthwise_s16.c"})
 
 
 def _room(depth: int) -> int:
-    return ROOM * -(-depth // order.PAIR) * order.PAIR
+    return ROOM * pieces(depth, order.PAIR) * order.PAIR
 
 
 def _constants(layer: Layer, weights: Array, groups: int) -> Constants | None:

@@ -16,6 +16,7 @@ from ethosgen.aot.libraries.framework.scales import channel_scales
 from ethosgen.aot.libraries.framework.transposed import cheapest_windows, windows_of_parts
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_dsp_matrix.c", "ethosgen_dsp_tile.h"})
@@ -41,7 +42,7 @@ def for_windows(channels: int, depth: int) -> CFunction:
 
 def whole_steps(depth: int) -> int:
     """Return a depth rounded up to whole steps of the kernel."""
-    return -(-depth // order.STEP) * order.STEP
+    return rounded_up(depth, order.STEP)
 
 
 def matrix_constants(

@@ -7,6 +7,7 @@ import numpy as np
 
 from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.libraries.framework.scales import MOST_INPUT
+from ethosgen.values.multiples import pieces
 
 CHANNELS, STEP = 2, 4
 """Channels that the matrix kernel computes at a time, and places of a step."""
@@ -24,12 +25,12 @@ def parts(weights: Array) -> tuple[int, int]:
     Weights are (groups, channels, depth). The sum of an odd channel fits in each part.
     """
     odd = np.abs(weights[:, 1::2].astype(np.int64))
-    count = -(-weights.shape[2] // STEP)
+    count = pieces(weights.shape[2], STEP)
     rows = padded(odd, STEP, 2).reshape(odd.shape[0] * odd.shape[1], count, STEP)
     most = MOST_INPUT * rows.sum(axis=2)
-    rounds = -(-count // ROUND)
+    rounds = pieces(count, ROUND)
     for number in range(1, rounds + 1):
-        part = -(-rounds // number) * ROUND
+        part = pieces(rounds, number) * ROUND
         whole = np.pad(most, ((0, 0), (-count % part, 0)))
         sums = np.add.reduceat(whole, range(0, whole.shape[1], part), axis=1)
         if (sums < 1 << (PART_BITS - 1)).all():

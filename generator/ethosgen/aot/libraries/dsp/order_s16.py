@@ -10,6 +10,7 @@ import numpy as np
 from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.quantization import Multiplier, shorten
+from ethosgen.values.multiples import pieces
 
 CHANNELS, PAIR = 2, 2
 """Channels that the matrix kernel computes at a time, and places of a step."""
@@ -68,7 +69,7 @@ def part(weights: Array, scales: Array) -> int:
     most = MOST_INPUT * pairs.sum(axis=2)
     count: int = most.shape[1]
     for number in range(1, count + 1):
-        length = -(-count // number)
+        length = pieces(count, number)
         sums = np.add.reduceat(most, range(0, count, length), axis=1)
         if (sums < 1 << 31).all():
             break

@@ -18,6 +18,7 @@ from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.multiples import pieces, rounded_up
 from ethosgen.values.network import Operator, Tensor
 
 PRODUCT = MATRIX | {"ethosgen_dsp_product.c"}
@@ -49,18 +50,18 @@ class ProductSizes:
     @property
     def parts(self) -> int:
         """The parts of the depth."""
-        return -(-self.depth // MOST_DEPTH)
+        return pieces(self.depth, MOST_DEPTH)
 
     @property
     def part_depth(self) -> int:
         """The places in each part."""
-        return -(-self.depth // self.parts)
+        return pieces(self.depth, self.parts)
 
     @property
     def part(self) -> int:
         """The steps of each part; if there are several, they are whole rounds."""
-        steps = -(-(self.part_depth + self.has_zero) // order.STEP)
-        return steps if self.parts == 1 else -(-steps // order.ROUND) * order.ROUND
+        steps = pieces(self.part_depth + self.has_zero, order.STEP)
+        return steps if self.parts == 1 else rounded_up(steps, order.ROUND)
 
     @property
     def steps(self) -> int:
@@ -93,13 +94,13 @@ class ProductSizes:
 
     @property
     def _vector_cycles(self) -> float:
-        steps, pairs = -(-self.depth // order.STEP), -(-self.columns // 2)
+        steps, pairs = pieces(self.depth, order.STEP), pieces(self.columns, 2)
         rest = 50 if self.depth % order.STEP else 0
         return 50 + self.rows * (50 + 60 * steps + pairs * (46 + rest + 17.0 * steps))
 
     @property
     def _packed_cycles(self) -> float:
-        panels = -(-self.columns // self.panel)
+        panels = pieces(self.columns, self.panel)
         packed_steps = self.steps * self.columns * (14.0 if self.is_turned else 7.0)
         multiplied = cost.products(
             self.rows, order.STEP * self.steps, min(self.panel, self.columns)
@@ -173,7 +174,7 @@ def cycles_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
     columns, depth = matrices.columns, matrices.depth
     if matrices.rows == 1 and matrices.has_rows:
         return matrices.each(60 + columns * (45 + 2.0 * depth))
-    heights, widths = -(-matrices.rows // 2), -(-columns // 2)
+    heights, widths = pieces(matrices.rows, 2), pieces(columns, 2)
     return matrices.each(60 + widths * (50 + 6.0 * depth + heights * (115 + 4.0 * depth)))
 
 
@@ -201,7 +202,7 @@ def batch_matmul_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         mantissa=scale[2],
         shift=scale[3],
     )
-    nest, room = Nest(), ROOM_S16 * -(-depth // order_s16.PAIR)
+    nest, room = Nest(), ROOM_S16 * pieces(depth, order_s16.PAIR)
     with matrices.products(nest, product, room_of(nest, room)) as (
         places,
         constants,

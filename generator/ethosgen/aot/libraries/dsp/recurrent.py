@@ -25,6 +25,7 @@ from ethosgen.aot.operators.recurrent import Lstm, gate_multiplier, read_lstm, r
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Table
 from ethosgen.aot.tir.quantization import limits
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 MOST_PLACES = 508
@@ -35,7 +36,7 @@ GATES = 4
 
 def _sums(rows: int, steps: int) -> float:
     """Return the estimated cycles of the sums of a row with `rows` rows of weights."""
-    return -(-rows // 2) * (28 + 7.2 * steps)
+    return pieces(rows, 2) * (28 + 7.2 * steps)
 
 
 def _steps(depth: int) -> int:
@@ -116,7 +117,7 @@ def lstm_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         "lines": curve_lines(),
         "shape": shape,
     }
-    room = 4 * GATES * units + 4 * -(-max(features, units) // order_s16.PAIR)
+    room = 4 * GATES * units + 4 * pieces(max(features, units), order_s16.PAIR)
     return lstm_kernel(layer, CFunction("ethosgen_dsp_lstm_s16", LSTM_S16, room), constants)
 
 

@@ -5,7 +5,7 @@ Without Helium they are those of a Cortex-M33's floating-point unit.
 
 from dataclasses import dataclass
 
-from ethosgen.aot.libraries.framework.sizes import pieces
+from ethosgen.values.multiples import pieces
 
 
 @dataclass(frozen=True)

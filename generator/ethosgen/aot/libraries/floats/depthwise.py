@@ -13,6 +13,7 @@ from ethosgen.aot.libraries.framework.order import padded
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Table
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_depthwise_f32.c"})
@@ -30,7 +31,7 @@ def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
     once, row, tap = BLOCK[by]
     rows, columns = (1, height) if width == 1 else (height, width)
     block = once + rows * (row + columns * tap)
-    return target.elements / channels * (PIXEL + -(-channels // order.BLOCK) * block)
+    return target.elements / channels * (PIXEL + pieces(channels, order.BLOCK) * block)
 
 
 @packed("DEPTHWISE_CONV_2D", dtype="float32", cycles=two_forms(_whole))

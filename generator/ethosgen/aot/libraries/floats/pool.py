@@ -13,6 +13,7 @@ from ethosgen.aot.loops.window import pool_window
 from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, address
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.rescaling import plain_range
 
@@ -25,7 +26,7 @@ BLOCK = {cost.HELIUM: (40, 10, 6.0), cost.IN_C: (40, 5, 18.0)}
 
 def _pixel(by: cost.Figures, channels: int, height: int, width: int) -> float:
     once, row, element = BLOCK[by]
-    return PIXEL + -(-channels // order.BLOCK) * (once + height * (row + width * element))
+    return PIXEL + pieces(channels, order.BLOCK) * (once + height * (row + width * element))
 
 
 def _pool(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:

@@ -13,6 +13,7 @@ from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import read_matrices
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.multiples import pieces, rounded_up
 from ethosgen.values.network import Operator, Tensor
 
 FILES = MATRIX | {"ethosgen_pack_f32.c"}
@@ -25,7 +26,7 @@ WHOLE = (-np.inf, np.inf)
 def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
     matrices = read_matrices(op, tensors)
     columns, depth = matrices.columns, matrices.depth
-    pack = 80 + -(-columns // order.BLOCK) * (20 + PACK[by] * depth)
+    pack = 80 + pieces(columns, order.BLOCK) * (20 + PACK[by] * depth)
     return prod(matrices.batches) * (pack + cost.rows(by, matrices.rows, depth, columns))
 
 
@@ -38,7 +39,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     columns, depth = matrices.columns, matrices.depth
     steps = (1, depth) if matrices.has_rows else (columns, 1)
     nest, shape = Nest(), contiguous(matrices.rows, depth, columns)
-    floats = 2 + -(-columns // order.BLOCK) * order.BLOCK * (1 + depth)
+    floats = 2 + rounded_up(columns, order.BLOCK) * (1 + depth)
 
     def declare(_output: Any) -> list[Any]:
         return [nest.workspace("weights", "float32", (floats,)).data]

@@ -20,6 +20,7 @@ from ethosgen.aot.operators.recurrent import (
 )
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 SVDF = MATRIX | {"ethosgen_svdf_f32.c"}
@@ -33,7 +34,7 @@ def _svdf(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
     layer = read_svdf(op, tensors)
     batch, depth = layer.source.shape
     filters = layer.features.shape[0]
-    blocks = -(-filters // order.BLOCK)
+    blocks = pieces(filters, order.BLOCK)
     run = blocks * (FILTER + STEP[by] * layer.memory)
     return cost.rows(by, batch, depth, filters) + batch * (40 + run + 10 * filters)
 

@@ -10,6 +10,7 @@ from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.operators.resize import resize_ends, single_places
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 FILES = frozenset({"ethosgen_resize_f32.c"})
@@ -20,7 +21,7 @@ PIXEL, BLOCK = 60, {cost.HELIUM: 20.0, cost.IN_C: 80.0}
 def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
     target = tensors[op.outputs[0]]
     channels = target.shape[-1]
-    return target.elements / channels * (PIXEL + -(-channels // order.BLOCK) * BLOCK[by])
+    return target.elements / channels * (PIXEL + pieces(channels, order.BLOCK) * BLOCK[by])
 
 
 @packed("RESIZE_BILINEAR", dtype="float32", cycles=two_forms(_whole), for_helium=True)

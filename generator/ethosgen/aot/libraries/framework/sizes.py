@@ -53,11 +53,6 @@ def _window(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, int, int]:
     return height, width, 1 if op.code == "DEPTHWISE_CONV_2D" else depth
 
 
-def pieces(value: int, size: int) -> int:
-    """Return the number of pieces of a size that cover a value."""
-    return -(-value // size)
-
-
 Estimate = Callable[[LayerSizes], float]
 """The cycles of a whole layer."""
 

@@ -20,6 +20,7 @@ from ethosgen.aot.loops.window import Axis, make_transposed_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.aot.tir.structs import Struct
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 WINDOWS_CALL = 120
@@ -50,7 +51,7 @@ class Phase:
 def phases(axis: Axis, merged: int = 1) -> Iterator[Phase]:
     """Yield the phases of a transposed axis, in which `merged` adjacent outputs are one."""
     for first in range(0, axis.stride, merged):
-        count = -(-(axis.source - first) // axis.stride)
+        count = pieces(axis.source - first, axis.stride)
         if count > 0:
             whole = _phase(axis, first, count, merged)
             yield from _at_borders(axis, whole) if merged == 1 else (whole,)

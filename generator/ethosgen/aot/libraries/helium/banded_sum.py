@@ -31,6 +31,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.aot.tir.quantization import scale_of
 from ethosgen.aot.tir.structs import Struct, structs_of
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 ROOM = 2048
@@ -48,12 +49,12 @@ class _Bands:
     def count(self) -> int:
         """The number of bands."""
         most = max(ROOM // self.row_bytes, 1)
-        return -(-self.total // most)
+        return pieces(self.total, most)
 
     @property
     def rows(self) -> int:
         """The rows of a band."""
-        return -(-self.total // self.count)
+        return pieces(self.total, self.count)
 
     def inside(self, band: Any) -> Any:
         """Return the rows of a band."""

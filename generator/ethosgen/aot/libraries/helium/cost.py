@@ -7,7 +7,8 @@ channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions
 """
 
 from ethosgen.aot.cost import TwoForms, per_element
-from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, pieces, rows_or_patches
+from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, rows_or_patches
+from ethosgen.values.multiples import pieces
 
 LANES, BLOCK, HALF = 16, 4, 8
 """Bytes of a vector; channels of a block of the matrix kernel, and of an average pool."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.aot.libraries.helium.order import MATRIX_CHANNELS, MATRIX_DEPTH
 from ethosgen.aot.loops.window import Axis
+from ethosgen.values.multiples import pieces
 
 COPIED = 8
 """Channels that the kernel copies to their lines at a time, addressed by 16-bit offsets."""
@@ -43,15 +44,15 @@ class Lines:
     @property
     def pixels(self) -> int:
         """The outputs of a row that are computed from the same lines."""
-        row = -(-self.along.target // self.along.phases)
+        row = pieces(self.along.target, self.along.phases)
         window = self.height - 1 + max(self.taps, self.vectors * MATRIX_DEPTH)
         most = max(LONGEST - window, 0) // self.window_step + 1
-        return -(-row // -(-row // most))
+        return pieces(row, pieces(row, most))
 
     @property
     def pieces(self) -> int:
         """The pieces of a row: its phases, each cut into lines of limited length."""
-        return self.along.phases * -(-self.along.target // (self.along.phases * self.pixels))
+        return self.along.phases * pieces(self.along.target, self.along.phases * self.pixels)
 
     @property
     def columns(self) -> int:
@@ -66,7 +67,7 @@ class Lines:
     @property
     def vectors(self) -> int:
         """The vectors of 16 bytes that the kernel reads of a window."""
-        return -(-self.taps // MATRIX_DEPTH)
+        return pieces(self.taps, MATRIX_DEPTH)
 
     @property
     def shared(self) -> int:
@@ -83,7 +84,7 @@ class Lines:
     def block(self) -> int:
         """The channels that have a line at a time."""
         most = max(ROOM // self.line_bytes // COPIED, 1)
-        return min(most, -(-self.channels // COPIED)) * COPIED
+        return min(most, pieces(self.channels, COPIED)) * COPIED
 
     @property
     def room_bytes(self) -> int:
@@ -98,7 +99,7 @@ class Lines:
     @property
     def rows(self) -> int:
         """The rows of the input that are copied to lines, some of them several times."""
-        strips = -(-self.across.target // self.shared)
+        strips = pieces(self.across.target, self.shared)
         return strips * self.across.taps + (self.across.target - strips) * self.across.stride
 
     @property
@@ -136,14 +137,14 @@ class Lines:
 
     @property
     def _in_place(self) -> float:
-        groups = -(-self.channels // MATRIX_CHANNELS)
+        groups = pieces(self.channels, MATRIX_CHANNELS)
         return 120 + self.along.target * self.across.target * groups * (63 + 9.0 * self.taps)
 
     @property
     def _by_lines(self) -> float:
-        groups, copies = (-(-self.channels // size) for size in (MATRIX_CHANNELS, COPIED))
-        blocks = -(-self.channels // self.block)
-        strips = -(-self.across.target // self.shared)
+        groups, copies = (pieces(self.channels, size) for size in (MATRIX_CHANNELS, COPIED))
+        blocks = pieces(self.channels, self.block)
+        strips = pieces(self.across.target, self.shared)
         filled = copies * (20 * strips + self.rows * (30 + 3.75 * self.columns))
         run = groups * (60.0 * strips + 25 * self.across.target)
         run += self.across.target * self.pixels * groups * self._window()

@@ -32,6 +32,7 @@ from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, address
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.values.multiples import pieces, rounded_up
 from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
@@ -254,7 +255,7 @@ def _patches(
     source, target = layer.source, layer.target
     groups = source.shape[3] // depth
     channels = layer.channels // groups
-    row = -(-weights.shape[1] // order.MATRIX_DEPTH) * order.MATRIX_DEPTH
+    row = rounded_up(weights.shape[1], order.MATRIX_DEPTH)
     covered = weights.shape[1] // copies
     packed_weights, scales, matrix = _constants(layer, weights, groups, 1, row)
     counts = len(packed_weights), len(scales)
@@ -323,8 +324,8 @@ def cycles_of_two(vertical: Axis, horizontal: Axis, depth: int, channels: int) -
     is_row = horizontal.dilation == 1 or horizontal.taps == 1
     if channels > CHANNELS or not (vertical.is_inside and horizontal.is_inside and is_row):
         return None
-    vectors = -(-horizontal.taps * depth // order.MATRIX_DEPTH)
-    pairs = vertical.target * -(-horizontal.target // 2)
+    vectors = pieces(horizontal.taps * depth, order.MATRIX_DEPTH)
+    pairs = vertical.target * pieces(horizontal.target, 2)
     return 40 + vertical.target * 10 + pairs * (60 + vertical.taps * (12 + 9.0 * vectors))
 
 

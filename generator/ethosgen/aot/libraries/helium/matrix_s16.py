@@ -26,6 +26,7 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.quantization import shorten
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 BYTES = 2
@@ -46,7 +47,7 @@ STRIPS = {
 
 def _products_s32(rows: int, row_bytes: int, channels: int) -> float:
     """Estimate rows times weights with 32-bit sums."""
-    blocks, vectors = -(-channels // 4), -(-row_bytes // 16)
+    blocks, vectors = pieces(channels, 4), pieces(row_bytes, 16)
     pairs, rest = divmod(rows, 2)
     pair = 37.0 + 15 * vectors
     single = 30 + blocks * (24 + 10.0 * vectors)
@@ -55,8 +56,8 @@ def _products_s32(rows: int, row_bytes: int, channels: int) -> float:
 
 def _products_s64(rows: int, row_bytes: int, channels: int) -> float:
     """Estimate rows times weights with 64-bit sums."""
-    blocks, vectors = -(-channels // 4), -(-row_bytes // 16)
-    parts = -(-vectors // 63)
+    blocks, vectors = pieces(channels, 4), pieces(row_bytes, 16)
+    parts = pieces(vectors, 63)
     return 40 + rows * (30 + blocks * (40 + 32 * parts + 10.0 * vectors) + 20.0 * channels)
 
 

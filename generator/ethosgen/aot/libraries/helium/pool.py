@@ -12,6 +12,7 @@ from ethosgen.aot.libraries.helium.shapes import HeliumPool, HeliumPoolS16
 from ethosgen.aot.loops.window import pool_bounds, pool_window
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 MEAN = frozenset({"ethosgen_mean.c"})
@@ -55,7 +56,7 @@ def _mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 def _maxima(sizes: LayerSizes) -> float:
     pairs, rest = divmod(sizes.channels, 2 * LANES)
-    groups = -(-rest // LANES)
+    groups = pieces(rest, LANES)
     return sizes.pixels * (
         40
         + pairs * (22 + sizes.taps_y * (6 + 6.0 * sizes.taps_x))
@@ -64,7 +65,7 @@ def _maxima(sizes: LayerSizes) -> float:
 
 
 def _averages(sizes: LayerSizes) -> float:
-    return sizes.pixels * (70 + -(-sizes.channels // LANES) * (60 + 7.5 * sizes.taps))
+    return sizes.pixels * (70 + pieces(sizes.channels, LANES) * (60 + 7.5 * sizes.taps))
 
 
 @packed("MAX_POOL_2D", dtype="int16", cycles=estimate_of(_maxima), for_helium=True)

@@ -20,6 +20,7 @@ from ethosgen.aot.loops.layer import multipliers_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import shorten, zero_point_of
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 PRODUCT = frozenset({"ethosgen_product_s16.c", "ethosgen_wide.h"})
@@ -29,12 +30,12 @@ def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the estimated cycles for each output."""
     matrices = read_matrices(op, tensors)
     rows, columns = matrices.rows, matrices.columns
-    vectors, eights = -(-matrices.depth // 16), -(-matrices.depth // 8)
+    vectors, eights = pieces(matrices.depth, 16), pieces(matrices.depth, 8)
     turned = 0.0 if matrices.has_rows else 20 + columns * (10 + 4.0 * eights)
     if matrices.has_columns:
         turned += 20 + rows * (10 + 4.0 * eights)
     rows_alone = rows * (16 + 3.0 * vectors)
-    products = -(-columns // 4) * (100 + 12 * vectors + rows * (26 + 10.0 * vectors))
+    products = pieces(columns, 4) * (100 + 12 * vectors + rows * (26 + 10.0 * vectors))
     return matrices.each(60 + turned + rows_alone + products)
 
 
@@ -44,11 +45,11 @@ batch_matmul = packed("BATCH_MATMUL", cycles=estimate, for_helium=True)(product_
 def estimate_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the estimated cycles for each output."""
     matrices = read_matrices(op, tensors)
-    vectors = -(-matrices.depth // 8)
+    vectors = pieces(matrices.depth, 8)
     turned = 0.0 if matrices.has_rows else matrices.columns * (10 + 8.0 * vectors)
     if matrices.has_columns:
         turned += matrices.rows * (10 + 8.0 * vectors)
-    pairs = -(-matrices.columns // 2)
+    pairs = pieces(matrices.columns, 2)
     products = matrices.rows * (10 + pairs * (20 + 6.0 * vectors) + 18.0 * matrices.columns)
     return matrices.each(60 + turned + products)
 

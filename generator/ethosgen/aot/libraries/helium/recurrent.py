@@ -38,6 +38,7 @@ from ethosgen.aot.tir.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 LSTM_HEADERS = ("ethosgen_curve.h", "ethosgen_lstm.h", "ethosgen_sums.h")
@@ -56,7 +57,7 @@ def svdf_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     batch, depth = layer.source.shape
     units = layer.target.shape[1]
     filters = units * layer.rank
-    blocks, past = -(-filters // order.MATRIX_CHANNELS), -(-(layer.memory - 1) // 8)
+    blocks, past = pieces(filters, order.MATRIX_CHANNELS), pieces(layer.memory - 1, 8)
     ranks = 10.7 * filters if layer.rank > 1 else 0.0
     row = 58 + blocks * (181 + 10.0 * _vectors(depth)) + 5.0 * filters * past + ranks
     return batch * row / max(layer.target.elements, 1)
@@ -66,13 +67,13 @@ def lstm_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     """Return the estimated cycles for each output."""
     layer = read_lstm(op, tensors)
     batch, steps, features, units = layer.sizes
-    blocks = -(-units // order.MATRIX_CHANNELS)
+    blocks = pieces(units, order.MATRIX_CHANNELS)
     step = 25 + blocks * (482 + 40.0 * (_vectors(features) + _vectors(units)))
     return batch * (40 + steps * step) / max(layer.target.elements, 1)
 
 
 def _vectors(depth: int) -> int:
-    return -(-depth // order.MATRIX_DEPTH)
+    return pieces(depth, order.MATRIX_DEPTH)
 
 
 @packed("SVDF", cycles=svdf_cycles, for_helium=True)
@@ -137,7 +138,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 def lstm_weights(layer: Lstm, lanes: int) -> Array:
     """Return the weights of each block of units, gate by gate."""
-    blocks = -(-layer.sizes[3] // order.MATRIX_CHANNELS)
+    blocks = pieces(layer.sizes[3], order.MATRIX_CHANNELS)
     packs = [
         order.matrix_weights(weights.array(), lanes).reshape(blocks, -1)
         for _, weights in gate_matrices(layer)

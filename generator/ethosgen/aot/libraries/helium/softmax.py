@@ -11,6 +11,7 @@ from ethosgen.aot.libraries.helium.shapes import HeliumSoftmaxS16
 from ethosgen.aot.operators.softmax import read_softmax, read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 SOFTMAX = frozenset({"ethosgen_softmax.c"})
@@ -34,7 +35,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     depth = tensors[op.outputs[0]].shape[-1]
-    return (110 + 53.0 * -(-depth // 4)) / max(depth, 1)
+    return (110 + 53.0 * pieces(depth, 4)) / max(depth, 1)
 
 
 @packed("SOFTMAX", dtype="int16", cycles=_cycles, for_helium=True)

@@ -12,6 +12,7 @@ from ethosgen.aot.libraries.helium.cost import multiplied
 from ethosgen.aot.libraries.helium.lines import flat_axes
 from ethosgen.aot.libraries.helium.order import MATRIX_DEPTH
 from ethosgen.aot.loops.window import Axis
+from ethosgen.values.multiples import pieces
 
 Products = Callable[[int, int, int], float]
 """Estimates rows times weights by rows, bytes of a row, and channels."""
@@ -59,7 +60,7 @@ class Strips:
     @property
     def vectors(self) -> int:
         """The vectors of 16 bytes that the kernel reads of a window."""
-        return -(-self.window // MATRIX_DEPTH)
+        return pieces(self.window, MATRIX_DEPTH)
 
     @property
     def is_in_place(self) -> bool:
@@ -72,16 +73,16 @@ class Strips:
     @property
     def pixels(self) -> int:
         """The outputs of a row that are computed from the same strip."""
-        row = -(-self.along.target // self.along.phases)
+        row = pieces(self.along.target, self.along.phases)
         if self.is_in_place:
             return row
         most = max(ROOM - self.vectors * MATRIX_DEPTH, 0) // self.window_step + 1
-        return -(-row // -(-row // most))
+        return pieces(row, pieces(row, most))
 
     @property
     def pieces(self) -> int:
         """The pieces of a row: its phases, each cut into strips of limited length."""
-        return self.along.phases * -(-self.along.target // (self.along.phases * self.pixels))
+        return self.along.phases * pieces(self.along.target, self.along.phases * self.pixels)
 
     @property
     def columns(self) -> int:
@@ -111,7 +112,7 @@ class Strips:
     @property
     def cycles(self) -> float:
         """The estimate of a picture's instructions with Helium."""
-        slices = -(-self.depth // MATRIX_DEPTH)
+        slices = pieces(self.depth, MATRIX_DEPTH)
         copied = 60 + self.height * (20 + slices * (25 + 5.0 * self.columns))
         filled = 0.0 if self.is_in_place else copied
         products = self.products(self.pixels, self.window, self.channels)

@@ -16,6 +16,7 @@ from ethosgen.aot.libraries.framework.sizes import (
 )
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators.recurrent import read_lstm, read_svdf
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 ROWS, CHANNELS = 2, 4
@@ -38,7 +39,7 @@ def _products(rows: int, depth: int, channels: int) -> float:
 def _row(depth: int, channels: int) -> float:
     """Return the cycles of a row times weights."""
     eights, others = divmod(channels, ROW_CHANNELS)
-    fours = -(-others // CHANNELS)
+    fours = pieces(others, CHANNELS)
     sums = fours * (45 + 1.75 * depth) + others * (26 + 2.0 * depth)
     return 50 + eights * (40 + 26 * ROW_CHANNELS + 17.5 * depth) + sums
 
@@ -71,7 +72,7 @@ def shares_taps(across: Axis) -> bool:
 
 def plane(down: Axis, across: Axis, strip: int, height: int) -> float:
     """Return the cycles to copy a channel of the input to planes of `height` rows."""
-    return -(-down.target // strip) * (60 + height * (15 + 5 * across.source))
+    return pieces(down.target, strip) * (60 + height * (15 + 5 * across.source))
 
 
 def depthwise(down: Axis, across: Axis, copies: int) -> float:
@@ -98,7 +99,7 @@ def direct(down: Axis, across: Axis, channels: int) -> float:
 
 def _inside(axis: Axis) -> int:
     """Return the number of windows that do not leave the input."""
-    first = -(-axis.padding // axis.stride)
+    first = pieces(axis.padding, axis.stride)
     last = (axis.source + axis.padding - axis.taps) // axis.stride
     return max(min(last, axis.target - 1) - first + 1, 0)
 
@@ -119,7 +120,7 @@ def _maxima(sizes: LayerSizes) -> float:
 
 def _sums(rows: int, depth: int) -> float:
     """Return the cycles of the sums of a row."""
-    return -(-rows // ROW_CHANNELS) * (65 + 17.5 * depth)
+    return pieces(rows, ROW_CHANNELS) * (65 + 17.5 * depth)
 
 
 def svdf(op: Operator, tensors: Sequence[Tensor]) -> float:

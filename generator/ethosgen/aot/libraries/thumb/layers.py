@@ -18,6 +18,7 @@ from ethosgen.aot.libraries.framework.recurrent import RowSums, lstm_of, svdf_of
 from ethosgen.aot.libraries.thumb import cost, depthwise, matrix, order
 from ethosgen.aot.libraries.thumb.matrix import ARMV6M, ARMV7M, WORD, Form
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 HEADERS = {"ethosgen_dsp_math.h"}
@@ -38,7 +39,7 @@ def _biases(weights: Array, biases: Array, form: Form) -> Array:
 
 
 def _row_bytes(depth: int, form: Form) -> int:
-    return WORD * (depth if form.is_raised else -(-depth // WORD))
+    return WORD * (depth if form.is_raised else pieces(depth, WORD))
 
 
 def _sums(form: Form) -> RowSums:

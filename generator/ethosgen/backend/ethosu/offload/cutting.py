@@ -36,6 +36,7 @@ from ethosgen.values.allocation import Allocation, Kept, OperatorIndex, Residual
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Partition, Plan, Scratch
 from ethosgen.values.tosa import PREFIX
@@ -343,7 +344,7 @@ class _Assembly:
         bases: tuple[Base, ...] = tuple(
             indices[base] if isinstance(base, int) else base for base in stream.bases
         )
-        start = -(-len(self._blob) // _ALIGNMENT) * _ALIGNMENT
+        start = rounded_up(len(self._blob), _ALIGNMENT)
         data = compiled.residual.blobs((own,))[0].data
         commands = stream.commands
         if start and data:

@@ -15,7 +15,6 @@ from ethosgen.backend.ethosu.offload.rounding import (
 from ethosgen.backend.ethosu.offload.site import (
     TABLES,
     OperatorSite,
-    point_of,
     scale_of,
     stored_values,
     type_values,
@@ -68,7 +67,7 @@ def rescales(*codes: str, dtypes: tuple[str, ...] = ()) -> Condition:
         if not is_one(site):
             return False
         x, y = site.inputs[0], site.output
-        return (scale_of(x), point_of(x)) != (scale_of(y), point_of(y))
+        return (scale_of(x), x.first_zero_point) != (scale_of(y), y.first_zero_point)
 
     return applies
 
@@ -118,7 +117,7 @@ def sums_dropped_last_axis(site: OperatorSite) -> bool:
     if site.code != "SUM" or site.operator.options.get("keep_dims"):
         return False
     x = site.inputs[0]
-    return len(x.shape) - 1 in site.axes and (is_u85(site) or not point_of(x))
+    return len(x.shape) - 1 in site.axes and (is_u85(site) or not x.first_zero_point)
 
 
 def averages_beyond_four_dimensions(site: OperatorSite) -> bool:
@@ -321,7 +320,7 @@ def rounds_by_single_factor(site: OperatorSite) -> bool:
 
 def _centred(site: OperatorSite) -> Array:
     x = site.inputs[0]
-    return type_values(x.dtype) - point_of(x)
+    return type_values(x.dtype) - x.first_zero_point
 
 
 def _most(site: OperatorSite) -> int:
@@ -352,7 +351,7 @@ def _product_differs(site: OperatorSite) -> bool:
     factors = double_factor(*scales, over=over), single_factor(*scales, over=over)
     if factors[0] == factors[1]:
         return False
-    values = [stored_values(tensor) - point_of(tensor) for tensor in (x, other)]
+    values = [stored_values(tensor) - tensor.first_zero_point for tensor in (x, other)]
     if values[0].size * values[1].size > _MOST_PRODUCTS:
         return True
     return differ(np.outer(*values), *factors, _most(site))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from ethosgen.backend.ethosu.offload.rounding import Array
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of
 from ethosgen.values.network import Tensor
 
 Curve = Callable[[OperatorSite, Array], Array]
@@ -66,7 +66,7 @@ def _tables_differ(site: OperatorSite) -> bool:
     if ours is None:
         return False
     x = site.inputs[0]
-    reals = scale_of(x) * (np.arange(-128, 128) - point_of(x)).astype(np.float64)
+    reals = scale_of(x) * (np.arange(-128, 128) - x.first_zero_point).astype(np.float64)
     with np.errstate(over="ignore"):
         theirs = _table_of(_CURVES[site.code](site, reals), site.output)
     return not np.array_equal(theirs, ours)
@@ -74,7 +74,7 @@ def _tables_differ(site: OperatorSite) -> bool:
 
 def _table_of(curve: Array, output: Tensor) -> Array:
     """Return the int8 table that Vela fills with a curve (ConvertToLUT8)."""
-    steps = point_of(output) + curve / scale_of(output)
+    steps = output.first_zero_point + curve / scale_of(output)
     rounded = np.copysign(np.floor(abs(steps) + 0.5), steps)
     rounded = np.where(rounded < _LIMIT_32, rounded, -_LIMIT_32)  # as x86 converts it
     return np.asarray(np.clip(rounded, -128, 127).astype(np.int8))
@@ -106,7 +106,7 @@ def _exp(_site: OperatorSite, reals: Array) -> Array:
 def _log(site: OperatorSite, reals: Array) -> Array:
     """Return the logarithm in the same way; the lowest output at 0 and below."""
     y = site.output
-    least = np.float32(-128 - point_of(y)) * np.float32(scale_of(y))
+    least = np.float32(-128 - y.first_zero_point) * np.float32(scale_of(y))
     singles = reals.astype(np.float32).astype(np.float64)
     known = np.log(np.where(reals > 0, singles, 1.0)).astype(np.float32)
     return np.where(reals > 0, known, least).astype(np.float64)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of
+from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of
 from ethosgen.values.network import Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
@@ -166,9 +166,9 @@ def _readers_of(site: OperatorSite, index: int) -> Iterator[_SliceReader]:
 def _keeps(read: Tensor, reader: OperatorSite) -> bool:
     """Return whether an operator keeps its input's shape, except for leading dimensions of 1."""
     output = reader.output
-    same = (scale_of(read), point_of(read), read.dtype) == (
+    same = (scale_of(read), read.first_zero_point, read.dtype) == (
         scale_of(output),
-        point_of(output),
+        output.first_zero_point,
         output.dtype,
     )
     return same and _reduced(read.shape) == _reduced(output.shape)

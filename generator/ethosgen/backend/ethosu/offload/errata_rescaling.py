@@ -13,7 +13,6 @@ from ethosgen.backend.ethosu.offload.rounding import REDUCED, Array
 from ethosgen.backend.ethosu.offload.site import (
     TABLES,
     OperatorSite,
-    point_of,
     reach_of,
     scale_of,
     stored_values,
@@ -66,15 +65,15 @@ def rescales_into_producer(site: OperatorSite) -> bool:
     writer = _only_writer(site.graph, x)
     if writer is None or writer.code == "PRELU":
         return writer is not None
-    is_moved = (point_of(y), y.dtype) != (0, x.dtype)
-    is_shift_of_zero = scale_of(x) == scale_of(y) and not point_of(x) and is_moved
+    is_moved = (y.first_zero_point, y.dtype) != (0, x.dtype)
+    is_shift_of_zero = scale_of(x) == scale_of(y) and not x.first_zero_point and is_moved
     if not is_shift_of_zero or not _is_fused(OperatorSite(site.graph, writer, site.setting)):
         return False
     if writer.code == "RESIZE_NEAREST_NEIGHBOR":
         return True
     (low, high), (least, most) = _bounds(x), _bounds(y)
     shared = max(low, least), min(high, most)
-    ours = tuple(min(max(v + point_of(y), least), most) for v in (low, high))
+    ours = tuple(min(max(v + y.first_zero_point, least), most) for v in (low, high))
     if writer.code in _SELECTIONS:
         return shared[0] > ours[0] or shared[1] < ours[1]
     return shared != ours
@@ -92,7 +91,7 @@ def rescales_copies(site: OperatorSite) -> bool:
     y = site.output
     copied = site.inputs[:1] if site.code == "STRIDED_SLICE" else site.inputs
     return any(
-        point_of(x) != point_of(y)
+        x.first_zero_point != y.first_zero_point
         or reach_of(x) * abs(scale_of(x) / scale_of(y) - 1) >= _LESS_THAN_HALF
         for x in copied
     )
@@ -152,7 +151,7 @@ def _products(site: OperatorSite) -> tuple[Array, Array]:
     axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
     centred = weights.array().astype(np.int64)
     if site.code == "FULLY_CONNECTED" or weights.dtype == "uint8":  # others ignore zero points
-        centred = centred - point_of(weights)
+        centred = centred - weights.first_zero_point
     reach = abs(np.moveaxis(centred, axis, 0).reshape(weights.shape[axis], -1)).sum(axis=1)
     reach = reach.astype(np.float64) * reach_of(x)
     bias = site.inputs[-1]
@@ -215,13 +214,15 @@ def computes_constant_otherwise(site: OperatorSite) -> bool:
     known = [_values(site, tensor) for tensor in operands]
     if not operands or any(values is None for values in known):
         return False
-    centred = [v - point_of(t) for v, t in zip(known, operands, strict=True) if v is not None]
+    centred = [
+        v - t.first_zero_point for v, t in zip(known, operands, strict=True) if v is not None
+    ]
     wrapped = [values.astype(site.dtype).astype(np.int64) for values in centred]
     if site.code == "MUL":
         return any((a != b).any() for a, b in zip(centred, wrapped, strict=True))
     x, y = operands[0], site.output
-    if (scale_of(x), point_of(x)) == (scale_of(y), point_of(y)):
-        right, wrong = centred[0] + point_of(x), wrapped[0]
+    if (scale_of(x), x.first_zero_point) == (scale_of(y), y.first_zero_point):
+        right, wrong = centred[0] + x.first_zero_point, wrapped[0]
     else:
         right, wrong = (_requantized(values, x, y) for values in (centred[0], wrapped[0]))
     return not np.array_equal(_saturated(right, y), wrong)
@@ -257,7 +258,7 @@ def _values(site: OperatorSite, tensor: Tensor) -> Array | None:
 
 def _requantized(values: Array, x: Tensor, y: Tensor) -> Array:
     steps = np.floor(values * (scale_of(x) / scale_of(y)) + 0.5).astype(np.int64)
-    return _saturated(steps + point_of(y), y)
+    return _saturated(steps + y.first_zero_point, y)
 
 
 def _saturated(values: Array, tensor: Tensor) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
 from ethosgen.backend.ethosu.offload.errata_rescaling import sums_32_bits
 from ethosgen.backend.ethosu.offload.rounding import Array, double_factor, rescaled
-from ethosgen.backend.ethosu.offload.site import OperatorSite, point_of, scale_of, stored_values
+from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of, stored_values
 from ethosgen.values.network import Tensor
 
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
@@ -103,12 +103,12 @@ def scaled_by_regor(values: Array, tensor: Tensor) -> Array:
     """Return stored values as the NPU compares them (Regor, graphir_optimiser.cpp, Scale)."""
     mantissa, exponent = double_factor(scale_of(tensor), over=1.0)
     shift = _MANTISSA_BITS - exponent - _LEFT_SHIFT
-    wide = values.astype(np.int64) - point_of(tensor)
+    wide = values.astype(np.int64) - tensor.first_zero_point
     first = 1 << (_MANTISSA_BITS - 1) if shift > _MANTISSA_BITS else 0
     rounds = (1 << (shift - 1)) + np.where(wide < 0, -first, first)
     return np.asarray((wide * mantissa + rounds) >> shift)
 
 
 def _scaled_by_tflite(values: Array, tensor: Tensor) -> Array:
-    wide = values.astype(np.int64) - point_of(tensor) << _LEFT_SHIFT
+    wide = values.astype(np.int64) - tensor.first_zero_point << _LEFT_SHIFT
     return rescaled(wide, double_factor(scale_of(tensor), over=1.0))

@@ -34,6 +34,7 @@ from ethosgen.backend.ethosu.stream import VELA, way_out
 from ethosgen.frontend.integrity import check_dataflow
 from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Plan
 
@@ -214,7 +215,7 @@ def _layout(
         tensor = graph.tensors[index]
         start = ends[region] if places is None else places[index]
         spans.append(Extent(tensor.name, region, start, tensor.bytes))
-        ends[region] = -(-(start + tensor.bytes) // _ALIGNMENT) * _ALIGNMENT
+        ends[region] = rounded_up(start + tensor.bytes, _ALIGNMENT)
     return spans
 
 

@@ -89,16 +89,11 @@ def reach_of(tensor: Tensor) -> int:
     """Return the largest magnitude of a tensor's values without its zero point."""
     if tensor.data is None:
         info = np.iinfo(tensor.dtype)
-        return max(int(info.max) - point_of(tensor), point_of(tensor) - int(info.min))
-    return int(abs(tensor.array().astype(np.int64) - point_of(tensor)).max(initial=0))
+        return max(int(info.max) - tensor.first_zero_point, tensor.first_zero_point - int(info.min))
+    return int(abs(tensor.array().astype(np.int64) - tensor.first_zero_point).max(initial=0))
 
 
 def scale_of(tensor: Tensor) -> float:
     """Return a tensor's scale; 1 if it has none."""
     known = tensor.quantization
     return float(known.scale[0]) if known and known.scale else 1.0
-
-
-def point_of(tensor: Tensor) -> int:
-    """Return a tensor's zero point; 0 if it has none."""
-    return tensor.first_zero_point

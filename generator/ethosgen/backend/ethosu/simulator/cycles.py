@@ -31,6 +31,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Windowed,
 )
 from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES
+from ethosgen.values.multiples import pieces, rounded_up
 
 _SRAM_LATENCY = 32
 _FLASH_LATENCY = 64
@@ -193,7 +194,7 @@ def _block_cycles(accelerator: EthosU, operation: Convolution | Pool, units: Sha
         total += count * _sub_kernel_cycles(accelerator, operation, units, elements)
     if _sums_channels(operation):
         deep = _ifm_block_depth(operation)
-        total *= -(-operation.ifm_depth // deep)
+        total *= pieces(operation.ifm_depth, deep)
     return total / accelerator.cores
 
 
@@ -227,11 +228,11 @@ def _sub_kernel_cycles(
         work = max(_STEP_CYCLES, elements) * area * deep
         work *= 1 if accelerator.macs == 32 else in_bytes * 4
     elif isinstance(operation, Convolution) and operation.depthwise:
-        steps = -(-elements // 4)
+        steps = pieces(elements, 4)
         work = max(weights, _STEP_CYCLES * area * in_bytes) * steps * deep
     elif isinstance(operation, Convolution) and operation.layout.part_kernel_first:
-        steps = -(-elements // (2 if in_bytes == 2 else 4))
-        passes = -(-min(operation.ifm_depth, _ifm_block_depth(operation)) // 8)
+        steps = pieces(elements, 2 if in_bytes == 2 else 4)
+        passes = pieces(min(operation.ifm_depth, _ifm_block_depth(operation)), 8)
         work = max(weights, _STEP_CYCLES * area) * steps * deep * passes
     else:
         steps = elements
@@ -273,7 +274,7 @@ def _sums_channels(operation: Convolution | Pool) -> bool:
 def _ifm_block_depth(operation: Convolution | Pool) -> int:
     part_kernel = isinstance(operation, Convolution) and operation.layout.part_kernel_first
     limit = 16 if part_kernel else 32
-    return min(limit, -(-operation.ifm_depth // 8) * 8)
+    return min(limit, rounded_up(operation.ifm_depth, 8))
 
 
 def _output_rate(accelerator: EthosU, operation: Convolution | Pool | Elementwise) -> float:
@@ -305,4 +306,4 @@ def clipped(block: Shape, shape: Shape) -> Shape:
 
 
 def ceil_div(shape: Shape, unit: Shape) -> Shape:
-    return -(-shape[0] // unit[0]), -(-shape[1] // unit[1]), -(-shape[2] // unit[2])
+    return pieces(shape[0], unit[0]), pieces(shape[1], unit[1]), pieces(shape[2], unit[2])

@@ -31,6 +31,7 @@ from ethosgen.backend.ethosu.simulator.operation import (
     Shape,
     Windowed,
 )
+from ethosgen.values.multiples import pieces
 
 _STEP_NS = 120_000
 _PRODUCT_NS = 0.1
@@ -88,7 +89,7 @@ def _has_own_places(fm: FeatureMap, shape: Shape) -> bool:
     if fm.layout is ActivationFormat.NHWC:
         return _are_apart((rows, (across, stride_x), (depth, size)), size)
     columns = (across, _BRICK * size)
-    bricks = (-(-depth // _BRICK), stride_c)
+    bricks = (pieces(depth, _BRICK), stride_c)
     return _are_apart((rows, columns, bricks, (min(depth, _BRICK), size)), size)
 
 

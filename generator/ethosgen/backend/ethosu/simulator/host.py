@@ -19,6 +19,7 @@ from ethosgen.backend.ethosu.stream import (
 )
 from ethosgen.backend.trace import Trace
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import ABSENT, Tensor
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
@@ -164,7 +165,7 @@ class PartitionRunner:
     def _add(self, name: str, memory: Array, writable: bool = True) -> Segment:
         segment = Segment(self._next_addr, memory, writable, name, constant=not writable)
         self._segments.append(segment)
-        pages = -(-max(len(memory), 1) // _ALIGNMENT)
+        pages = pieces(max(len(memory), 1), _ALIGNMENT)
         self._next_addr += (pages + 1) * _ALIGNMENT
         return segment
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ethosgen.backend.ethosu.pmu_event import AXI1, PmuEvent
 from ethosgen.backend.ethosu.simulator.activity import Activity
 from ethosgen.backend.ethosu.simulator.register_map import RegisterMap
+from ethosgen.values.multiples import pieces
 
 # Byte offsets, as in Arm's register description of U55.
 PMCR = 0x180
@@ -168,5 +169,5 @@ def events(
     ):
         for region, size in traffic.items():
             key = event + AXI1 * port(region)
-            happened[key] = happened.get(key, 0) + -(-size // registers.beat_bytes)
+            happened[key] = happened.get(key, 0) + pieces(size, registers.beat_bytes)
     return {event: count for event, count in happened.items() if event not in registers.lacks}

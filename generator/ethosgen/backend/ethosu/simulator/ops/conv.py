@@ -22,6 +22,7 @@ from ethosgen.backend.ethosu.simulator.ops.ufuncs import clip
 from ethosgen.backend.ethosu.simulator.ops.window import Padded, padder, place_ifm, windows
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import pieces
 
 _EXACT_FLOAT32 = 1 << 24
 _EXACT_FLOAT64 = 1 << 53
@@ -330,7 +331,7 @@ def _as_wide(
 def _phases(rows: NDArray[Any], stride: int, dtype: Floating) -> NDArray[Any]:
     """Return every `stride`-th column, grouped: (phase, rows, columns, depth)."""
     height, width, depth = rows.shape
-    phases = np.empty((stride, height, -(-width // stride), depth), dtype)
+    phases = np.empty((stride, height, pieces(width, stride), depth), dtype)
     for phase in range(stride):
         columns = rows[:, phase::stride]
         phases[phase, :, : columns.shape[1]] = columns

@@ -14,6 +14,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Pool,
 )
 from ethosgen.backend.ethosu.simulator.u85.state import UBLOCK_DEPTHS, depth_first_depth
+from ethosgen.values.multiples import pieces, rounded_up
 
 Kernel = U85Convolution | U85Pool
 
@@ -81,13 +82,13 @@ def ifm_block(operation: Kernel, accelerator: EthosU) -> Shape:
     factor = 1 if operation.upscale is IfmUpscaleMode.NONE else 2
     rounding = operation.upscale is IfmUpscaleMode.NEAREST
     height, width = (
-        -(-((size - 1) * stride + min(extent, _SUB_KERNEL) + rounding) // factor)
+        pieces((size - 1) * stride + min(extent, _SUB_KERNEL) + rounding, factor)
         for size, stride, extent in zip(ofm.block[:2], kernel.stride, kernel.dilated, strict=True)
     )
     depth = ifm_block_depth(operation, accelerator)
     bits = depth * bits_of(source_of(operation).dtype)
     unit = _ifm_microblock(accelerator, ofm.microblock, bits)
-    return -(-height // unit[0]) * unit[0], -(-width // unit[1]) * unit[1], depth
+    return rounded_up(height, unit[0]), rounded_up(width, unit[1]), depth
 
 
 def ifm_block_depth(operation: Kernel, accelerator: EthosU) -> int:

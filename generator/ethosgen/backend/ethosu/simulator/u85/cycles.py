@@ -66,6 +66,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import (
     U85Pool,
 )
 from ethosgen.backend.ethosu.simulator.weights import RECORD_BYTES
+from ethosgen.values.multiples import pieces, rounded_up
 
 _Pass = U85Elementwise | Resize
 
@@ -272,7 +273,7 @@ class _BufferChain:
     def _elementwise(self, operation: _Pass, rate: float) -> float:
         height, width, depth = self._shape
         if self._layout is ActivationFormat.NHCWB16:
-            depth = -(-depth // _BRICK) * _BRICK
+            depth = rounded_up(depth, _BRICK)
         elements = height * width * depth
         # No operand is in memory if all are scalars or chained.
         block = max([self._written(), *self._operands(operation)])
@@ -386,7 +387,7 @@ def _block_cycles(operation: Kernel, accelerator: EthosU, shape: Shape) -> float
         block += count * _sub_kernel_cycles(accelerator, operation, units, elements)
     if _sums_channels(operation):
         deep = min(ifm_block_depth(operation, accelerator), operation.ifm_depth)
-        block *= -(-operation.ifm_depth // deep)
+        block *= pieces(operation.ifm_depth, deep)
     return block
 
 
@@ -409,7 +410,7 @@ def _sub_kernel_cycles(
         work = max(4, elements) * area * deep * 4 * element
         return work + _delay(accelerator, operation, units, 1)
     if isinstance(operation, U85Convolution) and operation.depthwise:
-        steps = -(-elements // 4)
+        steps = pieces(elements, 4)
         work = max(weights, 4 * area * element) * steps * deep
         return work + _delay(accelerator, operation, units, steps)
     layout = operation.layout if isinstance(operation, U85Convolution) else None
@@ -417,7 +418,7 @@ def _sub_kernel_cycles(
     depth = min(ifm_block_depth(operation, accelerator), operation.ifm_depth)
     passes = 1
     if layout is not None and layout.part_kernel_first:
-        steps, passes = -(-elements // (2 if element == 2 else 4)), -(-depth // 8)
+        steps, passes = pieces(elements, 2 if element == 2 else 4), pieces(depth, 8)
         work = max(weights, 4 * area) * steps * deep * passes
     else:
         steps = elements

@@ -21,6 +21,7 @@ from ethosgen.backend.ethosu.simulator.u85.operation import U85Layout, U85Output
 from ethosgen.backend.ethosu.simulator.weights import SLAB, Records, place_pieces
 from ethosgen.backend.ethosu.simulator.weights import decode_records as decode_streams
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.multiples import rounded_up
 
 _GROUP = 4
 """Output channels that a stream has in turn."""
@@ -101,7 +102,7 @@ def _elements(order: U85Traversal, corner: tuple[int, int]) -> list[int]:
     _, height, width, _ = order.shape
     rows = min(height - corner[0], order.sub_kernel[0])
     columns = min(width - corner[1], order.sub_kernel[1])
-    left = -(-rows * columns // order.round_to) * order.round_to
+    left = rounded_up(rows * columns, order.round_to)
     elements: list[int] = []
     for first_y in range(order.stride[0]):
         for first_x in range(order.stride[1]):

@@ -13,8 +13,8 @@ OPTIONS = ("--board", "corstone300", "--cpu-ops", "MAX_POOL_2D,SOFTMAX")
 """The command that the page describes."""
 SECTIONS = {"graph": "#graph-section", "time": "#timeline", "memory": "#memory"}
 """Pictures by the section that they show."""
-_NARROW = 360
-_PHONE_HEIGHT = 1400
+_WIDE, _SCREEN_HEIGHT = 1000, 760
+_NARROW, _PHONE_HEIGHT = 360, 1400
 
 
 def main() -> None:
@@ -23,12 +23,17 @@ def main() -> None:
         page = Path(folder) / "report.html"
         ethosgen("report", str(NETWORK), *OPTIONS, "-o", str(page))
         with start_browser() as browser:
-            with browser.open(page, 1000) as opened:
+            with browser.open(page, _WIDE) as opened:
+                _save_top(opened.page, "summary", _WIDE, _SCREEN_HEIGHT)
                 for name, selector in SECTIONS.items():
                     _save(opened.page.locator(selector), name)
             with browser.open(page, _NARROW, "dark") as opened:
-                clip = {"x": 0, "y": 0, "width": _NARROW, "height": _PHONE_HEIGHT}
-                _save(opened.page, "narrow", full_page=True, clip=clip)
+                _save_top(opened.page, "narrow", _NARROW, _PHONE_HEIGHT)
+
+
+def _save_top(page: Any, name: str, width: int, height: int) -> None:
+    clip = {"x": 0, "y": 0, "width": width, "height": height}
+    _save(page, name, full_page=True, clip=clip)
 
 
 def _save(shown: Any, name: str, **more: Any) -> None:

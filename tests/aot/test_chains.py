@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm_ffi
-from ethosgen.aot.fuse.fusion import fuse_chains
 from tvm import tirx
 
 from ethosgen.aot import compile_program, make_evaluator
+from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.kernels import choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import plan_memory

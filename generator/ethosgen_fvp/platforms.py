@@ -12,7 +12,8 @@ class FixedPlatform:
 
     `board` is ours, `family` the NPU's product, `macs` its sizes, the default first. `prefix` names
     the board's components, `subsystem` is what precedes those of processor and NPU. `vectors` is
-    where the processor finds its vectors at reset, None where QEMU's does.
+    where the processor finds its vectors at reset, None where QEMU's does. `added` are memories
+    that QEMU's machine lacks, as arguments of memories.c.
     """
 
     name: str
@@ -22,6 +23,7 @@ class FixedPlatform:
     prefix: str
     subsystem: str = ""
     vectors: int | None = None
+    added: tuple[str, ...] = ()
 
     def npu(self, macs: int) -> str:
         """Return the NPU with so many MACs; InputError if this FVP has none."""
@@ -36,6 +38,8 @@ _U65 = (256, 512)
 _U85 = (256, 128, 512, 1024, 2048)
 _BOOT = 0x11000000
 _MPS4 = "mps4_board.subsystem."
+_MPS4_ADDED = ("ram=0x02000000:0x200000", "alias=0x48200000:0x10000:0x49300000")
+"""The memory for code and data, and the board's UARTs, which a MPS3 board has elsewhere."""
 
 PLATFORMS = {
     platform.name: platform
@@ -59,10 +63,24 @@ PLATFORMS = {
             vectors=_BOOT,
         ),
         FixedPlatform(
-            "FVP_Corstone_SSE-315", "corstone315", "u65", _U65, "mps4_board", _MPS4, _BOOT
+            "FVP_Corstone_SSE-315",
+            "corstone315",
+            "u65",
+            _U65,
+            "mps4_board",
+            _MPS4,
+            _BOOT,
+            added=_MPS4_ADDED,
         ),
         FixedPlatform(
-            "FVP_Corstone_SSE-320", "corstone320", "u85", _U85, "mps4_board", _MPS4, _BOOT
+            "FVP_Corstone_SSE-320",
+            "corstone320",
+            "u85",
+            _U85,
+            "mps4_board",
+            _MPS4,
+            _BOOT,
+            added=_MPS4_ADDED,
         ),
     )
 }

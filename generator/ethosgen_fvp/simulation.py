@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from ethosgen.backend import find_accelerator
-from ethosgen.board import Board, load_board
 from ethosgen.flow.models import attach_model
 from ethosgen.host.tools import QEMU
 from ethosgen.targets.attach.connections import Connections, Semihosting
@@ -18,12 +17,12 @@ from ethosgen.targets.attach.npu import Inference
 from ethosgen.targets.qemu import loader_arguments
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen_fvp.command_line import CommandLine, tell
+from ethosgen_fvp.machine import added_arguments, board_on_qemu, require_memories
 from ethosgen_fvp.parameters import ParameterValues
 from ethosgen_fvp.platforms import FixedPlatform
 from ethosgen_fvp.uarts import STDOUT, UartLine, UartLines, listening, open_lines
 
 _TIME_LIMIT = "CPU time has been exceeded."
-_MACHINE = "corstone300"
 _LOCKED_UP = 1
 """The exit status of a firmware that an FVP would let hang."""
 
@@ -51,7 +50,7 @@ def simulate(platform: FixedPlatform, line: CommandLine) -> int:
         served = UartLines([*lines.values(), semihosting])
         if not line.is_quiet:
             _print(*listening(lines, values), "")
-        attachment = _attachment(platform, line, values)
+        attachment = _attachment(platform, line, values, stack)
         around = Connections(
             lines={number: uart.far for number, uart in lines.items()},
             semihosting=_semihosting(values, semihosting),
@@ -92,13 +91,16 @@ class _Supervisor:
             raise SimulationStop(_TIME_LIMIT)
 
 
-def _attachment(platform: FixedPlatform, line: CommandLine, values: ParameterValues) -> Attachment:
+def _attachment(
+    platform: FixedPlatform, line: CommandLine, values: ParameterValues, stack: ExitStack
+) -> Attachment:
     """Return what to run."""
     if not line.applications:
         raise InputError(f"no firmware; pass it with -a FILE ({platform.name} --help)")
     images = [path.resolve() for path in line.applications]
     for image in images:
         check_elf(image)
+        require_memories(platform, image)
     data = {}
     for file, addr in line.data:
         if not file.is_file():
@@ -113,14 +115,8 @@ def _attachment(platform: FixedPlatform, line: CommandLine, values: ParameterVal
         attach=attach_model(accelerator),
         register_bytes=accelerator.register_bytes,
         loaded=images[1:],
-        more=loader_arguments(data),
+        more=[*loader_arguments(data), *added_arguments(platform, stack)],
     )
-
-
-def board_on_qemu(platform: FixedPlatform) -> Board:
-    """Return the FVP's board with QEMU's machine for Corstone-300, which is nearest to all."""
-    board, machine = load_board(platform.board), load_board(_MACHINE)
-    return board.model_copy(update={"run": board.run.model_copy(update={"qemu": machine.run.qemu})})
 
 
 def _semihosting(values: ParameterValues, line: UartLine) -> Semihosting:

@@ -58,7 +58,9 @@ def test_a_damaged_file_is_its_front_ends_to_refuse(toy: Path) -> None:
 def test_an_unknown_file_gets_the_formats(toy: Path) -> None:
     path = toy.with_name("picture.png")
     path.write_bytes(b"\x89PNG")
-    known = r"reads: TensorFlow Lite \(\.tflite\), .*, ExecuTorch \(\.pte, \.bpte\), .*Toy \(\.toy\)"
+    known = (
+        r"reads: TensorFlow Lite \(\.tflite\), .*, ExecuTorch \(\.pte, \.bpte\), .*Toy \(\.toy\)"
+    )
     with pytest.raises(InputError, match=rf"'picture\.png' is in no format that ethosgen {known}"):
         read(path)
     with pytest.raises(InputError, match="cannot read the format 'gone'"):

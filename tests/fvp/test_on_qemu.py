@@ -10,7 +10,7 @@ from tests.support.command_line import ethosgen
 from tests.support.needs import needs_build, needs_qemu
 from tests.targets.attach.firmwares import EXIT_STATUS, build_application, expected, outputs
 
-pytestmark = [pytest.mark.compiler("arm-none-eabi-gcc", "make"), needs_qemu]
+pytestmark = [pytest.mark.compiler("arm-none-eabi-gcc", "gcc", "make"), needs_qemu]
 
 DIGITS = Path(__file__).parents[2] / "demo" / "digits_int8.tflite"
 U55 = "FVP_Corstone_SSE-300_Ethos-U55"
@@ -71,12 +71,17 @@ start:
 """
 
 
-def test_a_limit_of_time(fvps: Path, tmp_path: Path) -> None:
-    source, elf = tmp_path / "spin.s", tmp_path / "spin.elf"
+def build_spinning(folder: Path, vectors: str) -> Path:
+    source, elf = folder / "spin.s", folder / "spin.elf"
     source.write_text(".syntax unified\n.thumb\n" + SPINNING)
-    places = "-Wl,--section-start=.vectors=0x10000000,-Ttext=0x10000100,-e,start"
+    places = f"-Wl,--section-start=.vectors={vectors},-Ttext={int(vectors, 16) + 0x100:#x},-e,start"
     command = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-nostdlib", places]
     subprocess.run([*command, str(source), "-o", str(elf)], check=True)
+    return elf
+
+
+def test_a_limit_of_time(fvps: Path, tmp_path: Path) -> None:
+    elf = build_spinning(tmp_path, "0x10000000")
     done = simulate(fvps / U55, "--timelimit", "1", "-a", str(elf))
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "Info: Simulation is stopping. Reason: CPU time has been exceeded.\n" in done.stdout
@@ -90,14 +95,41 @@ def test_a_smaller_npu_is_refused_by_the_firmware(fvps: Path, elf: Path) -> None
     assert done.returncode == 2 and "no NPU" in done.stdout
 
 
+def test_firmware_for_another_board_is_refused(fvps: Path, tmp_path: Path) -> None:
+    elf = build_spinning(tmp_path, "0x12000000")
+    done = simulate(fvps / U55, "-a", str(elf))
+    assert done.returncode == 2 and "bytes at 0x12000000, where " in done.stderr
+    assert done.stderr.endswith("on QEMU has no memory; docs/fvp.md lists its memories\n")
+    done = simulate(fvps / "FVP_Corstone_SSE-320", "-a", str(elf))
+    assert done.returncode == 2
+    assert "has no vectors at 0x11000000, where the processor starts" in done.stderr
+    start = "mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0x12000000"
+    words = (*settings(start), "--timelimit", "1", "-a", str(elf))
+    done = simulate(fvps / "FVP_Corstone_SSE-320", *words)
+    assert done.returncode == 0 and "CPU time has been exceeded" in done.stdout, done.stderr
+
+
 @needs_build
-@pytest.mark.parametrize("npu", ["ethos-u55-256", "ethos-u65-256"])
+@pytest.mark.parametrize(
+    ("board", "npu"),
+    [
+        ("corstone300", "ethos-u55-256"),
+        ("corstone300", "ethos-u65-256"),
+        ("corstone310", "ethos-u55-256"),
+        ("corstone310", "ethos-u65-512"),
+        ("corstone315", "ethos-u65-256"),
+        ("corstone320", "ethos-u85-256"),
+    ],
+)
 def test_our_own_target_runs_through_them(
-    fvps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, npu: str
+    fvps: Path, monkeypatch: pytest.MonkeyPatch, board: str, npu: str
 ) -> None:
-    """`run --on fvp`: the console is telnetterminal0, and the outputs are the oracle's."""
+    """The console is telnetterminal0, and the outputs are the oracle's.
+
+    A Corstone-315 and a 320 have code at 0x12000000, and another UART: QEMU's plug-in adds both.
+    """
     monkeypatch.setenv("PATH", f"{fvps}:{os.environ['PATH']}")
-    words = ("--board", "corstone300", "--npu", npu, "--on", "fvp", "--samples", "2")
+    words = ("--board", board, "--npu", npu, "--on", "fvp", "--samples", "2")
     done = ethosgen("verify", DIGITS, *words)
     assert done.returncode == 0, done.stderr
     assert "fvp), 2 samples" in done.stdout and "20 outputs: equal" in done.stdout

@@ -96,7 +96,10 @@ def test_every_truncation_is_said(stream: bytes) -> None:
 def test_the_registry_knows_the_format(stream: bytes) -> None:
     data = whole(stream)
     front_end = recognized(data)
-    assert front_end is not None and (front_end.name, front_end.suffixes) == (FORMAT, (".pte", ".bpte"))
+    assert front_end is not None and (front_end.name, front_end.suffixes) == (
+        FORMAT,
+        (".pte", ".bpte"),
+    )
     network = read_source(Source(FORMAT, "whole.pte", data))
     assert network.source == Source(FORMAT, "whole.pte", data)
     assert sum(front_end.recognizes(data) for front_end in FRONT_ENDS) == 1

@@ -35,6 +35,8 @@ _END_S = 5.0
 _STDERR = 2
 _VTOR = 0xE000ED08
 """The register for the vector table's address."""
+_STORE = bytes.fromhex("0160")
+"""str r1, [r0]"""
 _KEPT_BYTES = 1 << 14
 """Of QEMU's output; a dump of a processor's registers takes 2 KB."""
 
@@ -328,12 +330,27 @@ def _place(attachment: Attachment, board: Board, shared: SharedRam) -> RegisterW
 
 
 def _start_at(stub: Stub, vectors: int) -> None:
-    """Let the processor start with a vector table, as it does at reset with its own."""
-    stub.write(_VTOR, vectors.to_bytes(4, "little"))
-    stub.set_register(SP, stub.read_word(vectors))
-    entry = stub.read_word(vectors + 4)
-    stub.set_register(PC, entry & ~1)
+    """Let the processor start with a vector table, as it does at reset with its own.
+
+    The stub writes memory alone, so the processor sets VTOR, by an instruction at the top of the
+    stack.
+    """
+    stack, entry = stub.read_word(vectors), stub.read_word(vectors + 4)
+    if not stack or not entry & 1:
+        raise InputError(
+            f"the firmware has no vectors at 0x{vectors:08x}, where the processor starts"
+        )
     stub.set_register(XPSR, stub.register(XPSR) | XPSR_THUMB)
+    before = [stub.register(number) for number in (0, 1)]
+    place = stack - 8 & ~3
+    covered = stub.read(place, len(_STORE))
+    stub.write(place, _STORE)
+    for number, value in ((0, _VTOR), (1, vectors), (PC, place)):
+        stub.set_register(number, value)
+    stub.step()
+    stub.write(place, covered)
+    for number, value in (*enumerate(before), (SP, stack), (PC, entry & ~1)):
+        stub.set_register(number, value)
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

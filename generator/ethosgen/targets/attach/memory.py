@@ -76,6 +76,15 @@ def _sections(elf: Path) -> Iterator[NpuMemory]:
                 yield NpuMemory(section.name, section["sh_addr"], size, writable)
 
 
+def loaded_ranges(elf: Path) -> Iterator[tuple[int, int]]:
+    """Yield address and size of what an ELF loads, and of what that needs where it runs."""
+    with elf.open("rb") as file:
+        for segment in ELFFile(file).iter_segments():
+            if segment["p_type"] == "PT_LOAD":
+                sizes = (("p_paddr", "p_filesz"), ("p_vaddr", "p_memsz"))
+                yield from ((segment[at], segment[size]) for at, size in sizes if segment[size])
+
+
 class GuestMemory:
     """The memories of a firmware on QEMU; a context, since it has a temporary file."""
 

@@ -65,6 +65,11 @@ class Stub(Packets):
             request = b"M%x,%x:%s" % (at, len(part), part.hex().encode())
             self._command(request, "write", at)
 
+    def step(self) -> None:
+        """Let the processor execute an instruction; TargetError if it does not."""
+        if not self.ask(b"s").startswith(b"T05"):
+            raise TargetError("QEMU does not execute the first instruction")
+
     def end(self) -> None:
         """End QEMU."""
         try:

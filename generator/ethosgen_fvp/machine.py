@@ -1,0 +1,83 @@
+"""QEMU's machine for an FVP: Corstone-300's, and what that lacks, by a plug-in of QEMU's."""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from ethosgen.board import Board, load_board
+from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
+from ethosgen.targets.attach.memory import SECURE_ALIAS, loaded_ranges
+from ethosgen.values.errors import InputError, ToolError
+from ethosgen_fvp.platforms import FixedPlatform
+
+_MACHINE = "corstone300"
+_SOURCE = Path(__file__).parent / "memories.c"
+_LIMIT_S = 60.0
+_DDR = (0x60000000, 0x80000000)
+_MEMORIES = (
+    (0x00000000, 0x00080000),
+    (0x01000000, 0x00200000),
+    (0x20000000, 0x00080000),
+    (0x21000000, 0x00400000),
+    (0x28000000, 0x00800000),
+)
+"""Memories of QEMU's mps3-an547 by their non-secure addresses, as (start, size): both TCMs, SRAM,
+ISRAM and QSPI (hw/arm/mps2-tz.c, hw/arm/armsse.c)."""
+_RAM = re.compile(r"ram=(\w+):(\w+)")
+_VERSION = re.compile(r"version (\d+)\.")
+_FIRST_WITH_NEW_PLUGINS = 9
+
+
+def board_on_qemu(platform: FixedPlatform) -> Board:
+    """Return the FVP's board with QEMU's machine for Corstone-300, which is nearest to all."""
+    board, machine = load_board(platform.board), load_board(_MACHINE)
+    return board.model_copy(update={"run": board.run.model_copy(update={"qemu": machine.run.qemu})})
+
+
+def require_memories(platform: FixedPlatform, elf: Path) -> None:
+    """Raise InputError for a firmware with a part where QEMU's machine has no memory."""
+    memories = [*_MEMORIES, *_added_memories(platform)]
+    for start, size in loaded_ranges(elf):
+        if not _is_in(start, size, [_DDR]) and not _is_in(start & ~SECURE_ALIAS, size, memories):
+            raise InputError(
+                f"'{elf}' has {size:,} bytes at 0x{start:08x}, where {platform.name} on QEMU has "
+                "no memory; docs/fvp.md lists its memories"
+            )
+
+
+def added_arguments(platform: FixedPlatform, stack: ExitStack) -> list[str]:
+    """Return QEMU's arguments for what its machine lacks; `stack` deletes the plug-in.
+
+    ToolError without a C compiler for this machine, or if it fails.
+    """
+    if not platform.added:
+        return []
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-")))
+    plugin = folder / "memories.so"
+    command = [str(HOST_GCC.find()), "-shared", "-fPIC", "-O1", f"-DPLUGIN_VERSION={_interface()}"]
+    try:
+        run_command([*command, "-o", str(plugin), str(_SOURCE)], _LIMIT_S)
+    except CommandError as error:
+        raise ToolError(f"cannot build QEMU's plug-in for {platform.name}: {error}") from None
+    return ["-plugin", ",".join([str(plugin), *platform.added])]
+
+
+def _interface() -> int:
+    """Return the version of the interface for plug-ins that QEMU has."""
+    try:
+        match = _VERSION.search(run_command([str(QEMU.find()), "--version"], _LIMIT_S))
+    except CommandError as error:
+        raise ToolError(f"QEMU does not tell its version: {error}") from None
+    return 2 if match and int(match[1]) >= _FIRST_WITH_NEW_PLUGINS else 1
+
+
+def _added_memories(platform: FixedPlatform) -> Iterator[tuple[int, int]]:
+    for argument in platform.added:
+        if match := _RAM.fullmatch(argument):
+            yield int(match[1], 0), int(match[2], 0)
+
+
+def _is_in(start: int, size: int, memories: Sequence[tuple[int, int]]) -> bool:
+    return any(at <= start and start + size <= at + length for at, length in memories)

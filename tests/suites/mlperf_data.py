@@ -19,6 +19,9 @@ from ethosgen.values.network import Network
 Array = np.ndarray[Any, Any]
 
 _FILES = 24
+_LARGE_FILES = 8
+_LARGE_BYTES = 10_000
+"""The runner loads some kilobytes a second: of large inputs there are fewer."""
 _WINDOW, _STRIDE = 640, 128
 """Floats of an input of anomaly detection, and between two of a file."""
 
@@ -71,7 +74,8 @@ def _inputs_of_classes(network: Network, rng: np.random.Generator) -> tuple[Arra
     source, target = network.inputs[0], network.outputs[0]
     assert target.quantization is not None
     scale, zero = target.quantization.scale[0], target.quantization.zero_point[0]
-    inputs = np.stack([_smooth(rng, source.shape) for _ in range(_FILES)])
+    count = _FILES if source.bytes < _LARGE_BYTES else _LARGE_FILES
+    inputs = np.stack([_smooth(rng, source.shape) for _ in range(count)])
     answers = TFLM.run(network, [{source.name: values} for values in inputs])
     scores = np.stack([answer[target.name].ravel() for answer in answers]).astype(np.float64)
     scores = (scores - zero) * scale

@@ -23,7 +23,7 @@ def test_the_runner_prints_the_oracles_accuracy(
 ) -> None:
     seed = fresh_seed(len(NETWORKS))
     record_property("random networks", seed)
-    verdict = run_benchmark(list(NETWORKS)[seed], on, "a")
+    (verdict,) = run_benchmark(list(NETWORKS)[seed], on, "a")
     assert not verdict.why, verdict
 
 

@@ -109,8 +109,8 @@ PARTS = (
     ),
     Part(
         "applications",
-        ("tests/applications/",),
-        (*_of("applications/"), "templates/apps/"),
+        ("tests/applications/", "tests/commands/test_serve.py", "tests/suites/test_mlperf.py"),
+        (*_of("applications/", "targets/commands.py", "targets/terminal.py"), "templates/apps/"),
     ),
     Part(
         "boards",

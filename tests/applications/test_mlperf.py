@@ -1,6 +1,8 @@
 """The runner's commands: on QEMU with and without an NPU, with Zephyr, and what is expected."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ethosgen.oracle import TFLM
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch
+from tests import ROOT
 from tests.support.application_projects import create, edited, run
 from tests.support.mlperf_networks import network_of
 from tests.support.needs import needs_build, needs_qemu, needs_zephyr
@@ -163,3 +166,23 @@ def test_the_project_needs_no_feed(tmp_path: Path) -> None:
     assert {"commands.c", "stopwatch.c", "run_benchmark.py"} <= files
     assert not files & {"feed.c", "busy.c"}
     assert "ethosgen serve ." in (place / "README.md").read_text()
+
+
+def test_a_runner_finds_the_port_by_the_reference_boards_identity(tmp_path: Path) -> None:
+    runner = tmp_path / "runner"
+    runner.mkdir()
+    (runner / "neighbour.py").write_text("from serial.tools import list_ports\n")
+    (runner / "main.py").write_text(
+        "import os, sys\n"
+        "from neighbour import list_ports\n"
+        "ports = [(p.device, p.vid, p.pid) for p in list_ports.comports(True) if p.vid]\n"
+        "print(__name__, ports, sys.argv, os.getcwd())\n"
+    )
+    script = ROOT / "templates" / "apps" / "mlperf" / "run_benchmark.py"
+    command = [sys.executable, script, "/dev/pts/7", "runner", "-m", "a", "-s", "data"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    wanted = ["main.py", "--device_list", "devices_kws_ic_vww.yaml", "-m", "a", "-s"]
+    told = ("__main__", [("/dev/pts/7", 0x0483, 0x374B)], [*wanted, str(tmp_path / "data")], runner)
+    assert done.stdout.split("\n")[0] == " ".join(map(str, told))
+    nothing = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert nothing.returncode == 1 and "run_benchmark.py PORT RUNNER" in nothing.stderr

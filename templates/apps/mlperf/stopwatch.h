@@ -13,7 +13,8 @@
 
 #include <stdint.h>
 
-/* Call this more often than board_ticks() wraps. */
+/* Count the time until now. Of a longer time than board_ticks() takes to wrap, whole wraps are lost: call
+ * this after each inference. */
 void stopwatch_advance(void);
 
 /* Return the microseconds since the start. */

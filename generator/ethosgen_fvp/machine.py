@@ -9,6 +9,7 @@ from pathlib import Path
 from ethosgen.board import Board, load_board
 from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
 from ethosgen.targets.attach.memory import SECURE_ALIAS, loaded_ranges
+from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.values.errors import InputError, ToolError
 from ethosgen_fvp.platforms import FixedPlatform
 
@@ -26,6 +27,9 @@ _MEMORIES = (
 """Memories of QEMU's mps3-an547 by their non-secure addresses, as (start, size): both TCMs, SRAM,
 ISRAM and QSPI (hw/arm/mps2-tz.c, hw/arm/armsse.c)."""
 _RAM = re.compile(r"ram=(\w+):(\w+)")
+CLOCK_ARGUMENTS = ("-rtc", "base=1970-01-01,clock=vm")
+"""QEMU's arguments by which the board's clock (PL031) counts the simulated seconds from 0 on."""
+_CLOCK_ADDR = 0x4930B000
 _VERSION = re.compile(r"version (\d+)\.")
 _FIRST_WITH_NEW_PLUGINS = 9
 
@@ -62,6 +66,12 @@ def added_arguments(platform: FixedPlatform, stack: ExitStack) -> list[str]:
     except CommandError as error:
         raise ToolError(f"cannot build QEMU's plug-in for {platform.name}: {error}") from None
     return ["-plugin", ",".join([str(plugin), *platform.added])]
+
+
+def simulated_seconds(monitor: Monitor) -> int:
+    """Return the simulated time in whole seconds."""
+    seen = (monitor.word(addr) for addr in (_CLOCK_ADDR | SECURE_ALIAS, _CLOCK_ADDR))
+    return next((seconds for seconds in seen if seconds is not None), 0)
 
 
 def _interface() -> int:

@@ -13,16 +13,26 @@ from ethosgen.flow.models import attach_model
 from ethosgen.host.tools import QEMU
 from ethosgen.targets.attach.connections import Connections, Semihosting
 from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
+from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.targets.attach.npu import Inference
 from ethosgen.targets.qemu import loader_arguments
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen_fvp.command_line import CommandLine, tell
-from ethosgen_fvp.machine import added_arguments, board_on_qemu, require_memories
+from ethosgen_fvp.machine import (
+    CLOCK_ARGUMENTS,
+    added_arguments,
+    board_on_qemu,
+    require_memories,
+    simulated_seconds,
+)
 from ethosgen_fvp.parameters import ParameterValues
 from ethosgen_fvp.platforms import FixedPlatform
 from ethosgen_fvp.uarts import STDOUT, UartLine, UartLines, listening, open_lines
 
 _TIME_LIMIT = "CPU time has been exceeded."
+_SIMULATED_LIMIT = "Simulated time has been exceeded."
+_LOOK_S = 0.5
+"""How often the simulated time is looked at, in seconds of this machine's."""
 _LOCKED_UP = 1
 """The exit status of a firmware that an FVP would let hang."""
 
@@ -80,15 +90,22 @@ class _Supervisor:
 
     def __init__(self, lines: UartLines, line: CommandLine) -> None:
         self._lines = lines
+        self._limit_s = line.simulated_limit_s
         limit_s = line.time_limit_s
         self._ends_s = None if limit_s is None else time.monotonic() + limit_s
+        self._looks_s = 0.0
 
-    def check(self) -> None:
+    def check(self, monitor: Monitor) -> None:
         """Raise SimulationStop if it is over."""
+        now_s = time.monotonic()
         if self._lines.have_ended:
             raise SimulationStop
-        if self._ends_s is not None and time.monotonic() > self._ends_s:
+        if self._ends_s is not None and now_s > self._ends_s:
             raise SimulationStop(_TIME_LIMIT)
+        if self._limit_s is not None and now_s > self._looks_s:
+            self._looks_s = now_s + _LOOK_S
+            if simulated_seconds(monitor) >= self._limit_s:
+                raise SimulationStop(_SIMULATED_LIMIT)
 
 
 def _attachment(
@@ -115,7 +132,7 @@ def _attachment(
         attach=attach_model(accelerator),
         register_bytes=accelerator.register_bytes,
         loaded=images[1:],
-        more=[*loader_arguments(data), *added_arguments(platform, stack)],
+        more=[*loader_arguments(data), *CLOCK_ARGUMENTS, *added_arguments(platform, stack)],
     )
 
 

@@ -87,6 +87,15 @@ def test_a_limit_of_time(fvps: Path, tmp_path: Path) -> None:
     assert "Info: Simulation is stopping. Reason: CPU time has been exceeded.\n" in done.stdout
 
 
+@pytest.mark.parametrize("name", [U55, "FVP_Corstone_SSE-310"])
+def test_a_limit_of_simulated_time(fvps: Path, tmp_path: Path, name: str) -> None:
+    """Two seconds are 31 million instructions, so it is no limit of this machine's time."""
+    elf = build_spinning(tmp_path, "0x10000000" if name == U55 else "0x11000000")
+    done = simulate(fvps / name, "--simlimit", "2", "--timelimit", "100", "-a", str(elf))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "Reason: Simulated time has been exceeded.\n" in done.stdout
+
+
 def test_a_smaller_npu_is_refused_by_the_firmware(fvps: Path, elf: Path) -> None:
     words = settings(
         "mps3_board.uart0.out_file=-", "cpu0.semihosting-enable=1", "ethosu.num_macs=64"

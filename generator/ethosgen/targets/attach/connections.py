@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ethosgen.targets.attach.monitor import Monitor
+
 _SEMIHOSTING_LINE = "semihosting"
 
 
@@ -31,7 +33,7 @@ class Semihosting:
         yield from ("-semihosting-config", ",".join(options))
 
 
-def _let_it_run() -> None:
+def _let_it_run(_monitor: Monitor) -> None:
     """Supervise nothing."""
 
 
@@ -48,7 +50,7 @@ class Connections:
     lines: Mapping[int, socket.socket] = field(default_factory=dict)
     semihosting: Semihosting = Semihosting()
     folder: Path | None = None
-    supervise: Callable[[], None] = _let_it_run
+    supervise: Callable[[Monitor], None] = _let_it_run
     vectors: int | None = None
 
     @property

@@ -184,7 +184,7 @@ class _Session:
         def check() -> None:
             if ends is not None and time.monotonic() > ends:
                 raise _TimeIsUpError
-            self._attachment.connections.supervise()
+            self._attachment.connections.supervise(monitor)
 
         conversation = Conversation(stub, npu, listener)
         try:

@@ -4,6 +4,7 @@ Sources: QEMU, docs/interop/qmp-spec.rst and softmmu/qtest.c.
 """
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +17,8 @@ from ethosgen.values.errors import TargetError
 _CORE = "child<armv7m>"
 """The type of an M-profile core and its NVIC in QEMU's tree of objects."""
 _DEEPEST = 6
+_WORD = re.compile(r": (0x[0-9a-f]{8})")
+"""The answer of the monitor's command x."""
 
 
 class Monitor:
@@ -30,6 +33,13 @@ class Monitor:
     def save(self, addr: int, size: int, to: Path) -> None:
         """Write the processor's memory to a file; TargetError if QEMU cannot."""
         self._execute("memsave", val=addr, size=size, filename=str(to))
+
+    def word(self, addr: int) -> int | None:
+        """Return a word as the processor sees it, while it runs; None if it sees none there."""
+        command = f"x /1wx {addr:#x}"
+        said = str(self._execute("human-monitor-command", **{"command-line": command}))
+        match = _WORD.search(said)
+        return int(match[1], 16) if match else None
 
     def find_core(self) -> str:
         """Return the path of the first core in QEMU's tree of objects."""

@@ -355,9 +355,10 @@ def _matrices(data: TestData, side: str) -> tuple[int, ...]:
 @_builds("transpose_s8")
 def _transpose(data: TestData) -> GoldenTest:
     net = NetworkBuilder(data.name)
-    x = net.input(data.numbers("IN_DIM"), "int8", 1.0, 0)
-    order = net.integers(data.numbers("PERM"))
-    (y,) = net.operator("TRANSPOSE", [x, order], [net.like(x, data.numbers("OUT_DIM"))])
+    rank = data.number("PERM_SIZE")
+    x = net.input(data.numbers("IN_DIM")[:rank], "int8", 1.0, 0)
+    order = net.integers(data.numbers("PERM")[:rank])
+    (y,) = net.operator("TRANSPOSE", [x, order], [net.like(x, data.numbers("OUT_DIM")[:rank])])
     return _test(data, net, y, [data.array("input_tensor", "input")])
 
 
@@ -374,9 +375,9 @@ def _svdf(data: TestData) -> GoldenTest:
     )
     ratio, (time_scale,), out_scale, others = scales_for([data.factor("MULTIPLIER_OUT", "SHIFT_2")])
     out_scale *= state_scale / ratio
-    x = net.input((batch, size), "int8", in_scale, -data.number("INPUT_OFFSET"))
+    point = data.number("INPUT_OFFSET")  # here the zero point itself
     operands = [
-        x,
+        net.input((batch, size), "int8", in_scale, point),
         net.constant(features.reshape(filters, size), None, feature_scale),
         net.constant(times.reshape(filters, memory), None, time_scale),
         net.constant(data.array("biases"), "int32", state_scale * time_scale)

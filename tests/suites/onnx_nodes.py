@@ -5,6 +5,7 @@
 Each test is the suite's own function, with its own comparison, in a fork.
 """
 
+import re
 import sys
 import unittest
 import warnings
@@ -76,6 +77,26 @@ class _Ended(unittest.TestResult):
         self.why = f"{error[0].__name__}: {str(error[1])[:300]} ({place_of(error[2])})"
 
 
+_REASONS = {
+    r"does not know the operator|has no such operator": "an operator that ethosgen does not have",
+    r"no CPU code for|it converts \w+ to|one scale|the same type|datatype|size mismatch": (
+        "a type that the operator does not have here, such as float16, float64 or integers "
+        "without a scale"
+    ),
+    r"not constant": "a value that must be constant is computed",
+    r"run time|open shape|ShapeExpr|size 0": "a shape that is computed, open or empty",
+    r"sequence or a shape|`object`|Optional": "sequences, optional values or strings",
+    r"an input as well|is constant$": "an output that is an input or a constant",
+}
+"""By an expression for sentences, what they say in general."""
+
+
+def reason(result: GoldenResult) -> str:
+    """Return the kind of a refusal."""
+    kinds = (kind for words, kind in _REASONS.items() if re.search(words, result.why))
+    return next(kinds, "another form of an operator")
+
+
 SUITE = GoldenSuite(
     "onnx_nodes",
     "ONNX, backend tests",
@@ -83,6 +104,7 @@ SUITE = GoldenSuite(
     lambda: onnx.__version__,
     names,
     run_node,
+    reason=reason,
 )
 
 if __name__ == "__main__":

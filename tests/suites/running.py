@@ -30,7 +30,8 @@ UNKNOWN = "not explained yet"
 class GoldenSuite:
     """A suite: the name of its module and its record, its title, its version, and its tests.
 
-    `run` runs a test, by its name and a setting. `cause` explains a difference, "" if it cannot.
+    `run` runs a test, by its name and a setting. `reason` is under which a refusal is counted.
+    `cause` explains a difference, "" if it cannot.
     """
 
     name: str
@@ -40,6 +41,7 @@ class GoldenSuite:
     collect: Callable[[], Sequence[str]]
     run: Callable[[str, str], GoldenResult]
     cause: Callable[[GoldenResult], str] = lambda _result: ""
+    reason: Callable[[GoldenResult], str] = lambda result: result.reason
     variable: str = ""
 
 
@@ -58,23 +60,31 @@ def run_main(suite: GoldenSuite) -> int:
     """Run what the command line asks for; the status says if all passed or were refused."""
     parser = argparse.ArgumentParser(prog=f"python -m tests.suites.{suite.name}")
     parser.add_argument("--on", nargs="+", default=SETTINGS)
-    parser.add_argument("--only", default="*", help="the tests whose names fit a pattern")
+    parser.add_argument("--only", nargs="+", default=["*"], help="patterns of names")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
     parser.add_argument("--record", type=Path, nargs="+", help="write the record from such files")
     asked = parser.parse_args()
     if asked.record:
-        lines = [line for log in asked.record for line in load_lines(log)]
-        results = [GoldenResult(**line) for line in lines]
-        write_record(RECORDS / f"{suite.name}.json", record(suite, results))
+        write_record(RECORDS / f"{suite.name}.json", record(suite, _latest(asked.record)))
         return 0
     aot.load()  # once, for all forks
-    names = [name for name in suite.collect() if fnmatch.fnmatch(name, asked.only)]
+    names = [
+        name
+        for name in suite.collect()
+        if any(fnmatch.fnmatch(name, pattern) for pattern in asked.only)
+    ]
     is_clean = True
     for on in asked.on:
         results = [_run(suite, name, on, asked.log) for name in names]
         _tell(suite, on, results)
         is_clean &= all(result.end in (PASSED, REFUSED) for result in results)
     return int(not is_clean)
+
+
+def _latest(logs: Sequence[Path]) -> list[GoldenResult]:
+    """Return the last result of each test and setting."""
+    results = [GoldenResult(**line) for log in logs for line in load_lines(log)]
+    return list({(result.on, result.group, result.name): result for result in results}.values())
 
 
 def _run(suite: GoldenSuite, name: str, on: str, log: Path | None) -> GoldenResult:
@@ -90,7 +100,7 @@ def _tell(suite: GoldenSuite, on: str, results: Sequence[GoldenResult]) -> None:
     ends = Counter(result.end for result in results)
     totals = ", ".join(f"{count} {end}" for end, count in ends.most_common())
     sys.stdout.write(f"{on}: {len(results)} tried, {totals}; {_details(results)}\n")
-    for reason, count in _refusals(results).most_common():
+    for reason, count in _refusals(suite, results).most_common():
         sys.stdout.write(f"  refused {count}: {reason}\n")
     for result in results:
         if result.end not in (PASSED, REFUSED):
@@ -107,8 +117,8 @@ def _details(results: Sequence[GoldenResult]) -> str:
     return f"{equal} equal, {chosen} on the NPU"
 
 
-def _refusals(results: Sequence[GoldenResult]) -> Counter[str]:
-    return Counter(result.reason for result in results if result.end == REFUSED)
+def _refusals(suite: GoldenSuite, results: Sequence[GoldenResult]) -> Counter[str]:
+    return Counter(suite.reason(result) for result in results if result.end == REFUSED)
 
 
 def record(suite: GoldenSuite, results: Sequence[GoldenResult]) -> Record:
@@ -131,6 +141,6 @@ def _row(suite: GoldenSuite, on: str, results: Sequence[GoldenResult]) -> Group:
         group=f"{on} ({_details(results)})",
         tried=len(results),
         passed=sum(result.end == PASSED for result in results),
-        refused=dict(_refusals(results).most_common()),
+        refused=dict(_refusals(suite, results).most_common()),
         different=dict(Counter(suite.cause(result) or UNKNOWN for result in apart)),
     )

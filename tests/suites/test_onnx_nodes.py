@@ -9,7 +9,7 @@ from tests.suites.golden_tests import SETTINGS
 from tests.suites.onnx_nodes import SUITE, names, run_node
 from tests.support.fresh import fresh_seed
 
-COUNT = 60
+COUNT = 40
 """Tests drawn; ethosgen refuses most, since ONNX has operators of all kinds of software."""
 
 

@@ -1,12 +1,14 @@
-"""TensorFlow Lite Micro's integration tests, run against ethosgen with the suite's golden outputs.
+"""TensorFlow Lite Micro's tests with golden outputs, run against ethosgen.
 
     TFLITE_MICRO_PATH=TREE python -m tests.suites.tflm [--on cpu ethos-u55-128 ...]
 
-One network with one operator, its inputs and its golden output is one test. The suite's own tests
-allow a difference of 1; whether outputs are equal is counted apart.
+In the integration tests, a network with one operator, its inputs and its golden output is one
+test. The suite's own tests allow a difference of 1; whether outputs are equal is counted apart. The
+example that suppresses noise, a network with an LSTM, must have equal outputs.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -23,6 +25,7 @@ VARIABLE = "TFLITE_MICRO_PATH"
 STEP = 1.0
 """integration_tests.cc: EXPECT_NEAR(golden[i], output[i], 1)."""
 _FOLDER = "tensorflow/lite/micro/integration_tests"
+_NOISE = "tensorflow/lite/micro/examples/dtln"
 
 
 def tree() -> Path:
@@ -40,9 +43,23 @@ def integration_tests() -> Iterator[GoldenTest]:
         yield GoldenTest(path.parent.name, path.stem, source, [sample], atol=STEP)
 
 
+def noise_suppression() -> GoldenTest:
+    """Return the test of the example, whose arrays are C: feature_data, and golden_ref."""
+    folder = tree() / _NOISE
+    path = folder / "dtln_noise_suppression.tflite"
+    text = (folder / "dtln_inout_data.cc").read_text()
+    inputs, outputs = (
+        np.array(re.findall(r"-?\d+", values), np.int64).astype(np.int8)
+        for values in re.findall(r"int8_t \w+\[\] = \{([^}]*)\}", text)
+    )
+    source = Source(FORMAT, path.name, path.read_bytes())
+    return GoldenTest("examples", "dtln", source, [([inputs], [outputs])])
+
+
 @cache
 def _tests() -> dict[str, GoldenTest]:
-    return {f"{test.group}/{test.name}": test for test in integration_tests()}
+    tests = [*integration_tests(), noise_suppression()]
+    return {f"{test.group}/{test.name}": test for test in tests}
 
 
 def names() -> list[str]:
@@ -69,9 +86,9 @@ def _values(path: Path) -> Array:
 
 SUITE = GoldenSuite(
     "tflm",
-    "TensorFlow Lite Micro, integration tests",
+    "TensorFlow Lite Micro, integration tests and an example",
     "Networks of one operator each, from a streaming network of int16 (SEANet), with golden "
-    "outputs. The suite allows a difference of 1.",
+    "outputs. The suite allows a difference of 1. The example is a network with an LSTM.",
     lambda: commit_of(tree()),
     names,
     run_named,

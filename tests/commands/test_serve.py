@@ -159,6 +159,15 @@ def served(project: Path) -> Iterator[str]:
         yield path
 
 
+def test_a_boards_console_is_its_own_port(tmp_path: Path) -> None:
+    (tmp_path / "kws.tflite").write_bytes(NETWORK)
+    wanted = recipe(tmp_path / "kws.tflite", app="mlperf", check=False)
+    create_project(wanted, directory=tmp_path / "p", watch=Watch())
+    done = CliRunner().invoke(cli, ["serve", str(tmp_path / "p"), "--on", "serial"])
+    assert isinstance(done.exception, InputError)
+    assert "open the board's own port" in str(done.exception)
+
+
 def test_what_was_not_built_is_not_served(tmp_path: Path) -> None:
     (tmp_path / "kws.tflite").write_bytes(NETWORK)
     wanted = recipe(tmp_path / "kws.tflite", app="mlperf", check=False)

@@ -72,7 +72,7 @@ class MlPerf:
     name: str = "mlperf"
     templates: str = TEMPLATES
     title: str = "answer the runner of the benchmark MLPerf Tiny"
-    accepts: str = ".bin files of the benchmark's data sets; of ad, a vector of floats each"
+    accepts: str = ".bin files of the benchmark's data sets"
     files: tuple[str, ...] = (
         "application.c",
         "commands.c",

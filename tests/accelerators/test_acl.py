@@ -117,6 +117,6 @@ def test_a_program_with_the_library_equals_the_oracle(tmp_path: Path) -> None:
         path, board="aarch64-linux", platform="linux", npu="none", accelerators=("acl",),
         check=False,
     )  # fmt: skip
-    report = flow.verify(wanted, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(wanted, flow.RunOptions(Inputs(None, 5, 0)), watch=Watch())
     assert isinstance(report, Report)
     assert report.verdict == "PASS" and report.plan.shares[0].operators == 2

@@ -217,7 +217,7 @@ def test_a_model_that_drops_one_rounding_is_refused(tmp_path: Path) -> None:
 def test_it_runs_alone_and_beside_an_npu(npu: str) -> None:
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(ENGINE,))
-    report = flow.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 5, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators >= 3
     assert (report.plan.npu_operators or 0) >= (4 if npu != "none" else 0)
@@ -281,7 +281,7 @@ def test_a_device_without_a_model_computes_in_software(tmp_path: Path) -> None:
     recipe = Recipe(
         (sums_file(tmp_path / "sums.tflite"),), "corstone300", "none", accelerators=(str(folder),)
     )
-    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 2
     place = tmp_path / "p"
@@ -308,12 +308,12 @@ def test_boards_on_which_qemu_attaches_no_model_are_refused(tmp_path: Path, boar
     facts.write_text(facts.read_text().replace("corstone300]", f"{board}]").replace("57", "30"))
     cannot = rf"on {board}: use one of corstone300.* --on serial"
     with pytest.raises(InputError, match=cannot):
-        flow.verify(requested(placed), inputs=Inputs(None, 1, 0), watch=watch)
+        flow.verify(requested(placed), flow.RunOptions(Inputs(None, 1, 0)), watch=watch)
     assert not begun  # not even the network has been read
     flow.create_project(requested(placed), directory=place, watch=Watch())
     with pytest.raises(InputError, match=cannot):
         flow.build_project(place, on="qemu", watch=watch)
     assert not (place / "build").exists()
     with pytest.raises(InputError, match=cannot):
-        flow.run_project(place, inputs=Inputs(None, 1, 0), watch=watch)
+        flow.run_project(place, flow.RunOptions(Inputs(None, 1, 0)), watch=watch)
     assert flow.build_project(place, watch=Watch()).on == "serial"  # what run does not refuse

@@ -115,7 +115,7 @@ def test_the_cpu_works_while_a_device_does(awaited: bool, tmp_path: Path) -> Non
     folder = write_device(tmp_path / "toy", told, awaited)
     network = two_branches(tmp_path / "branches.tflite")
     recipe = Recipe((network,), "corstone300", "none", accelerators=(str(folder),))
-    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.golden is not None and report.golden.mismatches == 0
     beside = json.loads(told.read_text())

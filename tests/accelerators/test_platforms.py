@@ -110,7 +110,7 @@ def test_it_runs_on_zephyr(npu: str) -> None:
     recipe = Recipe(
         (DIGITS,), "corstone300", npu, options=options, platform=ZEPHYR, accelerators=(ENGINE,)
     )
-    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators >= 3
     assert (report.plan.npu_operators or 0) >= (4 if npu != "none" else 0)
@@ -124,7 +124,7 @@ def test_it_runs_from_a_csolution(tmp_path: Path) -> None:
     elf = place / "build" / "qemu" / "firmware.elf"
     elf.parent.mkdir(parents=True)
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
-    report = flow.run_project(place, inputs=Inputs(None, 2, 3), watch=Watch())
+    report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 3)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 1
 

@@ -67,7 +67,7 @@ def test_the_library_is_exact_by_the_fastest_options(
     network.write_bytes(net.build(*outputs))
     flow.create_project(recipe(network, npu="none"), directory=place, watch=Watch())
     flow.build_project(place, watch=Watch())
-    report = flow.run_project(place, inputs=Inputs(None, 2, 0), watch=Watch())
+    report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 0)), watch=Watch())
     assert isinstance(report, Report)
     assert report.golden is not None and report.golden.elements > 100
     assert report.golden.mismatches == report.golden.close == 0

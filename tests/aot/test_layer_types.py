@@ -121,7 +121,7 @@ def test_each_kind_of_layer_on_a_cortex_m(tmp_path: Path) -> None:
     (tmp_path / "network.tflite").write_bytes(net.build(*outputs))
     report = flow.verify(
         recipe(tmp_path / "network.tflite", npu="none"),
-        inputs=Inputs(None, 2, 5),
+        flow.RunOptions(Inputs(None, 2, 5)),
         watch=Watch(),
     )
     assert report.passed

@@ -87,7 +87,7 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     path = tmp_path / "front_end.tflite"
     path.write_bytes(file_of(signals.front_end(60, 64, 9)))
     inputs = Inputs(None, 3, 9)
-    report = flow.verify(recipe(path, npu=npu), inputs=inputs, watch=Watch())
+    report = flow.verify(recipe(path, npu=npu), flow.RunOptions(inputs), watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
 
 

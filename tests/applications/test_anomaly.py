@@ -9,7 +9,7 @@ import vibration
 
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.vectors import load_vectors
-from ethosgen.flow import Feed, build_project, verify
+from ethosgen.flow import Feed, RunOptions, build_project, verify
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.project import open_project
 from ethosgen.values.errors import InputError
@@ -144,7 +144,7 @@ def test_verify_runs_the_application_too(tmp_path: Path) -> None:
     np.save(tmp_path / "few.npy", np.zeros((3, SIZE), np.float32))
     report = verify(
         recipe(tmp_path / "encoder.tflite", app="anomaly"),
-        inputs=Inputs(None, 1, 0),
+        RunOptions(Inputs(None, 1, 0)),
         feed=Feed((tmp_path / "few.npy",)),
         watch=Watch(),
     )

@@ -174,7 +174,7 @@ def test_a_mode_is_the_projects_and_stays(tmp_path: Path) -> None:
 def test_firmware_of_each_mode_is_exact(tmp_path: Path, npu: str, mode: str, io: str) -> None:
     report = flow.verify(
         recipe(image_net(tmp_path / "image_net.tflite"), npu=npu, io=io, memory_mode=mode),
-        inputs=Inputs(None, 2, 5),
+        flow.RunOptions(Inputs(None, 2, 5)),
         watch=Watch(),
     )
     assert report.passed

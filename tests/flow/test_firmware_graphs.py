@@ -24,7 +24,7 @@ def verify(build: Build, folder: Path, inputs: Inputs = THREE_SAMPLES, **options
     net = NetworkBuilder(build.__name__.strip("_"), seed=5)
     path = folder / f"{net.name}.tflite"
     path.write_bytes(net.build(*build(net)))
-    return flow.verify(recipe(path, **options), inputs=inputs, watch=Watch())  # type: ignore[arg-type]
+    return flow.verify(recipe(path, **options), flow.RunOptions(inputs), watch=Watch())  # type: ignore[arg-type]
 
 
 def _ends_and_chains(net: NetworkBuilder) -> list[int]:

@@ -26,7 +26,7 @@ PMU_FIGURES = """
 
 
 def verify(path: Path, **options: object) -> Report:
-    return flow.verify(recipe(path, **options), inputs=RANDOM, watch=Watch())  # type: ignore[arg-type]
+    return flow.verify(recipe(path, **options), flow.RunOptions(RANDOM), watch=Watch())  # type: ignore[arg-type]
 
 
 def npu_cycles(path: Path, cpu_ops: list[str]) -> int:
@@ -124,14 +124,13 @@ def test_a_project_in_three_commands(tmp_path: Path) -> None:
     written = flow.create_project(recipe(network, names=("net",)), directory=place, watch=watch)
     assert written.files
     with pytest.raises(InputError, match="not built"):
-        flow.run_project(place, inputs=RANDOM, watch=watch)
+        flow.run_project(place, flow.RunOptions(RANDOM), watch=watch)
     flow.build_project(place, watch=watch)
     images = np.random.default_rng(3).integers(-128, 128, (3, 8, 8, 3), np.int8)
     np.savez(tmp_path / "x.npz", image=images)
     report = flow.run_project(
         place,
-        inputs=Inputs(tmp_path / "x.npz", 1, 0),
-        output_path=tmp_path / "y.npz",
+        flow.RunOptions(Inputs(tmp_path / "x.npz", 1, 0), output_path=tmp_path / "y.npz"),
         watch=watch,
     )
     assert report.passed and report.samples == 3
@@ -148,5 +147,7 @@ def test_a_network_of_constants_is_a_network(tmp_path: Path, npu: str) -> None:
     pooled = net.average_pool(net.constant(net.random_integers((1, 6, 6, 4)), scale=0.5), (2, 2))
     path = tmp_path / "n.tflite"
     path.write_bytes(net.build(pooled))
-    report = flow.verify(recipe(path, npu=npu), inputs=Inputs(None, None, 0), watch=Watch())
+    report = flow.verify(
+        recipe(path, npu=npu), flow.RunOptions(Inputs(None, None, 0)), watch=Watch()
+    )
     assert report.passed and report.golden.elements == 3 * 3 * 4, "one sample: all are the same"

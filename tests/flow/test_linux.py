@@ -56,7 +56,7 @@ def test_a_network_with_an_accelerator_in_cxx_equals_the_oracle(
             platform="linux",
             accelerators=(str(adder(tmp_path / "toy")),),
         ),
-        inputs=Inputs(None, 4, 0),
+        flow.RunOptions(Inputs(None, 4, 0)),
         watch=Watch(),
     )
     assert isinstance(report, Report)

@@ -26,10 +26,7 @@ SPLIT = ("FULLY_CONNECTED", "SOFTMAX")
 
 def verify(*paths: Path, profile: bool = True, **options: object) -> Report | FirmwareReport:
     return flow.verify(
-        recipe(*paths, **options),  # type: ignore[arg-type]
-        inputs=RANDOM,
-        profile=profile,
-        watch=Watch(),
+        recipe(*paths, **options), flow.RunOptions(RANDOM, profile=profile), watch=Watch()
     )
 
 
@@ -162,7 +159,7 @@ def test_a_run_without_a_profile_is_one_sentence(tmp_path: Path) -> None:
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
     flow.build_project(tmp_path / "p", watch=Watch())
     with pytest.raises(InputError, match=r"the firmware has no profile .*build DIR --profile"):
-        flow.run_project(tmp_path / "p", inputs=RANDOM, profile=True, watch=Watch())
+        flow.run_project(tmp_path / "p", flow.RunOptions(RANDOM, profile=True), watch=Watch())
 
 
 @pytest.mark.parametrize(

@@ -230,20 +230,20 @@ def test_three_networks_take_turns(tmp_path: Path) -> None:
     built = flow.build_project(tmp_path / "p", watch=Watch())
     arenas = [program.arena_bytes for program in written.programs]
     assert max(arenas) <= built.sizes.ram["arena"] < max(arenas) + 16
-    report = flow.run_project(tmp_path / "p", inputs=RANDOM, watch=Watch())
+    report = flow.run_project(tmp_path / "p", flow.RunOptions(RANDOM), watch=Watch())
     assert isinstance(report, FirmwareReport)
     assert report.passed and [network.samples for network in report.reports] == [3, 3, 3]
     assert report.shared_bytes["code"] > 400
     own = [network.network_bytes for network in report.reports]
     assert all(share is not None and 0 < share["code"] < 2048 for share in own)
-    alone = flow.run_project(tmp_path / "p", inputs=RANDOM, network="twin", watch=Watch())
+    alone = flow.run_project(tmp_path / "p", flow.RunOptions(RANDOM), network="twin", watch=Watch())
     assert isinstance(alone, Report) and alone.passed and alone.network == "twin"
     wrong: tuple[Callable[[], object], ...] = (
         lambda: flow.run_project(
-            tmp_path / "p", inputs=Inputs(tmp_path / "x.npz", 1, 0), watch=Watch()
+            tmp_path / "p", flow.RunOptions(Inputs(tmp_path / "x.npz", 1, 0)), watch=Watch()
         ),
         lambda: flow.run_project(
-            tmp_path / "p", inputs=RANDOM, output_path=tmp_path / "y.npz", watch=Watch()
+            tmp_path / "p", flow.RunOptions(RANDOM, output_path=tmp_path / "y.npz"), watch=Watch()
         ),
     )
     for ask in wrong:
@@ -259,7 +259,7 @@ def test_two_networks_on_zephyr(tmp_path: Path) -> None:
     state = recurrent_net(tmp_path / "state.tflite")
     report = flow.verify(
         recipe(state, image_net(tmp_path / "image.tflite"), platform="zephyr"),
-        inputs=RANDOM,
+        flow.RunOptions(RANDOM),
         watch=Watch(),
     )
     assert isinstance(report, FirmwareReport) and report.passed
@@ -274,7 +274,7 @@ def test_two_networks_with_buffers_of_their_own(tmp_path: Path) -> None:
             io=IoStyle.CALLER.value,
             npu="ethos-u65-512",
         ),
-        inputs=RANDOM,
+        flow.RunOptions(RANDOM),
         watch=Watch(),
     )
     assert isinstance(report, FirmwareReport) and report.passed

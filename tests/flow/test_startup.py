@@ -57,12 +57,12 @@ def test_constructors_run_before_main(tmp_path: Path) -> None:
     )
     flow.build_project(place, watch=Watch())
     inputs = Inputs(None, 1, 0)
-    report = flow.run_project(place, inputs=inputs, watch=Watch())
+    report = flow.run_project(place, flow.RunOptions(inputs), watch=Watch())
     assert isinstance(report, Report) and report.passed
     edit(place / "app" / "filter.cpp", "== 42", "== 43")
     flow.build_project(place, watch=Watch())
     with pytest.raises(TargetError):
-        flow.run_project(place, inputs=inputs, watch=Watch())
+        flow.run_project(place, flow.RunOptions(inputs), watch=Watch())
 
 
 def edit(file: Path, old: str, new: str) -> None:

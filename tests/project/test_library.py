@@ -92,7 +92,7 @@ def test_a_library_is_neither_built_nor_run_by_ethosgen(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=sentence):
         flow.build_project(place, watch=Watch())
     with pytest.raises(InputError, match=sentence):
-        flow.run_project(place, inputs=Inputs(None, 1, 0), watch=Watch())
+        flow.run_project(place, flow.RunOptions(Inputs(None, 1, 0)), watch=Watch())
     with pytest.raises(InputError, match=sentence):
         flow.flash_project(place, watch=Watch())
 

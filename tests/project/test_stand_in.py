@@ -64,7 +64,7 @@ def test_zephyr_on_qemu_is_refused(tmp_path: Path) -> None:
     asked = recipe(network, board="corstone320", platform=ZEPHYR)
     said = "'corstone320' does not run on qemu; .*, or .* --board corstone300 --npu ethos-u85-256"
     with pytest.raises(InputError, match=said):
-        flow.verify(asked, inputs=Inputs(None, 1, 1), watch=Watch())
+        flow.verify(asked, flow.RunOptions(Inputs(None, 1, 1)), watch=Watch())
     write(project_of("corstone320", ZEPHYR), tmp_path / "app")
     with pytest.raises(InputError, match=said):
         flow.build_project(tmp_path / "app", on="qemu", watch=Watch())
@@ -74,4 +74,4 @@ def test_a_stand_in_that_zephyr_does_not_know_is_not_named(tmp_path: Path) -> No
     network = image_net(tmp_path / "image_net.tflite")
     asked = recipe(network, board="nrf5340dk", npu="none", platform=ZEPHYR)
     with pytest.raises(InputError, match=r"does not run on qemu; choose --on serial$"):
-        flow.verify(asked, inputs=Inputs(None, 1, 1), watch=Watch())
+        flow.verify(asked, flow.RunOptions(Inputs(None, 1, 1)), watch=Watch())

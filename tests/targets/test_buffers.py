@@ -76,6 +76,6 @@ def test_large_tensors_take_the_short_way_and_small_ones_the_console(
         write(self, port, data, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Session, "write_input", note)
-    report = flow.run_project(project, inputs=Inputs(None, 3, 1), watch=Watch())
+    report = flow.run_project(project, flow.RunOptions(Inputs(None, 3, 1)), watch=Watch())
     assert report.passed
     assert sent == [2, 2, 2] and max(sent) < LARGE_BYTES

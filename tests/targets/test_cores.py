@@ -22,7 +22,7 @@ BOARDS = [
 
 def verify(board: str, samples: int = 2) -> Report:
     report = flow.verify(
-        recipe(NETWORK, board=board), inputs=Inputs(None, samples, 1), watch=Watch()
+        recipe(NETWORK, board=board), flow.RunOptions(Inputs(None, samples, 1)), watch=Watch()
     )
     assert isinstance(report, Report)
     return report

@@ -216,7 +216,7 @@ def test_without_the_firmware_the_secure_image_says_so(
 def test_a_report_of_a_cortex_m33_says_what_was_confirmed(tmp_path: Path) -> None:
     network = image_net(tmp_path / "image_net.tflite")
     asked = recipe(network, board="mps2-an505", security=Security.NON_SECURE, check=False)
-    report = flow.verify(asked, inputs=Inputs(None, 2, 1), watch=Watch())
+    report = flow.verify(asked, flow.RunOptions(Inputs(None, 2, 1)), watch=Watch())
     assert isinstance(report, Report) and report.passed and report.secure_side
     told = report.as_json()["security"]
     assert told["state"] == "non-secure"

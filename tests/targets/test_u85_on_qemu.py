@@ -14,7 +14,7 @@ from ethosgen.backend.ethosu.simulator.memory import Bus, Segment
 from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.registers import RegisterFile
-from ethosgen.flow import create_project, run_project
+from ethosgen.flow import RunOptions, create_project, run_project
 from ethosgen.project import open_project
 from ethosgen.targets import TARGETS, Firmware, SharedMemory
 from ethosgen.targets.session import Session
@@ -49,7 +49,7 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_it_equals_tflm_and_the_report_names_what_ran(place: Path) -> None:
-    report = run_project(place, inputs=Inputs(None, 2, 1), watch=Watch())
+    report = run_project(place, RunOptions(Inputs(None, 2, 1)), watch=Watch())
     assert isinstance(report, Report)
     assert report.passed and report.on == "qemu" and report.plan.npu == NPU
     said = "the cortex-m55 of corstone300 ran the firmware: QEMU has no corstone320"

@@ -63,7 +63,7 @@ def loaded_bytes(elf: Path) -> dict[str, bytes]:
 
 
 def test_the_firmware_runs_with_the_file_beside_it(project: Path) -> None:
-    report = flow.run_project(project, inputs=SAMPLES, watch=Watch())
+    report = flow.run_project(project, flow.RunOptions(SAMPLES), watch=Watch())
     assert isinstance(report, Report)
     assert report.passed
     assert report.golden is not None
@@ -164,6 +164,6 @@ def test_a_file_that_exceeds_its_slot_is_refused(project: Path, tmp_path: Path) 
 def test_a_firmware_with_the_file_in_its_image_needs_no_loader(project: Path) -> None:
     built = build(project, options={"ETHOSGEN_WEIGHTS_INSIDE": "ON"})
     assert find_slots(built.elf, open_project(project)) == {}
-    report = flow.run_project(project, inputs=SAMPLES, watch=Watch())
+    report = flow.run_project(project, flow.RunOptions(SAMPLES), watch=Watch())
     assert report.passed
     assert loaded_bytes(built.elf)[".ethosgen_weights"].startswith(b"EGWB")

@@ -135,7 +135,7 @@ def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
     elf = place / "build" / "qemu" / "firmware.elf"
     elf.parent.mkdir(parents=True)
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
-    report = flow.run_project(place, inputs=Inputs(None, 2, 3), watch=Watch())
+    report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 3)), watch=Watch())
     assert report.passed
 
 

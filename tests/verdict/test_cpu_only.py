@@ -41,7 +41,7 @@ def test_simulate_without_an_npu(tmp_path: Path) -> None:
 @pytest.mark.parametrize("io", ["arena", "caller"])
 def test_firmware_without_an_npu(tmp_path: Path, io: str) -> None:
     path = image_net(tmp_path / "n.tflite")
-    report = flow.verify(recipe(path, npu="none", io=io), inputs=RANDOM, watch=Watch())
+    report = flow.verify(recipe(path, npu="none", io=io), flow.RunOptions(RANDOM), watch=Watch())
     assert report.passed
     assert report.init_instructions is not None and report.init_instructions < 300
 

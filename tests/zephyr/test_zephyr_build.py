@@ -17,7 +17,7 @@ import pytest
 from ethosgen import targets
 from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.board import load_board
-from ethosgen.flow import attach_model, create_project, verify
+from ethosgen.flow import RunOptions, attach_model, create_project, verify
 from ethosgen.host.tools import QEMU
 from ethosgen.platforms import BAREMETAL, ZEPHYR
 from ethosgen.project import open_project
@@ -58,10 +58,7 @@ def quiet() -> Watch:
 )
 def test_a_network_runs_bit_exact(on: str, io: str) -> None:
     report = verify(
-        recipe(DEMO, io=io, platform=ZEPHYR),
-        on=on,
-        inputs=Inputs(None, 5, 0),
-        watch=quiet(),
+        recipe(DEMO, io=io, platform=ZEPHYR), RunOptions(Inputs(None, 5, 0)), on=on, watch=quiet()
     )
     assert report.passed
     assert report.golden is not None and report.golden.mismatches == 0
@@ -75,7 +72,7 @@ def test_a_network_runs_bit_exact(on: str, io: str) -> None:
 def counted(board: str, platform: str) -> Profile:
     """Return the profile of a network that runs on a board, and equals the oracle's outputs."""
     wanted = recipe(DEMO, board=board, platform=platform)
-    report = verify(wanted, on="qemu", inputs=Inputs(None, 2, 0), profile=True, watch=quiet())
+    report = verify(wanted, RunOptions(Inputs(None, 2, 0), profile=True), on="qemu", watch=quiet())
     assert isinstance(report, Report) and report.passed and report.profile is not None
     assert report.golden is not None and report.golden.mismatches == 0
     return report.profile
@@ -113,7 +110,7 @@ def test_a_profile_counts_the_npu_too() -> None:
 def test_a_network_runs_in_every_memory_mode_and_without_an_npu(npu: str, mode: str) -> None:
     report = verify(
         recipe(DEMO, npu=npu, platform=ZEPHYR, memory_mode=mode),
-        inputs=Inputs(None, 3, 0),
+        RunOptions(Inputs(None, 3, 0)),
         watch=quiet(),
     )
     assert report.passed

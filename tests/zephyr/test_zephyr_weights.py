@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen.flow import create_project, run_project, verify
+from ethosgen.flow import RunOptions, create_project, run_project, verify
 from ethosgen.flow.weights import build_weights, read_file, verify_weights
 from ethosgen.platforms import ZEPHYR
 from ethosgen.project import open_project
@@ -46,7 +46,7 @@ def require_equal(report: Report) -> None:
 
 
 def test_qemu_gets_the_file_and_the_image_has_no_weights(project: Path) -> None:
-    report = run_project(project, inputs=SAMPLES, watch=Watch())
+    report = run_project(project, RunOptions(SAMPLES), watch=Watch())
     assert isinstance(report, Report) and report.flash_bytes is not None
     require_equal(report)
     assert not report.flash_bytes["weights"] + report.flash_bytes["command_streams"]
@@ -87,7 +87,7 @@ def test_for_the_board_the_file_is_in_the_image_where_the_slot_is(project: Path)
 @pytest.mark.parametrize(("board", "on"), [("mps2-an386", "qemu"), ("corstone300", "native")])
 def test_weights_apart_run_without_an_npu_and_on_native_sim(board: str, on: str) -> None:
     wanted = recipe(DEMO, board=board, io="caller", platform=ZEPHYR, apart=True)
-    report = verify(wanted, on=on, inputs=SAMPLES, watch=Watch())
+    report = verify(wanted, RunOptions(SAMPLES), on=on, watch=Watch())
     assert isinstance(report, Report)
     require_equal(report)
     assert (report.cpu_instructions is None) == (on == "native")  # its clock stands still

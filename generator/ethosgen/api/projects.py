@@ -81,12 +81,14 @@ def run_project(
         outputs = Path(folder) / "outputs.npz"
         report = flow.run_project(
             project,
+            flow.RunOptions(
+                inputs,
+                criteria=criteria,
+                output_path=outputs if is_alone else None,
+                profile=profile,
+            ),
             on=on,
-            inputs=inputs,
             network=network,
-            output_path=outputs if is_alone else None,
-            criteria=criteria,
-            profile=profile,
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))

@@ -99,11 +99,13 @@ def verify(
         outputs = Path(folder) / "outputs.npz"
         report = flow.verify(
             make_recipe(networks, files, board, options),
+            flow.RunOptions(
+                inputs,
+                criteria=criteria,
+                output_path=outputs if alone is not None else None,
+                profile=profile,
+            ),
             on=on,
-            inputs=inputs,
-            criteria=criteria,
-            output_path=outputs if alone is not None else None,
-            profile=profile,
             feed=flow.Feed(tuple(map(Path, app_files)), inputs.seed),
             watch=watch_of(announce),
         )

@@ -104,14 +104,12 @@ def run(
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = flow.run_project(
             directory,
+            flow.RunOptions(
+                inputs, criteria=criteria, output_path=output_path, line=line, profile=profile
+            ),
             on=on,
             network=network,
-            inputs=inputs,
-            output_path=output_path,
-            criteria=criteria,
             build=build_directory,
-            line=line,
-            profile=profile,
             watch=progress.watch(),
         )
         junit.record(report)

@@ -72,11 +72,8 @@ def verify(
     ):
         report = flow.verify(
             recipe,
+            flow.RunOptions(inputs, criteria=criteria, line=line, profile=profile),
             on=on,
-            inputs=inputs,
-            criteria=criteria,
-            line=line,
-            profile=profile,
             flasher=flasher,
             feed=flow.Feed(app_files, inputs.seed),
             watch=progress.watch(),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         run_project,
         verify,
     )
+    from ethosgen.flow.firmware_run import RunOptions
     from ethosgen.flow.models import attach_model, serve_npu
     from ethosgen.flow.planning import (
         PlanSettings,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Feed",
     "PlanSettings",
+    "RunOptions",
     "Written",
     "attach_model",
     "build_project",
@@ -55,6 +57,7 @@ _NAMES_OF = {
     "application": ("Feed",),
     "creation": ("Written", "create_project"),
     "firmware": ("build_project", "flash_project", "run_app", "run_project", "verify"),
+    "firmware_run": ("RunOptions",),
     "models": ("attach_model", "serve_npu"),
     "planning": (
         "PlanSettings",

@@ -23,7 +23,6 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.golden_file import require_inputs
-from ethosgen.verdict.judgement import USUAL, Criteria, Inputs
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
@@ -111,27 +110,22 @@ def build_project(
 
 def run_project(
     directory: Path,
+    options: RunOptions,
     *,
     on: str | None = None,
-    inputs: Inputs,
     network: str | None = None,
-    output_path: Path | None = None,
-    criteria: Criteria = USUAL,
     build: Path | None = None,
-    line: "Line | None" = None,
-    profile: bool = False,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run a built project on a target, and compare its outputs with the golden outputs.
 
-    All its networks run in turn, or only `network`; with several, each has a Report. With `profile`
-    each Report has the cost of each step, if the firmware was built for it.
+    All its networks run in turn, or only `network`; with several, each has a Report. With
+    `options.profile` each Report has the cost of each step, if the firmware was built for it.
     """
     info, on = open_built(directory, on)
-    if profile:
+    if options.profile:
         require_counter(info, on)
     chosen = range(len(info.networks)) if network is None else [info.index(network)]
-    options = RunOptions(inputs, criteria, output_path, line, profile)
     _check_one(len(chosen), options, "choose one with --network")
     built = find_firmware(info, on, build)
     networks = {index: read_stored(info.networks[index], watch) for index in chosen}
@@ -200,27 +194,23 @@ def find_app(info: "ProjectInfo", on: str, build: Path | None = None) -> Path:
 
 def verify(
     recipe: Recipe,
+    options: RunOptions,
     *,
     on: str = "qemu",
-    inputs: Inputs,
-    criteria: Criteria = USUAL,
-    line: "Line | None" = None,
     flasher: str | None = None,
-    output_path: Path | None = None,
-    profile: bool = False,
     feed: Feed = NO_FILES,
     watch: Watch,
 ) -> Report | FirmwareReport:
     """Run all steps in a temporary directory, to check networks on a board.
 
-    Several networks go into one firmware and run in turn. With `profile` it counts each step. If
-    the recipe has an application, it runs on the `feed`, and the report includes the application's.
+    Several networks go into one firmware and run in turn. With `options.profile` it counts each
+    step. If the recipe has an application, it runs on the `feed`, and the report includes the
+    application's.
     """
     from ethosgen.project import open_project
 
     if recipe.board is None:
         raise InputError("name the board with --board, or use --platform linux")
-    options = RunOptions(inputs, criteria, output_path, line, profile)
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), options, remedy)
     board = load_board(recipe.board).in_state(recipe.security)
@@ -237,7 +227,7 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(recipe, directory=directory, watch=watch)
-        built = build_project(directory, on=on, profile=profile, watch=watch)
+        built = build_project(directory, on=on, profile=options.profile, watch=watch)
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
@@ -247,7 +237,7 @@ def verify(
         if info.app is None:
             return report
         elf = find_app(info, on)
-        application = run_and_compare(elf, info, networks, feed, on, watch, line)
+        application = run_and_compare(elf, info, networks, feed, on, watch, options.line)
         return replace(report, application=application)
 
 

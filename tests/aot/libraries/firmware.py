@@ -15,4 +15,4 @@ def check_firmware(
     path = folder / "network.tflite"
     path.write_bytes(network)
     settings = recipe(path, board=str(board), npu="none")
-    assert flow.verify(settings, inputs=Inputs(None, samples, 5), watch=Watch()).passed
+    assert flow.verify(settings, flow.RunOptions(Inputs(None, samples, 5)), watch=Watch()).passed

@@ -266,7 +266,7 @@ def _with_nans(folder: Path) -> tuple[Path, Path]:
 def test_bounds_keep_nan_and_minus_zero(core: str, tmp_path: Path) -> None:
     network, samples = _with_nans(tmp_path)
     firmware_recipe = recipe(network, board=_board(core, tmp_path), npu="none")
-    report = flow.verify(firmware_recipe, inputs=Inputs(samples, None, 0), watch=Watch())
+    report = flow.verify(firmware_recipe, flow.RunOptions(Inputs(samples, None, 0)), watch=Watch())
     assert report.passed
 
 

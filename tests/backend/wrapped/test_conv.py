@@ -116,6 +116,6 @@ def test_it_runs_on_qemu_beside_the_npu(tmp_path: Path, npu: str) -> None:
     fast = write_conv_folder(tmp_path / "fast", FAST)
     options = OffloadOptions(mode=OffloadMode.AUTO)
     recipe = Recipe((DIGITS,), "corstone300", npu, options=options, accelerators=(str(fast),))
-    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].operators == 3

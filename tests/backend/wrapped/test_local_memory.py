@@ -112,6 +112,6 @@ def test_a_copy_that_fails_ends_the_call(model: Path, tmp_path: Path) -> None:
 def test_it_runs_on_qemu(model: Path, tmp_path: Path) -> None:
     folders = (str(folder_with(tmp_path / "engine")),)
     recipe = Recipe((model,), "corstone300", "none", accelerators=folders)
-    report = flow.verify(recipe, inputs=Inputs(None, 3, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed
     assert report.plan.shares[0].partitions == 2

@@ -80,7 +80,7 @@ def instructions(
     recipe = Recipe(
         (model,), "corstone300", "none", io=io, options=options, accelerators=(str(folder),)
     )
-    report = flow.verify(recipe, inputs=Inputs(None, 1, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 1, 0)), watch=Watch())
     assert isinstance(report, Report) and report.cpu_instructions is not None
     assert report.plan.shares[0].partitions == count
     return report.cpu_instructions

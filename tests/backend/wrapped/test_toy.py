@@ -207,5 +207,5 @@ def test_a_project_carries_its_folder(toy: Path, model: Path, io: IoStyle, tmp_p
 def test_it_runs_on_qemu(toy: Path, model: Path, npu: str) -> None:
     options = OffloadOptions(cpu_ops=() if npu == "none" else ("RELU",))
     recipe = Recipe((model,), "corstone300", npu, options=options, accelerators=(str(toy),))
-    report = flow.verify(recipe, inputs=Inputs(None, 5, 0), watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 5, 0)), watch=Watch())
     assert isinstance(report, Report) and report.passed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.board import load_board
-from ethosgen.flow import verify
+from ethosgen.flow import RunOptions, verify
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -82,7 +82,7 @@ def _verify(seeds: Sequence[int], setting: WildSetting) -> list[dict[str, Any]]:
                     memory_mode=setting.memory_mode,
                     offload=setting.offload,
                 ),
-                inputs=Inputs(None, SAMPLES, seeds[0]),
+                RunOptions(Inputs(None, SAMPLES, seeds[0])),
                 watch=Watch(),
             )
         except EthosgenError as error:

@@ -53,8 +53,7 @@ def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path)
     recipe = Recipe((folder / "net.pte",), "corstone300")
     report = flow.verify(
         recipe,
-        inputs=RANDOM,
-        criteria=Criteria(golden=folder / "net.tflite"),
+        flow.RunOptions(RANDOM, criteria=Criteria(golden=folder / "net.tflite")),
         watch=Watch(),
     )
     assert report.passed and report.golden is not None
@@ -71,7 +70,7 @@ def test_a_program_passes_on_qemu_by_the_original_networks_answers(folder: Path)
 def test_a_callers_buffers_pass_too(folder: Path) -> None:
     recipe = Recipe((folder / "net.pte",), "corstone300", io=IoStyle.CALLER)
     criteria = Criteria(golden=folder / "net.tflite")
-    report = flow.verify(recipe, inputs=RANDOM, criteria=criteria, watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(RANDOM, criteria=criteria), watch=Watch())
     assert report.passed
 
 
@@ -79,7 +78,7 @@ def test_a_callers_buffers_pass_too(folder: Path) -> None:
 @needs_qemu
 def test_without_golden_outputs_nothing_is_compared(folder: Path) -> None:
     recipe = Recipe((folder / "net.pte",), "corstone300")
-    report = flow.verify(recipe, inputs=RANDOM, watch=Watch())
+    report = flow.verify(recipe, flow.RunOptions(RANDOM), watch=Watch())
     assert report.ended and report.golden is None and not report.passed
 
 

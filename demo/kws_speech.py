@@ -43,8 +43,6 @@ Andy anika benjamin edward f3 f5 iven3 Jacky m3 m6 m8 Mario Miguel Nguyen pedro 
 zac
 """.split()
 
-_SPOKEN_RATE = 22050
-
 
 @dataclass(frozen=True)
 class Utterance:

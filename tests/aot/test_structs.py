@@ -40,7 +40,6 @@ class Outer(Struct, name="toy_outer"):
 
 
 INNER = Inner(low=-3, high=4)
-OUTER = Outer(first=0xFFFFFFFF, parts=(INNER, INNER), scale=(1, 2, -(1 << 31)))
 SHAPES = (
     "framework.core",
     "helium.shapes",

@@ -53,6 +53,12 @@ ON = click.option(
     show_default=True,
     help="Target to run on.",
 )
+BUILD = path_option(
+    "--build",
+    "build_directory",
+    metavar="DIR",
+    help="Zephyr: west's build directory [default: build in the project].",
+)
 ON_THE_BOARDS = click.option(
     "--on",
     shell_complete=completion.targets,

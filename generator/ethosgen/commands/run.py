@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ethosgen.commands.application import run_application, runs_application
-from ethosgen.commands.choices import path_option
 from ethosgen.commands.endings import answer
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
+    BUILD,
     DIR,
     JSON,
     JUNIT,
@@ -50,12 +50,7 @@ _FOR_SAMPLES = (
 @JSON
 @JUNIT
 @with_line
-@path_option(
-    "--build",
-    "build_directory",
-    metavar="DIR",
-    help="Zephyr: west's build directory [default: build in the project].",
-)
+@BUILD
 @click.option(
     "--harness",
     is_flag=True,

@@ -5,19 +5,13 @@ from pathlib import Path
 
 import click
 
-from ethosgen.commands.choices import path_option
-from ethosgen.commands.options import DIR, ON_THE_BOARDS
+from ethosgen.commands.options import BUILD, DIR, ON_THE_BOARDS
 
 
 @click.command(short_help="Run a built project, with its console for other programs")
 @DIR
 @ON_THE_BOARDS
-@path_option(
-    "--build",
-    "build_directory",
-    metavar="DIR",
-    help="Zephyr: west's build directory [default: build in the project].",
-)
+@BUILD
 @click.option(
     "--harness",
     is_flag=True,

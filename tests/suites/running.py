@@ -13,8 +13,10 @@ from pathlib import Path
 
 from ethosgen import aot
 from tests.suites.golden_tests import (
+    CPU,
     DIFFERENT,
     PASSED,
+    QEMU,
     REFUSED,
     SETTINGS,
     GoldenResult,
@@ -24,6 +26,7 @@ from tests.suites.page import RECORDS, Group, Record, write_record
 from tests.support.pages import add_line, load_lines
 
 UNKNOWN = "not explained yet"
+_TITLES = {CPU: "the CPU's code", QEMU: "a part as firmware, on QEMU"}
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,12 @@ def _tell(suite: GoldenSuite, on: str, results: Sequence[GoldenResult]) -> None:
 def _details(results: Sequence[GoldenResult]) -> str:
     """Return how many of the tests that passed have equal outputs, and how many used the NPU."""
     passed = [result for result in results if result.end == PASSED]
-    equal = sum(not result.unequal for result in passed)
-    chosen = sum(result.on_npu > 0 for result in passed)
-    return f"{equal} equal, {chosen} on the NPU"
+    counts = []
+    if any(result.elements for result in passed):
+        counts.append(f"{sum(not result.unequal for result in passed)} equal")
+    if any(result.on_npu for result in passed):
+        counts.append(f"{sum(result.on_npu > 0 for result in passed)} on the NPU")
+    return ", ".join(counts)
 
 
 def _refusals(suite: GoldenSuite, results: Sequence[GoldenResult]) -> Counter[str]:
@@ -137,8 +143,9 @@ def record(suite: GoldenSuite, results: Sequence[GoldenResult]) -> Record:
 
 def _row(suite: GoldenSuite, on: str, results: Sequence[GoldenResult]) -> Group:
     apart = [result for result in results if result.end not in (PASSED, REFUSED)]
+    details = _details(results)
     return Group(
-        group=f"{on} ({_details(results)})",
+        group=f"{_TITLES.get(on, on)}{details and f' ({details})'}",
         tried=len(results),
         passed=sum(result.end == PASSED for result in results),
         refused=dict(_refusals(suite, results).most_common()),

@@ -70,7 +70,7 @@ def test_reasons_are_counted_without_names() -> None:
         replace(RESULT, end="died", why="status 1"),
     ]
     (row,) = record(suite, results).rows
-    assert row.group == "cpu (1 equal, 1 on the NPU)"
+    assert row.group == "the CPU's code (1 equal, 1 on the NPU)"
     assert row.refused == {"'…' at (…) has no form": 2}
     assert row.different == {UNKNOWN: 1}
     explained = replace(suite, cause=lambda _result: "a cause")

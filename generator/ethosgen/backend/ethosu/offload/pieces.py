@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from ethosgen.values.allocation import OperatorIndex
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Graph, Tensor
 from ethosgen.values.tosa import PREFIX
 
@@ -29,8 +30,8 @@ def divided_operators(graph: Graph) -> dict[OperatorIndex, str]:
             inputs = [graph.tensors[i] for i in op.inputs if i != ABSENT]
             counts[OperatorIndex(op.index)] = count_pieces(inputs, graph.tensors[op.outputs[0]])
     return {
-        index: f"Vela divides it into {count:,} operations, and more than {MOST_PIECES:,} take it "
-        "too long"
+        index: f"Vela divides it into {counted(count, 'operation')}, and more than {MOST_PIECES:,} "
+        "take it too long"
         for index, count in counts.items()
         if count > MOST_PIECES
     }

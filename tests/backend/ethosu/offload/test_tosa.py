@@ -9,7 +9,13 @@ from click.testing import CliRunner
 from ethosgen import frontend
 from ethosgen.aot import compile_program
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.backend.ethosu.offload import CompileTarget, cutting, find_errata, offload
+from ethosgen.backend.ethosu.offload import (
+    CompileTarget,
+    Vela,
+    cutting,
+    find_errata,
+    offload,
+)
 from ethosgen.backend.ethosu.offload.parts import Part, divide_graph, units
 from ethosgen.backend.ethosu.offload.tosa_errata import TOSA_ERRATA
 from ethosgen.backend.ethosu.stream import OWN_BASES
@@ -97,6 +103,17 @@ def test_the_cpus_operators_have_velas_reasons() -> None:
     assert "(Gather) could not run on NPU" in reasons["TOSA_GATHER"]
     assert plan.npu_operators == len(plan.network.graph.operators) - len(plan.cpu_operators)
     assert "TOSA_GREATER" in plan.partitions[0].why_it_ends
+
+
+def test_a_network_that_needs_too_much_memory_is_refused() -> None:
+    shape, turned = (1, 5200, 5000, 1), (1, 5000, 5200, 1)
+    net = TosaBuilder("large")
+    x = net.op("TRANSPOSE", [net.input(shape, "int32")], turned, "int32", perms=(0, 2, 1, 3))
+    y = net.op("ABS", [x], turned, "int32")
+    parts = [net.op("TRANSPOSE", [t], shape, "int32", perms=(0, 2, 1, 3)) for t in (x, y)]
+    net.op("ADD", parts, shape, "int32")
+    with pytest.raises(RefusalError, match="MiB of memory for it, and the limit is 256"):
+        Vela(find_accelerator(U85)).compile(net.network(), IoStyle.ARENA, None, ())
 
 
 def test_a_user_keeps_operators_by_name() -> None:

@@ -10,6 +10,7 @@ from ethosgen.backend.ethosu.isa_u85 import instruction_set
 from ethosgen.backend.ethosu.memory_system import DEFAULT_MODE, MEMORY_MODES, SYSTEM_CONFIGS
 from ethosgen.backend.ethosu.offload.chains import overwrites_table
 from ethosgen.backend.ethosu.payload import compiled_streams
+from ethosgen.frontend.flatbuffer import MAX_TENSOR_BYTES
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of
 from ethosgen.frontend.tosa.writer import file_of as tosa_file_of
@@ -132,10 +133,18 @@ def compile_network(
     except ChildError as error:
         raise _refusal(network, error) from None
     value = answer.value
+    _require_memory(network, max(value["peak_bytes"].values(), default=0))
     compiled = decode_network(value["network"], f"Vela's output for {network.name}")
     mode = next((ours for ours, theirs in MEMORY_MODES.items() if theirs == memory_mode), "")
     figures = value["npu_cycles"], value["peak_bytes"], value["tables"]
     return Compiled(compiled, *figures, answer.log, mode)
+
+
+def _require_memory(network: Network, needed: int) -> None:
+    if needed > MAX_TENSOR_BYTES:
+        limit = f"the limit is {MAX_TENSOR_BYTES >> 20}"
+        why = f"the NPU needs {needed >> 20} MiB of memory for it, and {limit}"
+        raise RefusalError(f"Vela cannot be used for '{network.name}': {why}", why)
 
 
 def _file_of(network: Network) -> tuple[bytes, str]:

@@ -46,6 +46,10 @@ _PROCESSOR = (
     Parameter("semihosting-enable", "0", "BKPT 0xAB calls the host"),
     Parameter("semihosting-cmd_line", "", "the program's arguments, the first its name"),
     Parameter("semihosting-cwd", "", "folder for the names of files"),
+    Parameter("semihosting-heap_base", "0x0", "SYS_HEAPINFO's answer; 0: the C library's own"),
+    Parameter("semihosting-heap_limit", "0x20700000", "... and so on"),
+    Parameter("semihosting-stack_base", "0x20800000", "... and so on"),
+    Parameter("semihosting-stack_limit", "0x20700000", "... and so on"),
     Parameter("INITSVTOR", "", "address of the vectors at reset"),
 )
 
@@ -61,8 +65,6 @@ _SILENT = (
     "{cpu}CFGDTCMSZ",
     "{cpu}min_sync_level",
     "{cpu}semihosting-Thumb_SVC",
-    "{cpu}semihosting-heap_*",
-    "{cpu}semihosting-stack_*",
     "vis_hdlcd.*",
     "core_clk.mul",
     "cpu_core.core_clk.mul",
@@ -130,6 +132,15 @@ class ParameterValues:
     def has_semihosting(self) -> bool:
         """Return whether semihosting is enabled."""
         return self._flag(f"{self._platform.subsystem}cpu0.semihosting-enable")
+
+    def heap(self) -> tuple[int, int, int, int]:
+        """Return base and limit of semihosting's heap, and those of its stack."""
+        start = f"{self._platform.subsystem}cpu0.semihosting"
+        heap, stack = f"{start}-heap", f"{start}-stack"
+        return (
+            *(self._number(f"{heap}_base"), self._number(f"{heap}_limit")),
+            *(self._number(f"{stack}_base"), self._number(f"{stack}_limit")),
+        )
 
     def uart(self, number: int, name: str) -> str:
         """Return a parameter of a UART."""

@@ -140,7 +140,8 @@ def _semihosting(values: ParameterValues, line: UartLine) -> Semihosting:
     if not values.has_semihosting():
         line.far.close()
         return Semihosting(is_enabled=False)
-    return Semihosting(True, values.processor("semihosting-cmd_line"), line.far)
+    command_line = values.processor("semihosting-cmd_line")
+    return Semihosting(True, command_line, line.far, values.heap())
 
 
 def _folder(values: ParameterValues) -> Path | None:

@@ -96,6 +96,68 @@ def test_a_limit_of_simulated_time(fvps: Path, tmp_path: Path, name: str) -> Non
     assert "Reason: Simulated time has been exceeded.\n" in done.stdout
 
 
+RUNNER = """
+#include <stdio.h>
+#include <stdlib.h>
+extern unsigned __stack;
+extern void _start(void);
+static void reset(void)
+{
+    *(volatile unsigned *)0xE000ED88u |= 0xFu << 20;
+    __asm__ volatile("dsb\\n\\tisb");
+    _start();
+}
+__attribute__((section(".vectors"), used)) static void *const vectors[16] = {&__stack, reset};
+int main(int argc, char **argv)
+{
+    char *text = malloc(100000);
+    FILE *in = fopen(argv[2], "rb"), *out = fopen(argv[4], "wb");
+    if (argc != 5 || text == NULL || in == NULL || out == NULL) {
+        return 3;
+    }
+    printf("%s %s, heap 0x%08x\\n", argv[0], argv[1], (unsigned)text & 0xFFFF0000u);
+    fwrite(text, 1, fread(text, 1, 100000, in), out);
+    fclose(out);
+    return 5;
+}
+"""
+PLACES = """
+SECTIONS
+{
+    .vectors 0x10000000 : { KEEP(*(.vectors)) }
+    .text : { *(.text*) *(.rodata*) *(.init) *(.fini) *(.ARM.ex*) *(.eh_frame*) *(.init_array*)
+        *(.fini_array*) }
+    .data 0x30000000 : { *(.data*) }
+    .bss (NOLOAD) : { __bss_start__ = .; *(.bss*) *(COMMON) . = ALIGN(8); __bss_end__ = .; }
+    end = .; __end__ = .; __stack = 0x30080000;
+}
+"""
+
+
+def test_a_program_with_files_and_arguments(fvps: Path, tmp_path: Path) -> None:
+    """ExecuTorch's way: newlib's own start asks for heap and stack, and opens files in the folder.
+
+    The values 0 leave heap and stack to the linker's script.
+    """
+    (tmp_path / "main.c").write_text(RUNNER)
+    (tmp_path / "places.ld").write_text(PLACES)
+    (tmp_path / "i0.bin").write_bytes(b"content, of a kind")
+    options = ["-mcpu=cortex-m55", "-mfloat-abi=hard", "-O1", "--specs=rdimon.specs", "-T"]
+    command = ["arm-none-eabi-gcc", *options, "places.ld", "main.c", "-o", "runner.elf"]
+    subprocess.run([*command, "-Wl,--no-warn-rwx-segment"], cwd=tmp_path, check=True)
+    words = settings(
+        "cpu0.semihosting-enable=1",
+        *(f"cpu0.semihosting-{name}=0" for name in ("heap_limit", "stack_base", "stack_limit")),
+        f"cpu0.semihosting-cwd={tmp_path}",
+        "cpu0.semihosting-cmd_line='executor_runner -i i0.bin -o out,0'",
+    )
+    end = ["-a", str(tmp_path / "runner.elf"), "--timelimit", "100"]
+    done = simulate(fvps / U55, *words, *end)
+    assert done.returncode == 5 and not done.stderr, done.stderr
+    assert "executor_runner -i, heap 0x30000000" in done.stdout
+    assert (tmp_path / "out,0").read_bytes() == b"content, of a kind"
+
+
 def test_a_smaller_npu_is_refused_by_the_firmware(fvps: Path, elf: Path) -> None:
     words = settings(
         "mps3_board.uart0.out_file=-", "cpu0.semihosting-enable=1", "ethosu.num_macs=64"

@@ -15,12 +15,14 @@ class Semihosting:
     """Calls of the host by BKPT 0xAB: whether there are any, and what they see of it.
 
     `command_line` is SYS_GET_CMDLINE's answer, None for the firmware's path. `console` is where
-    text goes and comes from, None for this process's stderr.
+    text goes and comes from, None for this process's stderr. `heap` is SYS_HEAPINFO's answer, None
+    for QEMU's.
     """
 
     is_enabled: bool = True
     command_line: str | None = None
     console: socket.socket | None = None
+    heap: tuple[int, int, int, int] | None = None
 
     def arguments(self) -> Iterator[str]:
         """Yield QEMU's arguments."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from ethosgen.targets.attach.heap import HeapAnswer
 from ethosgen.targets.attach.packets import INTERRUPT, Closed, Packets
 from ethosgen.targets.attach.stub import Stub
 
@@ -43,7 +44,7 @@ class Conversation:
     """Runs the processor, serves the watchpoint, and passes everything else to the user's GDB.
 
     With a `listener`, the processor waits at reset until a GDB continues it. When that GDB
-    detaches, the processor goes on, and another one may connect.
+    detaches, the processor goes on, and another one may connect. `heap` is for a run without one.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class Conversation:
         stub: Stub,
         npu: Watched | None = None,
         listener: socket.socket | None = None,
+        heap: HeapAnswer | None = None,
     ) -> None:
         self._stub = stub
+        self._heap = heap
         self._npu = npu
         self._listener = listener
         self._debugger: Packets | None = None
@@ -62,6 +65,8 @@ class Conversation:
     def run(self, check: Callable[[], None]) -> None:
         """Converse until QEMU ends; `check` is called now and then, and raises to end it."""
         self._watch()
+        if self._heap is not None:
+            self._heap.watch()
         if self._listener is None:
             self._go(CONTINUE)
         try:
@@ -138,6 +143,8 @@ class Conversation:
         if self._debugger is not None and not silent:
             self._debugger.send(reply)
         elif reply[:1] in (b"T", b"S") and self._debugger is None:
+            if self._heap is not None:
+                self._heap.serve()
             self._go(CONTINUE)
 
     def _obey(self, debugger: Packets) -> None:

@@ -21,6 +21,7 @@ from ethosgen.host.child import die_with_us
 from ethosgen.host.termination import hold_signals
 from ethosgen.targets.attach.connections import ALONE, Connections
 from ethosgen.targets.attach.debugger import Conversation
+from ethosgen.targets.attach.heap import HeapAnswer
 from ethosgen.targets.attach.memory import SECURE_ALIAS, GuestMemory, copied_parts
 from ethosgen.targets.attach.monitor import InterruptLine, Monitor
 from ethosgen.targets.attach.npu import NO_TROUBLES, Log, RegisterWindow, Troubles, WatchedNpu
@@ -186,7 +187,7 @@ class _Session:
                 raise _TimeIsUpError
             self._attachment.connections.supervise(monitor)
 
-        conversation = Conversation(stub, npu, listener)
+        conversation = Conversation(stub, npu, listener, self._heap(stub))
         try:
             conversation.run(check)
         except _TimeIsUpError:
@@ -202,6 +203,14 @@ class _Session:
             raise TargetError("QEMU has closed its GDB stub but does not end") from None
         lockup = describe_lockup(self._errors.end(), self._attachment.elf)
         return FirmwareEnd(status, npu.inferences if npu else 0, lockup)
+
+    def _heap(self, stub: Stub) -> HeapAnswer | None:
+        """Return what answers the question for heap and stack, None if QEMU does."""
+        semihosting = self._attachment.connections.semihosting
+        if semihosting.heap is None or not semihosting.is_enabled:
+            return None
+        elfs = (self._attachment.elf, *self._attachment.loaded)
+        return HeapAnswer(stub, elfs, semihosting.heap)
 
     def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
         """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""

@@ -38,6 +38,14 @@ class Stub(Packets):
         """Stop before each access to addresses; TargetError if the stub refuses."""
         self._command(b"Z%d,%x,%x" % (ACCESS_WATCHPOINT, start_addr, size), "watch", start_addr)
 
+    def set_breakpoint(self, addr: int) -> None:
+        """Stop before the instruction at an address; TargetError if the stub refuses."""
+        self._command(b"Z0,%x,2" % addr, "stop at", addr)
+
+    def clear_breakpoint(self, addr: int) -> None:
+        """Stop there no more."""
+        self._command(b"z0,%x,2" % addr, "stop no more at", addr)
+
     def register(self, number: int) -> int:
         """Return a register."""
         return int.from_bytes(bytes.fromhex(self.ask(b"p%x" % number).decode()), "little")

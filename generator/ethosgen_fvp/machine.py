@@ -11,6 +11,7 @@ from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
 from ethosgen.targets.attach.memory import SECURE_ALIAS, loaded_ranges
 from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.grammar import counted
 from ethosgen_fvp.platforms import FixedPlatform
 
 _MACHINE = "corstone300"
@@ -46,8 +47,8 @@ def require_memories(platform: FixedPlatform, elf: Path) -> None:
     for start, size in loaded_ranges(elf):
         if not _is_in(start, size, [_DDR]) and not _is_in(start & ~SECURE_ALIAS, size, memories):
             raise InputError(
-                f"'{elf}' has {size:,} bytes at 0x{start:08x}, where {platform.name} on QEMU has "
-                "no memory; docs/fvp.md lists its memories"
+                f"'{elf}' has {counted(size, 'byte')} at 0x{start:08x}, where {platform.name} on "
+                "QEMU has no memory; docs/fvp.md lists its memories"
             )
 
 

@@ -11,6 +11,7 @@ from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as sch
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.frontend.tflite.writer import file_of, write_network
 from ethosgen.values.dialect import OPS, Op, Option
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 from tests import ROOT
 from tests.corpus.registry import ROWS
@@ -125,6 +126,13 @@ def test_an_open_size_is_1_in_the_shape_and_open_in_the_signature() -> None:
     read = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0].tensors[0]
     assert (read.shape.tolist(), read.shapeSignature.tolist()) == ([1, 1], [1, -1])
     assert decode_network(data, "edited").graph.tensors[0] == tensor
+
+
+def test_a_type_that_files_do_not_have_is_refused() -> None:
+    """A Cast of ONNX may have types of 8-bit floats, which reach the compiler as a file."""
+    tensor = Tensor(0, "narrow", (2,), "float8_e4m3fn")
+    with pytest.raises(UnsupportedError, match="'narrow' is float8_e4m3fn"):
+        write_network(Network("net", (Graph("main", (tensor,), (), (0,), (0,)),)))
 
 
 def test_a_file_that_was_not_edited_is_passed_on_as_it_is() -> None:

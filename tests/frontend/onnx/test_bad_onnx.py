@@ -223,3 +223,17 @@ def test_what_the_importer_trips_over_is_a_sentence(
     monkeypatch.setitem(importer._OURS, "Relu", lambda _node: {}["inplace"])
     said = refusal(save(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], [1, 4]))
     assert said.endswith("'y' (Relu): TVM's importer does not know this form of it")
+
+
+def test_the_shape_of_a_constant_is_refused_by_a_sentence(tmp_path: Path) -> None:
+    held = numpy_helper.from_array(np.ones((2, 4), np.float32), "held")
+    nodes = [
+        helper.make_node("Shape", ["held"], ["shape"]),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    try:
+        network = frontend.read(save(tmp_path, nodes, [8], constants=[held]))
+    except UnsupportedError as error:
+        assert "shape" in str(error)
+    else:
+        assert network.outputs[0].shape == (2, 4)

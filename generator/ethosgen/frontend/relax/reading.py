@@ -378,4 +378,6 @@ def compute(call: Any, operands: tuple[Any, ...]) -> DraftConstant | tuple[Draft
     result = relax.VirtualMachine(executable, tvm.cpu())["main"]()
     if hasattr(result, "numpy"):
         return DraftConstant(result.numpy())
+    if not all(hasattr(part, "numpy") for part in result):
+        raise UnsupportedError("it computes a shape, not a tensor")
     return tuple(DraftConstant(part.numpy()) for part in result)

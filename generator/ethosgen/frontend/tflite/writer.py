@@ -18,6 +18,7 @@ import tflite
 from ethosgen.frontend.flatbuffer import VectorWriter, packed_halves
 from ethosgen.frontend.tflite.identifier import IDENTIFIER
 from ethosgen.values.dialect import ENUMERATIONS, OPS, TEXT, Option
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Quantization, Tensor
 
 _VERSION = 3
@@ -88,6 +89,11 @@ class _TfliteWriter(VectorWriter):
 
     def tensor(self, tensor: Tensor) -> int:
         kinds = ENUMERATIONS["TensorType"].names
+        if tensor.dtype not in kinds:
+            raise UnsupportedError(
+                f"'{tensor.name}' is {tensor.dtype}, which a .tflite file cannot have; convert it "
+                "to another type"
+            )
         data = packed_halves(tensor.data) if tensor.is_packed and tensor.data else tensor.data
         return self.table(
             "Tensor",

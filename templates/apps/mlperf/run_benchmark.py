@@ -2,10 +2,10 @@
 
     python run_benchmark.py PORT RUNNER [OPTION]...
 
-The runner looks for USB serial ports with the vendor and product of a known board. A pseudo-terminal
-of QEMU has neither, so this script lists PORT as the reference board's. RUNNER is benchmark/runner in
-a checkout of github.com/mlcommons/tiny, OPTIONs are those of its main.py. It runs in RUNNER, where
-it writes its folder sessions/.
+The runner looks for USB serial ports with the vendor and product of a known board. QEMU's
+pseudo-terminal has neither, so this script lists PORT as the reference board's. RUNNER is
+benchmark/runner in a checkout of github.com/mlcommons/tiny, OPTIONs are those of its main.py. It
+runs in RUNNER, where it writes its folder sessions/.
 
 Generated once by ethosgen; yours from now on.
 """

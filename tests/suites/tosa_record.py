@@ -26,6 +26,15 @@ ABOUT = (
 )
 
 
+CAUSES = {
+    "pooling MAX of only padding": "the NPU model lacks a MAX pool of only padding, which Vela "
+    "makes of a kernel of 8,192; the check of a plan finds the fault and keeps it on the CPU",
+    "UNEXPECTED_FAILURE: late": "no answer within the time limit, on a busy machine: an axis of "
+    "65,536, or a kernel or stride of 8,192",
+}
+"""Causes that were found, by words of the messages."""
+
+
 def rows(on: str, results: Iterable[Result]) -> list[Group]:
     """Return a row for the positive tests of a setting, and one for the negative ones, if any."""
     by_kind: dict[str, list[Result]] = {"positive": [], "negative": []}
@@ -49,9 +58,12 @@ def _row(group: str, results: Sequence[Result]) -> Group:
 
 
 def _reason(why: str) -> str:
-    """Return a message without the names of this test's tensors and its numbers."""
+    """Return the cause of a message, or the message without names of tensors and numbers."""
+    for words, cause in CAUSES.items():
+        if words in why:
+            return cause
     text = re.sub(r"'[^']*'", "'…'", why.rpartition(REFUSED)[2])
-    return re.sub(r"\d+(, \d+)*", "N", " ".join(text.split()))[:200]
+    return re.sub(r"\b\d+(, \d+)*\b", "N", " ".join(text.split()))[:200]
 
 
 def record(files: Mapping[str, Sequence[Path]]) -> Record:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -83,6 +82,8 @@ def _by_program(
 
 def find_version(request: Mapping[str, Any], _arrays: Mapping[str, Array], _folder: Path) -> Answer:
     """Return the installed version of a package."""
+    from importlib.metadata import version  # it imports email's packages
+
     return {"version": version(request["package"])}, {}
 
 

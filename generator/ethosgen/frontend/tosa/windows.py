@@ -118,7 +118,7 @@ def resize(op: Operator, tensors: Sequence[Tensor]) -> Shape:
         require(-_MOST_SHRINK * up <= border[i] < up, f"has a border of {border}")
         sizes.append(_exact((shape[i + 1] - 1) * up - offset[i] + border[i], down) + 1)
     most = max(*shape[1:3], *sizes)
-    require(most < _RESIZED, f"resizes {most} rows or columns, and the limit is {_RESIZED - 1}")
+    require(most < _RESIZED, f"resizes an axis to or from {most}, and the limit is {_RESIZED - 1}")
     return (shape[0], *sizes, shape[3])
 
 

@@ -221,7 +221,8 @@ def test_resize_has_a_largest_size() -> None:
     x = net.input((1, 1, (1 << 14) + 1, 1))
     options = {"mode": "NEAREST"}
     net.op("RESIZE", [x, *operands], (1, 1, (1 << 15) + 1, 1), "int8", **options)
-    with pytest.raises(InputError, match="resizes an axis to or from 32769, and the limit is 16383"):
+    limit = "resizes an axis to or from 32769, and the limit is 16383"
+    with pytest.raises(InputError, match=limit):
         net.network()
 
 

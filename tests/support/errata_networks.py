@@ -122,6 +122,14 @@ def _groups(net: NetworkBuilder) -> int:
     return net.apply("CONV_2D", x, weights, bias, padding="SAME", stride_w=1, stride_h=1)
 
 
+def _apart_windows(net: NetworkBuilder) -> int:
+    x, shape = net.input((1, 2, 2, 4), "int8", 0.05, 0), (1, 6, 6, 4)
+    weights = net.constant(net.random_integers((4, 1, 1, 4)), None, (0.01,) * 4, (0,) * 4)
+    sizes = net.integers(shape)
+    options = {"padding": "SAME", "stride_w": 3, "stride_h": 3}
+    return net.apply("TRANSPOSE_CONV", sizes, weights, x, **options)
+
+
 def _rescaling_pool(net: NetworkBuilder) -> int:
     x = net.input((1, 4, 4, 8), "int8", 0.05, 0)
     return net.average_pool(x, (2, 2), scale=0.02)
@@ -347,6 +355,7 @@ NETWORKS: dict[str, Build] = {
     "bias-32-bits": _narrow_bias,
     "div-relu": _clipped_quotient,
     "chained-tables": _chained_tables,
+    "transpose-conv-gap": _apart_windows,
     "int64-copies": _with_constant("REVERSE_V2", "int64", (3, 5, 5), [1], {}, None),
 }
 """Builders by the erratum's name."""
@@ -358,6 +367,7 @@ OTHER_NPU = {
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
             *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
+            "transpose-conv-gap",
         ),
         "ethos-u85-128",
     ),

@@ -134,3 +134,27 @@ def test_a_quotient_of_int32_stays_if_relu_clips_it(activation: str, is_one: boo
     net.apply("DIV", x, y, fused_activation_function=activation)
     network = decode_network(net.build(), "quotient")
     assert _errata(network) == ({"div-relu"} if is_one else set())
+
+
+@pytest.mark.parametrize(
+    ("kernel", "strides", "padding", "moves"),
+    [
+        ((1, 1), (3, 1), "SAME", True),
+        ((1, 1), (1, 3), "SAME", True),
+        ((3, 3), (2, 5), "SAME", True),
+        ((1, 1), (2, 2), "SAME", False),
+        ((3, 3), (4, 4), "SAME", False),
+        ((1, 1), (3, 3), "VALID", False),
+    ],
+)
+def test_windows_that_are_apart_move(
+    kernel: tuple[int, int], strides: tuple[int, int], padding: str, moves: bool
+) -> None:
+    net = NetworkBuilder("apart")
+    x, shape = net.input((1, 2, 2, 4), "int8", 0.05, 0), (1, 2 * strides[0], 2 * strides[1], 4)
+    weights = net.constant(np.ones((4, *kernel, 4), np.int8), scale=6e-3)
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+    net.apply("TRANSPOSE_CONV", net.integers(shape), weights, x, **options)
+    network = decode_network(net.build(), "apart")
+    assert _errata(network) == ({"transpose-conv-gap"} if moves else set())
+    assert not _errata(network, "ethos-u55-128")

@@ -100,6 +100,15 @@ ERRATA: tuple[Erratum, ...] = (
         "int64",
     ),
     Erratum(
+        "transpose-conv-gap",
+        VELA,
+        u85.moves_small_window,
+        "with SAME padding and a stride that exceeds the kernel by 2 or more, it moves the output "
+        "by half of the gap between two windows",
+        "Regor, compiler/tflite_graph_optimiser.cpp, RewriteTransposeConvPadding; TFLite, "
+        "kernels/padding.h, ComputePaddingWithOffset",
+    ),
+    Erratum(
         "sum-several-axes",
         VELA,
         when.sums_several_axes,

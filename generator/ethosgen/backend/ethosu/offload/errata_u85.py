@@ -24,6 +24,8 @@ _QUANTIZED = ("int8", "uint8", "int16")
 _LEFT_SHIFT = 8
 _MANTISSA_BITS = 31
 _STORED = 1 << 15
+_MOVING_GAP = 2
+"""Rows or columns between two windows; half of fewer is 0."""
 _INPUTS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOSE_CONV": 2}
 """The position of a layer's input; a bias comes last."""
 _MOST_PAIRS = 1 << 16
@@ -87,6 +89,20 @@ def truncates_scale(site: OperatorSite) -> bool:
     position = _INPUTS[site.code]
     has_bias = site.inputs[-1].dtype == "int32" or sums_32_bits(site)
     return site.inputs[position].dtype == "int16" and has_bias
+
+
+def moves_small_window(site: OperatorSite) -> bool:
+    """Return whether a TRANSPOSE_CONV leaves two rows or columns or more between its windows.
+
+    TFLite crops the output by what windows overlap, at least 0 (padding.h, ComputePadding). Regor
+    does not limit it, so that half of the gap comes before the first window.
+    """
+    if not is_u85(site) or site.code != "TRANSPOSE_CONV":
+        return False
+    options, kernel = site.operator.options, site.inputs[1].shape[1:3]
+    strides = options["stride_h"], options["stride_w"]
+    gaps = [stride - size for stride, size in zip(strides, kernel, strict=True)]
+    return options.get("padding", "SAME") == "SAME" and max(gaps) >= _MOVING_GAP
 
 
 def copies_int64(site: OperatorSite) -> bool:

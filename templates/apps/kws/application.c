@@ -37,7 +37,6 @@
 
 #define TIME_WIDTH 10u
 #define CRC_POLYNOMIAL 0xEDB88320u /* CRC-32 of IEEE 802.3, as zlib has it */
-#define HEX_DIGITS 8u
 #define THOUSAND 1000u
 #define HIGHEST_SCORE 255u
 
@@ -79,24 +78,20 @@ static uint64_t now_ms(void)
     return samples * THOUSAND / AUDIO_RATE;
 }
 
-static void report_hex(uint32_t value)
+static void report_crc(uint32_t crc)
 {
-    char text[HEX_DIGITS + 1u];
-
-    for (uint32_t digit = 0; digit < HEX_DIGITS; digit++) {
-        text[digit] = "0123456789abcdef"[(value >> (4u * (HEX_DIGITS - 1u - digit))) & 0xFu];
+    for (uint32_t shift = 32u; shift > 0u; shift -= 8u) {
+        report_hex((uint8_t)(crc >> (shift - 8u)));
     }
-    text[HEX_DIGITS] = '\0';
-    report_text(text);
 }
 
 static void report_check(void)
 {
     report_thousandths(now_ms(), TIME_WIDTH);
     report_text(" s  check: features ");
-    report_hex(state.features_crc);
+    report_crc(state.features_crc);
     report_text(", scores ");
-    report_hex(state.scores_crc);
+    report_crc(state.scores_crc);
     report_line();
     state.unchecked = 0;
     state.features_crc = 0;

@@ -8,12 +8,9 @@ compilation and one run of the oracle. This proves nothing about operators that 
 import logging
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ethosgen.oracle.answers import Answer, answer
 from ethosgen.oracle.excerpt import Bouquet, gather
-from ethosgen.oracle.interpreters import awaited
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.errors import EthosgenError, InputError
@@ -21,7 +18,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network
 from ethosgen.values.outcome import equal_elements
 from ethosgen.values.plan import Plan
-from ethosgen.verdict.trial import Make, Trial, question_of, try_out
+from ethosgen.verdict.trial import Make, Trial, try_out, try_out_beside_oracle
 
 _log = logging.getLogger(__name__)
 
@@ -95,13 +92,14 @@ class _Ends:
 
     def _suspects(self, bouquet: Bouquet) -> list[OperatorIndex]:
         """Return the operators on accelerators with other outputs than the oracle's."""
-        trial, golden = self._trial_and_answer(bouquet.network)
+        samples = drive_to_ends(bouquet.network, self.most_work)
+        trial = try_out_beside_oracle(bouquet.network, samples, self.make, self.oracle)
         if trial.fault is not None:
             raise trial.fault
         on_cpu = {bouquet.origins[cpu.operator] for cpu in trial.plan.cpu_operators}
         names = {
             name
-            for ours, theirs in zip(trial.outputs, golden.outputs, strict=True)
+            for ours, theirs in zip(trial.outputs, trial.golden.outputs, strict=True)
             for name, array in theirs.items()
             if not equal_elements(ours[name], array).all()
         }
@@ -114,19 +112,6 @@ class _Ends:
             return ""
         outputs = f"{compared.mismatches} of {counted(compared.elements, 'output')}"
         return f"{outputs}, by at most {compared.max_abs_diff:g}"
-
-    def _trial_and_answer(self, network: Network) -> tuple[Trial, Answer]:
-        """Return a trial and the oracle's answer; the oracle's child works while this one does."""
-        samples = drive_to_ends(network, self.most_work)
-        trials: list[Trial] = []
-
-        def run_here() -> None:
-            trials.append(try_out(network, samples, self.make, self.oracle))
-
-        with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(answer, question_of(network, samples, self.oracle))
-            (golden,) = awaited([asked], meanwhile=run_here)
-        return trials[0], golden
 
     def _trial(self, network: Network) -> Trial:
         samples = drive_to_ends(network, self.most_work)

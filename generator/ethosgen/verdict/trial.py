@@ -1,10 +1,12 @@
 """Trials of a network, or a part of it: plan it, run it here, compare it with the oracle."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ethosgen.oracle.answers import Answer, Question, answer
+from ethosgen.oracle.interpreters import awaited
 from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, Difference, OutputComparison
@@ -18,17 +20,18 @@ Make = Callable[[Network], Plan]
 
 @dataclass(frozen=True)
 class Trial:
-    """The outputs of a plan, or the fault that ended it; the oracle runs only when needed."""
+    """The outputs of a plan, or the fault that ended it; the oracle runs if not `answered`."""
 
     plan: Plan
     question: Question
     outputs: Sequence[Arrays] = ()
     fault: NpuFault | None = None
+    answered: Answer | None = None
 
     @cached_property
     def golden(self) -> Answer:
         """The oracle's answer; EthosgenError if none can run the network."""
-        return answer(self.question)
+        return self.answered or answer(self.question)
 
     @cached_property
     def comparison(self) -> OutputComparison:
@@ -66,3 +69,18 @@ def try_out(network: Network, samples: Sequence[Arrays], make: Make, oracle: str
         return Trial(plan, question, simulate_samples(plan, samples, Watch()))
     except NpuFault as fault:
         return Trial(plan, question, fault=fault)
+
+
+def try_out_beside_oracle(
+    network: Network, samples: Sequence[Arrays], make: Make, oracle: str | None
+) -> Trial:
+    """Do the same while the oracle's child works, for a trial whose answer is needed."""
+    trials: list[Trial] = []
+
+    def run_here() -> None:
+        trials.append(try_out(network, samples, make, oracle))
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(answer, question_of(network, samples, oracle))
+        (golden,) = awaited([asked], meanwhile=run_here)
+    return replace(trials[0], answered=golden)

@@ -102,7 +102,8 @@ def moves_small_window(site: OperatorSite) -> bool:
     options, kernel = site.operator.options, site.inputs[1].shape[1:3]
     strides = options["stride_h"], options["stride_w"]
     gaps = [stride - size for stride, size in zip(strides, kernel, strict=True)]
-    return options.get("padding", "SAME") == "SAME" and max(gaps) >= _MOVING_GAP
+    is_same: bool = options.get("padding", "SAME") == "SAME"
+    return is_same and any(gap >= _MOVING_GAP for gap in gaps)
 
 
 def copies_int64(site: OperatorSite) -> bool:

@@ -34,7 +34,7 @@ _IGNORED_VALUES = (
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What an FVP is asked for.
+    """An FVP's command line.
 
     `data` are files for the memory, each with its address. Limits are in seconds: of this machine's
     time, and of the simulated one. `ignored` are options that have no effect here.
@@ -53,7 +53,7 @@ class CommandLine:
 
 
 def read_command_line(name: str, words: Sequence[str]) -> CommandLine:
-    """Return what an FVP is asked for; InputError for an option that it does not have."""
+    """Parse an FVP's command line; InputError for an option that it does not have."""
     options = _parser(name).parse_args(list(words))
     config = [setting for file in options.config for setting in _read_settings(Path(file))]
     limits = [limit for limit in (options.timelimit, options.cpulimit) if limit is not None]

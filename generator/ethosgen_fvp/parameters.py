@@ -121,7 +121,7 @@ class ParameterValues:
         return self._number(f"{self._platform.subsystem}ethosu.num_macs")
 
     def vectors(self) -> int | None:
-        """Return where the processor finds its vectors at reset, None where QEMU's does."""
+        """Return the address of the vectors at reset, None for QEMU's own."""
         name = f"{self._platform.subsystem}cpu0.INITSVTOR"
         return self._number(name) if self._text(name) else self._platform.vectors
 

@@ -111,7 +111,7 @@ class _Supervisor:
 def _attachment(
     platform: FixedPlatform, line: CommandLine, values: ParameterValues, stack: ExitStack
 ) -> Attachment:
-    """Return what to run."""
+    """Return the firmware with its NPU and its files."""
     if not line.applications:
         raise InputError(f"no firmware; pass it with -a FILE ({platform.name} --help)")
     images = [path.resolve() for path in line.applications]
@@ -145,7 +145,7 @@ def _semihosting(values: ParameterValues, line: UartLine) -> Semihosting:
 
 
 def _folder(values: ParameterValues) -> Path | None:
-    """Return where names of files begin for semihosting."""
+    """Return the folder of semihosting's file names."""
     name = values.processor("semihosting-cwd")
     if name and not Path(name).is_dir():
         raise InputError(f"semihosting-cwd: '{name}' is no folder")

@@ -47,7 +47,7 @@ class UartTerminal:
         return self._client or self._listener
 
     def receive(self) -> bytes:
-        """Let a terminal connect, or return what it sends."""
+        """Accept a terminal, or return the bytes that it sends."""
         if self._client is None:
             self._client, _ = self._listener.accept()
             self._client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -80,7 +80,7 @@ class UartTerminal:
 
 
 def without_commands(data: bytes) -> bytes:
-    """Return what a terminal sends without telnet's commands."""
+    """Return a terminal's bytes without telnet's commands."""
     text = bytearray()
     place = 0
     while place < len(data):

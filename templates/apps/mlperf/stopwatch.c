@@ -34,7 +34,7 @@ void stopwatch_advance(void)
     since = now;
 }
 
-/* Return how many units of to_hz take as long as `count` units of from_hz. */
+/* Convert a count of ticks from one rate to another. */
 static uint64_t convert(uint64_t count, uint32_t from_hz, uint32_t to_hz)
 {
     return count / from_hz * to_hz + count % from_hz * to_hz / from_hz;

@@ -205,7 +205,7 @@ class _Session:
         return FirmwareEnd(status, npu.inferences if npu else 0, lockup)
 
     def _heap(self, stub: Stub) -> HeapAnswer | None:
-        """Return what answers the question for heap and stack, None if QEMU does."""
+        """Return the handler of SYS_HEAPINFO, None if QEMU answers it."""
         semihosting = self._attachment.connections.semihosting
         if semihosting.heap is None or not semihosting.is_enabled:
             return None

@@ -4,7 +4,6 @@ The schema is devtools/bundled_program/schema/bundled_program_schema.fbs. A tens
 of torch's storage, in the order of its dim_order.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from ethosgen.frontend.flatbuffer import Fields, refusing_damage
 from ethosgen.frontend.pte.identifier import is_bundle
-from ethosgen.frontend.pte.program import DTYPES, Items, Method, ProgramDecoder, TensorValue
+from ethosgen.frontend.pte.program import DTYPES, Method, ProgramDecoder, TensorValue
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.examples import Examples
 from ethosgen.values.grammar import counted
@@ -103,30 +102,21 @@ class _Cases:
         order = fields.numbers(_TENSOR["dim_order"], "uint8") or tuple(range(len(sizes)))
         kind = DTYPES.get(fields.number(_TENSOR["type"], "int8", 0))
         data = fields.data(_TENSOR["data"]) or b""
-        needed = math.prod(sizes) * np.dtype(tensor.dtype).itemsize
         if kind != tensor.dtype or sizes != place.sizes or sorted(order) != list(range(len(sizes))):
             raise InputError(
                 f"'{self._name}' has a test case with {kind} of shape {list(sizes)} for "
                 f"'{tensor.name}', which is {tensor.dtype} of shape {list(place.sizes)}; {_REMEDY}"
             )
-        if len(data) < needed:
+        if len(data) < place.bytes:
             raise InputError(
                 f"'{self._name}' has a test case with {counted(len(data), 'byte')} for "
-                f"'{tensor.name}', which takes {needed}; {_REMEDY}"
+                f"'{tensor.name}', which takes {place.bytes}; {_REMEDY}"
             )
-        stored = np.frombuffer(data[:needed], tensor.dtype).reshape([sizes[i] for i in order])
+        stored = np.frombuffer(data[: place.bytes], tensor.dtype).reshape([sizes[i] for i in order])
         return stored.transpose(np.argsort(order)).transpose(place.dim_order).copy()
 
 
 def _ends(method: Method, end: str) -> list[TensorValue]:
     """Return a method's inputs or outputs, which the reader has found to be tensors."""
-    indices = list(method.inputs)
-    if end == "outputs":
-        values = (method.values[index] for index in method.outputs)
-        pairs = zip(method.outputs, values, strict=True)
-        indices = [i for index, value in pairs for i in _flat(index, value)]
-    return [value for i in indices if isinstance(value := method.values[i], TensorValue)]
-
-
-def _flat(index: int, value: object) -> tuple[int, ...]:
-    return value.of if isinstance(value, Items) else (index,)
+    values = (method.values[i] for i in (method.inputs if end == "inputs" else method.returned))
+    return [value for value in values if isinstance(value, TensorValue)]

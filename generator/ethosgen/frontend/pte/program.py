@@ -146,6 +146,15 @@ class Method:
     steps: tuple[PteInstruction, ...]
     delegates: tuple[Delegate, ...]
 
+    @property
+    def returned(self) -> list[int]:
+        """The values that the method returns, by index; a list counts as its elements."""
+        returned: list[int] = []
+        for index in self.outputs:
+            value = self.values[index]
+            returned += value.of if isinstance(value, Items) else [index]
+        return returned
+
 
 @dataclass(frozen=True)
 class PteProgram:

@@ -27,7 +27,6 @@ from ethosgen.frontend.pte.program import (
     DTYPES,
     JUMP,
     MOVE,
-    Items,
     Method,
     ProgramDecoder,
     PteInstruction,
@@ -98,7 +97,7 @@ class _Translation:
         )
         for number, step in enumerate(method.steps):
             self._translate(number, step)
-        outputs = [self._read(index, "the program returns") for index in self._outputs()]
+        outputs = [self._read(index, "the program returns") for index in method.returned]
         self._name_outputs(outputs)
         places = [self._places.get(i, -1) for i in range(len(graph.tensors))]
         metadata = {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
@@ -114,14 +113,6 @@ class _Translation:
             self._note(index, inputs[-1])
             self._quantize(f"input{number}", inputs[-1])
         return inputs
-
-    def _outputs(self) -> list[int]:
-        """Return the values that the method returns; a list counts as its elements."""
-        outputs: list[int] = []
-        for index in self._method.outputs:
-            value = self._method.values[index]
-            outputs += value.of if isinstance(value, Items) else [index]
-        return outputs
 
     def _name_outputs(self, outputs: list[int]) -> None:
         """Give the outputs their names; one that has another name too gets a copy."""

@@ -212,6 +212,11 @@ class Firmware:
     info: ProjectInfo
 
     @property
+    def core(self) -> str:
+        """The processor's core."""
+        return self.info.board.cpu.core
+
+    @property
     def names(self) -> Sequence[str]:
         """The names of the layers' networks in the firmware."""
         return _NAMES[: len(self.layers)]

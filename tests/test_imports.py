@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ),
     ("backend",),
     ("device", "oracle"),
-    ("frontend", "samples"),
+    ("cycles", "frontend", "samples"),
     ("host", "toml"),
     ("platforms",),
     ("plugins",),
@@ -119,6 +119,7 @@ SHARED = {
     ("tvm", "frontend.torch"),
     ("torch", "oracle.runtimes"),  # runs what the front end reads
     ("elftools", "targets"),  # a target loads the ELF, toolchain reads its sizes
+    ("elftools", "cycles"),  # and where its constants are
 }
 """A package, and one more that may import it."""
 EVERYBODYS = {"numpy"}

@@ -18,7 +18,11 @@ the reference within this share, or this number: the code around the kernel diff
 
 @dataclass(frozen=True)
 class Figure:
-    """A layer on a core: one inference, elements that differ in all, and the code that it needs."""
+    """A layer on a core: one inference, elements that differ in all, and the code that it needs.
+
+    `constants` are the bytes of constants among those loaded. They and the cycles were not measured
+    in old records: None.
+    """
 
     instructions: int
     loaded: int
@@ -26,6 +30,8 @@ class Figure:
     mismatches: int
     elements: int
     code: int = 0
+    constants: int | None = None
+    cycles: int | None = None
 
     @property
     def moved(self) -> int:
@@ -33,7 +39,7 @@ class Figure:
         return self.loaded + self.stored
 
     def without(self, other: "Figure") -> "Figure":
-        """Return this without another's instructions and bytes."""
+        """Return this without another's cycles, instructions and bytes."""
         return Figure(
             self.instructions - other.instructions,
             self.loaded - other.loaded,
@@ -41,7 +47,13 @@ class Figure:
             self.mismatches,
             self.elements,
             self.code,
+            _less(self.constants, other.constants),
+            _less(self.cycles, other.cycles),
         )
+
+
+def _less(count: int | None, other: int | None) -> int | None:
+    return None if count is None or other is None else count - other
 
 
 FACTS = {"family", "origin", "dtype", "products", "outputs"}

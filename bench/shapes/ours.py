@@ -1,8 +1,10 @@
-"""Runs the shapes with our kernels on QEMU: instructions, bytes, code, and differing outputs."""
+"""Runs the shapes with our kernels on QEMU: cycles, instructions, bytes, code, and what differs."""
 
 import os
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,12 +12,16 @@ from bench.command import BenchError, Figures
 from bench.layers import Firmware, Layer, board_of, firmwares
 from bench.products import products
 from bench.shapes.code import Code
-from bench.shapes.counter import Count, Counter
 from bench.shapes.shape import Case
 from ethosgen import frontend
-from ethosgen.board import load_board
+from ethosgen.cycles.code import constant_ranges, read_code
+from ethosgen.cycles.costs import cost_of
+from ethosgen.cycles.counting import BlockCounter, CodeCount
+from ethosgen.cycles.models import model_of
+from ethosgen.cycles.timing import BlockTimer
 from ethosgen.oracle import TFLM, interpreters, tflm
 from ethosgen.samples.drawing import draw_samples
+from ethosgen.values.errors import ToolError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, OutputComparison, Sample, compare
 from ethosgen.verdict.judgement import tolerance_of
@@ -61,43 +67,69 @@ def measure(cases: Sequence[Case], core: str) -> Iterator[Figures]:
         folder = Path(name)
         layers = write(cases, folder)
         board = BOARD if core == CORES[0] else board_of(folder, core)
-        counter = Counter(folder, _mark_addr())
         for firmware in firmwares(layers, board, "--npu", "none"):
-            yield from _run(firmware, counter)
+            yield from _run(firmware, folder)
 
 
-def _mark_addr() -> int:
-    """Return the address of the board's counter, which the firmware reads around an inference."""
-    counter = load_board(BOARD).counter
+@dataclass(frozen=True)
+class Counted:
+    """The samples of a network, and what QEMU counted in the last one's inference."""
+
+    network: Network
+    samples: Sequence[Sample]
+    count: CodeCount
+
+
+def run_counted(firmware: Firmware, folder: Path) -> Iterator[Counted]:
+    """Run the samples of each network in a firmware, and count the last."""
+    counter = firmware.info.board.counter
     assert counter is not None
-    return counter.value_addr
-
-
-def _run(firmware: Firmware, counter: Counter) -> Iterator[Figures]:
+    plugin = BlockCounter(folder, counter.value_addr, constant_ranges(firmware.built.elf))
     networks = [layer.network for layer in firmware.layers]
-    with patch.dict(os.environ, ETHOSGEN_QEMU=str(counter.program)):
+    with patch.dict(os.environ, ETHOSGEN_QEMU=str(plugin.program)):
         done = firmware.run([samples_of(network) for network in networks])
-    counts = counter.between(SAMPLES * len(done))[SAMPLES - 1 :: SAMPLES]
-    code = Code(firmware.built.elf)
-    for network, name, samples, count in zip(networks, firmware.names, done, counts, strict=True):
-        yield figures(network, samples, count, code.bytes_from(f"{name}_entry"))
+    counts = plugin.between(SAMPLES * len(done))[SAMPLES - 1 :: SAMPLES]
+    for network, samples, count in zip(networks, done, counts, strict=True):
+        _check(network, samples[-1], count)
+        yield Counted(network, samples, count)
 
 
-def figures(network: Network, samples: Sequence[Sample], count: Count, code: int) -> Figures:
-    """Return the figures of a layer; its outputs are compared with the oracle's."""
-    graph = network.graph
-    if count.instructions != samples[-1].cpu_instructions:
+def _check(network: Network, sample: Sample, count: CodeCount) -> None:
+    if count.instructions != sample.cpu_instructions:
         raise BenchError(
             f"{network.name}: the plugin counts {count.instructions:,} instructions, the board's "
-            f"counter {samples[-1].cpu_instructions:,}",
+            f"counter {sample.cpu_instructions:,}",
             "",
         )
-    compared = compare_outputs(network, [sample.outputs for sample in samples])
+
+
+def _run(firmware: Firmware, folder: Path) -> Iterator[Figures]:
+    code = Code(firmware.built.elf)
+    cycles = cycles_of(firmware)
+    for counted, name in zip(run_counted(firmware, folder), firmware.names, strict=True):
+        known = {"cycles": cycles(counted.count), "code": code.bytes_from(f"{name}_entry")}
+        yield figures(counted) | known
+
+
+def cycles_of(firmware: Firmware) -> Callable[[CodeCount], int | None]:
+    """Return a function that returns the cycles of a count: None without llvm-mca."""
+    try:
+        code, timer = read_code(firmware.built.elf), BlockTimer(model_of(firmware.core))
+    except ToolError as error:
+        sys.stderr.write(f"instructions only: {error}\n")
+        return lambda _count: None
+    return lambda count: round(cost_of(count, code, timer).cycles)
+
+
+def figures(counted: Counted) -> Figures:
+    """Return the figures of a layer; its outputs are compared with the oracle's."""
+    graph, count = counted.network.graph, counted.count
+    compared = compare_outputs(counted.network, [sample.outputs for sample in counted.samples])
     return {
         "instructions": count.instructions,
         "loaded": count.loaded_bytes,
         "stored": count.stored_bytes,
-        "code": code,
+        "constants": count.constant_bytes,
         "mismatches": compared.mismatches,
         "elements": compared.elements,
         "products": products(graph, graph.operators),

@@ -37,7 +37,7 @@ additions there, so float32 differs in the last bits, by at most 1e-5 of the lar
 round like the host, with two instructions in place of one.
 
 **Instructions** are those of the second inference. A plugin of QEMU counts them between two loads
-from the board's counter, which enclose the inference (`bench/shapes/counter.c`); the board's own
+from the board's counter, which enclose the inference (`ethosgen/cycles/blocks.c`); the board's own
 counter under `-icount` must give the same number, or the run fails. The plugin needs no counter,
 so it also counts on machines without one.
 

@@ -37,6 +37,7 @@ needs_gcc = pytest.mark.compiler("gcc")
 """A compiler for this machine."""
 needs_arm_gcc = pytest.mark.compiler("arm-none-eabi-gcc")
 needs_build = pytest.mark.compiler(*BUILD)
+needs_llvm = pytest.mark.compiler("llvm-mca-19", "llvm-objdump-19")
 needs_qemu = pytest.mark.qemu
 needs_native = pytest.mark.compiler("gcc", "cmake", "ninja")
 """A build of a program for this machine."""

@@ -27,6 +27,8 @@ MANAGERS = (
             "aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu",
             "qemu-aarch64": "qemu-user",
             "ssh": "openssh-client",
+            "llvm-mca-19": "llvm-19",
+            "llvm-objdump-19": "llvm-19",
         },
     ),
     PackageManager(

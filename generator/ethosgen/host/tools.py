@@ -153,6 +153,10 @@ HOST_GCC = Tool(
 )
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
+LLVM_MCA = Tool("llvm-mca-19", "ETHOSGEN_LLVM_MCA", "times code on a processor")
+LLVM_OBJDUMP = Tool("llvm-objdump-19", "ETHOSGEN_LLVM_OBJDUMP", "shows code as text")
+"""Both of one release, whose models of processors the figures rest on."""
+
 QEMU_USER = Tool("qemu-aarch64", "ETHOSGEN_QEMU_USER", "runs programs for 64-bit Arm Linux")
 SSH = Tool("ssh", "ETHOSGEN_SSH", "runs programs on another computer")
 

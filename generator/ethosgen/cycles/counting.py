@@ -1,0 +1,114 @@
+"""Counts by a plugin of QEMU (blocks.c) which blocks of code run, and bytes loaded and stored.
+
+A firmware marks a place by a load from its board's counter, whose address the plugin is told. The
+counts between two marks are those of the code there, whether or not QEMU counts time in
+instructions (-icount), so this also works for machines without a counter that firmware can read:
+any address that nothing else loads will do.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
+from ethosgen.values.errors import TargetError, ToolError
+
+SOURCE = Path(__file__).with_name("blocks.c")
+_LIMIT_S = 60.0
+_VERSION = re.compile(r"version (\d+)\.")
+_FIRST_WITH_NEW_PLUGINS = 9
+_MARK = "mark"
+
+Addresses = tuple[int, int]
+"""A block of code: the address of its first instruction, and the one after its last."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A block that ran so often after the block `before`, None if that was before the mark."""
+
+    before: Addresses | None
+    block: Addresses
+    times: int
+
+
+@dataclass(frozen=True)
+class CodeCount:
+    """What ran between two marks; of the bytes loaded, `constant_bytes` were in constant ranges."""
+
+    instructions: int
+    loaded_bytes: int
+    stored_bytes: int
+    constant_bytes: int
+    passages: tuple[Passage, ...]
+
+
+class BlockCounter:
+    """The plugin, built in a folder; `mark_addr` is the address of a firmware's marks.
+
+    `constants` are ranges of addresses, as (start, end), whose loads are counted apart.
+    ToolError without a C compiler for this machine or QEMU.
+    """
+
+    def __init__(self, folder: Path, mark_addr: int, constants: Iterable[Addresses] = ()) -> None:
+        self._plugin = folder / "blocks.so"
+        self._out = folder / "blocks"
+        self._mark_addr = mark_addr
+        self._constants = tuple(constants)
+        self.program = folder / "qemu-system-arm"
+        """A program that runs QEMU with the plugin; its path goes into ETHOSGEN_QEMU."""
+        _build(self._plugin)
+        words = shlex.join([str(QEMU.find()), *self.arguments()])
+        self.program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        self.program.chmod(0o755)
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of QEMU that load the plugin."""
+        ranges = (f"constant={start:#x}:{end:#x}" for start, end in self._constants)
+        words = [str(self._plugin), f"mark={self._mark_addr:#x}", f"out={self._out}", *ranges]
+        return ["-plugin", ",".join(words)]
+
+    def between(self, count: int) -> Sequence[CodeCount]:
+        """Return the counts of the last run's last `count` pairs of marks; TargetError if fewer."""
+        with self._out.open() as lines:
+            known = list(read_counts(lines))
+        if len(known) < 2 * count:
+            raise TargetError(
+                f"the firmware loaded the word at {self._mark_addr:#x} {len(known)} times, at "
+                f"least {2 * count} were expected; name the address of the counter that it reads"
+            )
+        return known[len(known) - 2 * count :][1::2]
+
+
+def read_counts(lines: Iterable[str]) -> Iterator[CodeCount]:
+    """Yield what the plugin wrote at each mark: the counts since the last one."""
+    passages: list[Passage] = []
+    for line in lines:
+        first, *words = line.split()
+        if first != _MARK:
+            start, end, *block = (int(word, 16) for word in (first, *words[:3]))
+            before = (start, end) if end else None
+            passages.append(Passage(before, (block[0], block[1]), int(words[3])))
+            continue
+        instructions, loaded, stored, constant = map(int, words)
+        yield CodeCount(instructions, loaded, stored, constant, tuple(passages))
+        passages = []
+
+
+def _build(plugin: Path) -> None:
+    command = [str(HOST_GCC.find()), "-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={_interface()}"]
+    try:
+        run_command([*command, "-o", str(plugin), str(SOURCE)], _LIMIT_S)
+    except CommandError as error:
+        raise ToolError(f"cannot build the plugin of QEMU that counts blocks: {error}") from None
+
+
+def _interface() -> int:
+    """Return the version of the interface for plugins that QEMU has."""
+    try:
+        match = _VERSION.search(run_command([str(QEMU.find()), "--version"], _LIMIT_S))
+    except CommandError as error:
+        raise ToolError(f"QEMU does not tell its version: {error}") from None
+    return 2 if match and int(match[1]) >= _FIRST_WITH_NEW_PLUGINS else 1

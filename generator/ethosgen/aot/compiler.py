@@ -1,12 +1,12 @@
 """The compilation stage: schedule, kernels, memory plan, passes, C."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-import tvm
-
+from ethosgen.aot.code.calls import has_only_calls, made_by_calls, write_calls
 from ethosgen.aot.code.comments import describe_functions, name_codes
 from ethosgen.aot.code.csource import generate
-from ethosgen.aot.code.entry import find_addresses, lower_body, make_body
+from ethosgen.aot.code.emission import Emitted, emit
+from ethosgen.aot.code.entry import Body, find_addresses, lower_body, make_body
 from ethosgen.aot.code.module import partition_name, wait_symbol
 from ethosgen.aot.code.passes import (
     CALLS,
@@ -27,6 +27,8 @@ from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.schedule.variables import initial_byte, state_bytes
 from ethosgen.aot.schedule.waits import describe_waits
+from ethosgen.aot.tir.kernel import MarkedStep
+from ethosgen.aot.tvm import tvm
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan
@@ -50,17 +52,11 @@ def compile_program(plan: Plan, name: str) -> Program:
     variables = {h.tensor: Location("state", h.offset) for h in memory.variables if not h.on_npu}
     addresses = find_addresses(body, "arena", ports, variables)
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
-    callees = {c.name: c.function for named in kernels.values() for c in named.kernel.callees}
-    module = lower_body(body, signature, addresses, memories)
-    steps = describe_steps(body, signature.symbol, module[signature.symbol].attrs[CALLS])
-    module = tvm.transform.Sequential(generator_passes(callees))(module)
+    emitted, steps = _emitted(body, signature, addresses, memories)
     code, headers = library_code(by_step(kernels), libraries(plan.extension))
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
     inlined += [wait_symbol(schedule, step, name) for step in schedule.waits]
-    numbers = number_marks(steps, signature.symbol)
-    sources = generate(
-        module, signature, comments, constants, plan, name, numbers, headers, inlined
-    )
+    sources = generate(emitted, signature, comments, constants, plan, name, headers, inlined)
     return Program(
         name=name,
         plan=plan,
@@ -80,6 +76,25 @@ def compile_program(plan: Plan, name: str) -> Program:
         steps=tuple(marked.step for marked in steps),
         workspaces=_workspaces(schedule, memory),
     )
+
+
+def _emitted(
+    body: Body,
+    signature: EntrySignature,
+    addresses: Mapping[str, Location],
+    memories: Mapping[str, int],
+) -> tuple[Emitted, tuple[MarkedStep, ...]]:
+    """Return the C functions of a network and its steps; without CPU operators TVM is not asked."""
+    symbol = signature.symbol
+    if has_only_calls(body.schedule):
+        steps = describe_steps(body, symbol, made_by_calls(body.schedule))
+        return write_calls(body.schedule, body.name, signature, addresses), steps
+    module = lower_body(body, signature, addresses, memories)
+    steps = describe_steps(body, symbol, module[symbol].attrs[CALLS])
+    named = body.kernels.values()
+    callees = {callee.name: callee.function for each in named for callee in each.kernel.callees}
+    module = tvm.transform.Sequential(generator_passes(callees))(module)
+    return emit(module, number_marks(steps, symbol)), steps
 
 
 def require_places(plan: Plan) -> None:

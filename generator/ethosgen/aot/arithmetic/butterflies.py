@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.scalar import SCALARS, Complex, Scalar
 from ethosgen.aot.tir.nest import Array, Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 
 _FACTORS = (4, 2, 3, 5)

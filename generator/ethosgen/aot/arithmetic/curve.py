@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Array, Nest, int32, pointwise
 from ethosgen.aot.tir.quantization import limits, scale_of, zero_point_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

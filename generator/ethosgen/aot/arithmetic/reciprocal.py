@@ -5,14 +5,13 @@
 
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.tir import fixed_point
 from ethosgen.aot.tir.nest import Nest, headroom, int32
 from ethosgen.aot.tir.quantization import clamp
 from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as multiply,
 )
+from ethosgen.aot.tvm import tirx
 
 NEWTON_STEPS = 3
 

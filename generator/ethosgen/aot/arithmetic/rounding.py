@@ -3,10 +3,9 @@
 import math
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.tir.nest import call, real
 from ethosgen.aot.tir.quantization import INT32_MAX, Multiplier
+from ethosgen.aot.tvm import tirx
 
 _TRIES = (0, 1, -1, 2, -2, 3, -3)
 """Offsets of the mantissa from the nearest one to try. The shift rounds ties up, but ties of

@@ -9,9 +9,9 @@ import math
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.tir.nest import int32, number
+from ethosgen.aot.tvm import tirx
 
 Complex = tuple[Any, Any]
 """Expressions for the real and imaginary part."""

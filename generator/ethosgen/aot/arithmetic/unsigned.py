@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.tir.nest import Nest, dtype_of, int32
+from ethosgen.aot.tvm import tirx
 
 
 def unsigned(value: Any, bits: int = 32) -> Any:

@@ -1,19 +1,15 @@
-"""PrimFuncs to C: TVM's generator writes function bodies, this module everything around them."""
+"""The C of a network: everything around the bodies of its functions."""
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from importlib.metadata import version
 
-import numpy as np
-import tvm
-
-from ethosgen.aot.code.passes import STEP, EntrySignature
-from ethosgen.aot.tir.primfunc import READS, STRUCTS, is_void_pointer
+from ethosgen.aot.code.emission import Emitted
+from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.tir.structs import definition
 from ethosgen.backend.calling import INLINE, function_around
 from ethosgen.values.c_types import C_TYPES
-from ethosgen.values.errors import EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import Address, Blob, Function, Plan
 from ethosgen.values.program import Constant
@@ -42,17 +38,6 @@ GUARD = """\
 """Inserted at the start of a file. Clang supports only the last pragma for Arm targets, and
 -ffp-contract=fast overrides it, so the build must pass the options, as the generated CMake does."""
 
-_SYMBOL_MARK = "__tvm_param__"
-"""The prefix of an external symbol in TVM's generated code (tirx.lookup_param)."""
-_BITS = re.compile(r"\*\((?P<type>float|double) \*\)\(&\((?:\(int64_t\))?(?P<bits>-?\d+)\)\)")
-"""A floating-point constant given by its bits, in TVM's generated code."""
-_ADDRESS = re.compile(r"\(&\((?P<array>\w+)\[")
-"""The start of an element's address, in TVM's generated code."""
-_MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
-"""TVM's declaration of a <math.h> function; only these return floating-point numbers."""
-_PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
-"""TVM writes this pragma before a while loop; GCC does not know it."""
-_MARK = re.compile(rf"(?<={STEP}\()\w+(?=\))")
 _HOOK = """/* Where a step begins; 0: after the last one. */
 #ifdef ETHOSGEN_PROFILE
 #include "ethosgen_profile.h"
@@ -62,38 +47,29 @@ _HOOK = """/* Where a step begins; 0: after the last one. */
 
 """
 """What the entries' calls of `passes.STEP` become."""
-_PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
-_DEFINITION = re.compile(
-    r"^(?P<type>\w+) (?P<name>\w+)\((?P<parameters>[^()]*)\) \{$", re.MULTILINE
-)
 
 
 def generate(
-    module: Any,
+    emitted: Emitted,
     signature: EntrySignature,
     comments: Mapping[str, str],
     constants: Sequence[Constant],
     plan: Plan,
     name: str,
-    numbers: Mapping[str, int],
     includes: Sequence[str] = (),
     inlined: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the C source and its header by file name.
 
-    `comments` maps the static functions to their comments, in order of appearance; `numbers` are
-    those of the marks in calls of STEP; `includes` names additional headers. Functions in `inlined`
-    cost no call of their own. Function bodies are TVM's. Its includes are not used, since they name
-    headers of TVM's runtime, nor are its signatures, which lack const and static.
+    `comments` maps the static functions to their comments, in order of appearance; `includes` names
+    additional headers. Functions in `inlined` cost no call of their own.
     """
-    text = _MARK.sub(lambda match: str(numbers[match[0]]), _emit(module))
-    bodies = _split(module, text)
-    functions = {var.name_hint: function for var, function in module.functions.items()}
+    text = emitted.text
     called = dict.fromkeys(partition.call.function for partition in plan.partitions)
     theirs = dict.fromkeys(header for function in called for header in function.headers)
     includes = (f"{name}_graph.h", *includes, *theirs)
     own = "".join(f'#include "{header}"\n' for header in includes)
-    math = "#include <math.h>\n" if _MATH.search(text) else ""
+    math = "#include <math.h>\n" if emitted.needs_math else ""
     guard = f"{GUARD}\n" if computes_floats(text) else ""
     parts = [_banner(plan), guard, f"{own}\n{math}#include <string.h>\n"]
     parts += _constants(constants, plan, name)
@@ -103,22 +79,30 @@ def generate(
     waits = dict.fromkeys(p.call.waiting for p in plan.partitions if p.call.waiting)
     parts += [f"\n{wait.type_check}" for wait in waits if wait.headers]
     parts += [f"\n{function}" for function in around]
-    texts: dict[str, str] = {}
-    for symbol in (symbol for symbol in comments if symbol in functions):
-        returns, parameters, body = bodies[symbol]
-        kind = INLINE if symbol in inlined else "static"
-        head = _static_head(f"{kind} {returns} {symbol}", functions[symbol], parameters)
-        texts[symbol] = f"{head} {{{body}"
+    texts = _static_functions(emitted, comments, inlined)
     shared = share(texts)
     for symbol in dict.fromkeys(shared.values()):
         users = [comments[user] for user in texts if shared[user] == symbol]
         parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
-    *_, body = bodies[signature.symbol]
-    body = _with_addresses(call_shared(body, shared), constants, plan)
+    body = call_shared(emitted.functions[signature.symbol].body, shared)
+    body = _with_addresses(body, constants, plan)
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
     voids = "".join(f"\n  (void){parameter};" for parameter in unused)
     parts.append(f"\n{_entry_head(signature)} {{{voids}{body}")
     return {f"{name}_graph.c": "".join(parts), f"{name}_graph.h": _header(signature, plan, name)}
+
+
+def _static_functions(
+    emitted: Emitted, comments: Mapping[str, str], inlined: Collection[str]
+) -> dict[str, str]:
+    """Return the C of the functions that have comments, in the order of these."""
+    texts = {}
+    for symbol in (symbol for symbol in comments if symbol in emitted.functions):
+        function = emitted.functions[symbol]
+        kind = INLINE if symbol in inlined else "static"
+        head = _head(f"{kind} {function.returns} {symbol}", function.parameters)
+        texts[symbol] = f"{head} {{{function.body}"
+    return texts
 
 
 def _constants(constants: Sequence[Constant], plan: Plan, name: str) -> Iterator[str]:
@@ -140,84 +124,12 @@ def _with_addresses(body: str, constants: Sequence[Constant], plan: Plan) -> str
     return re.sub(rf"\b({'|'.join(single)})\b", r"&\1", body) if single else body
 
 
-def _emit(module: Any) -> str:
-    """Return the output of TVM's generator with valid C symbols, float constants and addresses."""
-    text = tvm.get_global_func("target.build.c")(module, tvm.target.Target("c")).inspect_source()
-    text = _PRAGMA.sub("", text)
-    text = _BITS.sub(_float_literal, _PREFIX.sub("", text).replace(_SYMBOL_MARK, ""))
-    return _plain_addresses(text)
-
-
-def _plain_addresses(text: str) -> str:
-    """Return C with `x` and `&x[i]` where TVM's generator writes `(&(x[0]))` and `(&(x[i]))`."""
-    parts, end = [], 0
-    for match in _ADDRESS.finditer(text):
-        depth, at = 1, match.end()
-        while depth:
-            depth += {"[": 1, "]": -1}.get(text[at], 0)
-            at += 1
-        if text[at : at + 2] == "))" and match.start() >= end:
-            index = text[match.end() : at - 1]
-            array = match["array"]
-            parts += [text[end : match.start()], array if index == "0" else f"&{array}[{index}]"]
-            end = at + 2
-    return "".join((*parts, text[end:]))
-
-
-def _float_literal(match: re.Match[str]) -> str:
-    """Return a floating-point constant with as many digits as needed."""
-    single = match["type"] == "float"
-    bits = np.array(int(match["bits"]), np.int32 if single else np.int64)
-    value: Any = bits.view(np.float32 if single else np.float64)[()]
-    if not np.isfinite(value):
-        return "NAN" if np.isnan(value) else ("-INFINITY" if value < 0 else "INFINITY")
-    digits = np.format_float_scientific(value, trim="0") if value else "0.0"
-    plain = np.format_float_positional(value, trim="0")
-    return min(plain, digits, key=len) + ("f" if single else "")
-
-
-def _split(module: Any, text: str) -> dict[str, tuple[str, list[str], str]]:
-    """Return each generated function's return type, parameter names and body."""
-    definitions = list(_DEFINITION.finditer(text))
-    if {match["name"] for match in definitions} != {var.name_hint for var in module.functions}:
-        raise EthosgenError("TVM's C generator wrote different functions than requested")
-    ends = [*(match.start() for match in definitions[1:]), len(text)]
-    return {
-        match["name"]: (
-            match["type"],
-            [parameter.split()[-1] for parameter in match["parameters"].split(", ") if parameter],
-            text[match.end() : end].rstrip() + "\n",
-        )
-        for match, end in zip(definitions, ends, strict=True)
-    }
-
-
-def _static_head(returns: str, function: Any, names: list[str]) -> str:
-    reads = int(function.attrs.get(READS, 0))
-    restrict = "restrict " if function.attrs.get("tirx.noalias", False) else ""
-    types = dict(function.attrs.get(STRUCTS, {}))
-    parameters = [
-        f"{'const ' if position < reads else ''}{_c_type(variable, types)}{restrict}{name}"
-        for position, (name, variable) in enumerate(zip(names, function.params, strict=True))
-    ]
-    return _head(returns, parameters)
-
-
-def _head(start: str, parameters: list[str]) -> str:
+def _head(start: str, parameters: Sequence[str]) -> str:
     """Return a function head, on several lines if it is too long."""
     line = f"{start}({', '.join(parameters) or 'void'})"
     if len(line) <= LONGEST_LINE:
         return line
     return f"{start}(\n    " + ",\n    ".join(parameters) + ")"
-
-
-def _c_type(variable: Any, structs: Mapping[str, str]) -> str:
-    """Return a parameter's C type, to be followed by its name."""
-    if variable.name in structs:
-        return f"{structs[variable.name]} *"
-    if is_void_pointer(variable):
-        return "void *"
-    return f"{C_TYPES[str(variable.ty.element_type.dtype)]} *"
 
 
 def _entry_head(signature: EntrySignature) -> str:
@@ -235,7 +147,7 @@ def _is_named(blob: Blob, plan: Plan) -> bool:
 
 
 def _banner(plan: Plan) -> str:
-    versions = f"ethosgen {__version__} with TVM {tvm.__version__}"
+    versions = f"ethosgen {__version__} with TVM {version('apache-tvm')}"
     names = dict.fromkeys(p.backend for p in plan.partitions if p.backend)
     if plan.accelerator:
         names = {plan.accelerator.name: None, **names}
@@ -273,7 +185,7 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
 
 def _declaration(function: Function, name: str) -> str:
     kind = "int32_t" if function.returns_status else "void"
-    head = _head(f"{kind} {function.symbol.format(name=name)}", list(function.parameters))
+    head = _head(f"{kind} {function.symbol.format(name=name)}", function.parameters)
     return f"/* {function.comment} */\n{head};\n\n"
 
 

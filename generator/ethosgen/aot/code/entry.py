@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import tvm
-
 from ethosgen.aot.code.module import (
     blob_name,
     build_module,
@@ -24,9 +22,8 @@ from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
+from ethosgen.aot.tvm import ir, tvm
 from ethosgen.values.program import Constant
-
-_STATUS = tvm.ir.PrimType("int32")
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,13 @@ def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine
     kernels, constants = choose_kernels(
         schedule, name, libraries(schedule.plan.extension), compile_routine
     )
-    statuses = {i for i, named in kernels.items() if named.kernel.function.ret_type == _STATUS}
+    statuses = {i for i, named in kernels.items() if _returns_status(named)}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
+
+
+def _returns_status(named: NamedKernel) -> bool:
+    return bool(named.kernel.function.ret_type == ir.PrimType("int32"))
 
 
 def find_addresses(

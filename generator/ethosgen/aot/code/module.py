@@ -5,14 +5,13 @@ blobs and scratches, then the constants of CPU operators.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import tvm
-from tvm import ir, relax, tirx
 
 from ethosgen.aot.kernels import NamedKernel
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.primfunc import READS, is_void_pointer, pointer
+from ethosgen.aot.tvm import ir, relax, tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import Address, Argument, Blob, Partition, Plan
@@ -61,7 +60,7 @@ def build_module(
     constants: Sequence[Constant],
     name: str,
     in_place: Collection[int] = (),
-) -> tvm.IRModule:
+) -> Any:
     """Return the Relax module of a schedule; `kernels` are by step.
 
     The kernels of the steps `in_place` overwrite an input.
@@ -113,20 +112,21 @@ def _emit_step(
     in_place: Collection[int],
 ) -> None:
     """Call a step's PrimFunc and bind its outputs."""
-    results = {
-        value_name(i): _tensor_type(schedule.graph.tensors[i]) for i in schedule.writes(step)
-    }
+    tensors = schedule.graph.tensors
+    results = {value_name(i): _tensor_type(tensors[i]) for i in schedule.writes(step)}
     if step.partition:
         arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan, step)]
         symbol = partition_name(schedule, step.partition, name)
-        function = partition_function(schedule, step, step.partition, name, index in schedule.waits)
+        function = partition_function(
+            partition_call(schedule, step, step.partition, name, index in schedule.waits)
+        )
     elif named:
         arguments = [a if isinstance(a, str) else value_name(a) for a in named.arguments]
         symbol = named.name
         function = named.kernel.function.with_attr(READS, len(arguments))
         function = function.with_attr("tirx.noalias", index not in in_place)
         for i in named.kernel.variables:
-            results[variable_name(i, index)] = _tensor_type(schedule.graph.tensors[i])
+            results[variable_name(i, index)] = _tensor_type(tensors[i])
         if named.kernel.workspace_bytes:
             results[workspace_name(index)] = relax.TensorType(
                 (named.kernel.workspace_bytes,), "int8"
@@ -144,43 +144,78 @@ def _emit_step(
         values[result] = builder.emit(relax.TupleGetItem(everything, position), name_hint=result)
 
 
-def partition_function(
-    schedule: StepSchedule, step: Step, partition: Partition, name: str, is_start: bool = False
-) -> Any:
-    """Return the PrimFunc of a partition: its call, or only its start.
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a partition's C function: the Relax variable that it points to."""
 
-    Its parameters are the blobs and tensors that it reads, then the scratches and tensors that it
-    writes. It returns the status of the call, if there is one.
+    variable: str
+    dtype: str
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class PartitionCall:
+    """The C function of a partition: one call.
+
+    An argument is the name of a parameter, a number, or None for NULL.
+    """
+
+    target: str
+    returns_status: bool
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[str | int | None, ...]
+
+
+def partition_call(
+    schedule: StepSchedule, step: Step, partition: Partition, name: str, is_start: bool = False
+) -> PartitionCall:
+    """Return the call of a partition, or only its start.
+
+    The parameters are the blobs and tensors that it reads, then the scratches and tensors that it
+    writes.
     """
     reads = _partition_reads(schedule, step)
     writes = [*_scratches(schedule.plan, step), *map(value_name, schedule.writes(step))]
-    pointers = {variable: pointer(variable, "int8") for variable in reads}
-    named = [blob for blob in _blobs(schedule.plan, step) if not blob.parameter]
-    pointers |= {blob_name(blob): pointer(blob_name(blob), blob.dtype) for blob in named}
-    pointers |= {variable: pointer(variable, "void") for variable in writes}
+    dtypes = {blob_name(b): b.dtype for b in _blobs(schedule.plan, step) if not b.parameter}
+    parameters = [Parameter(variable, dtypes.get(variable, "int8"), True) for variable in reads]
+    parameters += [Parameter(variable, "void", False) for variable in writes]
 
-    def expression(argument: Argument) -> Any:
+    def value(argument: Argument) -> str | int | None:
         if not isinstance(argument, Address):
-            return tirx.lookup_param("NULL") if argument is None else argument
+            return argument
         variable = _variable(schedule.plan, argument)
-        if variable not in pointers:
+        if variable not in (*reads, *writes):
             raise UnsupportedError(
                 f"{partition.name} needs the address of {variable}, which it neither reads nor "
                 "writes; it needs a newer ethosgen"
             )
-        return _without_const(pointers[variable])
+        return variable
 
-    target = partition.call.function
-    kind = "int32" if target.returns_status else "void"
-    symbol = target.symbol if is_start else partition.call.symbol
-    call = tirx.call_extern(
-        kind, symbol.format(name=name), *map(expression, partition.call.arguments)
+    function = partition.call.function
+    return PartitionCall(
+        target=(function.symbol if is_start else partition.call.symbol).format(name=name),
+        returns_status=function.returns_status,
+        parameters=tuple(parameters),
+        arguments=tuple(map(value, partition.call.arguments)),
     )
-    if target.returns_status:
-        function = tirx.PrimFunc(list(pointers.values()), tirx.Return(call), ir.PrimType(kind))
+
+
+def partition_function(call: PartitionCall) -> Any:
+    """Return the PrimFunc of a partition; it returns the status of its call, if there is one."""
+    pointers = {p.variable: pointer(p.variable, p.dtype) for p in call.parameters}
+
+    def expression(argument: str | int | None) -> Any:
+        if isinstance(argument, str):
+            return _without_const(pointers[argument])
+        return tirx.lookup_param("NULL") if argument is None else argument
+
+    kind = "int32" if call.returns_status else "void"
+    made = tirx.call_extern(kind, call.target, *map(expression, call.arguments))
+    if call.returns_status:
+        function = tirx.PrimFunc(list(pointers.values()), tirx.Return(made), ir.PrimType(kind))
     else:
-        function = tirx.PrimFunc(list(pointers.values()), tirx.Evaluate(call))
-    return function.with_attr(READS, len(reads))
+        function = tirx.PrimFunc(list(pointers.values()), tirx.Evaluate(made))
+    return function.with_attr(READS, sum(parameter.is_read for parameter in call.parameters))
 
 
 def blob_name(blob: Blob) -> str:

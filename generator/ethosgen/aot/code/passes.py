@@ -7,10 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import tvm
-from tvm import ir, relax, s_tir, tirx
-from tvm.relax.expr_functor import PyExprMutator, mutator
-
 from ethosgen.aot.tir.primfunc import (
     SAME_BYTES,
     STRUCTS,
@@ -18,6 +14,7 @@ from ethosgen.aot.tir.primfunc import (
     is_void_pointer,
     pointer,
 )
+from ethosgen.aot.tvm import expr_functor, ir, relax, s_tir, tirx, tvm
 
 STEP = "ETHOSGEN_STEP"
 """The macro that an entry calls where a step begins and after the last one. Its argument is a
@@ -100,8 +97,8 @@ def lowering() -> list[Any]:
 def drop_copies_in_place(addresses: Mapping[str, Location]) -> Any:
     """Pass: remove each copy whose source and target have the same address."""
 
-    @mutator
-    class Dropper(PyExprMutator):  # type: ignore[misc]
+    @expr_functor.mutator
+    class Dropper(expr_functor.PyExprMutator):  # type: ignore[misc]
         def visit_var_binding_(self, binding: Any) -> None:
             if _is_copy(self.builder_.get(), binding.value):
                 source = self.visit_expr(binding.value.args[1].fields[0])

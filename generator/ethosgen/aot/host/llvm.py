@@ -6,8 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import tvm
-import tvm_ffi
 
 from ethosgen.aot.host.step import Array, NotReadyError, Run
 from ethosgen.aot.kernels import NamedKernel, choose_kernels
@@ -15,6 +13,7 @@ from ethosgen.aot.registry import code_of
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.lowering import compile_natively
 from ethosgen.aot.tir.nest import NOT_READY
+from ethosgen.aot.tvm import tvm, tvm_ffi
 from ethosgen.values.errors import InputError
 from ethosgen.values.program import Constant
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.rounding import once_multiplier, rescale_once
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
@@ -34,6 +33,7 @@ from ethosgen.aot.tir.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

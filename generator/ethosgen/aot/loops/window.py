@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import activation_range
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.curve import byte_curve
 from ethosgen.aot.arithmetic.table import byte_table
@@ -33,6 +32,7 @@ from ethosgen.aot.tir.quantization import (
     wrapped,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

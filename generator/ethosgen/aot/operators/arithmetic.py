@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import (
     ADD_SHIFT,
@@ -47,6 +46,7 @@ from ethosgen.aot.tir.quantization import (
     shifted_left,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, number, pointwise
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tvm import ir, tirx
 
 from ethosgen.aot.graph.routine import COMPILE, WORKSPACE, CompileRoutine, Routine, within
 from ethosgen.aot.graph.storage import ALIGNMENT
@@ -16,6 +15,7 @@ from ethosgen.aot.graph.subgraphs import SYMBOL, Subgraph, subgraphs_of
 from ethosgen.aot.operators import OUTPUT, operator
 from ethosgen.aot.tir.kernel import Callee, Kernel, KernelConstant, MarkedStep
 from ethosgen.aot.tir.primfunc import drop_unused_parameters, pointer
+from ethosgen.aot.tvm import ir, tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import HANDLE, Operator, Tensor

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.cost import per_element
@@ -19,6 +18,7 @@ from ethosgen.aot.tir.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

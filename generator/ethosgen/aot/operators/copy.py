@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir import primfunc
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 from ethosgen.values.tosa import PREFIX
 

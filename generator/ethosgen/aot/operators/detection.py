@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.loops.layer import less
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import BAD_VALUE, Nest, call, int32, number, real
 from ethosgen.aot.tir.quantization import scale_of, zero_point_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.dialect import DETECTION
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor

@@ -7,14 +7,13 @@ combines the spectra of even and odd samples (kiss_fftr.c).
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.butterflies import Load, Pointers, Store, Transform
 from ethosgen.aot.arithmetic.scalar import Complex
 from ethosgen.aot.graph.custom_options import read_integers
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.signal import read_ends
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

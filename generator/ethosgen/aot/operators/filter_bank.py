@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.unsigned import (
     above,
@@ -23,6 +22,7 @@ from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.signal import expect, read_ends
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Array, Nest, int32
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor

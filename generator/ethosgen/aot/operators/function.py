@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.curve import curve_kernel
 from ethosgen.aot.arithmetic.table import byte_table
@@ -25,6 +24,7 @@ from ethosgen.aot.tir.quantization import (
     wrapped,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 EXACT: dict[str, Callable[[Any], Any]] = {

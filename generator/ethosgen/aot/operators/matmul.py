@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import per_depth
 from ethosgen.aot.loops.layer import less, litert_multipliers, multipliers_of
@@ -19,6 +18,7 @@ from ethosgen.aot.tir.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

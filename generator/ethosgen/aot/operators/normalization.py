@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir import fixed_point
@@ -23,6 +22,7 @@ from ethosgen.aot.tir.quantization import (
 from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import per_tap
 from ethosgen.aot.loops.window import Axis, pool_bounds, pool_window
@@ -12,6 +11,7 @@ from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest, call, int32, limited, real
 from ethosgen.aot.tir.quantization import clamp, limits, plain_range
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.operators import LIBRARY_ULP, operator
@@ -20,6 +19,7 @@ from ethosgen.aot.tir.nest import (
     pointwise,
     real,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 EXPONENT_BITS = 31

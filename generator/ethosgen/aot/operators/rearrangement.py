@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.blocks import constant, padded_before
 from ethosgen.aot.operators.copy import DTYPES
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import BAD_VALUE, Nest, int32, number, pointwise
 from ethosgen.aot.tir.quantization import zero_point_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

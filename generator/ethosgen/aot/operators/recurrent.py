@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.operators.activation import interpolate, sigmoid, sigmoid_table
@@ -21,6 +20,7 @@ from ethosgen.aot.tir.quantization import (
     shorten,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Operator, Tensor

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.arithmetic.binary import widened
 from ethosgen.aot.cost import per_input_element
@@ -22,6 +21,7 @@ from ethosgen.aot.tir.quantization import (
     scale_of,
     zero_point_of,
 )
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import ABSENT, Operator, Tensor
 

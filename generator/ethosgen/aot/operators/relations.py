@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.binary import widened
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, pointwise
 from ethosgen.aot.tir.quantization import quantize_multiplier, scale_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
@@ -17,13 +16,14 @@ COMPARISON_SHIFT = 8
 """Left shift of quantized inputs before rescaling (comparisons.cc)."""
 
 RELATIONS = {
-    "EQUAL": tirx.EQ,
-    "NOT_EQUAL": tirx.NE,
-    "GREATER": tirx.GT,
-    "GREATER_EQUAL": tirx.GE,
-    "LESS": tirx.LT,
-    "LESS_EQUAL": tirx.LE,
+    "EQUAL": "EQ",
+    "NOT_EQUAL": "NE",
+    "GREATER": "GT",
+    "GREATER_EQUAL": "GE",
+    "LESS": "LT",
+    "LESS_EQUAL": "LE",
 }
+"""The expressions of TIR, by their names in tirx."""
 ORDER = ("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
 
 
@@ -38,7 +38,7 @@ def _inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 @operator("EQUAL", "NOT_EQUAL", dtypes=("bool",))
 def compare(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compare stored values."""
-    relation = RELATIONS[op.code]
+    relation = getattr(tirx, RELATIONS[op.code])
 
     def formula(_: Nest, a: Any, b: Any) -> Any:
         if tensors[op.inputs[0]].dtype == "bool":
@@ -64,7 +64,7 @@ def compare_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.let("scaled", nest.rescale(widened(value, source, COMPARISON_SHIFT), multiplier))
             for value, source, multiplier in zip(values, sources, multipliers, strict=True)
         ]
-        return RELATIONS[op.code](*scaled)
+        return getattr(tirx, RELATIONS[op.code])(*scaled)
 
     return pointwise(sources, tensors[op.outputs[0]], formula)
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Array, Nest, int32, number, real
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

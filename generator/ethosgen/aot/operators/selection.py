@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.copy import DTYPES
@@ -22,6 +21,7 @@ from ethosgen.aot.tir.nest import (
     strides,
 )
 from ethosgen.aot.tir.quantization import scale_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tvm import tirx
-from tvm.script import tirx as T  # noqa: N812
 
 from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
 from ethosgen.aot.arithmetic.reciprocal import NEWTON_STEPS, first_guess, times_power
@@ -29,6 +27,8 @@ from ethosgen.aot.tir.quantization import (
 from ethosgen.aot.tir.quantization import (
     saturating_rounding_doubling_high_mul as _multiply,
 )
+from ethosgen.aot.tvm import script as T  # noqa: N812
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.graph import streams
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import NOT_READY, Nest, int32, number
 from ethosgen.aot.tir.quantization import clamp, limits
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor

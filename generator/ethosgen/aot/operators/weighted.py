@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.cost import TwoForms, per_product, per_scattered_product
 from ethosgen.aot.loops.layer import WEIGHTS, Sums, read_layer
 from ethosgen.aot.loops.window import make_transposed_window, make_window
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 DTYPES = tuple(WEIGHTS)

@@ -9,11 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tvm_ffi
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
-
 from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.aot.tvm import ir, tirx, tvm_ffi
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class ElementLoops:
             return tirx.const(0, load.source.dtype) if self.is_whole(load) else load
 
         rest = [
-            tvm_ffi.structural_map(statement, (TensorLoad, without), order="pre")
+            tvm_ffi.structural_map(statement, (ir.TensorLoad, without), order="pre")
             for statement in (*self.statements[:-1], tirx.Evaluate(self.store.value))
         ]
         return not any(uses(statement, loop) for statement in rest for loop in self.loops)
@@ -144,7 +141,7 @@ def find_loads(statements: Iterable[Any]) -> list[Any]:
     """Return all loads in the statements."""
     loads: list[Any] = []
     for statement in statements:
-        tvm_ffi.structural_walk(statement, (TensorLoad, loads.append))
+        tvm_ffi.structural_walk(statement, (ir.TensorLoad, loads.append))
     return loads
 
 

@@ -5,10 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-import tvm_ffi
-from tvm import ir, tirx
-from tvm.ir import TensorLoad
-
 from ethosgen.aot.tir.element import (
     ElementLoops,
     find_loads,
@@ -19,6 +15,7 @@ from ethosgen.aot.tir.element import (
 )
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
+from ethosgen.aot.tvm import ir, tirx, tvm_ffi
 
 
 def graft(producer: Kernel, tensor: int, element: ElementLoops) -> Kernel | None:
@@ -211,7 +208,7 @@ class _Copy:
             return self._view(loaded.source, False)[tuple(loaded.indices)]
 
         def mapped(expression: Any) -> Any:
-            callbacks = [(TensorLoad, load), (ir.Var, lambda v: new.get(v, v))]
+            callbacks = [(ir.TensorLoad, load), (ir.Var, lambda v: new.get(v, v))]
             return tvm_ffi.structural_map(expression, callbacks, order="pre")
 
         for statement in self.element.statements[:-1]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import tvm
+from ethosgen.aot.tvm import tvm
 
 SLOW_PASSES = (
     "s_tir.StmtSimplify",

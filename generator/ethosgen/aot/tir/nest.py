@@ -10,12 +10,12 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
-from tvm import ir, tirx
 
 from ethosgen.aot.tir.kernel import Kernel, KernelConstant
 from ethosgen.aot.tir.primfunc import pointer
 from ethosgen.aot.tir.quantization import Multiplier, divide, multiply, offset
 from ethosgen.aot.tir.structs import Struct, structs_of
+from ethosgen.aot.tvm import ir, tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor

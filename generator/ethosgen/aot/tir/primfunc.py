@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tvm import ir, tirx
+from ethosgen.aot.tvm import ir, tirx
 
 READS = "ethosgen.reads"
 """PrimFunc attribute: the number of leading parameters that are read-only."""

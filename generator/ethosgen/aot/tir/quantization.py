@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.tir import fixed_point
 from ethosgen.aot.tir.kernel import UNSIGNED
+from ethosgen.aot.tvm import tirx
 from ethosgen.values import rescaling
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor

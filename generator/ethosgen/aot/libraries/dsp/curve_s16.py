@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.dsp.shapes import DspCurveS16, DspSoftmaxS16
 from ethosgen.aot.libraries.framework.library import packed
@@ -14,6 +13,7 @@ from ethosgen.aot.operators.softmax import read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import scale_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 CURVE = frozenset({"ethosgen_dsp_curve_s16.c"})

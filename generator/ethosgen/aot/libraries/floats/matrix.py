@@ -7,7 +7,6 @@ inputs, as TFLite Micro does.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import Cycles, TwoForms
 from ethosgen.aot.libraries.floats import cost, order, shapes
@@ -25,6 +24,7 @@ from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 MATRIX = frozenset({"ethosgen_matrix_f32.c"})

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import MATRIX, two_forms
@@ -20,6 +19,7 @@ from ethosgen.aot.operators.recurrent import (
 )
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.libraries.floats import cost, order
 from ethosgen.aot.libraries.floats.matrix import two_forms
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.operators.resize import resize_ends, single_places
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.cost import Cycles
 from ethosgen.aot.operators.blocks import contiguous, padded_before
@@ -13,6 +12,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
 from ethosgen.aot.tir.quantization import zero_point_of
 from ethosgen.aot.tir.structs import Struct
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import ABSENT, Operator, Tensor
 
 PLAIN_CYCLES = 1.0

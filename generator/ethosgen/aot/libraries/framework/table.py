@@ -4,13 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tvm import tirx
-from tvm.ir import TensorLoad
 
 from ethosgen.aot.tir.element import read_element, split_views, with_views
 from ethosgen.aot.tir.graft import only_output, unused_name
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.primfunc import pointer
+from ethosgen.aot.tvm import ir, tirx
 from ethosgen.values.network import Tensor
 
 TABLE = frozenset({"ethosgen_table.c"})
@@ -83,7 +82,7 @@ def is_table(kernel: Kernel) -> bool:
     if element is None or len(element.statements) > 1:
         return False
     value = element.store.value
-    return isinstance(value, TensorLoad) and value.source.name.startswith("table")
+    return isinstance(value, ir.TensorLoad) and value.source.name.startswith("table")
 
 
 def _by_pattern(kernel: Kernel, source: Tensor) -> np.ndarray[tuple[int], np.dtype[np.generic]]:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.binary import ends
 from ethosgen.aot.libraries.framework.calls import is_point
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
@@ -31,6 +29,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.aot.tir.quantization import scale_of
 from ethosgen.aot.tir.structs import Struct, structs_of
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.libraries.framework.calls import pool_kernel
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, sizes_of
@@ -12,6 +10,7 @@ from ethosgen.aot.libraries.helium.shapes import HeliumPool, HeliumPoolS16
 from ethosgen.aot.loops.window import pool_bounds, pool_window
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tvm import tirx
-
 from ethosgen.aot.arithmetic.butterflies import find_stages, is_by_fours
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.operators.fft import IRFFT, RFFT, irfft_kernel, rfft_kernel
 from ethosgen.aot.operators.signal import read_auto_scale, read_window
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 SIGNAL = frozenset({"ethosgen_signal_s16.c"})

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from tvm import tirx
-
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.helium import cost
 from ethosgen.aot.libraries.helium.recurrent import multiplier_of
@@ -11,6 +9,7 @@ from ethosgen.aot.libraries.helium.shapes import HeliumSoftmaxS16
 from ethosgen.aot.operators.softmax import read_softmax, read_softmax_s16
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 

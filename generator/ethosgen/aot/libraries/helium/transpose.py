@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.helium.shapes import Transpose
 from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, strides
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 TRANSPOSE = frozenset({"ethosgen_transpose.c"})

@@ -6,12 +6,11 @@ Rescaling is an operator of its own; fusion joins it to the layer's stores.
 from collections.abc import Sequence
 from typing import Any
 
-from tvm import tirx
-
 from ethosgen.aot.loops.window import Axis
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32, number
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 INPUTS = ("int8", "int16")

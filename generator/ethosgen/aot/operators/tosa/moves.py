@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import Build, operator
 from ethosgen.aot.operators.blocks import concatenation, pad
@@ -19,6 +18,7 @@ from ethosgen.aot.operators.reduction import arg_extremum, extremum, reduce_trut
 from ethosgen.aot.operators.selection import gather, select
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import BAD_VALUE, Nest, int32
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 MOVED = ("int8", "int16", "int32", "bool")

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.tosa.layers import point_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, dtype_of, int32, pointwise
 from ethosgen.aot.tir.quantization import clamp, limits
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 INTEGERS = ("int8", "int16", "int32")

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from ethosgen.aot.operators import operator
 from ethosgen.aot.operators.tosa.layers import axes, cast, centred, point_of
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, int32, number
 from ethosgen.aot.tir.quantization import clamp, limits
+from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
 DTYPES = ("int8", "int16")

@@ -1,0 +1,35 @@
+"""TVM's modules, each imported at the first use of one of its names.
+
+The import takes a second, and a network that runs on the NPU alone needs none of them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+
+class _Deferred:
+    """Stands for a module until one of its names is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)  # the next use finds it without a call
+        return value
+
+
+if TYPE_CHECKING:
+    import tvm
+    import tvm_ffi
+    from tvm import ir, relax, s_tir, tirx
+    from tvm.relax import expr_functor
+    from tvm.script import tirx as script
+else:
+    tvm, tvm_ffi = _Deferred("tvm"), _Deferred("tvm_ffi")
+    ir, relax = _Deferred("tvm.ir"), _Deferred("tvm.relax")
+    s_tir, tirx = _Deferred("tvm.s_tir"), _Deferred("tvm.tirx")
+    expr_functor = _Deferred("tvm.relax.expr_functor")
+    script = _Deferred("tvm.script.tirx")
+
+__all__ = ["expr_functor", "ir", "relax", "s_tir", "script", "tirx", "tvm", "tvm_ffi"]

@@ -26,7 +26,7 @@
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                         const int32_t *scales, const struct ethosgen_matrix *matrix);
 
-/* The same for rows of at most 16 bytes, and outputs without bounds. */
+/* The same for rows of at most 16 bytes. */
 void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                               const int32_t *scales, const struct ethosgen_matrix *matrix);
 
@@ -86,7 +86,7 @@ void ethosgen_convolution_in_place_s8(int8_t *output, const int8_t *input, const
                                       const int32_t *scales,
                                       const struct ethosgen_convolution *shape);
 
-/* The same for windows of at most 16 bytes, and outputs without bounds. */
+/* The same for windows of at most 16 bytes. */
 void ethosgen_convolution_short_s8(int8_t *output, const int8_t *input, int8_t *strip,
                                    const int8_t *weights, const int32_t *scales,
                                    const struct ethosgen_convolution *shape);

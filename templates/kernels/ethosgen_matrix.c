@@ -31,167 +31,272 @@ static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weight
     vstrbq_p_s32(output, values, vctp32q((uint32_t)(end - output)));
 }
 
-/* 16 products of two rows (q0, q1) with each of 4 channels. */
-#define PRODUCTS(multiply)                                  \
-    "vldrb.8 q0, [%[row0]], #16\n\t"                        \
-    "vldrb.8 q2, [%[weights]], #16\n\t"                     \
-    "vldrb.8 q1, [%[row1]], #16\n\t"                        \
-    multiply " %[sum0], q0, q2\n\t"                         \
-    "vldrb.8 q3, [%[weights]], #16\n\t"                     \
-    multiply " %[sum4], q1, q2\n\t"                         \
-    multiply " %[sum1], q0, q3\n\t"                         \
-    "vldrb.8 q2, [%[weights]], #16\n\t"                     \
-    multiply " %[sum5], q1, q3\n\t"                         \
-    multiply " %[sum2], q0, q2\n\t"                         \
-    "vldrb.8 q3, [%[weights]], #16\n\t"                     \
-    multiply " %[sum6], q1, q2\n\t"                         \
-    multiply " %[sum3], q0, q3\n\t"                         \
-    multiply " %[sum7], q1, q3\n\t"
-
-/* What the loop over pairs of rows keeps in memory. */
+/* What the loop over pairs of rows reads: the first 48 bytes again and again, from its stack. */
 struct pairs {
     const int8_t *weights;
-    int32_t more; /* vectors behind the first */
-    int8_t *output;
-    int32_t output_step;
+    int32_t more; /* vectors behind the first two */
     int32_t advance; /* bytes from the end of a row to the next but one */
-    int32_t zero_point;
-    int32_t low[BLOCK];
-    int32_t high[BLOCK];
+    int32_t output_step;
     int32_t bias[BLOCK];
+    int32_t rounding[BLOCK];
+    int32_t mantissa[BLOCK];
+    int32_t shift[BLOCK];
+    const int8_t *row0, *row1;
+    int8_t *output;
+    int32_t count;
     uint32_t inside; /* predicate: the channels that there are */
 };
 
 /*
- * Compute `count` pairs of rows for 4 channels. All even registers hold sums, so the loops have no
- * hardware support, and the inner one does two vectors at a time. Not inline, as multiply_short.
+ * Compute `count` pairs of rows of at least two vectors for 4 channels.
+ *
+ * r1, r3: rows. r9: weights. r0, r2, r4, r6: the first row's sums. r8, r10, r12, lr: the second's.
+ * r7: output. r5: pairs. r11: vectors, steps. q0, q1: a vector of each row. q2, q3: weights.
+ * q4, q5: the sums of the pair before. q6: mantissas. q7: shifts.
+ *
+ * A MAC takes two cycles, and a load fits within it, but not another MAC. The sums of a pair are
+ * requantized (1) while the next pair's first vector is multiplied. All even registers hold sums, so
+ * the loops have no hardware support, and the inner one (3) does two vectors at a time. No load is
+ * ahead of a row's last vector.
  */
-static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t step,
-                                                     const int32_t *scales, struct pairs *pairs,
-                                                     int32_t count)
+static ETHOSGEN_ASSEMBLY void multiply_pairs(
+    const struct pairs *pairs __attribute__((unused)))
 {
-    int32x4_t mantissa = vldrwq_s32(scales + BLOCK), shift = vldrwq_s32(scales + 2 * BLOCK);
-    const int8_t *row0 = row, *row1 = row + step, *weights;
-    register int32_t sum0 __asm("r0"), sum1 __asm("r2"), sum2 __asm("r4"), sum3 __asm("r6");
-    register int32_t sum4 __asm("r8"), sum5 __asm("r10"), sum6 __asm("r12"), sum7 __asm("lr");
-    int32_t more;
-
-    __asm volatile("ldr %[weights], [%[pairs], #72]\n\t"
-                   "vmsr p0, %[weights]\n"
-                   "1:\n\t"
-                   "ldr %[weights], [%[pairs]]\n\t"
-                   "ldr %[more], [%[pairs], #4]\n\t"
-                   PRODUCTS("vmladav.s8")
-                   "lsrs %[more], #1\n\t"
-                   "bcc 2f\n\t"
-                   PRODUCTS("vmladava.s8")
-                   "2:\n\t"
-                   "cbz %[more], 4f\n"
-                   "3:\n\t"
-                   PRODUCTS("vmladava.s8")
-                   PRODUCTS("vmladava.s8")
-                   "subs %[more], #1\n\t"
-                   "bne 3b\n"
-                   "4:\n\t"
-                   "vmov q0[2], q0[0], %[sum0], %[sum2]\n\t"
-                   "vmov q0[3], q0[1], %[sum1], %[sum3]\n\t"
-                   "vmov q1[2], q1[0], %[sum4], %[sum6]\n\t"
-                   "vmov q1[3], q1[1], %[sum5], %[sum7]\n\t"
-                   "vldrw.32 q2, [%[pairs], #56]\n\t"
-                   "vadd.i32 q0, q0, q2\n\t"
-                   "ldrd %[sum0], %[sum2], [%[pairs], #8]\n\t"
-                   "vadd.i32 q1, q1, q2\n\t"
-                   "ldrd %[sum4], %[sum6], [%[pairs], #16]\n\t"
-                   "vqrdmulh.s32 q0, q0, %q[mantissa]\n\t"
-                   "vqrdmulh.s32 q1, q1, %q[mantissa]\n\t"
-                   "vand q2, q0, %q[shift]\n\t"
-                   "vand q3, q1, %q[shift]\n\t"
-                   "vshr.s32 q2, q2, #31\n\t"
-                   "vshr.s32 q3, q3, #31\n\t"
-                   "vadd.i32 q0, q0, q2\n\t"
-                   "vldrw.32 q2, [%[pairs], #24]\n\t"
-                   "vadd.i32 q1, q1, q3\n\t"
-                   "vldrw.32 q3, [%[pairs], #40]\n\t"
-                   "vrshl.s32 q0, q0, %q[shift]\n\t"
-                   "vrshl.s32 q1, q1, %q[shift]\n\t"
-                   "vadd.i32 q0, q0, %[sum6]\n\t"
-                   "vadd.i32 q1, q1, %[sum6]\n\t"
-                   "vmax.s32 q0, q0, q2\n\t"
-                   "vmax.s32 q1, q1, q2\n\t"
-                   "vmin.s32 q0, q0, q3\n\t"
-                   "vmin.s32 q1, q1, q3\n\t"
-                   "vpst\n\t"
-                   "vstrbt.32 q0, [%[sum0]]\n\t"
-                   "add %[sum0], %[sum2]\n\t"
-                   "vpst\n\t"
-                   "vstrbt.32 q1, [%[sum0]]\n\t"
-                   "add %[sum0], %[sum2]\n\t"
-                   "str %[sum0], [%[pairs], #8]\n\t"
-                   "add %[row0], %[sum4]\n\t"
-                   "add %[row1], %[sum4]\n\t"
-                   "subs %[count], #1\n\t"
-                   "bne 1b"
-                   : [row0] "+r"(row0), [row1] "+r"(row1), [weights] "=&r"(weights),
-                     [more] "=&l"(more), [count] "+r"(count), [sum0] "=&r"(sum0),
-                     [sum1] "=&r"(sum1), [sum2] "=&r"(sum2), [sum3] "=&r"(sum3),
-                     [sum4] "=&r"(sum4), [sum5] "=&r"(sum5), [sum6] "=&r"(sum6),
-                     [sum7] "=&r"(sum7)
-                   : [pairs] "r"(pairs), [mantissa] "w"(mantissa), [shift] "w"(shift)
-                   : "q0", "q1", "q2", "q3", "cc", "memory" ETHOSGEN_P0);
+    __asm volatile(
+        "push {r3-r11, lr}\n\t"
+        "vpush {d8-d15}\n\t"
+        "sub sp, #48\n\t"
+        "vldrw.32 q0, [r0]\n\t"
+        "vldrw.32 q1, [r0, #16]\n\t"
+        "vstrw.32 q0, [sp]\n\t"
+        "vldrw.32 q2, [r0, #32]\n\t"
+        "vstrw.32 q1, [sp, #16]\n\t"
+        "vldrw.32 q6, [r0, #48]\n\t"
+        "vstrw.32 q2, [sp, #32]\n\t"
+        "vldrw.32 q7, [r0, #64]\n\t"
+        "ldrd r1, r3, [r0, #80]\n\t"
+        "ldrd r7, r5, [r0, #88]\n\t"
+        "ldr r11, [r0, #96]\n\t"
+        "vmsr p0, r11\n\t"
+        "ldr r9, [r0]\n\t"
+        "ldr r11, [sp, #4]\n\t"
+        "vldrb.8 q0, [r1], #16\n\t"
+        "adds r11, #1\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "movs r0, #0\n\t"
+        "movs r2, #0\n\t"
+        "movs r4, #0\n\t"
+        "movs r6, #0\n\t"
+        "mov r8, r0\n\t"
+        "mov r10, r0\n\t"
+        "mov r12, r0\n\t"
+        "mov lr, r0\n\t"
+        "lsrs r11, #1\n\t"
+        "b 2f\n\t"
+        "1:\n\t"
+        "vmov q4[2], q4[0], r0, r4\n\t"
+        "vmov q5[2], q5[0], r8, r12\n\t"
+        "vmov q4[3], q4[1], r2, r6\n\t"
+        "vmov q5[3], q5[1], r10, lr\n\t"
+        "vldrw.32 q3, [sp, #16]\n\t"
+        "vadd.i32 q4, q4, q3\n\t"
+        "vldrb.8 q0, [r1], #16\n\t"
+        "vadd.i32 q5, q5, q3\n\t"
+        "vldrw.32 q3, [sp, #32]\n\t"
+        "vsri.32 q3, q4, #31\n\t"
+        "vqrdmulh.s32 q4, q4, q6\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vqsub.s32 q4, q4, q3\n\t"
+        "vldrw.32 q3, [sp, #32]\n\t"
+        "vsri.32 q3, q5, #31\n\t"
+        "vqrdmulh.s32 q5, q5, q6\n\t"
+        "vqshl.s32 q4, q4, q7\n\t"
+        "vldrb.8 q1, [r3], #16\n\t"
+        "vqsub.s32 q5, q5, q3\n\t"
+        "vmladav.s8 r0, q0, q2\n\t"
+        "vqshl.s32 q5, q5, q7\n\t"
+        "vmladav.s8 r8, q1, q2\n\t"
+        "vshr.u32 q4, q4, #24\n\t"
+        "ldr r11, [sp, #12]\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladav.s8 r2, q0, q2\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q4, [r7]\n\t"
+        "vmladav.s8 r10, q1, q2\n\t"
+        "vshr.u32 q5, q5, #24\n\t"
+        "add r7, r11\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladav.s8 r4, q0, q2\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q5, [r7]\n\t"
+        "vmladav.s8 r12, q1, q2\n\t"
+        "add r7, r11\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "ldr r11, [sp, #4]\n\t"
+        "vmladav.s8 r6, q0, q2\n\t"
+        "vldrb.8 q0, [r1], #16\n\t"
+        "vmladav.s8 lr, q1, q2\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "lsrs r11, #1\n\t"
+        "2:\n\t"
+        "bcs 4f\n\t"
+        "subs r11, #1\n\t"
+        "bcc 5f\n\t"
+        "3:\n\t"
+        "vmladava.s8 r0, q0, q2\n\t"
+        "vldrb.8 q1, [r3], #16\n\t"
+        "vmladava.s8 r8, q1, q2\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r2, q0, q3\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladava.s8 r10, q1, q3\n\t"
+        "vmladava.s8 r4, q0, q2\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r12, q1, q2\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladava.s8 r6, q0, q3\n\t"
+        "vldrb.8 q0, [r1], #16\n\t"
+        "vmladava.s8 lr, q1, q3\n\t"
+        "4:\n\t"
+        "vmladava.s8 r0, q0, q2\n\t"
+        "vldrb.8 q1, [r3], #16\n\t"
+        "vmladava.s8 r8, q1, q2\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r2, q0, q3\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladava.s8 r10, q1, q3\n\t"
+        "subs r11, #1\n\t"
+        "vmladava.s8 r4, q0, q2\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r12, q1, q2\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladava.s8 r6, q0, q3\n\t"
+        "vldrb.8 q0, [r1], #16\n\t"
+        "vmladava.s8 lr, q1, q3\n\t"
+        "bcs 3b\n\t"
+        "5:\n\t"
+        "vldrb.8 q1, [r3], #16\n\t"
+        "vmladava.s8 r0, q0, q2\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r8, q1, q2\n\t"
+        "vldrb.8 q2, [r9], #16\n\t"
+        "vmladava.s8 r2, q0, q3\n\t"
+        "ldr r11, [sp, #8]\n\t"
+        "vmladava.s8 r10, q1, q3\n\t"
+        "vldrb.8 q3, [r9], #16\n\t"
+        "vmladava.s8 r4, q0, q2\n\t"
+        "add r1, r11\n\t"
+        "vmladava.s8 r12, q1, q2\n\t"
+        "add r3, r11\n\t"
+        "vmladava.s8 r6, q0, q3\n\t"
+        "ldr r9, [sp]\n\t"
+        "vmladava.s8 lr, q1, q3\n\t"
+        "subs r5, #1\n\t"
+        "bne 1b\n\t"
+        "vmov q5[2], q5[0], r8, r12\n\t"
+        "vmov q4[2], q4[0], r0, r4\n\t"
+        "vmov q4[3], q4[1], r2, r6\n\t"
+        "vldrw.32 q3, [sp, #16]\n\t"
+        "vadd.i32 q4, q4, q3\n\t"
+        "vmov q5[3], q5[1], r10, lr\n\t"
+        "vadd.i32 q5, q5, q3\n\t"
+        "vldrw.32 q3, [sp, #32]\n\t"
+        "vsri.32 q3, q4, #31\n\t"
+        "vqrdmulh.s32 q4, q4, q6\n\t"
+        "ldr r11, [sp, #12]\n\t"
+        "vqsub.s32 q4, q4, q3\n\t"
+        "vldrw.32 q3, [sp, #32]\n\t"
+        "vqshl.s32 q4, q4, q7\n\t"
+        "vsri.32 q3, q5, #31\n\t"
+        "vqrdmulh.s32 q5, q5, q6\n\t"
+        "vshr.u32 q4, q4, #24\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q4, [r7]\n\t"
+        "vqsub.s32 q5, q5, q3\n\t"
+        "add r7, r11\n\t"
+        "vqshl.s32 q5, q5, q7\n\t"
+        "vshr.u32 q5, q5, #24\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q5, [r7]\n\t"
+        "add sp, #48\n\t"
+        "vpop {d8-d15}\n\t"
+        "pop {r3-r11, pc}");
 }
 
 /*
- * Rows of one vector: the weights of 4 channels, mantissas and shifts stay in registers. Not inline,
- * since it needs almost all of them.
+ * Compute `count` rows of one vector for 4 channels. A row is requantized while the next is multiplied.
+ *
+ * r1, r3: row, its step. r5, r7: output, its step. r12: what `pairs` has. r0, r2, r4, r6: sums. lr: rows.
+ * q0 to q3: weights. q4: a row. q5: the sums of the row before. q6: constants. q7: shifts.
  */
-static __attribute__((noinline)) void multiply_short(int8_t *output, const int8_t *row,
-                                                     const int8_t *weights, const int32_t *scales,
-                                                     const struct ethosgen_rows *rows,
-                                                     const struct ethosgen_matrix *matrix,
-                                                     int32_t count, uint32_t inside)
+static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribute__((unused)))
 {
-    int8x16_t weight0 = vldrbq_s8(weights), weight1 = vldrbq_s8(weights + LANES);
-    int8x16_t weight2 = vldrbq_s8(weights + 2 * LANES), weight3 = vldrbq_s8(weights + 3 * LANES);
-    int32x4_t mantissa = vldrwq_s32(scales + BLOCK), shift = vldrwq_s32(scales + 2 * BLOCK);
-    int32_t sum0, sum1, sum2, sum3, zero_point = matrix->output.zero_point;
-    register int32_t left __asm("lr") = count;
-
-    __asm volatile("vmsr p0, %[inside]\n\t"
-                   "dls lr, lr\n"
-                   "1:\n\t"
-                   "vldrb.8 q4, [%[row]]\n\t"
-                   "add %[row], %[step]\n\t"
-                   "vmladav.s8 %[sum0], %q[weight0], q4\n\t"
-                   "vmladav.s8 %[sum1], %q[weight1], q4\n\t"
-                   "vmladav.s8 %[sum2], %q[weight2], q4\n\t"
-                   "vmladav.s8 %[sum3], %q[weight3], q4\n\t"
-                   "vldrw.32 q5, [%[bias]]\n\t"
-                   "vmov q4[2], q4[0], %[sum0], %[sum2]\n\t"
-                   "vmov q4[3], q4[1], %[sum1], %[sum3]\n\t"
-                   "vadd.i32 q4, q4, q5\n\t"
-                   "vqrdmulh.s32 q4, q4, %q[mantissa]\n\t"
-                   "vand q5, q4, %q[shift]\n\t"
-                   "vshr.s32 q5, q5, #31\n\t"
-                   "vadd.i32 q4, q4, q5\n\t"
-                   "vrshl.s32 q4, q4, %q[shift]\n\t"
-                   "vadd.i32 q4, q4, %[zero_point]\n\t"
-                   "vqmovnb.s32 q4, q4\n\t"
-                   "vqmovnb.s16 q4, q4\n\t"
-                   "vpst\n\t"
-                   "vstrbt.32 q4, [%[output]]\n\t"
-                   "add %[output], %[output_step]\n\t"
-                   "le lr, 1b"
-                   : [row] "+r"(row), [output] "+l"(output), [sum0] "=&Te"(sum0),
-                     [sum1] "=&Te"(sum1), [sum2] "=&Te"(sum2), [sum3] "=&Te"(sum3), "+r"(left)
-                   : [bias] "r"(scales), [step] "r"(rows->step),
-                     [output_step] "r"(rows->output_step), [zero_point] "r"(zero_point),
-                     [inside] "r"(inside), [weight0] "w"(weight0), [weight1] "w"(weight1),
-                     [weight2] "w"(weight2), [weight3] "w"(weight3), [mantissa] "w"(mantissa), [shift] "w"(shift)
-                   : "q4", "q5", "memory" ETHOSGEN_P0);
+    __asm volatile(
+        "push {r3-r7, lr}\n\t"
+        "vpush {d8-d15}\n\t"
+        "mov r12, r0\n\t"
+        "ldr r4, [r12]\n\t"
+        "ldr r6, [r12, #96]\n\t"
+        "vldrb.8 q0, [r4]\n\t"
+        "vmsr p0, r6\n\t"
+        "vldrb.8 q1, [r4, #16]\n\t"
+        "ldrd r1, r3, [r12, #80]\n\t"
+        "vldrb.8 q2, [r4, #32]\n\t"
+        "sub r3, r1\n\t"
+        "vldrb.8 q3, [r4, #48]\n\t"
+        "ldrd r5, lr, [r12, #88]\n\t"
+        "vldrw.32 q7, [r12, #64]\n\t"
+        "ldr r7, [r12, #12]\n\t"
+        "vldrb.8 q4, [r1]\n\t"
+        "subs lr, #1\n\t"
+        "add r1, r3\n\t"
+        "vmladav.s8 r0, q0, q4\n\t"
+        "vmladav.s8 r2, q1, q4\n\t"
+        "vmladav.s8 r4, q2, q4\n\t"
+        "vmladav.s8 r6, q3, q4\n\t"
+        "wls lr, lr, 2f\n\t"
+        "1:\n\t"
+        "vmov q5[2], q5[0], r0, r4\n\t"
+        "vmov q5[3], q5[1], r2, r6\n\t"
+        "vldrw.32 q6, [r12, #16]\n\t"
+        "vadd.i32 q5, q5, q6\n\t"
+        "vldrw.32 q6, [r12, #48]\n\t"
+        "vqrdmulh.s32 q5, q5, q6\n\t"
+        "vldrw.32 q6, [r12, #32]\n\t"
+        "vsri.32 q6, q5, #31\n\t"
+        "vldrb.8 q4, [r1]\n\t"
+        "vqsub.s32 q5, q5, q6\n\t"
+        "vmladav.s8 r4, q2, q4\n\t"
+        "vqshl.s32 q5, q5, q7\n\t"
+        "vmladav.s8 r2, q1, q4\n\t"
+        "vshr.u32 q5, q5, #24\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q5, [r5]\n\t"
+        "add r5, r7\n\t"
+        "vmladav.s8 r0, q0, q4\n\t"
+        "add r1, r3\n\t"
+        "vmladav.s8 r6, q3, q4\n\t"
+        "le lr, 1b\n\t"
+        "2:\n\t"
+        "vmov q5[2], q5[0], r0, r4\n\t"
+        "vmov q5[3], q5[1], r2, r6\n\t"
+        "vldrw.32 q6, [r12, #16]\n\t"
+        "vadd.i32 q5, q5, q6\n\t"
+        "vldrw.32 q6, [r12, #48]\n\t"
+        "vqrdmulh.s32 q5, q5, q6\n\t"
+        "vldrw.32 q6, [r12, #32]\n\t"
+        "vsri.32 q6, q5, #31\n\t"
+        "vqsub.s32 q5, q5, q6\n\t"
+        "vqshl.s32 q5, q5, q7\n\t"
+        "vshr.u32 q5, q5, #24\n\t"
+        "vpst\n\t"
+        "vstrbt.32 q5, [r5]\n\t"
+        "vpop {d8-d15}\n\t"
+        "pop {r3-r7, pc}");
 }
 
 /* Return the number of rows of which whole vectors can be read. */
-static inline int32_t readable(const struct ethosgen_rows *rows, int32_t row_bytes)
+static __attribute__((noinline)) int32_t readable(const struct ethosgen_rows *rows, int32_t row_bytes)
 {
     int32_t rest = rows->bytes - row_bytes;
     int32_t count = rest < 0 ? 0 : rest / rows->step + 1;
@@ -199,54 +304,117 @@ static inline int32_t readable(const struct ethosgen_rows *rows, int32_t row_byt
     return count < rows->count ? count : rows->count;
 }
 
-/* Compute the rows from number `row` on, which may end anywhere. */
-static void multiply_rest(int32_t row, const struct ethosgen_rows *rows, const int8_t *weights,
-                          const int32_t *scales, const struct ethosgen_matrix *matrix)
+/* Compute some of the rows, which may end anywhere, by shifts of any size. */
+static ETHOSGEN_RARE void multiply_each(int32_t row, int32_t end, const struct ethosgen_rows *rows,
+                                        const int8_t *weights, const int32_t *scales,
+                                        const struct ethosgen_matrix *matrix)
 {
-    for (; row < rows->count; row++) {
+    for (; row < end; row++) {
         multiply_row(rows->output + row * rows->output_step, rows->first + row * rows->step, weights,
                      scales, matrix);
     }
 }
 
+/* Compute `count` rows of 4 channels by shifts of any size. */
+static ETHOSGEN_RARE void multiply_block(int32_t count, int32_t channel, const struct ethosgen_rows *rows,
+                           const struct pairs *pairs, const int32_t *scales,
+                           const struct ethosgen_matrix *matrix)
+{
+    struct ethosgen_rows part = *rows;
+    struct ethosgen_matrix block = *matrix;
+
+    part.output += channel;
+    block.channels -= channel;
+    block.channels = block.channels < BLOCK ? block.channels : BLOCK;
+    multiply_each(0, count, &part, pairs->weights, scales, &block);
+}
+
+/*
+ * Return whether rounding, zero point and saturation take one shift to the left: see
+ * ethosgen_rounding_x4.
+ */
+static inline int is_common(int32x4_t shift, uint32_t inside)
+{
+    mve_pred16_t common = vcmpgeq_m_n_s32(shift, -ETHOSGEN_MOST_SHIFT, vcmpleq_n_s32(shift, -2));
+
+    return (common & inside) == inside;
+}
+
+/* Limit rows of outputs to the bounds of the layer. */
+static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
+                  const struct ethosgen_matrix *matrix)
+{
+    int8x16_t low = vdupq_n_s8((int8_t)matrix->output.low);
+    int8x16_t high = vdupq_n_s8((int8_t)matrix->output.high);
+
+    for (int32_t row = 0; row < count; row++) {
+        int8_t *output = rows->output + row * rows->output_step;
+
+        for (int32_t left = matrix->channels; left > 0; left -= LANES, output += LANES) {
+            mve_pred16_t inside = vctp8q((uint32_t)left);
+            int8x16_t values = vldrbq_z_s8(output, inside);
+
+            vstrbq_p_s8(output, vminq_s8(vmaxq_s8(values, low), high), inside);
+        }
+    }
+}
+
+/* Compute `count` rows by `multiply`, which does `at_once` of them, and the others one by one. */
+static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
+                                        void (*multiply)(const struct pairs *pairs),
+                                        const struct ethosgen_rows *rows, const int8_t *weights,
+                                        const int32_t *scales,
+                                        const struct ethosgen_matrix *matrix)
+{
+    int32_t vectors = (int32_t)((uint32_t)(matrix->depth + LANES - 1) / LANES);
+    const int32_t *of_block = scales;
+    struct pairs pairs;
+
+    pairs.weights = weights;
+    pairs.more = vectors - 2;
+    pairs.advance = 2 * rows->step - vectors * LANES;
+    pairs.output_step = rows->output_step;
+    pairs.row0 = rows->first;
+    pairs.row1 = rows->first + rows->step;
+    pairs.count = count;
+    count *= at_once;
+    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
+        int32x4_t shift = vldrwq_s32(of_block + 2 * BLOCK);
+
+        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
+        pairs.output = rows->output + channel;
+        if (is_common(shift, pairs.inside)) {
+            vstrwq_s32(pairs.bias, vldrwq_s32(of_block));
+            vstrwq_s32(pairs.rounding, ethosgen_rounding_x4(shift, matrix->output.zero_point));
+            vstrwq_s32(pairs.mantissa, vldrwq_s32(of_block + BLOCK));
+            vstrwq_s32(pairs.shift, vaddq_n_s32(shift, ETHOSGEN_TOP));
+            multiply(&pairs);
+        } else {
+            multiply_block(count, channel, rows, &pairs, of_block, matrix);
+        }
+        pairs.weights += vectors * LANES * BLOCK;
+        of_block += SCALES;
+    }
+    if (matrix->output.low > INT8_MIN || matrix->output.high < INT8_MAX) {
+        limit(count, rows, matrix);
+    }
+    multiply_each(count, rows->count, rows, weights, scales, matrix);
+}
+
+/* Rows of one vector are left to multiply_each, or to the function below. */
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                       const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    int32_t vectors = (int32_t)((uint32_t)(matrix->depth + LANES - 1) / LANES);
-    int32_t count = rows->count > 1 ? readable(rows, vectors * LANES) & ~1 : 0;
-    const int32_t *block_scales = scales;
-    struct pairs pairs = {
-        .weights = weights,
-        .more = vectors - 1,
-        .output_step = rows->output_step,
-        .advance = 2 * rows->step - vectors * LANES,
-        .zero_point = matrix->output.zero_point,
-    };
+    int32_t row_bytes = (matrix->depth + LANES - 1) & -LANES;
+    int32_t count = row_bytes > LANES ? readable(rows, row_bytes) : 0;
 
-    vstrwq_s32(pairs.low, vdupq_n_s32(matrix->output.low));
-    vstrwq_s32(pairs.high, vdupq_n_s32(matrix->output.high));
-    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
-        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
-        pairs.output = rows->output + channel;
-        vstrwq_s32(pairs.bias, vldrwq_s32(block_scales));
-        multiply_pairs(rows->first, rows->step, block_scales, &pairs, count / 2);
-        pairs.weights += vectors * LANES * BLOCK;
-        block_scales += SCALES;
-    }
-    multiply_rest(count, rows, weights, scales, matrix);
+    multiply_rows(count >> 1, 2, multiply_pairs, rows, weights, scales, matrix);
 }
 
 void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                             const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
-    int32_t count = readable(rows, LANES);
-
-    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
-        multiply_short(rows->output + channel, rows->first, weights + channel * LANES,
-                       scales + channel / BLOCK * SCALES, rows, matrix, count,
-                       vctp32q((uint32_t)(matrix->channels - channel)));
-    }
-    multiply_rest(count, rows, weights, scales, matrix);
+    multiply_rows(readable(rows, LANES), 1, multiply_short, rows, weights, scales, matrix);
 }
 
 void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,

@@ -26,12 +26,37 @@
 #define ETHOSGEN_P0 , "p0"
 #endif
 
+/* A function of which each line is assembly, with all registers, at all options of the compiler. */
+#ifdef __clang__
+#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline))
+#else
+#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, noipa))
+#endif
+
+/* What runs seldom is compiled for size. */
+#define ETHOSGEN_RARE __attribute__((noinline, cold))
+
 /* `shift` is 0 or negative. The sign is added first to round negative halves away from zero. */
 static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa, int32x4_t shift)
 {
     int32x4_t product = vqrdmulhq_s32(sum, mantissa);
     int32x4_t sign = vshrq_n_s32(vandq_s32(product, shift), 31);
     return vrshlq_s32(vaddq_s32(product, sign), shift);
+}
+
+/*
+ * For shifts from -22 to -2 the output is the highest byte of
+ *
+ *     (product - rounding, saturated) << (24 + shift), saturated,
+ *
+ * if bit 0 of `rounding` is the sum's sign. `rounding` is - (zero point + half) << -shift. The sum's
+ * sign is the product's, except for products of 0, which both make 0.
+ */
+enum { ETHOSGEN_MOST_SHIFT = 22, ETHOSGEN_TOP = 24 };
+
+static inline int32x4_t ethosgen_rounding_x4(int32x4_t shift, int32_t zero_point)
+{
+    return vshlq_s32(vdupq_n_s32(-2 * zero_point - 1), vsubq_s32(vdupq_n_s32(-1), shift));
 }
 #else
 #define ETHOSGEN_MVE 0

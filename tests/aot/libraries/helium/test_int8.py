@@ -24,6 +24,7 @@ from tests.support.aot_harness import (
 from tests.support.catalogue.products import product, transposed
 from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 
 
@@ -36,7 +37,27 @@ class SymmetricNetwork(NetworkBuilder):
 
 Build = Callable[[NetworkBuilder], int]
 
+
+def shifts(net: NetworkBuilder, rows: int, depth: int, activation: str = "NONE") -> int:
+    """Return a layer with multipliers from 1 to 2^-30, and outputs that vary with most of them."""
+    scales = tuple(float(np.float32(0.93 * 2.0**-k)) for k in (*range(13), 18, 22, 23, 24, 30))
+    x = net.input((rows, depth), scale=1.0)
+    values = net.random_integers((len(scales), depth)) % 3 - 1
+    values[len(scales) // 2 :] *= 40
+    weights = net.constant(values.astype(np.int8), None, scales, (0,) * len(scales), 0)
+    units = Spec((rows, len(scales)), "int8", 1.0, 3)
+    return net.operator(
+        "FULLY_CONNECTED", [x, weights], [units], {"fused_activation_function": activation}
+    )[0]
+
+
 MATRIX: dict[str, Build] = {
+    "shifts of all sizes": lambda n: shifts(n, 5, 35),
+    "shifts of all sizes, bounds": lambda n: shifts(n, 7, 64, "RELU6"),
+    "shifts of all sizes, short rows": lambda n: shifts(n, 5, 13),
+    "short rows, bounds": lambda n: n.fully_connected(n.input((5, 12)), 9, activation="RELU"),
+    "halves, pairs of rows": lambda n: halves(n, 31, (5, 32)),
+    "halves, short rows": lambda n: halves(n, 31, (3, 16)),
     "dense, ends of vectors and blocks": lambda n: n.fully_connected(n.input((3, 35)), 7),
     "dense, one of each": lambda n: n.fully_connected(n.input((1, 1)), 1, per_channel=True),
     "dense, whole vectors, bounds": lambda n: n.fully_connected(
@@ -357,25 +378,19 @@ def test_helium_equals_tflite_micro(group: str, tmp_path: Path) -> None:
     check_firmware(data, tmp_path, samples=3)
 
 
-def halves(net: NetworkBuilder, bits: int = 31) -> int:
+def halves(net: NetworkBuilder, bits: int = 31, shape: tuple[int, int] = (1, 16)) -> int:
     """Return a layer whose sums are its biases, and whose multiplier is 1/8: halves everywhere."""
-    x = net.input((1, 16), scale=0.5)
+    x = net.input(shape, scale=0.5)
     biases = np.arange(-1100, 1100, dtype=np.int32)
     biases[:4] = [-(1 << bits) + 2, (1 << bits) - 1, -(1 << bits) + 1, -1]
-    weights = net.constant(np.zeros((len(biases), 16), np.int8), scale=0.25)
+    weights = net.constant(np.zeros((len(biases), shape[1]), np.int8), scale=0.25)
     bias = net.constant(biases, scale=0.125)
     return net.operator(
         "FULLY_CONNECTED",
         [x, weights, bias],
-        [_output(len(biases))],
+        [Spec((shape[0], len(biases)), "int8", 1.0, 0)],
         {"fused_activation_function": "NONE"},
     )[0]
-
-
-def _output(units: int) -> object:
-    from tests.support.network_file import Spec
-
-    return Spec((1, units), "int8", 1.0, 0)
 
 
 @needs_gcc

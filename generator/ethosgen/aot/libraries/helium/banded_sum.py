@@ -134,7 +134,7 @@ def _pixels(layer: Layer, added: _Sum) -> Kernel:
     with nest.loop("i", bands.count) as i:
         rows, first = bands.inside(i), i * bands.rows
         nest.call(
-            matrix_function(layer, depth),
+            matrix_function(depth),
             *(band.data, tirx.address_of(x[first * depth])),
             *(tables[0].data, tables[1].data),
             _changed("ethosgen_matrix_band", copy, tables[2], rows),
@@ -158,7 +158,7 @@ def _strips(layer: Layer, strips: Strips, added: _Sum) -> Kernel:
         rows, first = bands.inside(i), i * bands.rows
         padding = axis.padding - first * axis.stride
         nest.call(
-            convolution_function(layer, strips).name,
+            convolution_function(strips).name,
             *(band.data, tirx.address_of(x[n * picture]), strip.data),
             *(tables[0].data, tables[1].data),
             _changed("ethosgen_convolution_band", copy, tables[2], padding, rows),

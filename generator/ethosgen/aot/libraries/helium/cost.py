@@ -19,10 +19,10 @@ def multiplied(rows: int, depth: int, channels: int) -> float:
     blocks, vectors = pieces(channels, BLOCK), pieces(depth, LANES)
     pairs, rest = divmod(rows, 2)
     if vectors == 1 and rows > 1:
-        return 110 + blocks * (62 + 22.0 * rows)
-    pair = 46.0 + 14 * vectors + (vectors - 1) // 2 * 2
+        return 110 + blocks * (107 + 20.0 * rows)
+    pair = 37.0 + 14 * vectors + (vectors - 2) // 2 * 2
     single = 31 + blocks * (26.6 + 9.83 * vectors)
-    return 40 + (pairs and 110 + blocks * (62 + pairs * pair)) + rest * single
+    return 40 + (pairs and 110 + blocks * (105 + pairs * pair)) + rest * single
 
 
 def _rows(sizes: LayerSizes) -> float:

@@ -25,6 +25,7 @@ from ethosgen.aot.libraries.framework.order import (
     padded,
 )
 from ethosgen.aot.libraries.helium import cost, order, shapes
+from ethosgen.aot.libraries.helium.scales import settled_table
 from ethosgen.aot.libraries.helium.shapes import Two, output_of
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
@@ -140,7 +141,7 @@ def _groups(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     strips = group_strips(source, (vertical, horizontal), depth, layer.channels)
     packs, scales, matrix = _constants(layer, strip_order(weights, strips), count, 0, strips.window)
     shape = strip_shape(layer, strips, output_steps(layer), matrix)
-    function = convolution_function(layer, strips)
+    function = convolution_function(strips)
     return windows_kernel(layer, depth, function, (packs, scales, shape))
 
 
@@ -148,7 +149,7 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     """Return a kernel that copies the rows under a row of windows, if they are not in place."""
     strips = cheapest_strips(vertical, horizontal, layer.source.shape[3], layer.channels)
     constants = strip_constants(layer, weights, strips, output_steps(layer))
-    return images_kernel(layer, convolution_function(layer, strips), named(*constants))
+    return images_kernel(layer, convolution_function(strips), named(*constants))
 
 
 def output_steps(layer: Layer) -> tuple[int, int]:
@@ -197,22 +198,21 @@ def strip_shape(
     )
 
 
-def matrix_function(layer: Layer, depth: int, rows: int | None = None) -> str:
+def matrix_function(depth: int, rows: int | None = None) -> str:
     """Return the name of the kernel for a matrix, whose number of rows may be unknown."""
-    return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(layer, depth)}_s8"
+    return "ethosgen_row_s8" if rows == 1 else f"ethosgen_matrix{_short(depth)}_s8"
 
 
-def convolution_function(layer: Layer, strips: Strips) -> CFunction:
+def convolution_function(strips: Strips) -> CFunction:
     """Return the kernel for strips; in place it has no argument for them."""
     in_place, room = ("_in_place", 0) if strips.is_in_place else ("", strips.bytes)
-    name = f"ethosgen_convolution{in_place}{_short(layer, strips.window)}_s8"
+    name = f"ethosgen_convolution{in_place}{_short(strips.window)}_s8"
     return CFunction(name, MATRIX | CONVOLUTION, room, "strip")
 
 
-def _short(layer: Layer, depth: int) -> str:
-    """Return the part of a kernel's name for rows of one vector and outputs without bounds."""
-    is_short = depth <= order.MATRIX_DEPTH and layer.bounds == (-128, 127)
-    return "_short" if is_short else ""
+def _short(depth: int) -> str:
+    """Return the part of a kernel's name for rows of one vector."""
+    return "_short" if depth <= order.MATRIX_DEPTH else ""
 
 
 def axis_of(
@@ -234,7 +234,7 @@ def axis_of(
 
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
-    function = CFunction(matrix_function(layer, weights.shape[1], rows), MATRIX)
+    function = CFunction(matrix_function(weights.shape[1], rows), MATRIX)
     return rows_kernel(layer, function, matrix_constants(layer, weights, rows), has_count=False)
 
 
@@ -277,7 +277,7 @@ def _patches(
                 window.data,
             )
         nest.call(
-            matrix_function(layer, row, 1),
+            matrix_function(row, 1),
             *(address(y, n, oy, ox, group * channels), patch.data),
             *(address(w, group * steps[0]), address(s, group * steps[1]), shape.data),
         )
@@ -311,7 +311,7 @@ def _constants(
         channels=layer.channels // groups,
         output=shapes.output_of(layer),
     )
-    tables = channel_table(layer, weights)
+    tables = settled_table(layer, weights)
     return (
         by_group(order.matrix_weights, weights, groups),
         by_group(order.matrix_scales, tables, groups),

@@ -51,7 +51,7 @@ def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     for part in parts:
         strips, merged = strips_of(part), widened(layer, part.across.merged)
         constants = strip_constants(merged, part.weights(layer), strips, part.steps(layer))
-        function = convolution_function(layer, strips)
+        function = convolution_function(strips)
         calls.append(PartCall(part, function.name, constants, bool(function.room_bytes)))
         room = max(room, function.room_bytes)
     return parts_kernel(

@@ -10,7 +10,12 @@ from bench.shapes.shape import FLOAT, Case
 from tests.support.pages import EVIDENCE
 
 RESULTS = EVIDENCE / "kernels.json"
-OURS, CMSIS_NN, REFERENCE = "ours", "cmsis-nn", "reference"
+OURS, CMSIS_NN, CLANG, REFERENCE = "ours", "cmsis-nn", "cmsis-nn, clang", "reference"
+BUILDS = (CMSIS_NN, CLANG)
+"""CMSIS-NN by GCC, and by clang with the rest of TFLM by GCC."""
+FASTEST = "fastest"
+"""Stands for the one of them that is the fastest at a layer."""
+CYCLES, INSTRUCTIONS = "cycles", "instructions"
 SAME_SHARE, SAME_INSTRUCTIONS = 0.02, 100
 """TFLM built with CMSIS-NN falls back to the reference kernel where it takes the instructions of
 the reference within this share, or this number: the code around the kernel differs by so many."""
@@ -32,6 +37,10 @@ class Figure:
     code: int = 0
     constants: int | None = None
     cycles: int | None = None
+
+    def count(self, unit: str) -> int | None:
+        """Return cycles or instructions."""
+        return self.cycles if unit == CYCLES else self.instructions
 
     @property
     def moved(self) -> int:
@@ -80,25 +89,30 @@ class Row:
         """The name without the family and the type."""
         return self.name.removeprefix(self.family).removesuffix(self.dtype).strip()
 
-    def figure(self, core: str, whose: str) -> Figure | None:
+    def figure(self, core: str, whose: str, unit: str = INSTRUCTIONS) -> Figure | None:
         """Return a figure; None where it was not measured, or CMSIS-NN has no right kernel."""
         figures = self.figures.get(core, {})
-        if whose == CMSIS_NN and not _has_cmsis_nn(self.dtype, figures):
+        if whose == FASTEST:
+            builds = (self.figure(core, build, unit) for build in BUILDS)
+            return min(filter(None, builds), key=lambda f: f.count(unit) or 0, default=None)
+        if whose in BUILDS and not _has_cmsis_nn(self.dtype, figures, whose):
             return None
-        return figures.get(whose)
+        known = figures.get(whose)
+        return known if known and known.count(unit) is not None else None
 
-    def rival(self, core: str) -> Figure | None:
-        """Return CMSIS-NN's figure, the reference kernel's where CMSIS-NN has none."""
-        return self.figure(core, CMSIS_NN) or self.figure(core, REFERENCE)
+    def rival(self, core: str, unit: str = INSTRUCTIONS) -> Figure | None:
+        """Return the figure of CMSIS-NN's fastest build, the reference kernel's without one."""
+        return self.figure(core, FASTEST, unit) or self.figure(core, REFERENCE, unit)
 
-    def ratio(self, core: str, whose: str) -> float | None:
-        """Return our instructions over another's; None without both."""
-        ours, theirs = self.figure(core, OURS), self.figure(core, whose)
-        return ours.instructions / theirs.instructions if ours and theirs else None
+    def ratio(self, core: str, whose: str, unit: str = INSTRUCTIONS) -> float | None:
+        """Return our cycles or instructions over another's; None without both."""
+        figures = (self.figure(core, one, unit) for one in (OURS, whose))
+        ours, theirs = (figure.count(unit) if figure else None for figure in figures)
+        return ours / theirs if ours is not None and theirs else None
 
 
-def _has_cmsis_nn(dtype: str, figures: Mapping[str, Figure]) -> bool:
-    theirs, reference = figures.get(CMSIS_NN), figures.get(REFERENCE)
+def _has_cmsis_nn(dtype: str, figures: Mapping[str, Figure], build: str) -> bool:
+    theirs, reference = figures.get(build), figures.get(REFERENCE)
     if dtype == FLOAT or theirs is None or theirs.mismatches:
         return False
     if reference is None:

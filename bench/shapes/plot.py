@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.shapes.data import CMSIS_NN, OURS, Row
-from bench.shapes.summary import families, to_rival
+from bench.shapes.data import FASTEST, OURS, Row
+from bench.shapes.summary import families, to_rival, unit_of
 from ethosgen.plots.canvas import drawn
 
 _WIDTH, _LINE, _TITLE = 10.0, 0.18, 0.9
@@ -26,9 +26,10 @@ def draw(rows: Sequence[Row]) -> bytes:
     """Return the picture; filled dots are ratios to CMSIS-NN, open ones to the reference."""
     panels = {}
     for core in _CORES:
-        known = [row for row in rows if row.figure(core, OURS) and row.rival(core)]
+        unit = unit_of(rows, core)
+        known = [row for row in rows if row.figure(core, OURS) and to_rival(row, core, unit)]
         if int8 := [row for row in known if row.dtype == "int8"]:
-            panels[core] = int8, families(int8, core)
+            panels[core] = int8, families(int8, core, unit)
     heights = [_TITLE + _LINE * len(names) for _, names in panels.values()]
 
     def fill(figure: Any) -> None:
@@ -42,19 +43,21 @@ def draw(rows: Sequence[Row]) -> bytes:
 
 def _panel(axis: Any, core: str, rows: Sequence[Row], names: Sequence[str]) -> None:
     lines = {name: line for line, name in enumerate(names)}
-    ratios = {name: [to_rival(row, core) for row in rows if row.family == name] for name in names}
+    unit = unit_of(rows, core)
+    by_row = {row.name: to_rival(row, core, unit) or 0.0 for row in rows}
+    ratios = {name: [by_row[row.name] for row in rows if row.family == name] for name in names}
     for is_filled, face in ((True, "#8aa9d0"), (False, "white")):
         dots = [
-            (to_rival(row, core), lines[row.family])
+            (by_row[row.name], lines[row.family])
             for row in rows
-            if (row.figure(core, CMSIS_NN) is not None) is is_filled
+            if (row.figure(core, FASTEST) is not None) is is_filled
         ]
         x, y = np.reshape(dots, (-1, 2)).T
         axis.plot(_shown(x), y, "o", ms=4.5, mfc=face, mec="#555", mew=0.4, clip_on=False)
     means = [geometric_mean(ratios[name]) for name in names]
     axis.plot(_shown(means), lines.values(), "|", color="#111", ms=10, mew=2, clip_on=False)
     axis.set_title(
-        f"{_CORES[core]}, int8: our instructions over CMSIS-NN's\n"
+        f"{_CORES[core]}, int8: our {unit} over CMSIS-NN's\n"
         "open dots: over TFLM's reference kernel; bars: geometric means",
         loc="left",
     )

@@ -8,7 +8,7 @@ from typing import Any
 from bench.command import Figures
 from bench.shapes import data, ours
 from bench.shapes.all import cases
-from bench.shapes.data import OURS, Row
+from bench.shapes.data import CYCLES, INSTRUCTIONS, OURS, Figure, Row
 from bench.shapes.shape import INT8, INT16, Case
 from ethosgen.values.grammar import counted
 
@@ -16,19 +16,23 @@ CORES = ("cortex-m55", "cortex-m33")
 MOST_PRODUCTS = 200_000
 """Larger layers take QEMU and the oracle too long."""
 MOST_RATIO = 1.02
-"""The geometric mean of new over stored instructions that is not yet slower."""
+"""The geometric mean of new over stored figures that is not yet slower."""
 
 Measure = Callable[[Sequence[Case], str], Iterator[Figures]]
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Layers of one type on a core: the instructions over those stored, and what differs."""
+    """Layers of one type on a core: their figures over those stored, and what differs.
+
+    The unit is cycles if all were measured in cycles, now and before, else instructions.
+    """
 
     core: str
     dtype: str
     ratios: Mapping[str, float]
     mismatches: int
+    unit: str = INSTRUCTIONS
 
     @property
     def ratio(self) -> float:
@@ -40,7 +44,7 @@ class Spot:
         worst = max(self.ratios, key=self.ratios.__getitem__)
         return (
             f"kernels   {counted(len(self.ratios), 'layer')} of {self.dtype} on {self.core}: "
-            f"{self.ratio:.3f} of the stored instructions, at most {self.ratios[worst]:.2f} "
+            f"{self.ratio:.3f} of the stored {self.unit}, at most {self.ratios[worst]:.2f} "
             f"({worst}), {self.mismatches} elements differ"
         )
 
@@ -51,7 +55,7 @@ class Spot:
         if self.ratio > MOST_RATIO:
             yield (
                 f"{self.dtype} layers on {self.core} take {self.ratio:.3f} of the stored "
-                "instructions; measure all with: python -m bench.shapes"
+                f"{self.unit}; measure all with: python -m bench.shapes"
             )
 
 
@@ -74,14 +78,25 @@ def spots(results: Mapping[str, Any], measure: Measure = ours.measure) -> Iterat
     known = {row.name: row for row in rows}
     for core in CORES:
         for dtype in (INT8, INT16):
-            some = chosen(rows, dtype, core)
-            ratios, mismatches = {}, 0
-            for case, figures in zip(some, measure(some, core), strict=True):
+            pairs = {}
+            for case, figures in _measured(chosen(rows, dtype, core), core, measure):
                 figure = known[case.name].figure(core, OURS)
                 assert figure is not None
-                ratios[case.name] = figures["instructions"] / figure.instructions
-                mismatches += figures["mismatches"]
-            yield Spot(core, dtype, ratios, mismatches)
+                pairs[case.name] = figures, figure
+            yield _spot(core, dtype, pairs)
+
+
+def _measured(some: Sequence[Case], core: str, measure: Measure) -> Iterator[tuple[Case, Figures]]:
+    return zip(some, measure(some, core), strict=True)
+
+
+def _spot(core: str, dtype: str, pairs: Mapping[str, tuple[Figures, Figure]]) -> Spot:
+    """Return the spot of some layers, each measured now and before."""
+    is_timed = all(new.get(CYCLES) and old.cycles for new, old in pairs.values())
+    unit = CYCLES if is_timed else INSTRUCTIONS
+    ratios = {name: new[unit] / (old.count(unit) or 1) for name, (new, old) in pairs.items()}
+    mismatches = sum(new["mismatches"] for new, _ in pairs.values())
+    return Spot(core, dtype, ratios, mismatches, unit)
 
 
 def show(say: Callable[[str], None]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from bench.shapes.data import CMSIS_NN, OURS, REFERENCE, Row
+from bench.shapes.data import CYCLES, FASTEST, INSTRUCTIONS, OURS, REFERENCE, Row
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,22 @@ class Summary:
     theirs_per_output: float
 
 
-def summarize(rows: Iterable[Row], core: str, whose: str) -> Summary | None:
-    """Return the summary of the cases that have both figures, None if none has."""
+def summarize(
+    rows: Iterable[Row], core: str, whose: str, unit: str = INSTRUCTIONS
+) -> Summary | None:
+    """Return the summary of the cases that have both figures in a unit, None if none has."""
     pairs = []
     for row in rows:
-        ours, theirs = row.figure(core, OURS), row.figure(core, whose)
+        ours, theirs = row.figure(core, OURS, unit), row.figure(core, whose, unit)
         if ours and theirs:
             pairs.append((row, ours, theirs))
     if not pairs:
         return None
-    ratios = [ours.instructions / theirs.instructions for _, ours, theirs in pairs]
+    counts = [(ours.count(unit) or 0, theirs.count(unit) or 0) for _, ours, theirs in pairs]
+    ratios = [ours / theirs for ours, theirs in counts]
     products = sum(row.products for row, _, _ in pairs)
     outputs = sum(row.outputs for row, _, _ in pairs)
-    mine = sum(ours.instructions for _, ours, _ in pairs)
-    other = sum(theirs.instructions for _, _, theirs in pairs)
+    mine, other = (sum(some) for some in zip(*counts, strict=True))
     worst = max(zip(ratios, (row for row, _, _ in pairs), strict=True), key=lambda pair: pair[0])
     return Summary(
         len(pairs),
@@ -50,26 +52,33 @@ def summarize(rows: Iterable[Row], core: str, whose: str) -> Summary | None:
     )
 
 
-def families(rows: Sequence[Row], core: str) -> list[str]:
+def unit_of(rows: Iterable[Row], core: str) -> str:
+    """Return the unit that decides on a core: cycles where any were measured on both sides."""
+    known = any(row.ratio(core, FASTEST, CYCLES) for row in rows)
+    return CYCLES if known else INSTRUCTIONS
+
+
+def families(rows: Sequence[Row], core: str, unit: str = INSTRUCTIONS) -> list[str]:
     """Return the families of some cases, the one with the highest mean first."""
     known = dict.fromkeys(row.family for row in rows)
-    return sorted(known, key=lambda family: -_order(rows, core, family))
+    return sorted(known, key=lambda family: -_order(rows, core, family, unit))
 
 
-def _order(rows: Sequence[Row], core: str, family: str) -> float:
+def _order(rows: Sequence[Row], core: str, family: str, unit: str) -> float:
     some = [row for row in rows if row.family == family]
-    summary = summarize(some, core, CMSIS_NN) or summarize(some, core, REFERENCE)
-    return summary.mean if summary else 0.0
+    for whose, known in ((FASTEST, unit), (FASTEST, INSTRUCTIONS), (REFERENCE, INSTRUCTIONS)):
+        if summary := summarize(some, core, whose, known):
+            return summary.mean
+    return 0.0
 
 
-def worst(rows: Iterable[Row], core: str, count: int = 10) -> list[Row]:
+def worst(rows: Iterable[Row], core: str, count: int = 10, unit: str = INSTRUCTIONS) -> list[Row]:
     """Return the cases with the highest ratios to CMSIS-NN, or to the reference without it."""
-    known = [row for row in rows if row.figure(core, OURS) and row.rival(core)]
-    return sorted(known, key=lambda row: -to_rival(row, core))[:count]
+    known = [row for row in rows if to_rival(row, core, unit) is not None]
+    return sorted(known, key=lambda row: -(to_rival(row, core, unit) or 0.0))[:count]
 
 
-def to_rival(row: Row, core: str) -> float:
-    """Return our instructions over those of CMSIS-NN, or of the reference without it."""
-    ours, theirs = row.figure(core, OURS), row.rival(core)
-    assert ours is not None and theirs is not None
-    return ours.instructions / theirs.instructions
+def to_rival(row: Row, core: str, unit: str = INSTRUCTIONS) -> float | None:
+    """Return our count over that of CMSIS-NN's fastest build, or of the reference without it."""
+    ratio = row.ratio(core, FASTEST, unit)
+    return row.ratio(core, REFERENCE, unit) if ratio is None else ratio

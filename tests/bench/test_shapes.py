@@ -10,7 +10,7 @@ import pytest
 from bench.shapes import __main__ as command
 from bench.shapes import data, page
 from bench.shapes.all import cases, shapes
-from bench.shapes.data import CMSIS_NN, OURS, REFERENCE
+from bench.shapes.data import CLANG, CMSIS_NN, CYCLES, FASTEST, OURS, REFERENCE
 from bench.shapes.ours import CORES, SAMPLES, golden, measure, samples_of
 from bench.shapes.plot import draw
 from bench.shapes.published import NETWORKS, STREAMING_WINDOWS
@@ -120,6 +120,42 @@ def test_interpreter_is_taken_off_theirs(results: dict[str, Any]) -> None:
     data.add_theirs(changed, {"core": CORES[0], "whose": CMSIS_NN, "how": ""} | of_one)
     row = next(data.rows(changed))
     assert row.figures[CORES[0]][CMSIS_NN].instructions == 7
+
+
+def test_the_fastest_build_is_the_rival_in_cycles_and_in_instructions(
+    results: dict[str, Any],
+) -> None:
+    """A record has instructions, bytes, ..., and since there are cycles, those last."""
+    changed = copy.deepcopy(results)
+    name = next(iter(changed["cases"]))
+    of_one = {OURS: (50, 500), CMSIS_NN: (100, 1000), CLANG: (200, 800)}
+    for whose, (instructions, cycles) in of_one.items():
+        values = [instructions, 1, 1, 0, 1, 0, 0, cycles]
+        if whose == OURS:
+            changed["cases"][name][CORES[0]][whose] = values
+        else:
+            measured = {"core": CORES[0], "whose": whose, "how": "", "empty": [0] * 8}
+            data.add_theirs(changed, measured | {"cases": {name: values}})
+    row = next(data.rows(changed))
+    assert row.ratio(CORES[0], FASTEST, CYCLES) == pytest.approx(500 / 800)
+    assert row.ratio(CORES[0], FASTEST) == pytest.approx(50 / 100)
+    summary = summarize([row], CORES[0], FASTEST, CYCLES)
+    assert summary and summary.mean == pytest.approx(500 / 800)
+    assert worst([row], CORES[0], 1, CYCLES) == [row]
+    text = page.page(changed)
+    assert "LLVM's model of the Cortex-M55" in text and "| 500 | 1,000 | 800 | 0.62 |" in text
+
+
+def test_records_without_cycles_stay_valid(results: dict[str, Any]) -> None:
+    changed = copy.deepcopy(results)
+    stored = next(iter(changed["cases"].values()))[CORES[0]]
+    stored[OURS] = stored[OURS][:6]
+    row = next(data.rows(changed))
+    figure = row.figure(CORES[0], OURS)
+    assert figure and figure.cycles is None and figure.instructions == stored[OURS][0]
+    assert row.figure(CORES[0], OURS, CYCLES) is None
+    assert row.ratio(CORES[0], FASTEST, CYCLES) is None
+    assert row.ratio(CORES[0], FASTEST) == row.ratio(CORES[0], CMSIS_NN)
 
 
 def test_floats_have_no_kernel_of_cmsis_nn(results: dict[str, Any]) -> None:

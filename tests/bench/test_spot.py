@@ -1,5 +1,6 @@
 """The layers that `make bench` measures, and what it says of them."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -55,3 +56,17 @@ def test_what_is_worse_is_said(
     said = list(first.misses())
     assert len(said) == len(missed)
     assert all(part in sentence for part, sentence in zip(missed, said, strict=True))
+
+
+def test_cycles_decide_where_they_were_measured_before(results: dict[str, Any]) -> None:
+    changed = copy.deepcopy(results)
+    for case in changed["cases"].values():
+        for core in set(spot.CORES) & case.keys():
+            case[core][OURS] = [*case[core][OURS][:6], 0, 1000]
+
+    def measure(some: Sequence[Case], core: str) -> Iterator[dict[str, Any]]:
+        return ({"instructions": 1, "cycles": 1500, "mismatches": 0} for _ in some)
+
+    first = next(spot.spots(changed, measure))
+    assert "1.500 of the stored cycles" in first.text()
+    assert first.ratio == pytest.approx(1.5)

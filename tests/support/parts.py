@@ -60,7 +60,7 @@ EVERYWHERE = (
 REQUIREMENTS = f"{PYPROJECT}: "
 """What comes before a requirement that has changed; it runs every part that is not drawn."""
 EVERY_TIME = (
-    *(f"{_GENERATOR}{room}" for room in "api flow oracle platforms project samples".split()),
+    *(f"{_GENERATOR}{room}" for room in "api cycles flow oracle platforms project samples".split()),
     *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
     *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
     f"{_GENERATOR}py.typed",

@@ -1,6 +1,6 @@
 """The models of processors by which llvm-mca times code, and what they leave out.
 
-The assumptions, which stand on docs/cycles.md too:
+The assumptions, whose short form stands in evidence/kernels.md:
 
 - Memory answers at once, as tightly coupled memory and a cache that hits do.
 - A taken branch costs TAKEN cycles more than its issue. LE and LETP cost nothing: the loop's

@@ -20,6 +20,7 @@ from tests.support.parts import (
     TORCH,
     TOSA,
     Part,
+    files,
     is_chosen,
     is_everywhere,
     is_touched,
@@ -35,6 +36,7 @@ NEEDS = {
 }
 """Marks of tests that need more than a light installation, a compiler and QEMU."""
 ALL = {part.name for part in PARTS}
+COMMITS = [f"{number:040x}" for number in range(QUARTERS)]
 FOLLOWING = {part.name for part in PARTS if not part.is_drawn}
 
 
@@ -85,8 +87,9 @@ def test_what_needs_an_environment_is_in_a_part_that_installs_it(mark: str, need
 
 
 def test_make_installs_what_parts_need() -> None:
-    assert needs_of(None) == sorted(NEEDS.values())
-    assert needs_of(["docs/place.md"]) == [BROWSER] and not needs_of(["README.md"])
+    assert needs_of(None, COMMITS[0]) == sorted(NEEDS.values())
+    assert needs_of(["docs/place.md"], COMMITS[0]) == [BROWSER]
+    assert not needs_of(["README.md"], COMMITS[0])
     subprocess.run(["make", "-n", *NEEDS.values()], cwd=ROOT, check=True, capture_output=True)
 
 
@@ -133,23 +136,43 @@ def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
     assert requirements(lines) == ["pyproject.toml: numpy"]
 
 
+def test_tests_of_a_file_run_together_unless_their_part_is_drawn() -> None:
+    changed = ["generator/ethosgen/values/network.py"]
+    for part in PARTS:
+        tests = [f"{part.tests[0]}::test[{number}]" for number in range(100)]
+        chosen = {is_chosen(part, test, COMMITS[0], changed) for test in tests}
+        assert len(chosen) == 1 + part.is_drawn
+
+
+def test_what_needs_an_environment_is_installed_if_one_of_its_files_runs() -> None:
+    changed = ["generator/ethosgen/values/network.py"]
+    for commit in COMMITS:
+        running = {
+            need
+            for part in PARTS
+            for need in part.needs
+            if any(is_chosen(part, file, commit, changed) for file in files(part))
+        }
+        assert needs_of(changed, commit) == sorted(running)
+    assert all(files(part) for part in PARTS)
+
+
 def test_an_unknown_change_runs_everything() -> None:
     assert all(is_touched(part, None) and is_everywhere(None) for part in PARTS)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
 def test_a_quarter_of_each_part_runs_for_what_is_below_all(part: Part) -> None:
-    tests = [f"{part.tests[0]}test_file.py::test[{number}]" for number in range(100)]
-    commits = [f"{number:040x}" for number in range(QUARTERS)]
+    tests = [f"{part.tests[0]}test_{number}.py::test[{number}]" for number in range(100)]
     for changed, is_run in (
         (["generator/ethosgen/values/network.py"], True),
         (["README.md"], part.is_drawn),
         ([], part.is_drawn),
     ):
         for test in tests:
-            quarters = sum(is_chosen(part, test, commit, changed) for commit in commits)
+            quarters = sum(is_chosen(part, test, commit, changed) for commit in COMMITS)
             assert quarters == is_run
-    assert all(is_chosen(part, test, commits[0], [part.sources[0]]) for test in tests)
+    assert all(is_chosen(part, test, COMMITS[0], [part.sources[0]]) for test in tests)
     wide = [path for other in PARTS for path in other.tests]
-    chosen = [sum(is_chosen(part, test, commit, wide) for commit in commits) for test in tests]
+    chosen = [sum(is_chosen(part, test, commit, wide) for commit in COMMITS) for test in tests]
     assert {*chosen} == {QUARTERS if part.runs_whole else 1}, "for a change that touches most parts"

@@ -4,7 +4,8 @@
 `make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
 have changed since that commit: `--changed`. Of parts that are drawn, as the corpus is,
 both run at least a quarter, which the commit chooses. A change of what is below all parts runs a
-quarter of each, and so does a change that touches most of them.
+quarter of the files of each, and so does a change that touches most of them: tests of a file share
+their costly fixtures.
 """
 
 import sys
@@ -32,8 +33,9 @@ TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-ac
 class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
-    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed. A part
-    that `runs_whole` runs in full whenever they have, however wide the change is. `needs` are
+    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed; of the
+    others, a quarter of the files after a change below all parts, or of most of them. A part that
+    `runs_whole` runs in full whenever they have, however wide the change is. `needs` are
     the targets of make that install what its tests need.
     """
 
@@ -103,9 +105,10 @@ PARTS = (
             "tests/aot/test_signals.py",
             "tests/aot/test_twins.py",
             "tests/bench/",
+            "tests/cycles/",
             "tests/flow/test_firmware_graphs.py",
         ),
-        (*_of("aot/"), "templates/kernels/", "bench/"),
+        (*_of("aot/", "cycles/"), "templates/kernels/", "bench/"),
     ),
     Part(
         "applications",
@@ -268,9 +271,10 @@ def is_wide(changed: Sequence[str] | None) -> bool:
     return changed is not None and sum(is_touched(part, changed) for part in PARTS) > len(PARTS) / 2
 
 
-def is_in_quarter(test: str, commit: str) -> bool:
-    """Return whether a test is in the quarter that a commit chooses."""
-    return zlib.crc32(test.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
+def is_in_quarter(part: Part, test: str, commit: str) -> bool:
+    """Return whether a test, or the file of tests, is in the quarter that a commit chooses."""
+    drawn = test if part.is_drawn else test.partition("::")[0]
+    return zlib.crc32(drawn.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
 
 
 def quarters_of(part: Part, changed: Sequence[str] | None) -> int:
@@ -282,11 +286,11 @@ def quarters_of(part: Part, changed: Sequence[str] | None) -> int:
 
 def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
     """Return whether a heavy test runs after a change."""
-    return _runs(quarters_of(part, changed), test, commit)
+    return _runs(part, quarters_of(part, changed), test, commit)
 
 
-def _runs(quarters: int, test: str, commit: str) -> bool:
-    return quarters == QUARTERS or (quarters > 0 and is_in_quarter(test, commit))
+def _runs(part: Part, quarters: int, test: str, commit: str) -> bool:
+    return quarters == QUARTERS or (quarters > 0 and is_in_quarter(part, test, commit))
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -319,7 +323,7 @@ def _is_heavy(item: pytest.Item) -> bool:
 def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
     part = part_of(item.path.relative_to(ROOT).as_posix()) if _is_heavy(item) else None
     is_after = bool(config.getoption("--changed"))
-    return part is None or _runs(_quarters(part, is_after), item.nodeid, _commit())
+    return part is None or _runs(part, _quarters(part, is_after), item.nodeid, _commit())
 
 
 @cache
@@ -348,14 +352,29 @@ def note_tested() -> None:
         print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
 
 
-def needs_of(changed: Sequence[str] | None) -> list[str]:
-    """Return the targets of make that install what the parts that a change runs need."""
-    parts = [part for part in PARTS if is_touched(part, changed) or is_everywhere(changed)]
-    return sorted({need for part in parts for need in part.needs})
+def needs_of(changed: Sequence[str] | None, commit: str) -> list[str]:
+    """Return the targets of make that install what the tests that a change runs need."""
+    parts = [part for part in PARTS if part.needs and quarters_of(part, changed)]
+    running = [
+        part
+        for part in parts
+        if any(is_chosen(part, file, commit, changed) for file in files(part))
+    ]
+    return sorted({need for part in running for need in part.needs})
+
+
+def files(part: Part) -> list[str]:
+    """Return the files of a part's tests, from the root."""
+    paths = [
+        path
+        for start in map(ROOT.joinpath, part.tests)
+        for path in (start.rglob("test_*.py") if start.is_dir() else [start])
+    ]
+    return [path.relative_to(ROOT).as_posix() for path in paths]
 
 
 if __name__ == "__main__":
     if "--needs" in sys.argv:
-        print(*needs_of(_changes() if "--changed" in sys.argv else None))
+        print(*needs_of(_changes() if "--changed" in sys.argv else None, _commit()))
     else:
         note_tested()

@@ -1,9 +1,10 @@
 """TOSA's conformance suite (tosa-tools), run against ethosgen by the suite's own runner.
 
-    python -m tests.suites.tosa FOLDER [--operators NAME ...] [--on cpu ethos-u55-128 ...]
+    python -m tests.suites.tosa FOLDER [--operators NAME ...] [--on cpu ethos-u55-128 ...] [--float]
 
-writes the suite's tests for the integer profile into FOLDER, unless they are there, runs them, and
-prints the totals and what failed, with the reasons. The environment `tosa` has the suite.
+writes the suite's tests for a profile, that of integers by default, into FOLDER, unless they are
+there, runs them, and prints the totals and what failed, with the reasons. The environment `tosa`
+has the suite.
 """
 
 import argparse
@@ -23,10 +24,12 @@ from tests import ROOT
 
 SETTINGS = ("cpu", "ethos-u55-128", "ethos-u85-256")
 VERSION = "1.0.2"
-EXTENSIONS = tuple(
-    f"tosa-ext-{name}"
-    for name in ("int16", "int4", "doubleround", "inexactround", "controlflow", "variable")
-)
+INTEGERS, FLOATS = "tosa-pro-int", "tosa-pro-fp"
+EXTENSIONS = {
+    INTEGERS: ("int16", "int4", "doubleround", "inexactround", "controlflow", "variable"),
+    FLOATS: ("fft", "controlflow", "variable"),
+}
+"""The profiles, each with the extensions that we have."""
 REFUSED = "refused: "
 """Precedes the sentence of a refusal."""
 _SUT = "tests.suites.tosa_sut"
@@ -41,12 +44,18 @@ class Result:
     why: str = ""
 
 
-def generate(folder: Path, operators: Sequence[str] = (), kind: str = "positive") -> None:
+def generate(
+    folder: Path,
+    operators: Sequence[str] = (),
+    kind: str = "positive",
+    profile: str = INTEGERS,
+) -> None:
     """Write the suite's tests below folder/conformance; `kind` is positive, negative or both."""
+    extensions = [f"tosa-ext-{name}" for name in EXTENSIONS[profile]]
     _run(
         folder,
         "tosa_verif_conformance_generator",
-        *("--profile", "tosa-pro-int", "--extension", *EXTENSIONS),
+        *("--profile", profile, "--extension", *extensions),
         *("--tosa-version", VERSION, "--unit-tests", "operator"),
         *("--test-type", kind, "--output-type", "binary", "-j", "2"),
         *(["--operators", *operators] if operators else []),
@@ -130,9 +139,11 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--operators", nargs="+", default=())
     parser.add_argument("--on", nargs="+", default=SETTINGS)
+    parser.add_argument("--float", action="store_true", help="the floating-point profile")
     asked = parser.parse_args()
     if not (asked.folder / "conformance").is_dir():
-        generate(asked.folder, asked.operators)
+        profile = FLOATS if asked.float else INTEGERS
+        generate(asked.folder, asked.operators, profile=profile)
     failures = 0
     for on in asked.on:
         results = run(asked.folder, on)

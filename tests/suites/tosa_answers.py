@@ -47,8 +47,9 @@ def answer(description: Path, on: str) -> dict[str, Any]:
     except EthosgenError as error:
         return {"result": "error", "message": f"refused: {error}"}
     arrays = [outputs[tensor.name] for tensor in network.outputs]
-    for file, array in zip(test["ofm_file"], arrays, strict=True):
-        np.save(description.with_name(file), array)
+    for file, array, tensor in zip(test["ofm_file"], arrays, network.outputs, strict=True):
+        kind = "float16" if tensor.is_half else array.dtype
+        np.save(description.with_name(file), array.astype(kind))
     return {"result": "valid", "on_npu": on_npu}
 
 

@@ -39,12 +39,18 @@ class TosaBuilder:
         self.spans: dict[int, tuple[int | None, int]] = {}
 
     def tensor(self, shape: Shape, dtype: str, data: bytes | None = None, **more: Any) -> int:
-        """Add a tensor."""
+        """Add a tensor; one of float16 is float32 that is marked, as in our graphs."""
         index = len(self.tensors)
-        self.tensors.append(
-            Tensor(index, f"t{index}", tuple(map(int, shape)), dtype, None, data, **more)
-        )
+        is_half = dtype == "float16"
+        dtype = "float32" if is_half else dtype
+        name, sizes = f"t{index}", tuple(map(int, shape))
+        self.tensors.append(Tensor(index, name, sizes, dtype, None, data, is_half=is_half, **more))
         return index
+
+    def kind_of(self, index: int) -> str:
+        """Return the type of a tensor as the file has it, unless it is int4 or int48."""
+        tensor = self.tensors[index]
+        return "float16" if tensor.is_half else tensor.dtype
 
     def input(
         self, shape: Shape, dtype: str = "int8", low: int | None = None, high: int = 0
@@ -57,15 +63,23 @@ class TosaBuilder:
     def sample(self) -> dict[str, Array]:
         """Draw one sample for all inputs."""
         tensors = [self.tensors[i] for i in self.inputs]
-        return {t.name: self.drawn(t.shape, t.dtype, *self.spans[t.index]) for t in tensors}
+        return {
+            t.name: self.drawn(t.shape, self.kind_of(t.index), *self.spans[t.index])
+            for t in tensors
+        }
 
     def constant(self, values: Any, dtype: str, **more: Any) -> int:
         """Add a constant."""
         array = np.array(values, dtype)
+        if dtype == "float16":
+            array = array.astype(np.float32)
         return self.tensor(array.shape, dtype, array.tobytes(), **more)
 
     def drawn(self, shape: Shape, dtype: str, low: int | None = None, high: int = 0) -> Array:
-        """Draw values of a type, from all of them or from [low, high]."""
+        """Draw values of a type, from all of them or from [low, high]; float16 as float32."""
+        if dtype.startswith("float"):
+            values = self.random.uniform(-1 if low is None else low, high, shape)
+            return np.asarray(values.astype(dtype).astype(np.float32))
         if dtype == "bool":
             return self.random.integers(0, 2, shape).astype(bool)
         info = np.iinfo(dtype)

@@ -38,9 +38,11 @@ FAMILIES = (
     "signal",
     "softmax",
     "streaming",
+    "tosa.floats",
     "tosa.layers",
     "tosa.moves",
     "tosa.pointwise",
+    "tosa.transforms",
     "tosa.windows",
     "weighted",
 )

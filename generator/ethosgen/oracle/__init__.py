@@ -75,8 +75,7 @@ TOSA = Oracle(
     "TOSA's reference model",
     (tosa.PACKAGE,),
     tosa.reference_outputs,
-    0.0,
-    tosa.version,
+    find_version=tosa.version,
 )
 
 ORACLES: Mapping[str, Oracle] = plugins.Registry(

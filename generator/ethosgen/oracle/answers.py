@@ -19,6 +19,9 @@ from ethosgen.values.outcome import Arrays, LeftOut, OutputComparison, compare
 
 _LOG = logging.getLogger(__name__)
 
+HALF_TOLERANCE = 2.0**-8
+"""The tolerance of outputs that float16 values lead to: four of its units in the last place."""
+
 SECOND_S = 30.0
 """Time limit in seconds for the second opinion, which decides nothing."""
 
@@ -40,7 +43,10 @@ class Question:
         """Return the tolerance of float outputs, 0 if all operators are exact."""
         if all(tensor.dtype != "float32" for tensor in self.network.outputs):
             return 0.0
-        return 0.0 if self.is_exact(self.network) else oracle.tolerance
+        if self.is_exact(self.network):
+            return 0.0
+        halves = any(tensor.is_half for g in self.network.graphs for tensor in g.tensors)
+        return max(oracle.tolerance, HALF_TOLERANCE) if halves else oracle.tolerance
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.frontend.tosa.variables import carried, variables_of
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.script import ScriptReply, run_script
@@ -37,12 +38,28 @@ def reference_outputs(
 ) -> list[Arrays]:
     """Run samples through TOSA's reference model; return the outputs by tensor name.
 
-    Its networks have no state.
-
     Raises InputError for inputs that do not fit the network, UnsupportedError if the reference
     model cannot run it, ToolError without its environment, LateError after `within_s`.
     """
+    if variables_of(network.graphs):
+        return _run_in_turn(network, samples, within_s, steps)
     return _run(network, samples, within_s)[0]
+
+
+def _run_in_turn(
+    network: Network, samples: Sequence[Arrays], within_s: float | None, steps: int
+) -> list[Arrays]:
+    """Run samples one by one, each with the variables' values after the one before."""
+    names, values = list(variables_of(network.graphs)), dict[str, bytes]()
+    kept, outputs = {tensor.name for tensor in network.outputs}, list[Arrays]()
+    for number, sample in enumerate(samples):
+        if steps and number % steps == 0:
+            values = {}
+        ((whole,), _) = _run(carried(network, values), [sample], within_s)
+        ends = [array for name, array in whole.items() if name not in kept]
+        values = {name: array.tobytes() for name, array in zip(names, ends, strict=True)}
+        outputs.append({name: array for name, array in whole.items() if name in kept})
+    return outputs
 
 
 def unpredictable_outputs(network: Network, samples: Sequence[Arrays]) -> LeftOut | None:
@@ -76,7 +93,9 @@ def _run(
 
     inputs = ordered_inputs(network, samples)
     arrays = {
-        f"{i}.{j}": array for i, sample in enumerate(inputs) for j, array in enumerate(sample)
+        f"{i}.{j}": array.astype("float16") if network.inputs[j].is_half else array
+        for i, sample in enumerate(inputs)
+        for j, array in enumerate(sample)
     }
     request = {
         "samples": len(samples),

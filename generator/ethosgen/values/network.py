@@ -51,7 +51,8 @@ class Tensor:
     """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes.
 
     `is_packed` marks an int8 tensor whose type is int4 in the file, which stores each value of a
-    constant in 4 bits. Only TOSA has others than constants.
+    constant in 4 bits. Only TOSA has others than constants. `is_half` marks a float32 tensor whose
+    type is float16 in the file: its values are float16's.
     """
 
     index: int
@@ -62,6 +63,7 @@ class Tensor:
     data: bytes | None = field(default=None, repr=False)
     is_variable: bool = False
     is_packed: bool = False
+    is_half: bool = False
 
     @property
     def elements(self) -> int:
@@ -246,5 +248,7 @@ class Network:
 
     @cached_property
     def is_tosa(self) -> bool:
-        """Whether it has operators of TOSA; then it has no others but control flow."""
+        """Whether it has operators of TOSA; then it has no others but those of STATEFUL."""
+        if self.source is not None:
+            return self.source.format == "tosa"
         return any(op.code.startswith(PREFIX) for graph in self.graphs for op in graph.operators)

@@ -2,8 +2,9 @@
 
 Their codes have the prefix TOSA_, and no .tflite file can have them. An operator has the inputs
 and attributes of TOSA 1.0, except that shapes are int64 constants. int48 values are int64 in our
-graphs, since TOSA's integer profile has no int64. COND_IF and WHILE_LOOP are TFLite's IF and
-WHILE. CONST, CONST_SHAPE and the operators of the floating-point profile are not in the dialect.
+graphs, since TOSA has no int64, and float16 values are float32. COND_IF and WHILE_LOOP are TFLite's
+IF and WHILE, and the operators of variables TFLite's too. CONST and CONST_SHAPE are not in the
+dialect.
 """
 
 from collections.abc import Mapping
@@ -40,11 +41,16 @@ _OPERATORS = f"""
 3 CONV2D {_CONVOLUTION}
 4 CONV3D {_CONVOLUTION}
 5 DEPTHWISE_CONV2D {_CONVOLUTION}
+6 FFT2D inverse:bool local_bound:bool < input_real input_imag > 2
 7 MATMUL < a b a_zp! b_zp!
 8 MAX_POOL2D kernel:[int32] stride:[int32] pad:[int32] nan_mode:NanMode < input
+9 RFFT2D local_bound:bool < input_real > 2
 10 TRANSPOSE_CONV2D out_pad:[int32] stride:[int32] local_bound:bool acc_type:DType
     < input weight bias input_zp! weight_zp!
 11 CLAMP min_val:[uint8] max_val:[uint8] nan_mode:NanMode < input
+12 ERF < input
+13 SIGMOID < input
+14 TANH < input
 15 ADD < a b
 16 ARITHMETIC_RIGHT_SHIFT round:bool < a b
 17 BITWISE_AND < a b
@@ -59,13 +65,22 @@ _OPERATORS = f"""
 26 MAXIMUM nan_mode:NanMode < a b
 27 MINIMUM nan_mode:NanMode < a b
 28 MUL < a b shift!
+29 POW < a b
 30 SUB < a b
 31 TABLE < input table!
 32 ABS < input
 33 BITWISE_NOT < input
+34 CEIL < input
 35 CLZ < input
+36 COS < input
+37 EXP < input
+38 FLOOR < input
+39 LOG < input
 40 LOGICAL_NOT < input
 41 NEGATE < input input_zp! output_zp!
+42 RECIPROCAL < input
+43 RSQRT < input
+44 SIN < input
 45 SELECT < condition a b
 46 EQUAL < a b
 47 GREATER < a b
@@ -74,6 +89,7 @@ _OPERATORS = f"""
 50 REDUCE_ANY axis:int32 < input
 51 REDUCE_MAX axis:int32 nan_mode:NanMode < input
 52 REDUCE_MIN axis:int32 nan_mode:NanMode < input
+53 REDUCE_PRODUCT axis:int32 < input
 54 REDUCE_SUM axis:int32 < input
 55 CONCAT axis:int32 < input*
 56 PAD < input padding~ pad_const!
@@ -93,20 +109,15 @@ _OPERATORS = f"""
 """Number and name, attributes in the order of their slots, and inputs.
 
 An input with `!` must be a constant, one with `~` is a shape, and one with `*` is any number of
-inputs. The number of an operator's table of attributes is its own.
+inputs. After `>` is the number of outputs, if it is not 1. The number of an operator's table of
+attributes is its own.
 """
 
-FLOAT_ONLY: Mapping[int, str] = {
-    **{6: "FFT2D", 9: "RFFT2D", 12: "ERF", 13: "SIGMOID", 14: "TANH", 29: "POW", 34: "CEIL"},
-    **{36: "COS", 37: "EXP", 38: "FLOOR", 39: "LOG", 42: "RECIPROCAL", 43: "RSQRT", 44: "SIN"},
-    53: "REDUCE_PRODUCT",
-}
-"""Operators of the floating-point profile alone, by number."""
-
-EXTENSIONS: Mapping[int, str] = {
-    **{69: "CUSTOM", 72: "VARIABLE", 73: "VARIABLE_WRITE", 74: "VARIABLE_READ"},
-}
+EXTENSIONS: Mapping[int, str] = {69: "CUSTOM"}
 """Operators of TOSA's extensions that we lack, by number."""
+
+VARIABLE, VARIABLE_WRITE, VARIABLE_READ = 72, 73, 74
+"""The numbers of the operators that declare, write and read a variable."""
 
 CONTROL: Mapping[int, tuple[str, str, tuple[str, str]]] = {
     70: ("COND_IF", "IF", ("then_subgraph_index", "else_subgraph_index")),
@@ -154,6 +165,7 @@ class TosaOp:
     number: int
     attributes: tuple[Attribute, ...]
     inputs: tuple[Operand, ...]
+    outputs: int
 
     @property
     def code(self) -> str:
@@ -167,19 +179,22 @@ class TosaOp:
 
 def dtype_of(kind: str) -> str:
     """Return the dtype of our tensors for a type of TOSA; "" for one that we do not have."""
-    return {"int4": "int8", "int48": "int64", "shape": "int64"}.get(kind) or (
-        kind if kind in ("bool", "int8", "int16", "int32") else ""
+    wider = {"int4": "int8", "int48": "int64", "shape": "int64", "float16": "float32"}
+    return wider.get(kind) or (
+        kind if kind in ("bool", "int8", "int16", "int32", "float32") else ""
     )
 
 
 def _operator(line: str) -> TosaOp:
-    head, _, ports = line.partition(" < ")
+    head, _, ends = line.partition(" < ")
     number, name, *fields = head.split()
+    ports, _, outputs = ends.partition(" > ")
     return TosaOp(
         name,
         int(number),
         tuple(_attribute(*field.split(":")) for field in fields),
         tuple(_port(port) for port in ports.split()),
+        int(outputs or 1),
     )
 
 
@@ -200,3 +215,6 @@ TOSA_OPS: Mapping[str, TosaOp] = {
 
 TOSA_CODES: Mapping[int, str] = {op.number: op.code for op in TOSA_OPS.values()}
 """Their codes by TOSA's number."""
+
+IDENTITY = TOSA_OPS["TOSA_IDENTITY"].number
+"""The number of IDENTITY, which stands for an access of a variable in tosa-opt's files."""

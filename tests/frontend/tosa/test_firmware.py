@@ -1,19 +1,21 @@
-"""Every operator and type of TOSA's integer profile once on a Cortex-M, all in one firmware."""
+"""Every operator and type of TOSA once on a Cortex-M, all in one firmware."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ethosgen import flow
 from ethosgen.aot.registry import deciding_dtype, registry
-from ethosgen.oracle.tosa import reference_outputs
 from ethosgen.project import open_project
 from ethosgen.targets import run
 from ethosgen.values.network import Network, Operator
-from ethosgen.values.outcome import Arrays, compare
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.tosa import PREFIX
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import golden_answer
 from tests.support.needs import needs_qemu, needs_tosa
 from tests.support.recipes import recipe
 from tests.support.tosa_cases import CASES
+from tests.support.tosa_float_cases import FLOAT_CASES
 from tests.support.tosa_networks import TosaBuilder
 
 PARTS = 8
@@ -26,17 +28,22 @@ def _key(net: TosaBuilder, op: Operator) -> tuple[str, str]:
     return op.code, deciding_dtype(op, net.tensors)
 
 
+def _instances(net: TosaBuilder, name: str) -> Iterator[int]:
+    """Draw instances of an operator until it has all its types, with floats first."""
+    wanted = {key for key in registry() if key[0] == f"{PREFIX}{name}"}
+    floats = {key for key in wanted if key[1] == "float32"}
+    for cases, types in ((FLOAT_CASES, floats), (CASES, wanted)):
+        for _ in range(MOST):
+            if types <= {_key(net, op) for op in net.operators}:
+                break
+            yield cases[name](net)
+
+
 def _part(number: int) -> tuple[Network, Arrays]:
     """Return a network with an instance for each type of some operators, and a sample."""
     net = TosaBuilder(f"part_{number}", seed=number)
-    outputs, seen = [], set[tuple[str, str]]()
-    for name in sorted(CASES)[number::PARTS]:
-        wanted = {key for key in registry() if key[0] == f"{PREFIX}{name}"}
-        for _ in range(MOST):
-            if wanted <= seen:
-                break
-            outputs.append(CASES[name](net))
-            seen |= {_key(net, op) for op in net.operators}
+    names = sorted({*CASES, *FLOAT_CASES})[number::PARTS]
+    outputs = [output for name in names for output in _instances(net, name)]
     return net.network(*outputs), net.sample()
 
 
@@ -62,7 +69,6 @@ def test_every_operator_and_type_runs_on_a_cortex_m(tmp_path: Path) -> None:
     outcome = run(built.elf, open_project(folder), samples, order=range(PARTS), attach=None)
     assert outcome.ended
     for (network, sample), result in zip(parts, outcome.samples, strict=True):
-        golden = reference_outputs(network, [sample])
-        comparison = compare("", [result.outputs], golden)
+        comparison = golden_answer(network, [sample]).against([result.outputs])
         assert comparison.elements
         assert not comparison.mismatches, comparison.first and comparison.first.text()

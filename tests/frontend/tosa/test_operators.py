@@ -15,6 +15,7 @@ from ethosgen.verdict.execution import simulate_samples
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 from tests.support.tosa_cases import CASES
+from tests.support.tosa_float_cases import FLOAT_CASES
 from tests.support.tosa_networks import TosaBuilder
 from tests.support.tosa_rows import U85, case_network
 from tests.support.trials import plan_for
@@ -28,7 +29,7 @@ NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for
 
 
 def test_each_operator_has_a_case() -> None:
-    assert {f"TOSA_{name}" for name in CASES} == set(TOSA_OPS)
+    assert {f"TOSA_{name}" for name in (*CASES, *FLOAT_CASES)} == set(TOSA_OPS)
 
 
 @needs_tosa

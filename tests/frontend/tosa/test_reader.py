@@ -173,8 +173,8 @@ def with_dtype(dtype: str) -> bytes:
     return edited(tensors=tensors)
 
 
-def test_the_floating_point_profile_is_refused() -> None:
-    assert "integer profile" in one_sentence(with_dtype("float32"))
+def test_a_float_among_integers_is_refused() -> None:
+    assert "has the types float32, int8" in one_sentence(with_dtype("float32"))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ _ADDRESS = re.compile(r"\(&\((?P<array>\w+)\[")
 """The start of an element's address, in TVM's generated code."""
 _MATH = re.compile(r"^(?:float|double) \w+\([^()]*\);$", re.MULTILINE)
 """TVM's declaration of a <math.h> function; only these return floating-point numbers."""
+_NO_NUMBER = re.compile(r"\b(?:INFINITY|NAN)\b")
+"""Macros of <math.h>."""
 _PRAGMA = re.compile(r"^ *#pragma unroll.*\n", re.MULTILINE)
 """TVM writes this pragma before a while loop; GCC does not know it."""
 _PREFIX = re.compile(r'^#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL ', re.MULTILINE)
@@ -45,7 +47,7 @@ class FunctionText:
 
 @dataclass(frozen=True)
 class Emitted:
-    """C functions by name; `needs_math` if they call functions of <math.h>."""
+    """C functions by name; `needs_math` if they use <math.h>."""
 
     functions: Mapping[str, FunctionText]
     needs_math: bool = False
@@ -64,7 +66,7 @@ def emit(module: Any, numbers: Mapping[str, int]) -> Emitted:
         symbol: FunctionText(returns, _typed(primfuncs[symbol], names), body)
         for symbol, (returns, names, body) in _split(module, text).items()
     }
-    return Emitted(functions, _MATH.search(text) is not None)
+    return Emitted(functions, bool(_MATH.search(text) or _NO_NUMBER.search(text)))
 
 
 def _typed(function: Any, names: list[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
 @operator("TOSA_IDENTITY", dtypes=("int64",))
-@operator("TOSA_IDENTITY", "TOSA_RESHAPE", dtypes=("int8", "int16", "int32", "bool"))
+@operator("TOSA_IDENTITY", "TOSA_RESHAPE", dtypes=("int8", "int16", "int32", "float32", "bool"))
 @operator(
     *sorted(code for code in SAME_BYTES if not code.startswith(PREFIX)),
     dtypes=(*DTYPES, "uint32", "uint64"),

@@ -35,6 +35,9 @@ NOT_READY = int(Status.NOT_READY)
 
 _WORKSPACE_ALIGNMENT = 8
 
+MOST_HALF = 65504.0
+"""The greatest finite float16."""
+
 
 class Nest:
     """Builds a kernel; statements go to the innermost open block."""
@@ -49,6 +52,7 @@ class Nest:
         self._workspace: Any = None
         self._workspace_bytes = 0
         self._returns_status = False
+        self._halves: list[Any] = []
 
     # ---- parameters ----------------------------------------------------------------------------
 
@@ -77,9 +81,14 @@ class Nest:
         return [self.table(name, values).data for name, values in constants.items()]
 
     def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
-        """Declare an output and return it as a buffer, optionally in another shape."""
+        """Declare an output and return it as a buffer, optionally in another shape.
+
+        What is stored there is rounded if the tensor's values are float16's.
+        """
         variable, buffer = self._declare(name, tensor.dtype, _shape_of(tensor, shape))
         self._writes.append(variable)
+        if tensor.is_half:
+            self._halves.append(buffer)
         return buffer
 
     def variable(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
@@ -182,6 +191,8 @@ class Nest:
         """Store a value, cast to the buffer's type."""
         dtype = str(buffer.dtype)
         cast = value if dtype_of(value) == dtype else tirx.Cast(dtype, value)
+        if any(buffer.same_as(half) for half in self._halves):
+            cast = _half(self, cast)
         self._statements.append(tirx.BufferStore(buffer, cast, tuple(index)))
 
     def copy(
@@ -282,10 +293,10 @@ def int32(value: Any) -> Any:
 def real(value: float, dtype: str = "float32") -> Any:
     """Return an exact floating-point constant.
 
-    TVM's C generator prints seven digits. If these do not determine the number, this returns its
-    bits, which csource converts to a literal.
+    TVM's C generator prints seven digits. If these do not determine the number, or it is infinite,
+    this returns its bits, which csource converts to a literal.
     """
-    if np.dtype(dtype).type(f"{value:.6e}") == value:
+    if np.isfinite(value) and np.dtype(dtype).type(f"{value:.6e}") == value:
         return tirx.const(value, dtype)
     bits = {"float32": "int32", "float64": "int64"}[dtype]
     pattern = int(np.array(value, dtype).view(bits))
@@ -295,6 +306,24 @@ def real(value: float, dtype: str = "float32") -> Any:
 def number(value: float, dtype: str) -> Any:
     """Return a constant of any type."""
     return real(value, dtype) if dtype.startswith("float") else tirx.const(value, dtype)
+
+
+def _half(nest: Nest, x: Any) -> Any:
+    """Return a float32 rounded to the nearest float16, ties to even, as float32.
+
+    `unit` is the greatest power of two up to the magnitude, and at least float16's smallest normal
+    number. A sum with 2**13 times as much has the digits of a float16.
+    """
+    value = nest.keep("exact", x)
+    magnitude = nest.keep("magnitude", call("fabsf", value))
+    unit: Any = real(2.0**-14)
+    for step in (16, 8, 4, 2, 1):
+        more = nest.let("more", unit * real(2.0**step))
+        unit = nest.keep("unit", tirx.Select(magnitude >= more, more, unit))
+    more = nest.let("more", unit * real(2.0**13))
+    near = nest.keep("near", nest.let("raised", magnitude + more) - more)
+    bounded = tirx.Select(near > real(MOST_HALF), real(np.inf), near)
+    return call("copysignf", nest.let("bounded", bounded), value)
 
 
 def limited(x: Any, low: Any, high: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The front end for .tosa files: TOSA 1.0, the integer profile."""
+"""The front end for .tosa files: TOSA 1.0, both profiles."""
 
 from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.values.network import Network

@@ -1,8 +1,7 @@
 """The requirements of TOSA 1.0 on an operator: its inputs, their types, and the output's shape.
 
 `require_fit` checks an operator completely, so that kernels, Vela and the reference model, which
-aborts on what it does not expect, get valid ones only. The rules are the specification's ERROR_IFs
-for the integer profile.
+aborts on what it does not expect, get valid ones only. The rules are the specification's ERROR_IFs.
 """
 
 import math
@@ -19,49 +18,59 @@ from ethosgen.values.tosa import TOSA_OPS
 Shape = tuple[int, ...]
 Rule = Callable[[Operator, Sequence[Tensor]], Shape]
 
-_LETTERS = {"bool": "b", "int8": "1", "int16": "2", "int32": "4", "int64": "6"}
-_INT4 = "h"
+_LETTERS = {"bool": "b", "int8": "1", "int16": "2", "int32": "4", "int64": "6", "float32": "f"}
+_INT4, _HALF = "h", "e"
 
 _WIDE = ("int32", "int64")
 _SHIFTED = "11>1 22>2 44>4"
-_LAYER = "11411>4 1h41h>4 21621>6"
+_LAYER = "11411>4 1h41h>4 21621>6 eeeee>e fffff>f"
+_FLOAT = "e>e f>f"
+_FLOATS = "ee>e ff>f"
 _TYPES = {
-    "ARGMAX": "1>4 2>4",
-    "AVG_POOL2D": "111>1 222>2",
+    "ARGMAX": "1>4 2>4 e>4 f>4",
+    "AVG_POOL2D": "111>1 222>2 eee>e fff>f",
     "CONV2D": _LAYER,
     "CONV3D": _LAYER,
     "DEPTHWISE_CONV2D": _LAYER,
-    "MATMUL": "1111>4 2222>6",
-    "MAX_POOL2D": "1>1 2>2",
+    "FFT2D": "ff>f",
+    "MATMUL": "1111>4 2222>6 eeee>e eeee>f ffff>f",
+    "MAX_POOL2D": f"1>1 2>2 {_FLOAT}",
+    "RFFT2D": "f>f",
     "TRANSPOSE_CONV2D": _LAYER,
-    "CLAMP": "1>1 2>2",
-    **dict.fromkeys(["ADD", "INTDIV", "MAXIMUM", "MINIMUM", "SUB"], "44>4"),
+    "CLAMP": f"1>1 2>2 {_FLOAT}",
+    **dict.fromkeys(["ERF", "SIGMOID", "TANH"], _FLOAT),
+    **dict.fromkeys(["ADD", "MAXIMUM", "MINIMUM", "SUB"], f"44>4 {_FLOATS}"),
+    "INTDIV": "44>4",
     **dict.fromkeys(["ARITHMETIC_RIGHT_SHIFT", "LOGICAL_LEFT_SHIFT"], _SHIFTED),
     **dict.fromkeys(["LOGICAL_RIGHT_SHIFT"], _SHIFTED),
     **dict.fromkeys(["BITWISE_AND", "BITWISE_OR", "BITWISE_XOR"], _SHIFTED),
     **dict.fromkeys(["LOGICAL_AND", "LOGICAL_OR", "LOGICAL_XOR"], "bb>b"),
-    "MUL": "111>4 221>4 441>4",
+    "MUL": "111>4 221>4 441>4 ee1>e ff1>f",
+    "POW": _FLOATS,
     "TABLE": "11>1 22>4",
-    "ABS": "4>4",
+    "ABS": f"4>4 {_FLOAT}",
     "BITWISE_NOT": "1>1 2>2 4>4",
     "CLZ": "4>4",
+    **dict.fromkeys(["CEIL", "COS", "EXP", "FLOOR", "LOG", "RECIPROCAL", "RSQRT", "SIN"], _FLOAT),
     "LOGICAL_NOT": "b>b",
-    "NEGATE": "111>1 222>2 444>4",
-    "SELECT": "bbb>b b11>1 b22>2 b44>4",
-    **dict.fromkeys(["EQUAL", "GREATER", "GREATER_EQUAL"], "44>b"),
+    "NEGATE": "111>1 222>2 444>4 eee>e fff>f",
+    "SELECT": "bbb>b b11>1 b22>2 b44>4 bee>e bff>f",
+    **dict.fromkeys(["EQUAL", "GREATER", "GREATER_EQUAL"], "44>b ee>b ff>b"),
     **dict.fromkeys(["REDUCE_ALL", "REDUCE_ANY"], "b>b"),
-    **dict.fromkeys(["REDUCE_MAX", "REDUCE_MIN"], "1>1 2>2 4>4"),
-    "REDUCE_SUM": "4>4",
-    "CONCAT": "b>b 1>1 2>2 4>4",
-    "PAD": "b6b>b 161>1 262>2 464>4",
-    **dict.fromkeys(["RESHAPE", "TILE"], "b6>b 16>1 26>2 46>4"),
-    **dict.fromkeys(["REVERSE", "TRANSPOSE"], "b>b 1>1 2>2 4>4"),
-    "SLICE": "b66>b 166>1 266>2 466>4",
-    "GATHER": "14>1 24>2 44>4",
-    "SCATTER": "141>1 242>2 444>4",
-    "RESIZE": "1666>1 1666>4 2666>2 2666>6",
-    "CAST": "b>1 b>2 b>4 1>b 1>2 1>4 2>b 2>1 2>4 4>b 4>1 4>2",
-    "IDENTITY": "b>b h>h 1>1 2>2 4>4 6>6",
+    **dict.fromkeys(["REDUCE_MAX", "REDUCE_MIN"], f"1>1 2>2 4>4 {_FLOAT}"),
+    "REDUCE_PRODUCT": _FLOAT,
+    "REDUCE_SUM": f"4>4 {_FLOAT}",
+    "CONCAT": f"b>b 1>1 2>2 4>4 {_FLOAT}",
+    "PAD": "b6b>b 161>1 262>2 464>4 e6e>e f6f>f",
+    **dict.fromkeys(["RESHAPE", "TILE"], "b6>b 16>1 26>2 46>4 e6>e f6>f"),
+    **dict.fromkeys(["REVERSE", "TRANSPOSE"], f"b>b 1>1 2>2 4>4 {_FLOAT}"),
+    "SLICE": "b66>b 166>1 266>2 466>4 e66>e f66>f",
+    "GATHER": "14>1 24>2 44>4 e4>e f4>f",
+    "SCATTER": "141>1 242>2 444>4 e4e>e f4f>f",
+    "RESIZE": "1666>1 1666>4 2666>2 2666>6 e666>e f666>f",
+    "CAST": "b>1 b>2 b>4 1>b 1>2 1>4 2>b 2>1 2>4 4>b 4>1 4>2 "
+    "1>e 1>f 2>e 2>f 4>e 4>f e>1 e>2 e>4 e>f f>1 f>2 f>4 f>e",
+    "IDENTITY": f"b>b h>h 1>1 2>2 4>4 6>6 {_FLOAT}",
 }
 """Types of inputs and output; RESCALE has rules of its own."""
 
@@ -72,11 +81,12 @@ def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
     ports = known.inputs
     is_list = ports[0].is_list
     require(
-        len(op.outputs) == 1 and (len(op.inputs) == len(ports) or (is_list and bool(op.inputs))),
+        len(op.outputs) == known.outputs
+        and (len(op.inputs) == len(ports) or (is_list and bool(op.inputs))),
         f"has {counted(len(op.inputs), 'input')} and {counted(len(op.outputs), 'output')}",
     )
     inputs = [tensors[i] for i in op.inputs]
-    output = tensors[op.outputs[0]]
+    outputs = [tensors[i] for i in op.outputs]
     for position, tensor in enumerate(inputs):
         port = known.port(position)
         require(
@@ -87,12 +97,13 @@ def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
         attribute.name for attribute in known.attributes if op.options[attribute.name] == "UNKNOWN"
     ]
     require(not unknown, f"has no {' and '.join(unknown)}")
-    _require_types(known.name, inputs, output)
-    shape = _RULES[known.name](op, [*inputs, output])
-    require(
-        shape == output.shape,
-        f"has the shape {list(output.shape)}, but its inputs make {list(shape)}",
-    )
+    for output in outputs:
+        _require_types(known.name, inputs, output)
+        shape = _RULES[known.name](op, [*inputs, output])
+        require(
+            shape == output.shape,
+            f"has the shape {list(output.shape)}, but its inputs make {list(shape)}",
+        )
 
 
 def _require_types(name: str, inputs: Sequence[Tensor], output: Tensor) -> None:
@@ -101,16 +112,20 @@ def _require_types(name: str, inputs: Sequence[Tensor], output: Tensor) -> None:
         letters = "".join(sorted(set(letters)))
     has = f"{letters}>{_letter(output)}"
     allowed = _TYPES.get(name)
-    if has in allowed.split() if allowed else _INT4 not in has:
+    if has in allowed.split() if allowed else not {_INT4, _HALF, "f"} & {*has}:
         return
-    *types, result = ("int4" if t.is_packed else t.dtype for t in (*inputs, output))
+    *types, result = map(_kind, (*inputs, output))
     raise MisfitError(
         f"has the types {', '.join(types)} and makes {result}, which TOSA does not have"
     )
 
 
 def _letter(tensor: Tensor) -> str:
-    return _INT4 if tensor.is_packed else _LETTERS[tensor.dtype]
+    return _INT4 if tensor.is_packed else _HALF if tensor.is_half else _LETTERS[tensor.dtype]
+
+
+def _kind(tensor: Tensor) -> str:
+    return "int4" if tensor.is_packed else "float16" if tensor.is_half else tensor.dtype
 
 
 # ---- rules: the output's shape, given the operator and its tensors -------------------------------
@@ -150,9 +165,9 @@ def _negate(_op: Operator, tensors: Sequence[Tensor]) -> Shape:
 
 def _clamp(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     bounds = [bytes(op.options[name]) for name in ("min_val", "max_val")]
-    size = np.dtype(tensors[0].dtype).itemsize
-    require(all(len(bound) >= size for bound in bounds), "has no bounds")
-    low, high = (int(np.frombuffer(bound[:size], tensors[0].dtype)[0]) for bound in bounds)
+    dtype = np.dtype(_kind(tensors[0]))
+    require(all(len(bound) >= dtype.itemsize for bound in bounds), "has no bounds")
+    low, high = (np.frombuffer(bound[: dtype.itemsize], dtype)[0].item() for bound in bounds)
     require(low <= high, f"clamps to [{low}, {high}]")
     return tensors[0].shape
 
@@ -217,6 +232,20 @@ def _reduce(op: Operator, tensors: Sequence[Tensor]) -> Shape:
 def _reverse(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     _axis(op, len(tensors[0].shape))
     return tensors[0].shape
+
+
+def _fft(_op: Operator, tensors: Sequence[Tensor]) -> Shape:
+    shapes = {tensor.shape for tensor in tensors[:-1]}
+    (shape, *others) = shapes
+    require(not others and len(shape) == 3, f"has inputs of shapes {[list(s) for s in shapes]}")
+    is_power = all(size & (size - 1) == 0 for size in shape[1:])
+    require(is_power, f"transforms {list(shape[1:])}, which are no powers of two")
+    return shape
+
+
+def _rfft(op: Operator, tensors: Sequence[Tensor]) -> Shape:
+    batch, height, width = _fft(op, tensors)
+    return (batch, height, width // 2 + 1)
 
 
 def _concat(op: Operator, tensors: Sequence[Tensor]) -> Shape:
@@ -296,6 +325,7 @@ def _values(tensor: Tensor, count: int, what: str) -> Shape:
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys([name.removeprefix("TOSA_") for name in TOSA_OPS], _pointwise),
     **dict.fromkeys(["ABS", "BITWISE_NOT", "CLZ", "LOGICAL_NOT", "CAST", "IDENTITY"], _same),
+    **dict.fromkeys([name for name, types in _TYPES.items() if types == _FLOAT], _same),
     **dict.fromkeys([name for name in _TYPES if name.startswith("REDUCE_")], _reduce),
     "ARGMAX": _argmax,
     "AVG_POOL2D": windows.pool,
@@ -304,6 +334,7 @@ _RULES: Mapping[str, Rule] = {
     "CONV2D": windows.convolution,
     "CONV3D": windows.convolution,
     "DEPTHWISE_CONV2D": windows.depthwise,
+    "FFT2D": _fft,
     "GATHER": _gather,
     "MATMUL": windows.matmul,
     "MAX_POOL2D": windows.pool,
@@ -313,6 +344,7 @@ _RULES: Mapping[str, Rule] = {
     "RESCALE": _rescale,
     "RESHAPE": _reshape,
     "RESIZE": windows.resize,
+    "RFFT2D": _rfft,
     "REVERSE": _reverse,
     "SCATTER": _scatter,
     "SLICE": _slice,

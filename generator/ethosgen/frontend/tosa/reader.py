@@ -1,4 +1,4 @@
-"""Reads .tosa files: TOSA 1.0, the integer profile with int16, int4 and int48.
+"""Reads .tosa files: TOSA 1.0, both profiles, with int16, int4, int48 and float16.
 
 A file of 1.1, which is a draft, is read if it has only what 1.0 has: the attributes of operators
 are the same.
@@ -22,9 +22,11 @@ from ethosgen.frontend.flatbuffer import (
 )
 from ethosgen.frontend.integrity import check
 from ethosgen.frontend.tosa.constants import copy_constants, fold_moves
+from ethosgen.frontend.tosa.halves import HALF, round_inputs, widened
 from ethosgen.frontend.tosa.identifier import FORMAT, recognizes
 from ethosgen.frontend.tosa.inference import require_fit
 from ethosgen.frontend.tosa.misfit import MisfitError
+from ethosgen.frontend.tosa.variables import TosaVariable, with_initial_values, with_variables
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.multiples import pieces
@@ -37,10 +39,13 @@ from ethosgen.values.tosa import (
     CONTROL,
     DTYPES,
     EXTENSIONS,
-    FLOAT_ONLY,
+    IDENTITY,
     NEWEST,
     TOSA_CODES,
     TOSA_OPS,
+    VARIABLE,
+    VARIABLE_READ,
+    VARIABLE_WRITE,
     VERSION,
     Attribute,
     dtype_of,
@@ -50,13 +55,18 @@ MAX_RANK = 6
 """TOSA's level 8K; operators that move data have no other limit."""
 
 _MAIN = "main"
+_OTHERS = {CONST, CONST_SHAPE, VARIABLE, VARIABLE_READ, VARIABLE_WRITE, *CONTROL}
+"""The numbers of operators that our graphs have under TFLite's names, or not at all."""
 _NO_INT4 = -8
 """TOSA's int4 is symmetric."""
-_FLOATS = ("float32", "float16", "bfloat16", "float8e4m3", "float8e5m2")
+_FLOATS = ("bfloat16", "float8e4m3", "float8e5m2")
+"""Types of extensions that we lack."""
 
 _GRAPH = {"version": 0, "regions": 1}
 _BLOCK = {"name": 0, "operators": 1, "tensors": 2, "inputs": 3, "outputs": 4, "shapes": 5}
-_TENSOR = {"name": 0, "shape": 1, "type": 2, "data": 3, "variable": 4, "is_unranked": 5}
+_TENSOR = {"name": 0, "shape": 1, "type": 2, "data": 3, "variable": 4, "is_unranked": 5} | {
+    "variable_name": 6
+}
 _SHAPE = {"name": 0, "rank": 1, "data": 2}
 _OPERATOR = {"op": 0, "attribute_type": 1, "attribute": 2, "inputs": 3, "outputs": 4}
 """Slots of the schema's tables, as far as they are read."""
@@ -66,7 +76,7 @@ def parse_network(data: bytes, name: str) -> Network:
     """Parse a .tosa file's bytes; `name` is for messages.
 
     Raises InputError if the bytes are not an intact .tosa file, and UnsupportedError for another
-    version, the floating-point profile, an extension that we lack, or dynamic shapes.
+    version, an extension that we lack, or dynamic shapes.
     """
     if not recognizes(data):
         raise InputError(f"'{name}' is not a .tosa file (the identifier TOSA is missing)")
@@ -97,7 +107,10 @@ def _graphs(data: bytes, name: str) -> tuple[Graph, ...]:
     blocks = [region.tables(1) for region in regions]
     if not blocks or not all(blocks):
         raise InputError(f"'{name}' is damaged: it has no block of operators")
-    return tuple(_TosaDecoder(data, name, numbers).graph(block[0]) for block in blocks)
+    decoders = [_TosaDecoder(data, name, numbers) for _ in blocks]
+    graphs = [decoder.graph(block[0]) for decoder, block in zip(decoders, blocks, strict=True)]
+    variables = [variable for decoder in decoders for variable in decoder.variables.values()]
+    return with_initial_values(graphs, variables)
 
 
 def _check_version(root: Fields, name: str) -> None:
@@ -132,7 +145,10 @@ def _require_subgraphs(graphs: tuple[Graph, ...], name: str) -> None:
 
 def _alike(ours: Sequence[Tensor], theirs: Sequence[Tensor]) -> bool:
     """Return whether tensors have the same types and shapes; a scalar is a vector of one."""
-    mine, other = ([(t.shape or (1,), t.dtype) for t in ends] for ends in (ours, theirs))
+    mine, other = (
+        [(tensor.shape or (1,), tensor.dtype, tensor.is_half) for tensor in ends]
+        for ends in (ours, theirs)
+    )
     return mine == other
 
 
@@ -156,6 +172,7 @@ def _of_while(op: Operator, inputs: Sequence[Tensor], outputs: Sequence[Tensor])
     yield body, (inputs, outputs if _alike(inputs, outputs) else _MISFIT)
 
 
+_ACCESSES = ("READ_VARIABLE", "ASSIGN_VARIABLE")
 _SUBGRAPHS: Mapping[str, Callable[[Operator, Sequence[Tensor], Sequence[Tensor]], _Inner]] = {
     "IF": _of_if,
     "WHILE": _of_while,
@@ -172,6 +189,7 @@ class _TosaDecoder:
         self.tensors: list[Tensor] = []
         self.index: dict[str, int] = {}
         self.shapes: set[int] = set()
+        self.variables: dict[int, TosaVariable] = {}
 
     def bad(self, what: str) -> InputError:
         return InputError(f"'{self.name}' is damaged: {what}")
@@ -184,9 +202,8 @@ class _TosaDecoder:
             self.add(self.tensor(table, taken, fixed), table.text(_TENSOR["name"]))
         for table in block.tables(_BLOCK["shapes"]):
             self.add(self.shape(table, taken), table.text(_SHAPE["name"]))
-        operators = self.in_order(
-            [self.operator(op) for op in raw if op.number not in (CONST, CONST_SHAPE)]
-        )
+        unnamed = [op for op in raw if op.number not in (CONST, CONST_SHAPE, VARIABLE)]
+        operators = self.in_order([self.operator(op) for op in unnamed])
         inputs = self.places(tuple(block.texts(_BLOCK["inputs"])))
         outputs = self.places(tuple(block.texts(_BLOCK["outputs"])))
         for index in (*inputs, *outputs):
@@ -194,7 +211,8 @@ class _TosaDecoder:
         name = block.text(_BLOCK["name"]) or _MAIN
         operators, tensors = fold_moves(operators, self.tensors, outputs)
         operators, tensors = copy_constants(operators, tensors, outputs)
-        return Graph(name, tensors, operators, inputs, outputs)
+        graph = round_inputs(Graph(name, tensors, operators, inputs, outputs))
+        return with_variables(graph, self.variables)
 
     def require_end(self, tensor: Tensor) -> None:
         if tensor.index in self.shapes:
@@ -233,27 +251,28 @@ class _TosaDecoder:
                 )
                 + "; convert the network again with fixed shapes"
             )
-        if table.number(_TENSOR["variable"], "bool", False):
-            raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' is a variable, which ethosgen does not support "
-                "in TOSA; make it an input and an output"
-            )
-        data = table.data(_TENSOR["data"]) if label in fixed else None
+        is_variable = table.number(_TENSOR["variable"], "bool", False)
+        data = table.data(_TENSOR["data"]) if label in fixed or is_variable else None
         if label in fixed and data is None:
             raise self.bad(f"constant '{name}' has no data")
-        return self.add_tensor(name, shape, kind, data)
+        tensor = self.add_tensor(name, shape, kind, data or None if is_variable else data)
+        if is_variable:
+            known = table.text(_TENSOR["variable_name"]) or label
+            self.variables[tensor.index] = TosaVariable(known, tensor)
+            tensor = replace(tensor, data=None)
+        return tensor
 
     def kind(self, number: int, name: str) -> str:
         kind = DTYPES[number] if number < len(DTYPES) else f"type {number}"
         if kind in _FLOATS:
             raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' is {kind}: ethosgen runs TOSA's integer "
-                "profile; quantize the network to int8 or int16 before it is exported"
+                f"tensor '{name}' of '{self.name}' is {kind}, which ethosgen does not have; export "
+                "the network in float32 or float16, or quantize it to int8 or int16"
             )
         if not dtype_of(kind):
             raise UnsupportedError(
-                f"tensor '{name}' of '{self.name}' has the type {kind}, which TOSA 1.0's integer "
-                "profile does not have; export the network again"
+                f"tensor '{name}' of '{self.name}' has the type {kind}, which TOSA 1.0 does not "
+                "have; export the network again"
             )
         return kind
 
@@ -261,7 +280,9 @@ class _TosaDecoder:
         self, name: str, shape: tuple[int, ...], kind: str, data: bytes | None
     ) -> Tensor:
         tensor = Tensor(
-            len(self.tensors), name, shape, dtype_of(kind), None, is_packed=kind == "int4"
+            *(len(self.tensors), name, shape, dtype_of(kind)),
+            is_packed=kind == "int4",
+            is_half=kind == HALF,
         )
         if tensor.bytes > MAX_TENSOR_BYTES:
             raise InputError(
@@ -273,7 +294,8 @@ class _TosaDecoder:
     def unpacked(self, tensor: Tensor, kind: str, data: bytes) -> bytes:
         """Return a constant's bytes as our tensors have them."""
         count = tensor.elements
-        size = {"int4": pieces(count, 2), "int48": 6 * count}.get(kind, tensor.bytes)
+        sizes = {"int4": pieces(count, 2), "int48": 6 * count, HALF: 2 * count}
+        size = sizes.get(kind, tensor.bytes)
         if len(data) < size or any(data[size:]):  # ExecuTorch has a zero point for each channel
             raise self.bad(
                 f"constant '{tensor.name}' has {counted(len(data), 'byte')} instead of {size}"
@@ -286,6 +308,8 @@ class _TosaDecoder:
             if (values == _NO_INT4).any():
                 raise self.bad(f"constant '{tensor.name}' is int4 and has the value {_NO_INT4}")
             return values.tobytes()
+        if kind == HALF:
+            return widened(data)
         if kind == "int48":
             six = np.frombuffer(data, np.uint8).reshape(count, 6)
             sign = np.where(six[:, 5:] >> 7, 0xFF, 0).astype(np.uint8)
@@ -307,22 +331,19 @@ class _TosaDecoder:
 
     def raw(self, table: Fields) -> _Raw:
         number = table.number(_OPERATOR["op"], "uint32", 0)
-        if number in FLOAT_ONLY:
-            raise UnsupportedError(
-                f"'{self.name}' uses {FLOAT_ONLY[number]} of TOSA's floating-point profile; "
-                "quantize the network to int8 or int16 before it is exported"
-            )
+        kind = table.number(_OPERATOR["attribute_type"], "uint8", 0)
+        if number == IDENTITY and kind in (VARIABLE_READ, VARIABLE_WRITE):
+            number = kind  # so tosa-opt 2026.8 writes both
         if number in EXTENSIONS:
             raise UnsupportedError(
                 f"'{self.name}' uses {EXTENSIONS[number]}, which ethosgen does not support in "
                 "TOSA; export the network without it"
             )
-        if number not in TOSA_CODES and number not in (CONST, CONST_SHAPE, *CONTROL):
+        if number not in TOSA_CODES and number not in _OTHERS:
             raise UnsupportedError(
                 f"'{self.name}' uses operator {number}, which TOSA 1.0 does not have; export it "
                 "for TOSA 1.0"
             )
-        kind = table.number(_OPERATOR["attribute_type"], "uint8", 0)
         has_table = kind == number
         return _Raw(
             number,
@@ -334,6 +355,8 @@ class _TosaDecoder:
     def operator(self, raw: _Raw) -> Operator:
         if raw.number in CONTROL:
             return self.control(raw)
+        if raw.number in (VARIABLE_READ, VARIABLE_WRITE):
+            return self.access(raw)
         op = TOSA_OPS[TOSA_CODES[raw.number]]
         if raw.attributes is None and op.attributes:
             raise self.bad(f"{op.name} has no attributes")
@@ -355,6 +378,24 @@ class _TosaDecoder:
                 raise self.bad(f"{name} runs a graph '{graph}', which it does not have")
             values[option] = self.numbers[graph]
         return Operator(0, code, self.places(raw.inputs), self.places(raw.outputs), options=values)
+
+    def access(self, raw: _Raw) -> Operator:
+        """Return an operator that reads or writes a variable."""
+        is_read = raw.number == VARIABLE_READ
+        ends = self.places(raw.inputs), self.places(raw.outputs)
+        (source, target) = ends if all(len(end) == 1 for end in ends) else ((-1,), (-1,))
+        variable = self.variables.get((source if is_read else target)[0])
+        other = self.tensors[(target if is_read else source)[0]]
+        if variable is None or not _alike([variable.value], [other]):
+            raise InputError(
+                f"'{self.name}' is not valid TOSA: an operator "
+                f"{'reads' if is_read else 'writes'} '{other.name}' of another type or shape than "
+                "its variable, or there is no variable; export the network again"
+            )
+        handle = variable.value.index
+        if is_read:
+            return Operator(0, "READ_VARIABLE", (handle,), target)
+        return Operator(0, "ASSIGN_VARIABLE", (handle, *source), ())
 
     def attribute(self, name: str, attribute: Attribute, slot: int, fields: Fields | None) -> Any:
         if fields is None:
@@ -378,11 +419,18 @@ class _TosaDecoder:
         order = _sorted(operators, makers)
         if len(order) < len(operators):
             raise self.bad("its operators wait for each other in a circle")
+        if self.variables and order != operators:
+            raise self.bad("its operators, which use variables, are not in order")
         for op in order:
             self.require_fit(op)
         return tuple(replace(op, index=i) for i, op in enumerate(order))
 
     def require_fit(self, op: Operator) -> None:
+        if op.code in _ACCESSES:
+            return
+        for index in (*op.inputs, *op.outputs):
+            if index in self.variables:
+                raise self.bad(f"{op.code} uses the variable '{self.tensors[index].name}'")
         if op.code in _SUBGRAPHS:
             return
         try:

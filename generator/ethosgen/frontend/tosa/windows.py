@@ -20,7 +20,7 @@ _UNSIGNED_MIDDLE = -(1 << 15)
 def zero_point(tensor: Tensor, is_unsigned: bool = False) -> None:
     """Require one value, and 0 unless the type is int8, or unsigned int16 around its middle."""
     require(tensor.elements == 1 and len(tensor.shape) == 1, "has several zero points")
-    value = int(tensor.array().reshape(-1)[0])
+    value = tensor.array().reshape(-1)[0].item()
     is_middle = tensor.dtype == "int16" and is_unsigned and value == _UNSIGNED_MIDDLE
     require(
         value == 0 or (tensor.dtype == "int8" and not tensor.is_packed) or is_middle,
@@ -78,7 +78,7 @@ def pool(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     inside = all(pad < kernel[i // 2] for i, pad in enumerate(pads))
     require(inside, f"has a padding {list(pads)} as large as its kernel")
     if op.code == "TOSA_AVG_POOL2D":
-        _accumulates(op, "int32")
+        _accumulates(op, tensors[0])
         for tensor in tensors[1:3]:
             zero_point(tensor)
     return (source[0], *_slid(op, source[1:3], kernel), source[3])
@@ -99,8 +99,8 @@ def resize(op: Operator, tensors: Sequence[Tensor]) -> Shape:
     source, target = tensors[0], tensors[-1]
     mode = op.options["mode"]
     require(mode in ("NEAREST", "BILINEAR"), f"has the mode {mode}")
-    is_same = source.dtype == target.dtype
-    require(is_same == (mode == "NEAREST"), f"makes {target.dtype} in mode {mode}")
+    is_same, is_float = source.dtype == target.dtype, target.dtype == "float32"
+    require(is_float or is_same == (mode == "NEAREST"), f"makes {target.dtype} in mode {mode}")
     shape = source.shape
     require(len(shape) == 4, f"has an input of shape {list(shape)}")
     lists = []
@@ -155,8 +155,10 @@ def _layer(tensors: Sequence[Tensor], channels: int) -> None:
         zero_point(tensor)
 
 
-def _accumulates(op: Operator, dtype: str) -> None:
-    require(op.options["acc_type"] == dtype, f"accumulates in {op.options['acc_type']}")
+def _accumulates(op: Operator, source: Tensor) -> None:
+    halves = ("float16", "float32") if source.is_half else ("float32",)
+    known = halves if source.dtype == "float32" else ("int32",)
+    require(op.options["acc_type"] in known, f"accumulates in {op.options['acc_type']}")
 
 
 def _numbers(op: Operator, name: str, count: int) -> Shape:

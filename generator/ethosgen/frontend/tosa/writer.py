@@ -10,9 +10,22 @@ from typing import Any
 import numpy as np
 
 from ethosgen.frontend.flatbuffer import VectorWriter, packed_halves
+from ethosgen.frontend.tosa.halves import HALF, is_rounding, narrowed
 from ethosgen.frontend.tosa.identifier import FORMAT, IDENTIFIER
-from ethosgen.values.network import Graph, Network, Operator, Tensor
-from ethosgen.values.tosa import CONST, CONST_SHAPE, CONTROL, DTYPES, TOSA_OPS, VERSION, Attribute
+from ethosgen.frontend.tosa.variables import file_graphs, variables_of
+from ethosgen.values.network import HANDLE, Graph, Network, Operator, Tensor
+from ethosgen.values.tosa import (
+    CONST,
+    CONST_SHAPE,
+    CONTROL,
+    DTYPES,
+    IDENTITY,
+    TOSA_OPS,
+    VARIABLE_READ,
+    VARIABLE_WRITE,
+    VERSION,
+    Attribute,
+)
 
 Add = Callable[[Any], None]
 
@@ -36,6 +49,7 @@ class _TosaWriter(VectorWriter):
         data = (t.data for graph in network.graphs for t in graph.tensors)
         super().__init__(sum(len(content) for content in data if content), alignment=8)
         self.network = network
+        self.variables = variables_of(network.graphs)
         self.take(network.graph)
 
     def take(self, graph: Graph) -> None:
@@ -57,7 +71,7 @@ class _TosaWriter(VectorWriter):
             {i: self.plain("int32", number, -1) for i, number in enumerate(VERSION)}
             | {3: self.plain("bool", False, True)}
         )
-        regions = self.offsets([self.region(graph) for graph in self.network.graphs])
+        regions = self.offsets([self.region(graph) for graph in file_graphs(self.network.graphs)])
         root = self.table({0: self.offset(version), 1: self.offset(regions)})
         self.builder.Finish(root, IDENTIFIER)
         return bytes(self.builder.Output())
@@ -71,7 +85,8 @@ class _TosaWriter(VectorWriter):
         graph = self.graph
         tensors = [t for t in graph.tensors if t.index in self.used]
         constants = [t for t in tensors if t.data is not None]
-        operators = [*map(self.constant, constants), *map(self.operator, graph.operators)]
+        written = [op for op in graph.operators if op.code not in ("CALL_ONCE", "VAR_HANDLE")]
+        operators = [*map(self.constant, constants), *map(self.operator, written)]
         plain = [self.tensor(t) for t in tensors if t.index not in self.shapes]
         shapes = [self.shape(t) for t in tensors if t.index in self.shapes]
         return self.table(
@@ -86,12 +101,30 @@ class _TosaWriter(VectorWriter):
         )
 
     def tensor(self, tensor: Tensor) -> int:
+        if tensor.dtype == HANDLE:
+            return self.variable(tensor)
         kind = _kind(tensor)
         data = None if tensor.data is None else self.bytes(_packed(tensor, kind))
         fields = {
             0: self.offset(self.text(tensor.name)),
             1: self.offset(self.vector(tensor.shape)),
             2: self.plain("uint32", DTYPES.index(kind), 0),
+        }
+        return self.table(fields if data is None else fields | {3: self.offset(data)})
+
+    def variable(self, handle: Tensor) -> int:
+        """Write a variable where our graph has its handle."""
+        (declared,) = (op for op in self.graph.operators if op.outputs == (handle.index,))
+        name = declared.options["shared_name"]
+        value = self.variables[name]
+        kind = _kind(value)
+        data = None if value.data is None else self.bytes(_packed(value, kind))
+        fields = {
+            0: self.offset(self.text(handle.name)),
+            1: self.offset(self.vector(value.shape)),
+            2: self.plain("uint32", DTYPES.index(kind), 0),
+            4: self.plain("bool", True, False),
+            6: self.offset(self.text(name)),
         }
         return self.table(fields if data is None else fields | {3: self.offset(data)})
 
@@ -108,25 +141,39 @@ class _TosaWriter(VectorWriter):
         return self.statement(number, (), (tensor.index,), self.table({}))
 
     def operator(self, op: Operator) -> int:
+        if op.code == "READ_VARIABLE":
+            return self.access(VARIABLE_READ, op.inputs, op.outputs)
+        if op.code == "ASSIGN_VARIABLE":
+            return self.access(VARIABLE_WRITE, op.inputs[1:], op.inputs[:1])
         if op.code not in TOSA_OPS:
             number = next(n for n, (_, code, _) in CONTROL.items() if code == op.code)
             names = [self.network.graphs[index].name for index in op.options.values()]
             inner = self.table({i: self.offset(self.text(n)) for i, n in enumerate(names)})
             return self.statement(number, op.inputs, op.outputs, inner)
-        known = TOSA_OPS[op.code]
+        is_copy = is_rounding(op, self.graph.tensors)
+        known = TOSA_OPS["TOSA_IDENTITY" if is_copy else op.code]
         fields = {
             slot: self.attribute(attribute, op.options[attribute.name])
             for slot, attribute in enumerate(known.attributes)
         }
         return self.statement(known.number, op.inputs, op.outputs, self.table(fields))
 
+    def access(self, kind: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:
+        """Write an access of a variable as tosa-opt does, and as the reference model runs it."""
+        return self.statement(IDENTITY, inputs, outputs, self.table({}), kind)
+
     def statement(
-        self, number: int, inputs: Sequence[int], outputs: Sequence[int], attribute: int
+        self,
+        number: int,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        attribute: int,
+        kind: int | None = None,
     ) -> int:
         return self.table(
             {
                 0: self.plain("uint32", number, 0),
-                1: self.plain("uint8", number, 0),
+                1: self.plain("uint8", number if kind is None else kind, 0),
                 2: self.offset(attribute),
                 3: self.offset(self.names(inputs)),
                 4: self.offset(self.names(outputs)),
@@ -165,6 +212,8 @@ def _kind(tensor: Tensor) -> str:
     """Return TOSA's type of a tensor that is not a shape."""
     if tensor.is_packed:
         return "int4"
+    if tensor.is_half:
+        return HALF
     return "int48" if tensor.dtype == "int64" else tensor.dtype
 
 
@@ -173,6 +222,8 @@ def _packed(tensor: Tensor, kind: str) -> bytes:
     data = tensor.data or b""
     if kind == "int4":
         return packed_halves(data)
+    if kind == HALF:
+        return narrowed(data)
     if kind == "int48":
         return np.frombuffer(data, np.uint8).reshape(-1, 8)[:, :6].tobytes()
     return data

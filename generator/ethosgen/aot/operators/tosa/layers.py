@@ -1,19 +1,20 @@
-"""Convolutions and MATMUL of TOSA: sums of products in int32, or int64 for int16 inputs.
+"""Convolutions and MATMUL of TOSA: sums of products in int32, int64 for int16 inputs, or float32.
 
-Rescaling is an operator of its own; fusion joins it to the layer's stores.
+Rescaling is an operator of its own; fusion joins it to the layer's stores. TOSA allows any order of
+float sums, within bounds that hold for this one.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from ethosgen.aot.loops.window import Axis
-from ethosgen.aot.operators import operator
+from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, int32, number
+from ethosgen.aot.tir.nest import Nest, dtype_of, int32, number
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
-INPUTS = ("int8", "int16")
+INTEGERS, FLOATS = ("int8", "int16"), ("float32",)
 
 
 class Products:
@@ -53,13 +54,15 @@ def point_of(tensor: Tensor) -> int:
 
 
 def centred(x: Any, offset: int) -> Any:
-    """Return x - offset as int32."""
+    """Return x - offset as int32; a float, which has no offset, as it is."""
+    if dtype_of(x) in FLOATS:
+        return x
     return int32(x) - offset if offset else int32(x)
 
 
 def cast(dtype: str, x: Any) -> Any:
-    """Return an int32 as another type of sums."""
-    return x if dtype == "int32" else tirx.Cast(dtype, x)
+    """Return a number as another type of sums."""
+    return x if dtype_of(x) == dtype else tirx.Cast(dtype, x)
 
 
 def axes(
@@ -77,7 +80,8 @@ def axes(
     ]
 
 
-@operator("TOSA_CONV2D", dtypes=INPUTS)
+@operator("TOSA_CONV2D", dtypes=FLOATS, ulp=LIBRARY_ULP)
+@operator("TOSA_CONV2D", dtypes=INTEGERS)
 def conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NHWC with weights (output channel, row, column, input channel)."""
     sums = Products(op, tensors)
@@ -95,7 +99,8 @@ def conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("TOSA_CONV3D", dtypes=INPUTS)
+@operator("TOSA_CONV3D", dtypes=FLOATS, ulp=LIBRARY_ULP)
+@operator("TOSA_CONV3D", dtypes=INTEGERS)
 def conv3d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve NDHWC with weights (output channel, plane, row, column, input channel)."""
     sums = Products(op, tensors)
@@ -114,7 +119,8 @@ def conv3d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("TOSA_DEPTHWISE_CONV2D", dtypes=INPUTS)
+@operator("TOSA_DEPTHWISE_CONV2D", dtypes=FLOATS, ulp=LIBRARY_ULP)
+@operator("TOSA_DEPTHWISE_CONV2D", dtypes=INTEGERS)
 def depthwise_conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convolve each channel separately, with weights (row, column, channel, multiplier)."""
     sums = Products(op, tensors)
@@ -133,7 +139,8 @@ def depthwise_conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("TOSA_TRANSPOSE_CONV2D", dtypes=INPUTS)
+@operator("TOSA_TRANSPOSE_CONV2D", dtypes=FLOATS, ulp=LIBRARY_ULP)
+@operator("TOSA_TRANSPOSE_CONV2D", dtypes=INTEGERS)
 def transpose_conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Sum, for each output, the products of all inputs whose window covers it."""
     sums = Products(op, tensors)
@@ -162,7 +169,8 @@ def transpose_conv2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-@operator("TOSA_MATMUL", dtypes=INPUTS)
+@operator("TOSA_MATMUL", dtypes=FLOATS, ulp=LIBRARY_ULP)
+@operator("TOSA_MATMUL", dtypes=INTEGERS)
 def matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Multiply matrices of each batch."""
     first, second, *points = (tensors[i] for i in op.inputs)

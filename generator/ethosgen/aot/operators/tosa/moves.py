@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.operators import Build, operator
+from ethosgen.aot.operators import LIBRARY_ULP, Build, operator
 from ethosgen.aot.operators.blocks import concatenation, pad
 from ethosgen.aot.operators.copy import copy
 from ethosgen.aot.operators.rearrangement import reverse, slice_, tile, transpose
 from ethosgen.aot.operators.reduction import arg_extremum, extremum, reduce_truth
 from ethosgen.aot.operators.selection import gather, select
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import BAD_VALUE, Nest, int32
+from ethosgen.aot.tir.nest import BAD_VALUE, Nest, number
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
 
-MOVED = ("int8", "int16", "int32", "bool")
+MOVED = ("int8", "int16", "int32", "float32", "bool")
+ROWS = ("int8", "int16", "int32", "float32")
 
 
 def _built(
@@ -34,13 +35,18 @@ def _built(
     kept: int = 1,
 ) -> Kernel:
     """Return TFLite's kernel of an operator's first `kept` inputs and of constant operands."""
-    known = list(tensors)
+    known = unrounded(tensors)
     inputs = list(op.inputs[:kept])
     for values in operands:
         array = np.array(values, np.int32)
         inputs.append(len(known))
         known.append(Tensor(len(known), "operand", array.shape, "int32", None, array.tobytes()))
     return build(replace(op, code=code, inputs=tuple(inputs), options=options or {}), known)
+
+
+def unrounded(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Return tensors for operators that move values, which are float16's already."""
+    return [replace(tensor, is_half=False) if tensor.is_half else tensor for tensor in tensors]
 
 
 @operator("TOSA_CONCAT", dtypes=MOVED)
@@ -55,7 +61,7 @@ def _pad(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     if not source.shape:
         return copy(op, tensors)
     pairs = replace(padding, shape=(len(source.shape), 2))
-    known = [pairs if tensor is padding else tensor for tensor in tensors]
+    known = [pairs if tensor.index == padding.index else tensor for tensor in unrounded(tensors)]
     return pad(replace(op, code="PADV2", inputs=(source.index, padding.index, value.index)), known)
 
 
@@ -87,7 +93,7 @@ def _select(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _built(select, "SELECT_V2", op, tensors, kept=3)
 
 
-@operator("TOSA_GATHER", dtypes=("int8", "int16", "int32"))
+@operator("TOSA_GATHER", dtypes=ROWS)
 def _gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _built(gather, "GATHER", op, tensors, (), {"axis": 1, "batch_dims": 1}, 2)
 
@@ -109,27 +115,33 @@ def _argmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return _built(arg_extremum, "ARG_MAX", op, tensors, [[op.options["axis"]]])
 
 
+@operator("TOSA_REDUCE_SUM", dtypes=("float32",), ulp=LIBRARY_ULP)
 @operator("TOSA_REDUCE_SUM", dtypes=("int32",))
 def reduce_sum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Add in int32 along an axis."""
+    """Add in int32 or float32 along an axis."""
+    return reduced(op, tensors, 0, lambda _, total, x: total + x)
+
+
+def reduced(op: Operator, tensors: Sequence[Tensor], start: float, combine: Any) -> Kernel:
+    """Return a kernel that combines the elements along an axis, in order, after `start`."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     axis = int(op.options["axis"])
     nest = Nest()
     x, y = nest.read("input", source), nest.write("output", target)
     with nest.loops(target.shape) as index:
-        total = nest.local("total", int32(0))
+        total = nest.local("total", number(start, source.dtype))
         with nest.loop("k", source.shape[axis]) as k:
-            place = (*index[:axis], k, *index[axis + 1 :])
-            nest.store(total, (0,), total[0] + x[place])
+            element = nest.let("element", x[(*index[:axis], k, *index[axis + 1 :])])
+            nest.store(total, (0,), combine(nest, nest.let("so_far", total[0]), element))
         nest.store(y, index, total[0])
     return nest.kernel()
 
 
-@operator("TOSA_SCATTER", dtypes=("int8", "int16", "int32"))
+@operator("TOSA_SCATTER", dtypes=ROWS)
 def scatter(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the values and overwrite rows by index; one out of range fails the inference."""
     values, indices, source = (tensors[i] for i in op.inputs)
-    target = tensors[op.outputs[0]]
+    target = replace(tensors[op.outputs[0]], is_half=False)
     batches, rows, depth = target.shape
     nest = Nest()
     first = nest.read("values", values, (values.elements,))

@@ -167,6 +167,8 @@ def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Convert, with wrap-around; all but 0 is true."""
     sources, target = _ends(op, tensors, 1)
+    if target.dtype == "float32":
+        return pointwise(sources, target, lambda _, a: tirx.Cast("float32", a))
     if target.dtype == "bool":
         return pointwise(sources, target, lambda _, a: tirx.NE(int32(a), int32(0)))
     return pointwise(sources, target, lambda _, a: int32(a))
@@ -233,11 +235,12 @@ _BINARY: dict[str, Callable[[Nest, Any, Any], Any]] = {
 }
 
 
-@operator("TOSA_ADD", "TOSA_SUB", "TOSA_INTDIV", dtypes=("int32",))
+@operator("TOSA_ADD", "TOSA_SUB", dtypes=("int32", "float32"))
+@operator("TOSA_INTDIV", dtypes=("int32",))
 @operator("TOSA_MAXIMUM", "TOSA_MINIMUM", dtypes=("int32",))
 @operator("TOSA_BITWISE_AND", "TOSA_BITWISE_OR", "TOSA_BITWISE_XOR", dtypes=INTEGERS)
 @operator("TOSA_LOGICAL_AND", "TOSA_LOGICAL_OR", "TOSA_LOGICAL_XOR", dtypes=("bool",))
-@operator("TOSA_EQUAL", "TOSA_GREATER", "TOSA_GREATER_EQUAL", dtypes=("int32",))
+@operator("TOSA_EQUAL", "TOSA_GREATER", "TOSA_GREATER_EQUAL", dtypes=("int32", "float32"))
 def binary(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute each element from two, broadcast."""
     return pointwise(*_ends(op, tensors, 2), _BINARY[op.code])

@@ -37,7 +37,7 @@ from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.multiples import rounded_up
-from ethosgen.values.network import Network, Operator
+from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.plan import CpuOperator, IoStyle, Partition, Plan, Scratch
 from ethosgen.values.tosa import PREFIX
 
@@ -51,13 +51,14 @@ def divide_tosa(network: Network, request: Request) -> Division:
     """Divide a network of TOSA's operators between NPU and CPU.
 
     Operators of the request's allocation, and those that it ignores, with or without their prefix,
-    stay on the CPU. So do those that Vela refuses, and those without which the request accepts the
-    plan.
+    stay on the CPU. So do those on floats, those that Vela refuses, and those without which the
+    request accepts the plan.
     """
     asked = {PREFIX + name.removeprefix(PREFIX) for name in request.ignore}
     operators, why = network.graph.operators, Kept("you asked for it")
     ignored = {OperatorIndex(op.index): why for op in operators if op.code in asked}
-    staying = divided_operators(network.graph) | stateful_operators(network.graph)
+    graph = network.graph
+    staying = divided_operators(graph) | stateful_operators(graph) | _float_operators(graph)
     allocation = (
         Allocation(ignored)
         | {index: Kept(reason) for index, reason in staying.items()}
@@ -74,6 +75,15 @@ def divide_tosa(network: Network, request: Request) -> Division:
     attempt = _CutAttempt(cutter, request, Allocation(refused) | allocation, offered)
     kinds = [tuple(cutter.kind(index) for index in unit) for unit in offered]
     return compile_around(attempt, kinds)[0]
+
+
+def _float_operators(graph: Graph) -> dict[OperatorIndex, str]:
+    """Return the operators on floats, each with the reason to stay."""
+    return {
+        OperatorIndex(op.index): "no Ethos-U computes floats"
+        for op in graph.operators
+        if any(graph.tensors[i].dtype == "float32" for i in (*op.inputs, *op.outputs))
+    }
 
 
 def _whole(network: Network, request: Request) -> Division:

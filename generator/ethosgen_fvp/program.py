@@ -11,7 +11,6 @@ from ethosgen.version import __version__
 from ethosgen_fvp.command_line import read_command_line, tell
 from ethosgen_fvp.parameters import known_parameters
 from ethosgen_fvp.platforms import FixedPlatform, find_platform
-from ethosgen_fvp.simulation import simulate
 
 FAST_MODELS = "11.31.28"
 """The version of Arm's Fast Models whose command line this is; build systems demand a least one."""
@@ -39,6 +38,8 @@ def _run(platform: FixedPlatform, words: Sequence[str]) -> int:
     elif line.lists_parameters:
         click.echo("\n".join(_parameters(platform)))
     else:
+        from ethosgen_fvp.simulation import simulate  # scripts ask for the version often
+
         return simulate(platform, line)
     return 0
 

@@ -1,6 +1,7 @@
 """`ethosgen fvp install`, and what the programs say of themselves."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def test_versions_satisfy_zephyr(fvps: Path) -> None:
     done = ask(fvps / "FVP_Corstone_SSE-320", "--version")
     assert done.returncode == 0 and "Fast Models [11.31.28]" in done.stdout.splitlines()[1]
     assert "FVP_Corstone_SSE-320 is ethosgen" in done.stdout
+
+
+def test_the_version_needs_no_simulation() -> None:
+    """ExecuTorch's tests ask for it thrice before each run."""
+    words = "['FVP_Corstone_SSE-320', '--version']"
+    code = f"import sys; from ethosgen_fvp.program import main; main({words}); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *_, modules = done.stdout.splitlines()
+    assert "ethosgen_fvp.program" in modules.split() and "numpy" not in modules.split()
 
 
 def test_parameters_are_listed(fvps: Path) -> None:

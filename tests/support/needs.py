@@ -48,6 +48,7 @@ needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
 needs_tflm = pytest.mark.tflm
 needs_mlperf = pytest.mark.mlperf
+needs_executorch = pytest.mark.executorch
 needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
@@ -102,6 +103,17 @@ def _without_mlperf() -> str | None:
     return f"{python}: {done.stderr.splitlines()[-1]}" if done.returncode else None
 
 
+def _without_executorch() -> str | None:
+    """Return why ExecuTorch's tests cannot run on its runner; None if they can."""
+    lacking = _without_variable("EXECUTORCH_PYTHON") or _without_variable("EXECUTORCH_ROOT")
+    if lacking:
+        return lacking
+    python = os.environ["EXECUTORCH_PYTHON"]
+    imports = "import executorch.backends.arm.test, ethosu.vela, pytest, tosa_serializer"
+    done = subprocess.run([python, "-c", imports], capture_output=True, text=True, check=False)
+    return f"{python}: {done.stderr.splitlines()[-1]}" if done.returncode else None
+
+
 def _without_environment(name: str) -> str | None:
     try:
         ENVIRONMENTS[name].find()
@@ -151,6 +163,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
         lambda: _without_variable("TFLITE_MICRO_PATH"),
     ),
     "mlperf": ("runs the runner in a checkout of MLPerf Tiny", _without_mlperf),
+    "executorch": ("runs ExecuTorch's tests in its runner", _without_executorch),
     "environment": ("uses the Python environment named", _without_environment),
     "extra": ("uses the packages of the extra named", _without_extra),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),

@@ -180,7 +180,7 @@ PARTS = (
     Part("hosts", ("tests/host/",), (*_of("host/", "targets/"), "generator/ethosgen_sweep/")),
     Part(
         "fvps",
-        ("tests/fvp/test_on_qemu.py",),
+        ("tests/fvp/test_on_qemu.py", "tests/suites/test_executorch.py"),
         (*_of("backend/", "board/", "targets/"), "generator/ethosgen_fvp/"),
     ),
     Part("meshes", ("tests/place/",), (*_of("stages/"), "generator/ethosgen_place/")),

@@ -1,0 +1,232 @@
+"""ExecuTorch's tests of its Arm backend, unchanged, on the programs with the FVPs' names.
+
+    EXECUTORCH_PYTHON=PYTHON EXECUTORCH_ROOT=FOLDER python -m tests.suites.executorch
+        [--seed N] [--count N] [--only EXPRESSION] [--log FILE]
+
+PYTHON has the package executorch with its extra ethos-u, and pytest. FOLDER has ExecuTorch's
+runners, as its setup_testing.sh leaves them in arm_test. A test quantizes a network of one
+operator, compiles it with Vela, runs it in the runner, and compares the outputs with PyTorch's.
+--record writes the record from such logs.
+"""
+
+import argparse
+import datetime
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.suites.page import RECORDS, Group, Record, write_record
+from tests.suites.running import UNKNOWN
+from tests.support.pages import add_line, load_lines
+
+PYTHON, ROOT = "EXECUTORCH_PYTHON", "EXECUTORCH_ROOT"
+NPUS = {"u55": "Ethos-U55, Corstone-300", "u85": "Ethos-U85, Corstone-320"}
+INTEGER = "u55_INT or u85_INT"
+"""pytest's expression for the tests of integer networks on both NPUs."""
+RUNNERS = tuple(
+    f"arm_test/arm_semihosting_executor_runner_corstone-{board}/arm_executor_runner"
+    for board in ("300", "320")
+)
+PASSED, EXPECTED, SKIPPED, DIFFERENT = "passed", "fails as expected", "skipped", "different"
+CHUNK = 40
+"""Tests that one process of pytest runs."""
+_LIMIT_S = 3600.0
+_CAUSES: Mapping[str, str] = {}
+"""By a pattern in what pytest says, the cause of a difference."""
+
+
+@dataclass(frozen=True)
+class ArmTestResult:
+    """How a test ended, and what pytest says of it."""
+
+    name: str
+    end: str
+    why: str = ""
+
+    @property
+    def npu(self) -> str:
+        """The NPU in the test's name."""
+        return next(npu for npu in NPUS if f"_{npu}" in self.name)
+
+
+def collect(only: str) -> list[str]:
+    """Return the names of the operators' tests that an expression of pytest's selects."""
+    done = _pytest(["--collect-only", "-q", "-k", only, str(_suite() / "ops")])
+    return sorted(line for line in done.stdout.splitlines() if "::" in line)
+
+
+def run(names: Iterable[str]) -> list[ArmTestResult]:
+    """Run tests in one process of pytest's; RuntimeError if it ends early."""
+    with tempfile.TemporaryDirectory(prefix="executorch-") as temporary:
+        folder = Path(temporary)
+        report, asked = folder / "report.xml", folder / "asked"
+        asked.write_text("\n".join(f"{_suite()}/{name}" for name in names))
+        done = _pytest([f"@{asked}", f"--junitxml={report}"], folder)
+        if not report.exists():
+            raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
+        return list(read_report(report.read_text()))
+
+
+def read_report(xml: str) -> Iterator[ArmTestResult]:
+    """Yield the results in pytest's report.
+
+    A test that the suite expects to fail, and that fails so, has not passed.
+    """
+    for case in ElementTree.fromstring(xml).iter("testcase"):
+        name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+        skipped = case.find("skipped")
+        failed = [child for kind in ("failure", "error") for child in case.iter(kind)]
+        if failed:
+            yield ArmTestResult(name, DIFFERENT, _words(failed[0]))
+        elif skipped is None:
+            yield ArmTestResult(name, PASSED)
+        else:
+            end = EXPECTED if skipped.get("type") == "pytest.xfail" else SKIPPED
+            yield ArmTestResult(name, end, skipped.get("message", ""))
+
+
+def _words(failed: ElementTree.Element) -> str:
+    """Return the last words of a failure, which name its reason."""
+    return (failed.get("message") or (failed.text or "").strip()[-500:])[:500]
+
+
+def lacking() -> str | None:
+    """Return what a run lacks; None if nothing."""
+    for variable in (PYTHON, ROOT):
+        if variable not in os.environ:
+            return f"{variable} is not set"
+    runners = (Path(os.environ[ROOT]) / name for name in RUNNERS)
+    return next((f"{runner} is missing" for runner in runners if not runner.exists()), None)
+
+
+def _suite() -> Path:
+    """Return the folder of the suite in the package."""
+    code = "import executorch.backends.arm.test as suite; print(list(suite.__path__)[0])"
+    command = [os.environ[PYTHON], "-P", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return Path(done.stdout.splitlines()[-1])
+
+
+def _version() -> str:
+    code = "from importlib.metadata import version as v; print(v('executorch'), v('ethos-u-vela'))"
+    command = [os.environ[PYTHON], "-P", "-c", code]
+    package, vela = subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.split()
+    return f"{package} (Vela {vela})"
+
+
+def _pytest(
+    arguments: Sequence[str], folder: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run the suite's pytest without this project's settings, with our programs first on PATH."""
+    with tempfile.TemporaryDirectory(prefix="fvps-") as fvps:
+        install = [sys.executable, "-m", "ethosgen", "fvp", "install", fvps]
+        subprocess.run(install, check=True, capture_output=True)
+        python = Path(os.environ[PYTHON])
+        path = os.pathsep.join([fvps, str(python.parent), os.environ["PATH"]])
+        options = ["-p", "no:cacheprovider", "--config-file=/dev/null", f"--rootdir={_suite()}"]
+        return subprocess.run(
+            [python, "-P", "-m", "pytest", *options, *arguments],
+            cwd=folder or fvps,
+            env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+
+
+def cause(result: ArmTestResult) -> str:
+    """Return why a result differs."""
+    found = (cause for pattern, cause in _CAUSES.items() if re.search(pattern, result.why))
+    return next(found, UNKNOWN)
+
+
+def record(results: Sequence[ArmTestResult], version: str, about: str) -> Record:
+    """Return the record of results: a row for each NPU; what is expected to fail is not tried."""
+    rows = {npu: [result for result in results if result.npu == npu] for npu in NPUS}
+    return Record(
+        suite="ExecuTorch, tests of the Arm backend",
+        version=version,
+        about=about,
+        measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        command=f"{PYTHON}=PYTHON {ROOT}=FOLDER python -m tests.suites.executorch",
+        rows=tuple(_row(npu, each) for npu, each in rows.items() if each),
+    )
+
+
+def _row(npu: str, results: Sequence[ArmTestResult]) -> Group:
+    ends = Counter(result.end for result in results)
+    apart = [result for result in results if result.end == DIFFERENT]
+    expected = f"; {ends[EXPECTED]} more fail, as the suite expects" if ends[EXPECTED] else ""
+    return Group(
+        group=f"operators, integers, {NPUS[npu]}{expected}",
+        tried=ends[PASSED] + len(apart),
+        passed=ends[PASSED],
+        refused={},
+        different=dict(Counter(map(cause, apart))),
+    )
+
+
+def _about(count: int, seed: int, tried: int) -> str:
+    return (
+        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {tried} ran, drawn "
+        f"by seed {seed}. Each quantizes a network, compiles it with Vela, runs it in ExecuTorch's "
+        "arm_executor_runner on the program with the FVP's name, by semihosting, and compares "
+        "the outputs with PyTorch's. The runner has ExecuTorch's linker scripts; start-up code of "
+        "ours replaces Arm's ethos-u-core-platform, which is not available offline."
+    )
+
+
+def main() -> int:
+    """Run a drawn part of the suite, and print what did not pass; or write the record."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites.executorch")
+    parser.add_argument("--seed", type=int, default=30)
+    parser.add_argument("--count", type=int, default=240, help="how many tests are drawn")
+    parser.add_argument("--only", default=INTEGER, help="an expression of pytest's -k")
+    parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
+    parser.add_argument("--record", type=Path, nargs="+", help="write the record from such files")
+    asked = parser.parse_args()
+    if why := lacking():
+        parser.error(why)
+    names = collect(asked.only)
+    if asked.record:
+        results = [ArmTestResult(**line) for log in asked.record for line in load_lines(log)]
+        about = _about(len(names), asked.seed, len(results))
+        write_record(RECORDS / "executorch.json", record(results, _version(), about))
+        return 0
+    drawn = draw(names, asked.count, asked.seed)
+    results = []
+    for start in range(0, len(drawn), CHUNK):
+        results += _run_chunk(drawn[start : start + CHUNK], asked.log)
+    return int(any(result.end == DIFFERENT for result in results))
+
+
+def draw(names: Sequence[str], count: int, seed: int) -> list[str]:
+    """Draw tests, in the order in which they run."""
+    return random.Random(seed).sample(sorted(names), min(count, len(names)))
+
+
+def _run_chunk(names: Sequence[str], log: Path | None) -> list[ArmTestResult]:
+    results = run(names)
+    for result in results:
+        if log:
+            add_line(log, asdict(result))
+        if result.end != PASSED:
+            sys.stdout.write(f"{result.end} {result.name}: {result.why}\n")
+    sys.stdout.write(f"{Counter(result.end for result in results)}\n")
+    sys.stdout.flush()
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(main())

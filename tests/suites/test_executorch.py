@@ -1,0 +1,69 @@
+"""ExecuTorch's tests of its Arm backend pass on the programs with the FVPs' names."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from tests.suites.executorch import (
+    DIFFERENT,
+    EXPECTED,
+    INTEGER,
+    PASSED,
+    SKIPPED,
+    ArmTestResult,
+    collect,
+    draw,
+    read_report,
+    record,
+    run,
+)
+from tests.support.fresh import fresh_seed
+from tests.support.needs import needs_executorch, needs_qemu
+
+COUNT = 4
+REPORT = """<testsuites><testsuite>
+<testcase classname="ops.test_abs" name="test_abs_u55_INT[zeros]" />
+<testcase classname="ops.test_abs" name="test_abs_u85_INT[zeros]"><failure message="AssertionError">
+...</failure></testcase>
+<testcase classname="ops.test_any" name="test_any_u55_INT[a]">
+<skipped type="pytest.xfail" message="not supported" /></testcase>
+<testcase classname="ops.test_any" name="test_any_u85_INT[a]">
+<skipped type="pytest.skip" message="too slow" /></testcase>
+</testsuite></testsuites>"""
+RESULTS = [
+    ArmTestResult("ops/test_abs.py::test_abs_u55_INT[zeros]", PASSED),
+    ArmTestResult("ops/test_abs.py::test_abs_u85_INT[zeros]", DIFFERENT, "AssertionError"),
+    ArmTestResult("ops/test_any.py::test_any_u55_INT[a]", EXPECTED, "not supported"),
+    ArmTestResult("ops/test_any.py::test_any_u85_INT[a]", SKIPPED, "too slow"),
+]
+
+
+@needs_executorch
+@needs_qemu
+@pytest.mark.compiler("gcc")
+@pytest.mark.slow
+def test_a_part_of_the_suite_passes(record_property: Callable[[str, object], None]) -> None:
+    seed = fresh_seed(1 << 30)
+    record_property("random networks", seed)
+    results = run(draw(collect(INTEGER), COUNT, seed))
+    assert len(results) == COUNT
+    assert not [result for result in results if result.end == DIFFERENT], results
+
+
+def test_a_report_is_read() -> None:
+    assert list(read_report(REPORT)) == RESULTS
+
+
+def test_a_draw_does_not_depend_on_the_order_of_the_names() -> None:
+    names = [str(number) for number in range(100)]
+    shuffled = random.Random(1).sample(names, len(names))
+    assert draw(names, 10, 3) == draw(shuffled, 10, 3) != draw(names, 10, 4)
+    assert sorted(draw(names, 1000, 3)) == sorted(names)
+
+
+def test_what_the_suite_expects_to_fail_is_not_tried() -> None:
+    u55, u85 = record(RESULTS, "1.5.1", "It ran.").rows
+    assert (u55.tried, u55.passed, u55.different) == (1, 1, {})
+    assert (u85.tried, u85.passed, sum(u85.different.values())) == (1, 0, 1)
+    assert "1 more fail, as the suite expects" in u55.group and "expects" not in u85.group

@@ -7,153 +7,225 @@
 #include "ethosgen_depthwise.h"
 
 #if ETHOSGEN_MVE
+/* Rows of windows of 4 channels, as the loops in assembly read them. */
+struct group {
+    int32_t bias[GROUP];
+    int32_t rounding[GROUP];
+    int32_t mantissa[GROUP];
+    int32_t shift[GROUP];
+    const int8_t *weights;
+    const int8_t *lines;
+    int32_t line_bytes;
+    int32_t stride;
+    int8_t *output;
+    int32_t row_step; /* bytes from a row of outputs to the next */
+    int32_t step;     /* bytes from an output to the next */
+    int32_t by;       /* bytes from a window to the next */
+    int32_t more;     /* windows in a row behind the first */
+    int32_t rows;     /* left */
+};
+
 /*
- * The loop over a row's windows of 4 channels, in assembly. Mantissas and shifts stay in registers; so
- * do the weights if a window fits in one vector. LOAD loads a window and moves `by` bytes on.
+ * The loops over windows. The sums of a window are requantized (as ethosgen_rounding_x4 says) while
+ * the next one is multiplied. LOAD loads a vector of a line and moves on to the next window.
+ *
+ * r8 to r11: lines. r0, r2, r4, r6: their sums. r1, r3: output, its step. r5: bytes to the next window.
+ * r7: weights. r12: the group. lr: windows left in the row.
+ * q0 to q3: the first weights. q4: a window. q5: the sums before. q6: constants. q7: shifts.
  */
-#define LOAD_BY(to, from) "vldrb.8 " to ", [" from "], %[by]\n\t"
-#define LOAD_ADD(to, from) "vldrb.8 " to ", [" from "]\n\tadd " from ", %[by]\n\t"
-#define SUMS_OF_ONE(LOAD)                                   \
-    LOAD("q4", "%[line0]")                                  \
-    "vmladav.s8 %[sum0], %q[weight0], q4\n\t"               \
-    LOAD("q5", "%[line2]")                                  \
-    "vmladav.s8 %[sum1], %q[weight2], q5\n\t"               \
-    LOAD("q5", "%[line1]")                                  \
-    "vmov q4[2], q4[0], %[sum0], %[sum1]\n\t"               \
-    "vmladav.s8 %[sum0], %q[weight1], q5\n\t"               \
-    LOAD("q5", "%[line3]")                                  \
-    "vmladav.s8 %[sum1], %q[weight3], q5\n\t"               \
-    "vldrw.32 q5, [%[bias]]\n\t"                            \
-    "vmov q4[3], q4[1], %[sum0], %[sum1]\n\t"               \
-    "vadd.i32 q4, q4, q5\n\t"
-#define SUM_OF_TWO(sum, line, weight, weight_behind)        \
-    "vldrb.8 q0, [" line "]\n\t"                            \
-    "vldrb.8 q1, [%[weights], #" weight "]\n\t"             \
-    "vmladav.s8 " sum ", q0, q1\n\t"                        \
-    "vldrb.8 q2, [" line ", #16]\n\t"                       \
-    "vldrb.8 q5, [%[weights], #" weight_behind "]\n\t"      \
-    "vmladava.s8 " sum ", q2, q5\n\t"                       \
-    "add " line ", %[by]\n\t"
-#define SUMS_OF_TWO                                         \
-    SUM_OF_TWO("%[sum0]", "%[line0]", "0", "64")            \
-    SUM_OF_TWO("%[sum1]", "%[line2]", "32", "96")           \
-    "vmov q4[2], q4[0], %[sum0], %[sum1]\n\t"               \
-    SUM_OF_TWO("%[sum0]", "%[line1]", "16", "80")           \
-    SUM_OF_TWO("%[sum1]", "%[line3]", "48", "112")          \
-    "vmov q4[3], q4[1], %[sum0], %[sum1]\n\t"               \
-    "vadd.i32 q4, q4, %q[bias]\n\t"
-#define REQUANTIZE                                          \
-    "vqrdmulh.s32 q4, q4, %q[mantissa]\n\t"                 \
-    "vand q5, q4, %q[shift]\n\t"                            \
-    "vshr.s32 q5, q5, #31\n\t"                              \
-    "vadd.i32 q4, q4, q5\n\t"                               \
-    "vrshl.s32 q4, q4, %q[shift]\n\t"                       \
-    "vadd.i32 q4, q4, %[zero_point]\n\t"                    \
-    "vqmovnb.s32 q4, q4\n\t"                                \
-    "vqmovnb.s16 q4, q4\n\t"                                \
-    "vstrb.32 q4, [%[output]]\n\t"                          \
-    "add %[output], %[step]\n\t"
-#define LOOP(SUMS, ...)                                                                        \
-    __asm volatile("dls lr, lr\n1:\n\t" SUMS REQUANTIZE "le lr, 1b"                            \
-                   : [line0] "+r"(line0), [line1] "+r"(line1), [line2] "+r"(line2),            \
-                     [line3] "+r"(line3), [output] "+l"(output), [sum0] "=&Te"(sum0),          \
-                     [sum1] "=&Te"(sum1), "+r"(pixels)                                         \
-                   : [step] "r"(step), [zero_point] "r"(zero_point), [mantissa] "w"(mantissa), \
-                     [shift] "w"(shift), __VA_ARGS__                                           \
-                   : "q4", "memory", CLOBBERED)
-#define ONE(LOAD, constraint, distance)                                                        \
-    LOOP(SUMS_OF_ONE(LOAD), [by] constraint(distance), [bias] "r"(scales),                     \
-         [weight0] "w"(weight0), [weight1] "w"(weight1), [weight2] "w"(weight2),               \
-         [weight3] "w"(weight3))
-
-/* The state of a row of outputs of 4 channels. */
-#define ROW                                                                                    \
-    const int8_t *line0 = lines, *line1 = line0 + line_bytes, *line2 = line1 + line_bytes;     \
-    const int8_t *line3 = line2 + line_bytes;                                                  \
-    int8_t *output = outputs;                                                                  \
-    int32_t sum0, sum1;                                                                        \
-    register int32_t pixels __asm("lr") = windows->pixels
-
-/* Compute outputs of windows that fit in one vector, `distance` bytes apart, or 0 if it varies. */
-static inline __attribute__((always_inline)) void run_one(const struct ethosgen_windows *windows,
-                                                          const struct ethosgen_depthwise *layer,
-                                                          int32_t distance)
-{
-    const int8_t *weights = windows->weights;
-    const int32_t *scales = windows->scales;
-    int32_t line_bytes = layer->line_bytes, step = layer->along.output_step * layer->phases;
-    int32_t zero_point = layer->output.zero_point;
-    int8x16_t weight0 = vldrbq_s8(weights), weight1 = vldrbq_s8(weights + LANES);
-    int8x16_t weight2 = vldrbq_s8(weights + 2 * LANES), weight3 = vldrbq_s8(weights + 3 * LANES);
-    int32x4_t mantissa = vldrwq_s32(scales + GROUP), shift = vldrwq_s32(scales + 2 * GROUP);
-    const int8_t *lines = windows->lines;
-    int8_t *outputs = windows->output;
-
-#define CLOBBERED "q5"
-    for (int32_t row = windows->rows; row > 0; row--) {
-        ROW;
-
-        switch (distance) {
-        case 1: ONE(LOAD_BY, "n", 1); break;
-        case 2: ONE(LOAD_BY, "n", 2); break;
-        case 4: ONE(LOAD_BY, "n", 4); break;
-        case 8: ONE(LOAD_BY, "n", 8); break;
-        default: ONE(LOAD_ADD, "r", layer->window_step); break;
-        }
-        lines += layer->across.stride;
-        outputs += layer->across.output_step;
+#define ENTER                                               \
+    "push {r3-r11, lr}\n\t"                                 \
+    "vpush {d8-d15}\n\t"                                    \
+    "mov r12, r0\n\t"                                       \
+    "ldr r7, [r12, #64]\n\t"                                \
+    "ldrd r3, r5, [r12, #88]\n\t"                           \
+    "vldrb.8 q0, [r7]\n\t"                                  \
+    "vldrb.8 q1, [r7, #16]\n\t"                             \
+    "vldrb.8 q2, [r7, #32]\n\t"                             \
+    "vldrb.8 q3, [r7, #48]\n\t"                             \
+    "vldrw.32 q7, [r12, #48]\n\t"                           \
+    "1:\n\t"                                                \
+    "ldrd r8, r4, [r12, #68]\n\t"                           \
+    "ldrd r1, r6, [r12, #80]\n\t"                           \
+    "ldr r0, [r12, #76]\n\t"                                \
+    "ldr lr, [r12, #96]\n\t"                                \
+    "add r9, r8, r4\n\t"                                    \
+    "add r10, r9, r4\n\t"                                   \
+    "add r11, r10, r4\n\t"                                  \
+    "add r0, r8\n\t"                                        \
+    "add r6, r1\n\t"                                        \
+    "str r0, [r12, #68]\n\t"                                \
+    "str r6, [r12, #80]\n\t"
+#define REQUANTIZE_AND_LEAVE                                \
+    "vmov q5[2], q5[0], r0, r4\n\t"                         \
+    "vmov q5[3], q5[1], r2, r6\n\t"                         \
+    "vldrw.32 q6, [r12]\n\t"                                \
+    "ldr r4, [r12, #100]\n\t"                               \
+    "vadd.i32 q5, q5, q6\n\t"                               \
+    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vqrdmulh.s32 q5, q5, q6\n\t"                           \
+    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "subs r4, #1\n\t"                                       \
+    "vsri.32 q6, q5, #31\n\t"                               \
+    "vqsub.s32 q5, q5, q6\n\t"                              \
+    "str r4, [r12, #100]\n\t"                               \
+    "vqshl.s32 q5, q5, q7\n\t"                              \
+    "vshr.u32 q5, q5, #24\n\t"                              \
+    "vstrb.32 q5, [r1]\n\t"                                 \
+    "bne 1b\n\t"                                            \
+    "vpop {d8-d15}\n\t"                                     \
+    "pop {r3-r11, pc}"
+#define FIRST_OF_ONE                                        \
+    LOAD("r8")                                              \
+    "vmladav.s8 r0, q0, q4\n\t"                             \
+    LOAD("r9")                                              \
+    "vmladav.s8 r2, q1, q4\n\t"                             \
+    LOAD("r10")                                             \
+    "vmladav.s8 r4, q2, q4\n\t"                             \
+    LOAD("r11")                                             \
+    "vmladav.s8 r6, q3, q4\n\t"
+#define NEXT_OF_ONE                                         \
+    "vmov q5[2], q5[0], r0, r4\n\t"                         \
+    "vmov q5[3], q5[1], r2, r6\n\t"                         \
+    "vldrw.32 q6, [r12]\n\t"                                \
+    "vadd.i32 q5, q5, q6\n\t"                               \
+    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vqrdmulh.s32 q5, q5, q6\n\t"                           \
+    LOAD("r8")                                              \
+    "vmladav.s8 r0, q0, q4\n\t"                             \
+    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "vsri.32 q6, q5, #31\n\t"                               \
+    LOAD("r10")                                             \
+    "vqsub.s32 q5, q5, q6\n\t"                              \
+    "vmladav.s8 r4, q2, q4\n\t"                             \
+    "vqshl.s32 q5, q5, q7\n\t"                              \
+    LOAD("r9")                                              \
+    "vmladav.s8 r2, q1, q4\n\t"                             \
+    "vshr.u32 q5, q5, #24\n\t"                              \
+    LOAD("r11")                                             \
+    "vmladav.s8 r6, q3, q4\n\t"                             \
+    "vstrb.32 q5, [r1]\n\t"                                 \
+    "add r1, r3\n\t"
+#define FIRST_OF_TWO                                        \
+    "vldrb.8 q4, [r8]\n\t"                                  \
+    "vmladav.s8 r0, q0, q4\n\t"                             \
+    "vldrb.8 q4, [r8, #16]\n\t"                             \
+    "vldrb.8 q6, [r7, #64]\n\t"                             \
+    "vmladava.s8 r0, q6, q4\n\t"                            \
+    "add r8, r5\n\t"                                        \
+    "vldrb.8 q4, [r9]\n\t"                                  \
+    "vmladav.s8 r2, q1, q4\n\t"                             \
+    "vldrb.8 q4, [r9, #16]\n\t"                             \
+    "vldrb.8 q6, [r7, #80]\n\t"                             \
+    "vmladava.s8 r2, q6, q4\n\t"                            \
+    "add r9, r5\n\t"                                        \
+    "vldrb.8 q4, [r10]\n\t"                                 \
+    "vmladav.s8 r4, q2, q4\n\t"                             \
+    "vldrb.8 q4, [r10, #16]\n\t"                            \
+    "vldrb.8 q6, [r7, #96]\n\t"                             \
+    "vmladava.s8 r4, q6, q4\n\t"                            \
+    "add r10, r5\n\t"                                       \
+    "vldrb.8 q4, [r11]\n\t"                                 \
+    "vmladav.s8 r6, q3, q4\n\t"                             \
+    "vldrb.8 q4, [r11, #16]\n\t"                            \
+    "vldrb.8 q6, [r7, #112]\n\t"                            \
+    "vmladava.s8 r6, q6, q4\n\t"                            \
+    "add r11, r5\n\t"
+#define NEXT_OF_TWO                                         \
+    "vmov q5[2], q5[0], r0, r4\n\t"                         \
+    "vmov q5[3], q5[1], r2, r6\n\t"                         \
+    "vldrw.32 q6, [r12]\n\t"                                \
+    "vadd.i32 q5, q5, q6\n\t"                               \
+    "vldrb.8 q4, [r8]\n\t"                                  \
+    "vmladav.s8 r0, q0, q4\n\t"                             \
+    "vldrb.8 q4, [r8, #16]\n\t"                             \
+    "add r8, r5\n\t"                                        \
+    "vldrb.8 q6, [r7, #64]\n\t"                             \
+    "vmladava.s8 r0, q6, q4\n\t"                            \
+    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vqrdmulh.s32 q5, q5, q6\n\t"                           \
+    "vldrb.8 q4, [r9]\n\t"                                  \
+    "vmladav.s8 r2, q1, q4\n\t"                             \
+    "vldrb.8 q4, [r9, #16]\n\t"                             \
+    "add r9, r5\n\t"                                        \
+    "vldrb.8 q6, [r7, #80]\n\t"                             \
+    "vmladava.s8 r2, q6, q4\n\t"                            \
+    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "vsri.32 q6, q5, #31\n\t"                               \
+    "vldrb.8 q4, [r10]\n\t"                                 \
+    "vqsub.s32 q5, q5, q6\n\t"                              \
+    "vmladav.s8 r4, q2, q4\n\t"                             \
+    "vldrb.8 q4, [r10, #16]\n\t"                            \
+    "vqshl.s32 q5, q5, q7\n\t"                              \
+    "vldrb.8 q6, [r7, #96]\n\t"                             \
+    "vmladava.s8 r4, q6, q4\n\t"                            \
+    "vldrb.8 q4, [r11]\n\t"                                 \
+    "vshr.u32 q5, q5, #24\n\t"                              \
+    "vmladav.s8 r6, q3, q4\n\t"                             \
+    "vstrb.32 q5, [r1]\n\t"                                 \
+    "add r10, r5\n\t"                                       \
+    "vldrb.8 q4, [r11, #16]\n\t"                            \
+    "add r1, r3\n\t"                                        \
+    "vldrb.8 q6, [r7, #112]\n\t"                            \
+    "vmladava.s8 r6, q6, q4\n\t"                            \
+    "add r11, r5\n\t"
+#define LOOP(name, FIRST, NEXT)                                                                \
+    static ETHOSGEN_ASSEMBLY void loop_##name(struct group *group __attribute__((unused)))     \
+    {                                                                                          \
+        __asm volatile(ENTER FIRST "wls lr, lr, 3f\n2:\n\t" NEXT                               \
+                       "le lr, 2b\n3:\n\t" REQUANTIZE_AND_LEAVE);                              \
+    }                                                                                          \
+                                                                                               \
+    static void run_##name(const struct ethosgen_windows *windows,                             \
+                           const struct ethosgen_depthwise *layer)                             \
+    {                                                                                          \
+        run_rows(windows, layer, loop_##name);                                                 \
     }
-#undef CLOBBERED
+
+/* Compute rows of windows of 4 channels, by common shifts. */
+static __attribute__((noinline)) void run_rows(const struct ethosgen_windows *windows,
+                                               const struct ethosgen_depthwise *layer,
+                                               void (*loop)(struct group *group))
+{
+    const int32_t *scales = windows->scales;
+    int32x4_t shift = vldrwq_s32(scales + 2 * GROUP);
+    struct group group;
+
+    vstrwq_s32(group.bias, vldrwq_s32(scales));
+    vstrwq_s32(group.rounding, ethosgen_rounding_x4(shift, layer->output.zero_point));
+    vstrwq_s32(group.mantissa, vldrwq_s32(scales + GROUP));
+    vstrwq_s32(group.shift, vaddq_n_s32(shift, ETHOSGEN_TOP));
+    group.weights = windows->weights;
+    group.lines = windows->lines;
+    group.line_bytes = layer->line_bytes;
+    group.stride = layer->across.stride;
+    group.output = windows->output;
+    group.row_step = layer->across.output_step;
+    group.step = layer->along.output_step * layer->phases;
+    group.by = layer->window_step;
+    group.more = windows->pixels - 1;
+    group.rows = windows->rows;
+    loop(&group);
 }
 
-static void run_by_1(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
-{
-    run_one(windows, layer, 1);
-}
-
-static void run_by_2(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
-{
-    run_one(windows, layer, 2);
-}
-
-static void run_by_4(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
-{
-    run_one(windows, layer, 4);
-}
-
-static void run_by_8(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
-{
-    run_one(windows, layer, 8);
-}
-
-static void run_short(const struct ethosgen_windows *windows,
-                      const struct ethosgen_depthwise *layer)
-{
-    run_one(windows, layer, 0);
-}
+/* Windows that fit in one vector, at each usual distance and at any. */
+#define LOAD(line) "vldrb.8 q4, [" line "], #1\n\t"
+LOOP(by_1, FIRST_OF_ONE, NEXT_OF_ONE)
+#undef LOAD
+#define LOAD(line) "vldrb.8 q4, [" line "], #2\n\t"
+LOOP(by_2, FIRST_OF_ONE, NEXT_OF_ONE)
+#undef LOAD
+#define LOAD(line) "vldrb.8 q4, [" line "], #4\n\t"
+LOOP(by_4, FIRST_OF_ONE, NEXT_OF_ONE)
+#undef LOAD
+#define LOAD(line) "vldrb.8 q4, [" line "], #8\n\t"
+LOOP(by_8, FIRST_OF_ONE, NEXT_OF_ONE)
+#undef LOAD
+#define LOAD(line) "vldrb.8 q4, [" line "]\n\tadd " line ", r5\n\t"
+LOOP(short, FIRST_OF_ONE, NEXT_OF_ONE)
 
 /* Windows that need two vectors. */
-static void run_two(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
-{
-    const int8_t *weights = windows->weights;
-    const int32_t *scales = windows->scales;
-    int32_t line_bytes = layer->line_bytes, step = layer->along.output_step * layer->phases;
-    int32_t zero_point = layer->output.zero_point;
-    int32x4_t bias = vldrwq_s32(scales), mantissa = vldrwq_s32(scales + GROUP);
-    int32x4_t shift = vldrwq_s32(scales + 2 * GROUP);
-    const int8_t *lines = windows->lines;
-    int8_t *outputs = windows->output;
-
-#define CLOBBERED "q0", "q1", "q2", "q5"
-    for (int32_t row = windows->rows; row > 0; row--) {
-        ROW;
-
-        LOOP(SUMS_OF_TWO, [by] "r"(layer->window_step), [bias] "w"(bias), [weights] "r"(weights));
-        lines += layer->across.stride;
-        outputs += layer->across.output_step;
-    }
-#undef CLOBBERED
-}
+LOOP(two, FIRST_OF_TWO, NEXT_OF_TWO)
 
 /* The sums of a window of 4 channels, from several vectors. */
 static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,

@@ -137,7 +137,8 @@ void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x
  *
  * Each function is named for what it assumes: windows of at most 16 bytes that are 1, 2, 4 or 8 bytes
  * apart (by_1 to by_8), or at any distance (short); windows of 17 to 32 bytes (two), all with at least
- * 4 channels; or any. The outputs have no bounds: see ethosgen_limit_s8.
+ * 4 channels; or any. All but the last assume shifts from -22 to -2. The outputs have no bounds: see
+ * ethosgen_limit_s8.
  */
 #define ETHOSGEN_DEPTHWISE(name)                                                               \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \

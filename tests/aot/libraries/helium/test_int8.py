@@ -143,6 +143,10 @@ DEPTHWISE: dict[str, Build] = {
     "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
     "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
     "lines in phases": lambda n: n.depthwise(n.input((1, 11, 9, 8)), (3, 3), dilation=(2, 3)),
+    "unusual shifts": lambda n: n.depthwise(n.input((1, 9, 7, 12), scale=1.0), scale=0.02),
+    "unusual shifts, two outputs a channel": lambda n: n.depthwise(
+        n.input((1, 9, 7, 6), scale=1.0), (5, 5), multiplier=2, scale=0.02
+    ),
     "two vectors": lambda n: n.depthwise(n.input((1, 7, 8, 20)), (5, 5)),
     "two vectors, strided": lambda n: n.depthwise(n.input((1, 9, 8, 12)), (5, 5), (2, 3)),
     "many vectors": lambda n: n.depthwise(n.input((1, 9, 10, 12)), (7, 7), activation="RELU6"),

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from ethosgen.aot.cost import TwoForms
 from ethosgen.aot.libraries.framework.calls import CFunction, call_for_images, named
 from ethosgen.aot.libraries.framework.library import packed
-from ethosgen.aot.libraries.framework.order import Array, channel_table, packable_layer
+from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.libraries.helium.lines import Lines, cheapest_lines
 from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_of, convolution, output_steps
+from ethosgen.aot.libraries.helium.scales import has_common_shifts, settled_table
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -63,20 +64,23 @@ def _lines_of(op: Operator, tensors: Sequence[Tensor]) -> Lines | None:
 def _kernel(layer: Layer, lines: Lines) -> Kernel:
     room = 0 if lines.is_in_place else lines.room_bytes
     files = IN_PLACE if lines.is_in_place else LINES
-    function = CFunction(f"ethosgen_depthwise_{lines.form}_s8", files, room, "lines")
+    table = settled_table(layer, layer.weights.array()[0].reshape(-1, layer.channels).T)
+    form = lines.form if has_common_shifts(table) else lines.form_for_any_shift
+    function = CFunction(f"ethosgen_depthwise_{form}_s8", files, room, "lines")
     nest = Nest()
-    y = call_for_images(nest, layer, function, named(*_constants(layer, lines)))
+    y = call_for_images(nest, layer, function, named(*_constants(layer, lines, table)))
     if lines.is_in_place or layer.bounds == (-128, 127):
         return nest.kernel(files)
     nest.call("ethosgen_limit_s8", address(y, 0, 0, 0, 0), layer.target.elements, *layer.bounds)
     return nest.kernel(files | LIMIT)
 
 
-def _constants(layer: Layer, lines: Lines) -> tuple[Array, Array, shapes.HeliumDepthwise]:
+def _constants(
+    layer: Layer, lines: Lines, table: Array
+) -> tuple[Array, Array, shapes.HeliumDepthwise]:
     """Return packed weights, scales, and the struct of a layer."""
     channels, depth = layer.channels, layer.source.shape[3]
     weights = layer.weights.array()[0]
-    table = channel_table(layer, weights.reshape(-1, channels).T)
     if not lines.is_in_place:
         groups = order.whole_groups(channels)
         weights, table = weights[..., groups], table[groups]

@@ -107,7 +107,15 @@ class Lines:
         """The kernel's name for what it may assume."""
         if self.is_in_place:
             return "in_place"
-        return f"{self._loop}_copies" if self.copies > 1 else self._loop
+        return self._named(self._loop)
+
+    @property
+    def form_for_any_shift(self) -> str:
+        """The same if some channels have unusual shifts (`scales.py`)."""
+        return self.form if self.is_in_place else self._named("any")
+
+    def _named(self, loop: str) -> str:
+        return f"{loop}_copies" if self.copies > 1 else loop
 
     @property
     def _loop(self) -> str:
@@ -146,14 +154,14 @@ class Lines:
         blocks = pieces(self.channels, self.block)
         strips = pieces(self.across.target, self.shared)
         filled = copies * (20 * strips + self.rows * (30 + 3.75 * self.columns))
-        run = groups * (60.0 * strips + 25 * self.across.target)
+        run = groups * (90.0 * strips + 25 * self.across.target)
         run += self.across.target * self.pixels * groups * self._window()
         return self.pieces * (150 * blocks + 100 * blocks * strips + filled + run)
 
     def _window(self) -> float:
         """Return the instructions for a window of 4 channels."""
-        figures = {"any": 40 + 13.0 * self.vectors, "two": 43.0, "short": 27.0}
-        return figures.get(self._loop, 23.0)
+        figures = {"any": 40 + 13.0 * self.vectors, "two": 37.0, "short": 25.0}
+        return figures.get(self._loop, 21.0)
 
 
 def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:

@@ -20,7 +20,7 @@ from bench.products import products
 from bench.shapes import ours
 from bench.shapes.all import TYPES, cases
 from ethosgen.cycles.code import read_code
-from ethosgen.cycles.costs import BlockCost, CodeCost, cost_of
+from ethosgen.cycles.costs import BlockCost, CodeCost
 from ethosgen.cycles.models import model_of
 from ethosgen.cycles.timing import BlockTimer
 from ethosgen.flow.firmware import build_project
@@ -80,7 +80,7 @@ def _show(firmware: Firmware, arguments: argparse.Namespace, folder: Path) -> No
     timer = BlockTimer(model_of(firmware.core))
     code = read_code(firmware.built.elf)
     for counted in ours.run_counted(firmware, folder):
-        cost = cost_of(counted.count, code, timer)
+        cost = ours.checked_cost(counted.count, code, timer)
         for text in _page(counted, cost, timer.model.title, arguments.blocks):
             console.print(text, markup=False)
 

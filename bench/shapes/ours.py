@@ -14,8 +14,8 @@ from bench.products import products
 from bench.shapes.code import Code
 from bench.shapes.shape import Case
 from ethosgen import frontend
-from ethosgen.cycles.code import constant_ranges, read_code
-from ethosgen.cycles.costs import cost_of
+from ethosgen.cycles.code import CodeText, constant_ranges, read_code
+from ethosgen.cycles.costs import CodeCost, cost_of
 from ethosgen.cycles.counting import BlockCounter, CodeCount
 from ethosgen.cycles.models import model_of
 from ethosgen.cycles.timing import BlockTimer
@@ -118,7 +118,19 @@ def cycles_of(firmware: Firmware) -> Callable[[CodeCount], int | None]:
     except ToolError as error:
         sys.stderr.write(f"instructions only: {error}\n")
         return lambda _count: None
-    return lambda count: round(cost_of(count, code, timer).cycles)
+    return lambda count: round(checked_cost(count, code, timer).cycles)
+
+
+def checked_cost(count: CodeCount, code: CodeText, timer: BlockTimer) -> CodeCost:
+    """Return the cost of a count; BenchError if the text of the code has other instructions."""
+    cost = cost_of(count, code, timer)
+    if cost.instructions != count.instructions:
+        raise BenchError(
+            f"the blocks have {cost.instructions:,} instructions, the plugin counts "
+            f"{count.instructions:,}",
+            "",
+        )
+    return cost
 
 
 def figures(counted: Counted) -> Figures:

@@ -30,12 +30,15 @@ passed:
     bkpt 0xab
     b .
 
+    .ltorg
+    /* An instruction across the border of two of QEMU's pages ends a block before it. */
+    .org 0x2fc
     .thumb_func
 leaf:
-    ldrb r3, [sp]
+    nop
+    ldrb.w r3, [sp]
     bx lr
 
-    .ltorg
     .balign 4
 done:
     .word 0x20026, 0

@@ -34,7 +34,7 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, void (*c
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*call)(unsigned, void *), int flags,
                                             void *data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
@@ -237,6 +237,15 @@ static void count_access(unsigned cpu, memory_info info, uint64_t addr, void *da
     }
 }
 
+/* Return an instruction's bytes, by its first halfword: QEMU's own size contains what it has looked at
+ * beyond the instruction, to see whether the next one crosses a page. */
+static size_t size_of(const struct qemu_plugin_insn *insn)
+{
+    const uint8_t *bytes = qemu_plugin_insn_data(insn);
+
+    return bytes[1] >> 3 >= 0x1D ? 4 : 2;
+}
+
 static void watch_block(plugin_id id, struct qemu_plugin_tb *translated)
 {
     size_t count = qemu_plugin_tb_n_insns(translated);
@@ -248,7 +257,7 @@ static void watch_block(plugin_id id, struct qemu_plugin_tb *translated)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(translated, i);
 
         addrs[i] = qemu_plugin_insn_vaddr(insn);
-        end_addr = addrs[i] + qemu_plugin_insn_size(insn);
+        end_addr = addrs[i] + size_of(insn);
         qemu_plugin_register_vcpu_mem_cb(insn, count_access, NO_REGISTERS, LOADS_AND_STORES,
                                          (void *)(uintptr_t)end_addr);
         if (i == count - 1) {

@@ -19,6 +19,11 @@
 #error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
 #endif
 
+/* GCC's builds with frame pointers leave one register too few to some of the assembly. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("omit-frame-pointer")
+#endif
+
 /* The predicate, as a register that assembly changes; Clang has no name for it. */
 #ifdef __clang__
 #define ETHOSGEN_P0

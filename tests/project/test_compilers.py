@@ -143,3 +143,14 @@ def test_kernels_without_optimization_say_what_they_need(
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "compile this file with -O2 -fomit-frame-pointer" in done.stderr
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_kernels_compile_with_frame_pointers(library: Path, tmp_path: Path, name: str) -> None:
+    names = ("matrix", "convolution", "softmax")
+    kernels = [str(library / f"model/ethosgen_{kernel}.c") for kernel in names]
+    subprocess.run(
+        [*compiler(name), *STRICT, "-O2", "-fno-omit-frame-pointer", "-c", *kernels],
+        cwd=tmp_path,
+        check=True,
+    )

@@ -175,9 +175,10 @@ for a sample of vww; the NPU model takes {ratio:.1f} times as long.
 ## Without an NPU
 
 `ethosgen verify --npu none`: every operator runs on the Cortex-M55, with inner loops for Helium.
-TFLM is TensorFlow Lite Micro with CMSIS-NN's Helium kernels; the column "reference kernels" has the
-instructions of its portable kernels. Code is that of the model library; TFLM's includes the
-interpreter.
+Cycles are those of LLVM's model of the Cortex-M55, as in [kernels.md](kernels.md). TFLM is
+TensorFlow Lite Micro with CMSIS-NN's Helium kernels, compiled by GCC; its cycles are those of
+CMSIS-NN compiled by clang, which is faster. The column "reference kernels" has the instructions of
+its portable kernels. Code is that of the model library; TFLM's includes the interpreter.
 
 {measured_apart(results, "cpu_only")}{table(*cpu_only.rows(results["cpu_only"]))}
 

@@ -115,7 +115,10 @@ def test_interpreter_is_taken_off_theirs(results: dict[str, Any]) -> None:
     empty = changed["theirs"][CORES[0]][CMSIS_NN]["empty"]
     row = next(data.rows(changed))
     figure = row.figures[CORES[0]][CMSIS_NN]
-    assert figure.instructions == stored[0] - empty[0] and figure.code == stored[data.COLUMNS.index("code")]
+    assert (
+        figure.instructions == stored[0] - empty[0]
+        and figure.code == stored[data.COLUMNS.index("code")]
+    )
     of_one = {"empty": [0] * 6, "cases": {name: [7] * 6}}
     data.add_theirs(changed, {"core": CORES[0], "whose": CMSIS_NN, "how": ""} | of_one)
     row = next(data.rows(changed))

@@ -71,6 +71,17 @@ def test_known_code_is_counted(mark_addr: int, options: tuple[str, ...], tmp_pat
 
 
 @needs_qemu
+def test_firmware_may_have_many_ranges_of_constants(tmp_path: Path) -> None:
+    """Each network of a firmware has its own; 31 of them had more than 16 ranges."""
+    elf = build(tmp_path, DEVICE)
+    (whole,) = [r for r in constant_ranges(elf) if r[0] <= symbols(elf)["constant"] < r[1]]
+    words = [(start, start + 4) for start in range(whole[0] & ~3, whole[1], 4)]
+    counter = BlockCounter(tmp_path, DEVICE, words[-250:])
+    run(elf, counter)
+    assert counter.between(1)[0].constant_bytes == LOOPS * 4
+
+
+@needs_qemu
 def test_marks_that_are_missing_are_an_error(tmp_path: Path) -> None:
     elf = build(tmp_path, DEVICE)
     counter = BlockCounter(tmp_path, MEMORY)

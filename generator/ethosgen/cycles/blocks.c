@@ -21,7 +21,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { NO_REGISTERS = 0, LOADS_AND_STORES = 3, BUCKETS = 1 << 16, RANGES = 16 };
+enum { NO_REGISTERS = 0, LOADS_AND_STORES = 3, BUCKETS = 1 << 16, RANGES = 512 };
 
 typedef uint64_t plugin_id;
 typedef uint32_t memory_info;
@@ -270,8 +270,10 @@ static void watch_block(plugin_id id, struct qemu_plugin_tb *translated)
 
 static bool take(const char *argument)
 {
-    if (sscanf(argument, "constant=%" SCNx64 ":%" SCNx64, &constants[ranges].start, &constants[ranges].end) == 2) {
-        return ++ranges < RANGES;
+    if (ranges < RANGES &&
+        sscanf(argument, "constant=%" SCNx64 ":%" SCNx64, &constants[ranges].start, &constants[ranges].end) == 2) {
+        ranges++;
+        return true;
     }
     if (sscanf(argument, "mark=%" SCNx64, &mark_addr) == 1) {
         return true;

@@ -14,6 +14,7 @@ from ethosgen.host.tools import LLVM_OBJDUMP, CommandError, run_command
 from ethosgen.values.errors import InputError
 
 _LIMIT_S = 300.0
+_MOST_ALIGNMENT = 64
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _LINE = re.compile(r"^ *([0-9a-f]+):\s+(.*)$")
 _COMMENT = re.compile(r"\s*@.*$")
@@ -68,8 +69,21 @@ def read_code(elf: Path) -> CodeText:
         raise InputError(f"cannot read the code of '{elf}': {error}") from None
 
 
-def constant_ranges(elf: Path) -> Iterator[Addresses]:
-    """Yield the sections that are loaded and never written: code and constants, as in flash."""
+def constant_ranges(elf: Path) -> list[Addresses]:
+    """Return where code and constants are, as in flash: sections that are never written.
+
+    Neighbours are one range; what aligns the second belongs to it.
+    """
+    ranges: list[Addresses] = []
+    for start, end in sorted(_constant_sections(elf)):
+        if ranges and start - ranges[-1][1] < _MOST_ALIGNMENT:
+            ranges[-1] = (ranges[-1][0], max(end, ranges[-1][1]))
+        else:
+            ranges.append((start, end))
+    return ranges
+
+
+def _constant_sections(elf: Path) -> Iterator[Addresses]:
     with elf.open("rb") as file:
         for section in ELFFile(file).iter_sections():
             flags, start, size = (section[f"sh_{key}"] for key in ("flags", "addr", "size"))
